@@ -1,0 +1,88 @@
+# Everything a person types. `make` alone lists it.
+PYTHON ?= python3
+PORT ?= 8000
+DATA ?=
+PEERS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PEER_VENV := .venv-peers
+# One BLAS thread per process: two processes with two threads each are many times slower on two cores.
+export OPENBLAS_NUM_THREADS ?= 1
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: backup restore help demo install test test-services lint lock messages bench peers load clean
+
+help:  ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
+
+$(BIN)/uv: requirements-bootstrap.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Crowdrank needs Python 3.11 or newer; set PYTHON=python3.12, say." >&2; exit 1; }
+	@echo "Installing what Crowdrank needs into $(VENV); the first time takes ten seconds to a minute."
+	@$(PYTHON) -m venv $(VENV) || { echo "Making a virtual environment failed. On Debian: apt-get install python3-venv" >&2; exit 1; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bootstrap.lock
+	@touch $@
+
+$(VENV)/runtime: $(BIN)/uv requirements.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/dev: $(BIN)/uv requirements-dev.lock
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r requirements-dev.lock
+	@touch $@ $(VENV)/runtime
+
+demo: $(VENV)/runtime  ## install, fill a demo project, start the site on PORT with its engine and a simulated crowd (DATA=folder: on real data)
+	@exec $(BIN)/python manage.py demo --port $(PORT) $(if $(DATA),--data $(DATA))
+
+install: $(VENV)/runtime  ## what running the site needs, into .venv
+
+test: $(VENV)/dev  ## every test, on SQLite and without any service
+	env -u DATABASE_URL -u REDIS_URL $(BIN)/python -m pytest -n auto --maxprocesses 4 -m "not alone"
+	env -u DATABASE_URL -u REDIS_URL $(BIN)/python -m pytest -m alone
+
+# Of the browser tests only the whole path: what pages look like doesn't depend on the database.
+test-services: $(VENV)/dev  ## the site's tests on the PostgreSQL and Redis named by DATABASE_URL and REDIS_URL
+	@test -n "$$DATABASE_URL" || { echo "DATABASE_URL is not set; for example postgres://postgres@127.0.0.1:5432/postgres" >&2; exit 1; }
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 -m "not alone and not embedded" tests/site
+	$(BIN)/python -m pytest -m alone tests/site tests/browser
+
+# Translations: xgettext and msgfmt (on Debian: apt-get install gettext) collect the strings and compile what is translated.
+messages: $(VENV)/runtime  ## collect the strings to translate into annotate/locale, compile the translations
+	env DEBUG=true $(BIN)/python manage.py makemessages --locale de --no-wrap --no-obsolete --add-location file --ignore .venv --ignore tests
+	env DEBUG=true $(BIN)/python manage.py compilemessages --locale de --ignore .venv
+
+lint: $(VENV)/dev  ## style, types and import directions
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	env DEBUG=true $(BIN)/mypy annotate models_engine
+	$(BIN)/lint-imports
+
+COMPILE := uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 --quiet
+
+lock: $(BIN)/uv  ## resolve the dependencies of pyproject.toml anew
+	echo uv | $(BIN)/$(COMPILE) --upgrade - -o requirements-bootstrap.lock
+	$(BIN)/$(COMPILE) --upgrade pyproject.toml -o requirements.lock
+	$(BIN)/$(COMPILE) --upgrade pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
+
+bench: $(VENV)/dev $(if $(PEERS),peers)  ## measure the engine and print a table (PEERS=1: beside other libraries; DATA=folder: on a real crowd)
+	$(BIN)/python -m models_engine.benchmarks $(if $(PEERS),peers --python $(PEER_VENV)/bin/python $(if $(DATA),--data $(DATA)),speed)
+
+# One by one, so that what can't be installed leaves only its own rows out. botorch brings gpytorch and PyTorch (gigabytes).
+peers: $(BIN)/uv
+	@test -x $(PEER_VENV)/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python $(PEER_VENV)
+	@for package in $(if $(filter 1,$(PEERS)),choix crowd-kit evalica botorch,$(PEERS)); do \
+		echo "Installing $$package into $(PEER_VENV)." >&2; \
+		$(BIN)/uv pip install --quiet --python $(PEER_VENV)/bin/python $$package || echo "$$package could not be installed: its rows are left out." >&2; \
+	done
+
+backup: $(VENV)/runtime  ## one archive of database and files into TO (backups), while the site is running
+	@$(BIN)/python manage.py backup $(or $(TO),backups)
+
+restore: $(VENV)/runtime  ## put a backup in place of the data: FROM=file (FORCE=1: also where there are some)
+	@test -n "$(FROM)" || { echo "FROM is not set; for example make restore FROM=backups/crowdrank-20261120T031500Z.tar.gz" >&2; exit 1; }
+	@$(BIN)/python manage.py restore $(FROM) $(if $(FORCE),--force)
+
+load: $(VENV)/dev  ## submit-and-next under 200 annotators, 10,000 items and 100,000 labels
+	$(BIN)/python -m tests.load
+
+clean:  ## remove the environments and the demo's files
+	rm -rf $(VENV) $(PEER_VENV) .demo
