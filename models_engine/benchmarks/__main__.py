@@ -1,0 +1,51 @@
+"""python -m models_engine.benchmarks NAME ...: the table of measurements, one line each."""
+
+import sys
+from collections.abc import Callable, Sequence
+
+from models_engine.benchmarks import (
+    angle,
+    apa,
+    coverage,
+    peers,
+    plackett_luce,
+    readability,
+    speed,
+    sushi,
+    ukp,
+    ukp_pairs,
+)
+from models_engine.errors import EngineError
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
+    "angle": (angle.main, "rankings of ten sushi in East and West Japan (angle-based models, Table 2)"),
+    "apa": (apa.main, "groups among the ballots of an election: held-out log likelihood, DIC"),
+    "coverage": (coverage.main, "do the intervals of simulated crowds hold the truth?"),
+    "peers": (peers.main, "other libraries beside ours on the same data: seconds, memory, predictions, intervals"),
+    "plackett-luce": (plackett_luce.main, "rankings explained by item features: AUC, top-K, bound against eta"),
+    "readability": (readability.main, "reading difficulty ranked by a crowd: AUC and Spearman against grade levels"),
+    "speed": (speed.main, "seconds and memory of cold and warm fits"),
+    "sushi": (sushi.main, "personal preferences on the Sushi data (crowd_gppl, Table 2)"),
+    "ukp": (ukp.main, "convincing arguments on topics left out, from their texts: accuracy and log loss"),
+    "ukp-pairs": (ukp_pairs.main, "convincing arguments by a crowd: held-out log loss of win, tie and loss"),
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the named benchmark with the remaining arguments."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if not given or given[0] not in COMMANDS:
+        lines = [f"  {name:<14}{what}" for name, (_, what) in sorted(COMMANDS.items())]
+        print("usage: python -m models_engine.benchmarks NAME [--help] ...", *lines, sep="\n", file=sys.stderr)
+        return 2
+    try:
+        return COMMANDS[given[0]][0](given[1:])
+    except EngineError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

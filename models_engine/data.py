@@ -1,0 +1,381 @@
+"""Comparisons: the engine's one input, validated read-only arrays of who was shown what and what they answered."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypedDict, TypeVar, Unpack
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.csgraph import connected_components
+
+from models_engine.errors import InvalidData
+from models_engine.expansions import LabelGroup, PairTable, Stages, pairs_of_groups, stages_of_groups
+from models_engine.validation import (
+    check_count,
+    check_distinct,
+    check_features,
+    check_indices,
+    check_outcomes,
+    check_ranks,
+    check_weights,
+    flatten,
+    places,
+    ranks_of_top,
+)
+
+__all__ = ["Comparisons", "Options"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+T = TypeVar("T")
+
+
+class Options(TypedDict, total=False):
+    """Keywords of every constructor. Counts default to the rows of the features, else to the largest number + 1."""
+
+    n_items: int | None
+    n_annotators: int | None
+    weights: ArrayLike | None  # (n_labels,) finite, 0 or more; 0 leaves a label out
+    item_features: ArrayLike | None  # (n_items, d) finite
+    annotator_features: ArrayLike | None  # (n_annotators, e) finite
+
+
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """Labels over n_items items by n_annotators annotators. Build with the `from_...` methods, which validate.
+
+    A label shows a set of items and ranks them: rank 0 is best, equal ranks in a set of three or more were not told
+    apart, equal ranks in a pair are a tie. Labels are ragged: label l owns rows starts[l]:starts[l+1] of items,
+    ranks and positions. All arrays are read-only.
+
+    starts (n_labels+1,)   items, ranks, positions (n_shown,)   annotators, weights (n_labels,)
+    positions: 0 for the item shown first (left); -1 where the order shown is not known.
+    item_features (n_items, d) or None   annotator_features (n_annotators, e) or None
+    """
+
+    starts: Ints
+    items: Ints
+    ranks: Ints
+    positions: Ints
+    annotators: Ints
+    weights: Floats
+    n_items: int
+    n_annotators: int
+    item_features: Floats | None = None
+    annotator_features: Floats | None = None
+
+    @classmethod
+    def from_pairs(
+        cls,
+        left: ArrayLike,
+        right: ArrayLike,
+        outcome: ArrayLike,
+        annotators: ArrayLike | None = None,
+        **options: Unpack[Options],
+    ) -> "Comparisons":
+        """Pairs as shown: outcome 1 prefers left, 0 right, 0.5 is a tie. All shape (n_labels,).
+
+        annotators=None is one annotator for all. Raises InvalidData naming row and value.
+        """
+        lefts, rights = check_indices(left, "left"), check_indices(right, "right")
+        if len(lefts) != len(rights):
+            raise InvalidData(f"left has {len(lefts)} rows and right {len(rights)}; give one of each per pair.")
+        outcomes = check_outcomes(outcome, len(lefts))
+        items = np.stack([lefts, rights], axis=1).ravel()
+        ranks = np.stack([outcomes < 0.5, outcomes > 0.5], axis=1).ravel().astype(np.int64)
+        sizes = np.full(len(lefts), 2, dtype=np.int64)
+        positions = np.tile([0, 1], len(lefts))
+        return cls._build(items, ranks, positions, sizes, annotators, options)
+
+    @classmethod
+    def from_top(
+        cls,
+        top: Sequence[ArrayLike] | NDArray,
+        sets: Sequence[ArrayLike] | NDArray,
+        annotators: ArrayLike | None = None,
+        **options: Unpack[Options],
+    ) -> "Comparisons":
+        """The best m of each shown set, best first; the rest of the set lost to them and is not ordered.
+
+        top: per label, 1 to k distinct items of its set.   sets: per label, the k items in the order shown.
+        """
+        tops, top_sizes, top_rows = flatten(top, "top")
+        items, sizes, rows = flatten(sets, "sets")
+        if len(top_sizes) != len(sizes):
+            raise InvalidData(f"top has {len(top_sizes)} rows and sets {len(sizes)}; give one of each per label.")
+        check_distinct(items, sizes, rows)
+        ranks = ranks_of_top(tops, top_sizes, top_rows, items, rows)
+        positions = places(sizes)
+        return cls._build(items, ranks, positions, sizes, annotators, options)
+
+    @classmethod
+    def from_rankings(
+        cls,
+        rankings: Sequence[ArrayLike] | NDArray,
+        annotators: ArrayLike | None = None,
+        *,
+        shown: Sequence[ArrayLike] | NDArray | None = None,
+        **options: Unpack[Options],
+    ) -> "Comparisons":
+        """Rankings, best first. `shown`: the same items in the order shown, where that is known."""
+        items, sizes, rows = flatten(rankings, "rankings")
+        check_distinct(items, sizes, rows)
+        if shown is None:  # stored by item number, so that the order stored says nothing about the answer
+            order = np.lexsort((items, rows))
+            stored, positions = items[order], np.full(len(items), -1, dtype=np.int64)
+        else:
+            stored, shown_sizes, shown_rows = flatten(shown, "shown")
+            if not np.array_equal(shown_sizes, sizes):
+                raise InvalidData(
+                    "shown and rankings differ in set sizes; `shown` holds the ranked items in the order shown."
+                )
+            check_distinct(stored, shown_sizes, shown_rows)
+            positions = places(sizes)
+        ranks = ranks_of_top(items, sizes, rows, stored, rows)
+        return cls._build(stored, ranks, positions, sizes, annotators, options)
+
+    @classmethod
+    def from_choices(
+        cls,
+        chosen: ArrayLike,
+        sets: Sequence[ArrayLike] | NDArray,
+        annotators: ArrayLike | None = None,
+        **options: Unpack[Options],
+    ) -> "Comparisons":
+        """One item chosen out of each shown set (best-of-k)."""
+        return cls.from_top(check_indices(chosen, "chosen")[:, None], sets, annotators, **options)
+
+    @classmethod
+    def from_best_worst(
+        cls,
+        best: ArrayLike,
+        worst: ArrayLike,
+        sets: Sequence[ArrayLike] | NDArray,
+        annotators: ArrayLike | None = None,
+        **options: Unpack[Options],
+    ) -> "Comparisons":
+        """The best and the worst item of each shown set of three or more. best, worst: shape (n_labels,)."""
+        bests, worsts = check_indices(best, "best"), check_indices(worst, "worst")
+        items, sizes, rows = flatten(sets, "sets")
+        if not len(bests) == len(worsts) == len(sizes):
+            raise InvalidData(
+                f"best, worst and sets have {len(bests)}, {len(worsts)} and {len(sizes)} rows; give one of each."
+            )
+        check_distinct(items, sizes, rows)
+        for row in np.flatnonzero(bests == worsts)[:1]:
+            raise InvalidData(
+                f"row {row}: item {bests[row]} is both best and worst.", row=int(row), value=int(bests[row])
+            )
+        for name, picked in (("best", bests), ("worst", worsts)):
+            found = np.bincount(rows, items == picked[rows], minlength=len(sizes))
+            for row in np.flatnonzero(found == 0)[:1]:
+                raise InvalidData(
+                    f"row {row}: {name} item {picked[row]} is not in its set.", row=int(row), value=int(picked[row])
+                )
+        ranks = np.where(items == bests[rows], 0, np.where(items == worsts[rows], 2, 1))
+        ranks = np.minimum(ranks, np.repeat(sizes, sizes) - 1)  # in a set of two the worst has rank 1
+        positions = places(sizes)
+        return cls._build(items, ranks, positions, sizes, annotators, options)
+
+    @classmethod
+    def from_ranks(
+        cls,
+        ranks: Sequence[ArrayLike] | NDArray,
+        sets: Sequence[ArrayLike] | NDArray,
+        annotators: ArrayLike | None = None,
+        **options: Unpack[Options],
+    ) -> "Comparisons":
+        """Answers of every kind: the rank of each item of each shown set, 0 best, equal where not told apart."""
+        items, sizes, _ = flatten(sets, "sets")
+        flat, rank_sizes, _ = flatten(ranks, "ranks")
+        check_ranks(flat, rank_sizes, sizes)
+        return cls._build(items, flat, places(sizes), sizes, annotators, options)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["Comparisons"]) -> "Comparisons":
+        """Labels of several kinds over the same items and annotators; the counts are the largest of the parts.
+
+        Features are taken from the parts that have them, which must agree.
+        """
+        if not parts:
+            raise InvalidData("nothing to concatenate; give at least one Comparisons.")
+        n_items, n_annotators = max(part.n_items for part in parts), max(part.n_annotators for part in parts)
+        sizes = np.concatenate([part.sizes for part in parts])
+        joined = {
+            name: np.concatenate([getattr(part, name) for part in parts])
+            for name in ("items", "ranks", "positions", "annotators", "weights")
+        }
+        features = {
+            name: check_features(_common([getattr(part, name) for part in parts], name), rows, name)
+            for name, rows in (("item_features", n_items), ("annotator_features", n_annotators))
+        }
+        return cls._frozen(starts=_starts(sizes), n_items=n_items, n_annotators=n_annotators, **joined, **features)
+
+    @classmethod
+    def _build(
+        cls, items: Ints, ranks: Ints, positions: Ints, sizes: Ints, annotators: ArrayLike | None, options: Options
+    ) -> "Comparisons":
+        unknown = sorted(set(options) - set(Options.__annotations__))
+        if unknown:
+            raise TypeError(f"unknown option {unknown[0]!r}; the options are {', '.join(Options.__annotations__)}")
+        n_labels = len(sizes)
+        rows = np.repeat(np.arange(n_labels), sizes)
+        check_distinct(items, sizes, rows)
+        who = np.zeros(n_labels, np.int64) if annotators is None else check_indices(annotators, "annotators")
+        if len(who) != n_labels:
+            raise InvalidData(f"annotators has {len(who)} rows; give one annotator per label ({n_labels}).")
+        item_features, annotator_features = options.get("item_features"), options.get("annotator_features")
+        n_items = check_count(items, _count(options.get("n_items"), item_features), "item", rows=rows)
+        if n_items == 0:
+            raise InvalidData("there are no items; give n_items of 1 or more, or at least one comparison.", value=0)
+        n_annotators = check_count(who, _count(options.get("n_annotators"), annotator_features), "annotator")
+        return cls._frozen(
+            starts=_starts(sizes),
+            items=items,
+            ranks=ranks,
+            positions=positions,
+            annotators=who,
+            weights=check_weights(options.get("weights"), n_labels),
+            n_items=n_items,
+            n_annotators=n_annotators,
+            item_features=check_features(item_features, n_items, "item_features"),
+            annotator_features=check_features(annotator_features, n_annotators, "annotator_features"),
+        )
+
+    @classmethod
+    def _frozen(cls, **fields: Any) -> "Comparisons":
+        for value in fields.values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+        return cls(**fields)
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.annotators)
+
+    @property
+    def sizes(self) -> Ints:
+        """(n_labels,) number of items shown with each label."""
+        return np.diff(self.starts)
+
+    @property
+    def rows(self) -> Ints:
+        """(n_shown,) the label each shown item belongs to."""
+        return np.repeat(np.arange(self.n_labels), self.sizes)
+
+    def groups(self) -> list[LabelGroup]:
+        """Labels as rectangles, one LabelGroup per set size, sizes ascending."""
+        found = []
+        for size in np.unique(self.sizes):
+            label = np.flatnonzero(self.sizes == size)
+            cells = self.starts[label][:, None] + np.arange(size)
+            found.append(
+                LabelGroup(
+                    int(size), label, self.annotators[label], self.weights[label], self.items[cells], self.ranks[cells]
+                )
+            )
+        return found
+
+    @cached_property
+    def _pairs(self) -> PairTable:
+        return pairs_of_groups(self.groups(), self.n_items, self.n_annotators)
+
+    def pairs(self) -> PairTable:
+        """Every label expanded to the pairs it implies, with composite weights; see PairTable."""
+        return self._pairs
+
+    def stages(self) -> list[Stages]:
+        """Every label as Plackett-Luce choices, grouped by set size; see `expansions.stages_of_groups`."""
+        return stages_of_groups(self.groups())
+
+    def connected_parts(self) -> Ints:
+        """(n_items,) number of the connected part of the comparison graph each item is in, largest part 0.
+
+        Labels of weight 0 connect nothing. Nothing is known about items of different parts relative to each other.
+        """
+        rows = self.rows
+        kept = self.weights[rows] > 0
+        first = self.items[self.starts[:-1]][rows] if self.n_labels else self.items
+        ones = np.ones(int(kept.sum()), dtype=np.int8)
+        graph = scipy.sparse.coo_array((ones, (first[kept], self.items[kept])), shape=(self.n_items, self.n_items))
+        _, part = connected_components(graph, directed=False)
+        order = np.argsort(-np.bincount(part), kind="stable")
+        return np.argsort(order)[part].astype(np.int64)
+
+    def n_comparisons(self) -> Ints:
+        """(n_items,) number of labels of positive weight in which each item was shown."""
+        return np.bincount(self.items[self.weights[self.rows] > 0], minlength=self.n_items)
+
+    def renamed(self, permutation: ArrayLike) -> "Comparisons":
+        """The same labels with item i called permutation[i]; item features move along."""
+        new = check_indices(permutation, "permutation")
+        if not np.array_equal(np.sort(new), np.arange(self.n_items)):
+            raise InvalidData(f"permutation must hold each of 0..{self.n_items - 1} once.")
+        features = self.item_features
+        if features is not None:
+            moved = np.empty_like(features)
+            moved[new] = features
+            features = moved
+        return replace(self, items=_locked(new[self.items]), item_features=_locked(features))
+
+    def subset(self, labels: ArrayLike) -> "Comparisons":
+        """Only the labels of a boolean mask or an index array; item and annotator numbers stay."""
+        chosen = np.asarray(labels)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
+        sizes = self.sizes[chosen]
+        cells = np.repeat(self.starts[chosen] - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
+        return replace(
+            self,
+            starts=_locked(_starts(sizes)),
+            items=_locked(self.items[cells]),
+            ranks=_locked(self.ranks[cells]),
+            positions=_locked(self.positions[cells]),
+            annotators=_locked(self.annotators[chosen]),
+            weights=_locked(self.weights[chosen]),
+        )
+
+    def annotator_subset(self, annotators: ArrayLike) -> "Comparisons":
+        """Only the labels of these annotators (numbers); item and annotator numbers stay."""
+        return self.subset(np.isin(self.annotators, check_indices(np.atleast_1d(annotators), "annotators")))
+
+    def with_weights(self, weights: ArrayLike | None) -> "Comparisons":
+        """The same labels with other weights, shape (n_labels,); None means all 1."""
+        return replace(self, weights=_locked(check_weights(weights, self.n_labels)))
+
+    def data_hash(self) -> str:
+        """SHA-256, in hex, of counts, labels (in their order), weights and features; the same on every machine."""
+        digest = hashlib.sha256(f"comparisons 1 {self.n_items} {self.n_annotators}".encode())
+        for name in ("starts", "items", "ranks", "positions", "annotators"):
+            digest.update(np.ascontiguousarray(getattr(self, name), dtype="<i8").tobytes())
+        digest.update(np.ascontiguousarray(self.weights, dtype="<f8").tobytes())
+        for features in (self.item_features, self.annotator_features):
+            digest.update(str(None if features is None else features.shape).encode())
+            digest.update(b"" if features is None else np.ascontiguousarray(features, dtype="<f8").tobytes())
+        return digest.hexdigest()
+
+
+def _starts(sizes: Ints) -> Ints:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def _count(count: int | None, features: ArrayLike | None) -> int | None:
+    """The count given, else the rows of the features given."""
+    return len(np.asarray(features)) if count is None and features is not None else count
+
+
+def _locked(array: T) -> T:
+    if isinstance(array, np.ndarray):
+        array.setflags(write=False)
+    return array
+
+
+def _common(found: list[Floats | None], name: str) -> Floats | None:
+    given = [array for array in found if array is not None]
+    if any(not np.array_equal(given[0], other) for other in given[1:]):
+        raise InvalidData(f"the parts have different {name}; give the same array to each, or to one of them.")
+    return given[0] if given else None

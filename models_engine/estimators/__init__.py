@@ -1,0 +1,1 @@
+"""The estimators, one per file; `table.ESTIMATORS` names them all."""

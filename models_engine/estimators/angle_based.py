@@ -1,0 +1,212 @@
+"""AngleBased: rankings by their angle to a consensus score vector; exact up to eight items, any kind of label."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from models_engine.data import Comparisons
+from models_engine.errors import InsufficientData, InvalidSetting
+from models_engine.estimators.angle_posterior import AnglePosterior
+from models_engine.estimators.plackett_luce import split_rhat
+from models_engine.inference.angle import AngleLabels, AngleTarget, Variational, fit_variational, gamma_of
+from models_engine.inference.completions import Completions, draw_rankings
+from models_engine.inference.permutations import EXACT_LIMIT, log_constant, place_scores
+from models_engine.inference.von_mises_fisher import log_sphere_mean, sample_directions
+from models_engine.posterior import Likelihood, Posterior
+from models_engine.progress import FitLog, Progress
+
+__all__ = ["AngleBased"]
+
+Floats = NDArray[np.float64]
+FLAT = 1e6  # prior_sd that stands for no prior at all
+VAGUE = 1e6  # a variance of eta this many times 1 / n says that nothing holds it
+WIDER = 0.5  # proposals' Gamma has this share of the variational one's shape and rate
+DEGREES = 6.0  # of freedom of the Student proposals around the mode
+
+
+@dataclass(frozen=True)
+class AngleBased:
+    """P(ranking) ~ exp(kappa theta'y), y the standardised ranks (Xu, Alvo & Yu, Angle-Based Models for Ranking Data).
+
+    A utility is -kappa theta_i, so that more is better: in the two places that a and b take together, the odds that a
+    has the better one are exp((f_a - f_b) * distance of the places), the distance of first and last being about
+    sqrt(12/n_items). Utilities here are therefore larger than logits; they are not those of Plackett-Luce.
+    prior_sd: prior standard deviation of a utility, independent normals; by "vi" the Gamma on kappa with the same mean
+        and variance. "mle" has no prior.
+    inference: "sir", sampling importance resampling from the posterior: to eight items by the exact constant and
+        around the mode, beyond by the von Mises-Fisher constant from the variational form;
+        "vi", the variational form itself (Algorithm 1) with the approximate constant, whose error the message gives;
+        "laplace", the normal around the exact likelihood's mode; "mle", the same without a prior.
+    Incomplete labels (pairs, choices, tops, rankings of some items) stand for all complete rankings compatible with
+    them: summed exactly to eight items by "sir", "laplace" and "mle"; else completed by Metropolis swaps inside a Gibbs
+    sampler of kappa and theta ("sir": exact for the approximate constant; "vi": drawing from the variational form).
+    The sampler mixes slowly when most items are missing from most labels: heed its R-hat, or use Plackett-Luce.
+    In simulated crowds of the model itself 90% intervals covered 90% by "sir" and 80% by "laplace" (30 labels over five
+    items). No claim of coverage is made for crowds of another model, whose utilities mean something else.
+    """
+
+    prior_sd: float = 3.0
+    inference: Literal["sir", "vi", "laplace", "mle"] = "sir"
+    n_draws: int = 1_000
+    n_burn_in: int = 500
+    thin: int = 4
+
+    def fit(
+        self,
+        data: Comparisons,
+        start: Posterior | None = None,
+        rng: np.random.Generator | None = None,
+        progress: Progress | None = None,
+    ) -> AnglePosterior:
+        """See Estimator.fit. "mle" raises InsufficientData where the likelihood has no maximum; `start` is not used."""
+        if not self.prior_sd > 0:
+            raise InvalidSetting(f"prior_sd is {self.prior_sd}; give a number above 0.")
+        rng = np.random.default_rng(0) if rng is None else rng
+        labels = AngleLabels.of(data)
+        exact = data.n_items <= EXACT_LIMIT and self.inference != "vi"
+        if data.n_items == 1:
+            fit = _Run(self, labels, rng, FitLog(1, progress)).single_item()
+        elif labels.n_incomplete and not exact:
+            if self.inference in ("laplace", "mle"):
+                raise InvalidSetting(
+                    f'inference="{self.inference}" takes incomplete rankings of up to {EXACT_LIMIT} items, and there '
+                    f'are {data.n_items}; use inference="sir".'
+                )
+            total = self.n_burn_in + self.n_draws * self.thin
+            fit = _Run(self, labels, rng, FitLog(total, progress)).gibbs(data)
+        else:
+            fit = _Run(self, labels, rng, FitLog(3, progress)).direct()
+        eta, log, converged, message = fit
+        scores = place_scores(data.n_items)[draw_rankings(eta, rng)]
+        diagnostics = log.finish(converged=converged, message=message)
+        utilities = -eta + eta.mean(axis=1, keepdims=True)
+        return AnglePosterior(utilities, diagnostics, Likelihood(tie_rate=data.pairs().tie_rate()), scores=scores)
+
+
+Fit = tuple[Floats, FitLog, bool, str]
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """One fit: each method returns draws of eta = kappa theta (n_draws, t), the log, whether it converged, and why."""
+
+    settings: AngleBased
+    labels: AngleLabels
+    rng: np.random.Generator
+    log: FitLog
+
+    def single_item(self) -> Fit:
+        self.log.step(0.0)
+        return np.zeros((self.settings.n_draws, 1)), self.log, True, "one item has nothing to be compared with"
+
+    def direct(self) -> Fit:
+        """Without completing rankings one by one."""
+        inference, exact = self.settings.inference, self.labels.t <= EXACT_LIMIT
+        empty = not (self.labels.total or len(self.labels.weight))
+        if inference == "mle":
+            return self._mle()
+        if inference == "laplace" or (inference == "sir" and exact) or empty:
+            return self._around_mode(resample=inference == "sir" and not empty)
+        form = self._variational(self.labels.resultant, self.labels.total)
+        for bound in (form.bounds[0], form.bounds[-1]):
+            self.log.step(bound)
+        if inference == "vi":
+            eta = self._from(form, self.settings.n_draws)
+            return eta, self.log, form.converged, f"{_described(form)}; {self._error_of_constant(eta)}"
+        eta = self._from(form, 10 * self.settings.n_draws, wider=True)
+        weight = self._log_weight(eta, form, self.labels.total)
+        return self._resampled(eta, weight)
+
+    def gibbs(self, data: Comparisons) -> Fit:
+        """Completions given (kappa, theta) by swaps; (kappa, theta) given completions by an independence step."""
+        settings, rng = self.settings, self.rng
+        completions = Completions(data, rng)
+        eta, draws = np.zeros(self.labels.t), np.empty((settings.n_draws, self.labels.t))
+        for sweep in range(-settings.n_burn_in, settings.n_draws * settings.thin):
+            completions.move(eta, self.labels.t, rng)
+            resultant, total = completions.resultant(), completions.total
+            form = self._variational(resultant, total, tolerance=1e-4)
+            proposed = self._from(form, 1, wider=settings.inference == "sir")[0]
+            weights = self._log_weight(np.stack([eta, proposed]), form, total)
+            settling = sweep < -settings.n_burn_in // 2  # weights mean nothing far from where labels put eta
+            if settling or settings.inference == "vi" or np.log(rng.random()) < weights[1] - weights[0]:
+                eta = proposed
+            if sweep >= 0 and sweep % settings.thin == 0:
+                draws[sweep // settings.thin] = eta
+            self.log.step(float(eta @ resultant - total * log_constant(eta[None])[0]))
+        spread = split_rhat(draws)
+        message = f"split R-hat of the utilities at most {spread:.3f}; 1.05 or less counts as converged"
+        return draws, self.log, spread <= 1.05, message
+
+    def _mle(self) -> Fit:
+        mode = AngleTarget(self.labels, FLAT).mode()
+        n = self.labels.total + self.labels.weight.sum()
+        if n == 0 or not mode.converged or n * (mode.root**2).sum(axis=0).max() > VAGUE:
+            raise InsufficientData(
+                "the likelihood has no maximum: too few rankings, or all agree on something; "
+                'add rankings, or use inference="sir", which has a prior.'
+            )
+        return self._around_mode(resample=False, prior_sd=FLAT)
+
+    def _around_mode(self, *, resample: bool, prior_sd: float | None = None) -> Fit:
+        """Draws from the normal around the mode; or Student draws around it, resampled by their weights."""
+        target = AngleTarget(self.labels, self.settings.prior_sd if prior_sd is None else prior_sd)
+        mode = target.mode()
+        self.log.step(mode.value)
+        n, p = self.settings.n_draws * (2 if resample else 1), len(mode.mean)
+        normal = self.rng.standard_normal((n, p))
+        if not resample:
+            message = f"mode of the log posterior, {mode.value:.6g}, and the normal around it"
+            return (mode.mean + normal @ mode.root.T) @ target.basis.T, self.log, mode.converged, message
+        scale = np.sqrt(DEGREES / self.rng.chisquare(DEGREES, size=n))[:, None]
+        unit = normal * scale
+        log_proposal = -(DEGREES + p) / 2 * np.log1p((unit**2).sum(axis=1) / DEGREES)
+        z = mode.mean + unit @ mode.root.T
+        return self._resampled(z @ target.basis.T, target.log_density(z) - log_proposal, mode.converged)
+
+    def _variational(self, resultant: Floats, total: float, tolerance: float = 1e-8) -> Variational:
+        return fit_variational(
+            resultant, total, gamma_of(self.settings.prior_sd, self.labels.t - 1), tolerance=tolerance
+        )
+
+    def _from(self, form: Variational, n: int, *, wider: bool = False) -> Floats:
+        """(n, t) draws of eta from the variational form, or from one with kappa spread more widely."""
+        share, t = (WIDER if wider else 1.0), len(form.direction)
+        kappa = self.rng.gamma(share * form.a, size=n) / (share * form.b)
+        basis = AngleTarget(self.labels, 1.0).basis
+        along = basis.T @ form.direction if form.beta else np.eye(t - 1)[0]
+        return kappa[:, None] * sample_directions(along, kappa * form.beta, self.rng) @ basis.T
+
+    def _log_weight(self, eta: Floats, form: Variational, total: float) -> Floats:
+        """Log of posterior over proposal at eta (n, t): the parts in theta cancel but for the constant."""
+        kappa, p = np.maximum(np.linalg.norm(eta, axis=1), 1e-12), eta.shape[1] - 1
+        prior = (p - 1) * np.log(kappa) - kappa**2 / (2 * self.settings.prior_sd**2)
+        proposal = (WIDER * form.a - 1) * np.log(kappa) - WIDER * form.b * kappa
+        return prior - total * log_constant(eta) + log_sphere_mean(form.beta * kappa, p) - proposal
+
+    def _resampled(self, eta: Floats, log_weight: Floats, converged: bool = True) -> Fit:
+        """Systematic resampling; converged where the weights are worth a hundred equal ones."""
+        weight = softmax(log_weight)
+        worth = float(1 / (weight**2).sum())
+        points = (np.arange(self.settings.n_draws) + self.rng.random()) / self.settings.n_draws
+        rows = np.minimum(np.searchsorted(np.cumsum(weight), points), len(eta) - 1)
+        self.log.step(float(np.log(np.exp(log_weight - log_weight.max()).mean()) + log_weight.max()))
+        message = f"{len(eta):,} weighted proposals are worth {worth:.0f} equal ones; 100 are enough"
+        return eta[self.rng.permutation(rows)], self.log, converged and worth >= 100, message
+
+    def _error_of_constant(self, eta: Floats) -> str:
+        """How far the approximate log constant is from the exact one at the posterior mean."""
+        if self.labels.t > EXACT_LIMIT:
+            return "constant approximated"
+        mean = eta.mean(axis=0, keepdims=True)
+        t = self.labels.t
+        exact = log_constant(mean)[0] - log_constant(np.zeros((1, t)))[0]
+        error = float(log_sphere_mean(np.linalg.norm(mean), t - 1)) - exact
+        return f"the approximate log constant errs by {error:+.4f} per ranking at the posterior mean"
+
+
+def _described(form: Variational) -> str:
+    return f"kappa ~ Gamma({form.a:.6g}, {form.b:.6g}), beta {form.beta:.6g}"

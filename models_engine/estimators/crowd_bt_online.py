@@ -1,0 +1,213 @@
+"""CrowdBTOnline: the model of CrowdBT, one judgement at a time by moment matching (Chen et al. 2013)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.covariances import LowRankCovariance
+from models_engine.data import Comparisons
+from models_engine.errors import InvalidData, InvalidSetting
+from models_engine.estimators.crowd_posterior import CrowdPosterior, summary_of
+from models_engine.inference.moment_matching import match, matched_beta
+from models_engine.posterior import Diagnostics, Likelihood, Posterior
+from models_engine.progress import FitLog, Progress
+
+__all__ = ["CrowdBTOnline"]
+
+Floats = NDArray[np.float64]
+LABELS_A_STEP = 1_000
+MOST_WEIGHT = 10_000.0
+
+
+@dataclass(frozen=True)
+class CrowdBTOnline:
+    """CrowdBT's model with independent Gaussians for utilities and Betas for reliabilities, updated label by label.
+
+    `fit` goes once through the labels in their order; `update` adds new ones to a posterior, some 30 microseconds each.
+    Utilities are taken as independent and nothing is looked at twice, so that the order of the labels matters a little
+    and no scale is learned: use it where every vote must count at once, and CrowdBT for the final ranking.
+
+    prior_sd, reliability, ties, tie_sd, side, side_sd: as in CrowdBT, but the scales are not learned; log nu is, from
+    the first tie on. A label of weight w counts as floor(w) labels and one of the weight left, whose power of P is
+    matched; a weight above 10,000 raises InvalidData. Larger sets enter as their implied pairs.
+    """
+
+    prior_sd: float = 1.5
+    reliability: tuple[float, float] = (8.5, 1.5)
+    ties: Literal["davidson", "half", "ignore"] = "davidson"
+    tie_sd: float = 3.0
+    side: bool = False
+    side_sd: float = 1.0
+
+    def fit(
+        self,
+        data: Comparisons,
+        start: Posterior | None = None,
+        rng: np.random.Generator | None = None,
+        progress: Progress | None = None,
+    ) -> CrowdPosterior:
+        """See Estimator.fit; start and rng are not used. diagnostics.objective: sum of log P(label | labels before)."""
+        self._check()
+        return self._through(_State.prior(self, data.n_items, data.n_annotators), data, progress)
+
+    def update(self, posterior: CrowdPosterior, data: Comparisons, progress: Progress | None = None) -> CrowdPosterior:
+        """A new posterior that also counts these labels, which must not be among those counted before.
+
+        Also takes CrowdBT's posterior, keeping its variances only. data may have further items and annotators.
+        """
+        self._check()
+        state = _State.prior(self, max(data.n_items, posterior.n_items), max(data.n_annotators, len(posterior.counts)))
+        return self._through(state.knowing(posterior, self), data, progress)
+
+    def _check(self) -> None:
+        for name in ("prior_sd", "tie_sd", "side_sd"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise InvalidSetting(f"{name}={getattr(self, name)} must be a positive finite number.")
+        alpha, beta = self.reliability
+        if not 0.1 <= beta < alpha < np.inf:
+            raise InvalidSetting(f"reliability={self.reliability} must be (alpha, beta) with alpha > beta >= 0.1.")
+
+    def _through(self, state: "_State", data: Comparisons, progress: Progress | None) -> CrowdPosterior:
+        pairs = data.pairs()
+        kept = pairs.weight > 0
+        if self.ties == "ignore":
+            kept &= pairs.outcome != 0.5
+        pairs = pairs.select(kept)
+        if len(pairs) and pairs.weight.max() > MOST_WEIGHT:
+            raise InvalidData(
+                f"a pair has the weight {pairs.weight.max():g}; labels are counted one by one here, "
+                f"so that {MOST_WEIGHT:g} is the limit. Use CrowdBT, or smaller weights."
+            )
+        if self.ties == "davidson" and (pairs.outcome == 0.5).any() and state.log_nu == -np.inf:
+            state.log_nu, state.log_nu_variance = 0.0, self.tie_sd**2
+        sided = self.side & (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0)
+        log = FitLog(1 + len(pairs) // LABELS_A_STEP, progress)
+        rows = zip(
+            pairs.left.tolist(),
+            pairs.right.tolist(),
+            pairs.outcome.tolist(),
+            pairs.annotator.tolist(),
+            pairs.weight.tolist(),
+            sided.tolist(),
+            strict=True,
+        )
+        total = 0.0
+        for count, (left, right, outcome, annotator, weight, is_sided) in enumerate(rows, start=1):
+            total += state.judge(left, right, outcome, annotator, weight, is_sided, halve=self.ties == "half")
+            if count % LABELS_A_STEP == 0:
+                log.step(total)
+        log.step(total)
+        diagnostics = log.finish(converged=True, message=f"one pass over {len(pairs)} pairs, in their order")
+        return state.posterior(self, diagnostics, data)
+
+
+@dataclass
+class _State:
+    """What is known so far, changed in place while one pass runs: lists of floats, quicker than arrays here."""
+
+    mean: list[float]
+    variance: list[float]
+    alpha: list[float]
+    beta: list[float]
+    side: float
+    side_variance: float
+    log_nu: float
+    log_nu_variance: float
+
+    @classmethod
+    def prior(cls, settings: CrowdBTOnline, n_items: int, n_annotators: int) -> "_State":
+        alpha, beta = settings.reliability
+        return cls(
+            [0.0] * n_items,
+            [settings.prior_sd**2] * n_items,
+            [alpha] * n_annotators,
+            [beta] * n_annotators,
+            0.0,
+            settings.side_sd**2 if settings.side else 0.0,
+            -np.inf,
+            0.0,
+        )
+
+    def knowing(self, posterior: CrowdPosterior, settings: CrowdBTOnline) -> "_State":
+        """With what a posterior knows of its items and annotators."""
+        n, m = posterior.n_items, len(posterior.counts)
+        self.mean[:n] = posterior.mean.tolist()
+        spread = posterior.spread
+        exact = spread.diagonal if isinstance(spread, LowRankCovariance) else spread.variances()
+        self.variance[:n] = exact.tolist()
+        self.alpha[:m], self.beta[:m] = posterior.counts[:, 0].tolist(), posterior.counts[:, 1].tolist()
+        likelihood = posterior.likelihood
+        if settings.side and likelihood.side_sd is not None:
+            self.side, self.side_variance = likelihood.side, likelihood.side_sd**2
+        if likelihood.tie:
+            self.log_nu = float(np.log(likelihood.tie))
+            self.log_nu_variance = posterior.log_nu_sd**2
+        return self
+
+    def judge(
+        self, left: int, right: int, outcome: float, annotator: int, weight: float, sided: bool, *, halve: bool
+    ) -> float:
+        """Count one pair; log P(it), weights applied."""
+        if outcome == 0.5 and halve:
+            first = self.judge(left, right, 1.0, annotator, weight / 2, sided, halve=False)
+            return first + self.judge(left, right, 0.0, annotator, weight / 2, sided, halve=False)
+        winner, loser, side = (left, right, 1.0) if outcome else (right, left, -1.0)
+        total = 0.0
+        while weight > 1e-12:
+            share = min(1.0, weight)
+            total += self._match(winner, loser, side * sided, annotator, share, outcome == 0.5)
+            weight -= share
+        return total
+
+    def _match(self, winner: int, loser: int, side: float, annotator: int, weight: float, tie: bool) -> float:
+        """Each of the Gaussians that make up the margin takes its part of the margin's change (Minka 2001)."""
+        alpha, beta = self.alpha[annotator], self.beta[annotator]
+        of_winner, of_loser, of_side = self.variance[winner], self.variance[loser], side * side * self.side_variance
+        mean = self.mean[winner] - self.mean[loser] + side * self.side
+        variance = of_winner + of_loser + of_side
+        found = match(
+            mean,
+            variance,
+            alpha / (alpha + beta),
+            tie=tie,
+            weight=weight,
+            log_nu=self.log_nu,
+            log_nu_variance=self.log_nu_variance,
+        )
+        push, shrink = (found.mean - mean) / variance, (found.variance - variance) / variance**2
+        self.mean[winner] += of_winner * push
+        self.mean[loser] -= of_loser * push
+        self.variance[winner] += of_winner**2 * shrink
+        self.variance[loser] += of_loser**2 * shrink
+        self.side += side * self.side_variance * push
+        self.side_variance += (side * self.side_variance) ** 2 * shrink
+        self.log_nu, self.log_nu_variance = found.log_nu, found.log_nu_variance
+        if not tie:
+            self.alpha[annotator], self.beta[annotator] = matched_beta(alpha, beta, found.right, weight)
+        return found.log_probability
+
+    def posterior(self, settings: CrowdBTOnline, diagnostics: Diagnostics, data: Comparisons) -> CrowdPosterior:
+        mean, counts = np.array(self.mean), np.column_stack([self.alpha, self.beta])
+        alpha, beta = settings.reliability
+        tied = self.log_nu > -np.inf
+        likelihood = Likelihood(
+            side=self.side,
+            lapse=beta / (alpha + beta),
+            tie=float(np.exp(self.log_nu)) if tied else None,
+            tie_rate=data.pairs().tie_rate() if settings.ties == "half" else None,
+            side_sd=self.side_variance**0.5 if settings.side else None,
+        )
+        return CrowdPosterior(
+            mean - mean.mean(),
+            LowRankCovariance(np.zeros((len(mean), 0)), np.array(self.variance)),
+            diagnostics,
+            likelihood,
+            lapses=counts[:, 1] / counts.sum(axis=1),
+            annotators=summary_of(counts),
+            prior_sd=settings.prior_sd,
+            counts=counts,
+            crowd=settings.reliability,
+            log_nu_sd=self.log_nu_variance**0.5,
+        )

@@ -1,0 +1,223 @@
+"""GPPL: one consensus of all annotators as a Gaussian process over item features, or one utility per item."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.covariances import Covariance, DenseCovariance, LowRankCovariance
+from models_engine.data import Comparisons
+from models_engine.errors import InvalidSetting, TooLarge
+from models_engine.estimators.gppl_posterior import FORMS, GPPLPosterior, Source
+from models_engine.inference.expected_probit import expected_factor
+from models_engine.inference.inducing import ItemPrior, prior_of
+from models_engine.inference.kernel_choice import candidates, most_probable_kernel
+from models_engine.inference.pairwise_ep import PairwiseEP, pooled_sites
+from models_engine.inference.pairwise_gp import GammaPrior, PairFactors, PairwiseGP, State
+from models_engine.inference.pairwise_vg import maximise_bound, solve_linearised, stochastic
+from models_engine.kernels import Form, ItemKernel
+from models_engine.linalg import centre, cholesky
+from models_engine.posterior import Diagnostics, Likelihood, Posterior
+from models_engine.progress import FitLog, Progress
+
+__all__ = ["GPPL"]
+
+Floats = NDArray[np.float64]
+MOST_ITEMS = 2_000  # without features, where no inducing points can stand for the items
+MOST_SCALES = 120  # scales EP tries at most
+
+
+@dataclass(frozen=True)
+class GPPL:
+    """P(a preferred to b) = Phi(f_a - f_b), f ~ GP(0, K / s), s ~ Gamma(prior_shape, rate prior_rate), for everybody.
+
+    After Chu & Ghahramani (2005) and Simpson & Gurevych (2020, crowd_gppl sections 3.1 and 4.2).
+
+    inference: "vg", the Gaussian nearest to the posterior; "ep", expectation propagation with s at its mode, up to
+        n_inducing items; "linearised", crowd_gppl's own scheme, kept to compare with: its sites are taken at the
+        posterior mean alone.
+    prior_shape, prior_rate: E[s] = shape / rate; a utility's prior variance is 1 / s in units of the answer's noise.
+    kernel: over item features where given, "identity" else; see ItemKernel for the forms and the median heuristic.
+    share, length_scale: how much of the variance the features explain, and the length scale as a multiple of the
+        median heuristic's; None chooses by the bound over the most compared items (300, or 2,000 through inducing
+        points).
+    n_inducing: with more items than these the process is seen through so many inducing points, by k-means++; then what
+        features do not explain of an item is not learned, but stays as uncertainty.
+    batch_size: distinct pairs a step of stochastic variational inference sees (vg only), None for all; epochs passes
+        over all with rho_i = (i + delay)^-forget.
+    Equal pairs of all annotators are summed; ties are half a win each way; larger sets enter as their implied pairs.
+    """
+
+    inference: Literal["vg", "ep", "linearised"] = "vg"
+    prior_shape: float = 2.0
+    prior_rate: float = 2.0
+    kernel: Literal["matern32", "matern32-product", "rbf", "identity"] = "matern32"
+    share: float | None = None
+    length_scale: float | None = None
+    n_inducing: int = 1_000
+    batch_size: int | None = None
+    epochs: int = 20
+    delay: float = 1.0
+    forget: float = 0.9
+    max_iterations: int = 300
+    tolerance: float = 1e-6
+
+    def fit(
+        self,
+        data: Comparisons,
+        start: Posterior | None = None,
+        rng: np.random.Generator | None = None,
+        progress: Progress | None = None,
+    ) -> GPPLPosterior:
+        """See Estimator.fit. start: its utilities and scale are where vg begins; not used through inducing points.
+
+        diagnostics.objective: the bound on log p(labels) (vg, linearised), a batch's expected log likelihood (with
+        batch_size), or EP's log evidence and log prior at each s tried.
+        """
+        self._check(data)
+        generator = np.random.default_rng(0) if rng is None else rng
+        factors, scale = PairFactors.of(data.pairs()), GammaPrior(self.prior_shape, self.prior_rate)
+        first = FitLog(self._n_steps(factors), progress)
+        kernel = self._kernel(data, factors, scale, first)
+        n_points = max(self.n_inducing, 1) if not kernel.is_identity else data.n_items
+        log = FitLog(self._n_steps(factors), _after(first, progress))
+        prior = prior_of(kernel, n_points, generator)
+        if self.inference == "ep":
+            return self._by_ep(data, kernel, prior, scale, log)
+        problem = PairwiseGP(factors, prior, scale)
+        state, diagnostics = self._run(problem, start, generator, log)
+        inverse_scale = state.expected_scale
+        return self._posterior(data, kernel, prior, (state.mean, state.covariance), inverse_scale, diagnostics)
+
+    def _run(
+        self, problem: PairwiseGP, start: Posterior | None, rng: np.random.Generator, log: FitLog
+    ) -> tuple[State, Diagnostics]:
+        state = problem.start() if start is None or problem.prior.reach is not None else _lent(problem, start)
+        if self.batch_size is not None and self.inference == "vg" and self.batch_size < len(problem.factors):
+            found = stochastic(
+                problem.start(),
+                rng,
+                batch_size=self.batch_size,
+                epochs=self.epochs,
+                delay=self.delay,
+                forget=self.forget,
+                on_step=log.step,
+            )
+            message = f"the closing step over all pairs moved a margin by {found.change:.2g} of its standard deviation"
+            message += "" if found.converged else ", not below 0.2; raise epochs"
+        else:
+            solve = maximise_bound if self.inference == "vg" else solve_linearised
+            found = solve(state, tolerance=self.tolerance, limit=self.max_iterations, on_step=log.step)
+            message = f"the last step moved margins and log scale by {found.change:.1g}"
+            message += "" if found.converged else f", not below {self.tolerance:g}; raise max_iterations"
+        sd = found.state.expected_scale**-0.5
+        return found.state, log.finish(converged=found.converged, message=f"{message}; prior sd {sd:.3g}")
+
+    def _by_ep(
+        self, data: Comparisons, kernel: ItemKernel, prior: ItemPrior, scale: GammaPrior, log: FitLog
+    ) -> GPPLPosterior:
+        if prior.reach is not None:
+            raise TooLarge(
+                f'inference="ep" works on the items themselves, up to n_inducing={self.n_inducing}; there are '
+                f'{data.n_items:,}. Use inference="vg", or raise n_inducing.'
+            )
+        sites = pooled_sites(data.pairs(), data.weights)
+        propagation = PairwiseEP(sites, prior.kernel, prior.precision, scale, self.tolerance)
+        inverse_scale, found = propagation.run(self.max_iterations, log.step)
+        message = f"expectation propagation: last change {found.change:.1g} after {found.n_iterations} iterations"
+        message += "" if found.converged else f", not below {self.tolerance:g}; raise max_iterations"
+        diagnostics = log.finish(converged=found.converged, message=f"{message}; prior sd {inverse_scale**-0.5:.3g}")
+        moments = propagation.moments(inverse_scale, found)
+        return self._posterior(data, kernel, prior, moments, inverse_scale, diagnostics)
+
+    def _check(self, data: Comparisons) -> None:
+        names = ("prior_shape", "prior_rate", "n_inducing", "epochs", "forget", "max_iterations", "tolerance")
+        for name in (*names, "length_scale", "batch_size"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < np.inf:
+                raise InvalidSetting(f"{name}={value} must be a positive finite number.")
+        if not self.delay >= 0:
+            raise InvalidSetting(f"delay={self.delay} must be 0 or more.")
+        if self.share is not None and not 0 <= self.share <= 1:
+            raise InvalidSetting(f"share={self.share} must be between 0 and 1.")
+        if self._features(data) is None and data.n_items > MOST_ITEMS:
+            raise TooLarge(
+                f"without item features GPPL keeps a matrix over all items; {data.n_items:,} is above its limit of "
+                f"{MOST_ITEMS:,}. Use BradleyTerry, or give item_features."
+            )
+
+    def _features(self, data: Comparisons) -> Floats | None:
+        """Item features that tell items apart, where they are to be used."""
+        features = data.item_features
+        used = self.kernel != "identity" and self.share != 0 and features is not None and features.size
+        return features if used and features is not None and np.ptp(features, axis=0).any() else None
+
+    def _kernel(self, data: Comparisons, factors: PairFactors, scale: GammaPrior, log: FitLog) -> ItemKernel:
+        features = self._features(data)
+        if features is None or self.kernel == "identity":
+            return ItemKernel(None, data.n_items)
+        tried, exact = candidates(self.share, self.length_scale), data.n_items <= self.n_inducing
+        if not exact:
+            tried = [one for one in tried if one[0] > 0]
+        form: Form = self.kernel
+        kernel = ItemKernel(features, data.n_items, form=form)
+        return most_probable_kernel(factors, kernel, tried, scale, log.step, exact=exact)
+
+    def _n_steps(self, factors: PairFactors) -> int:
+        choice = len(candidates(self.share, self.length_scale))
+        if self.inference == "ep":
+            return choice + MOST_SCALES
+        batches = 1 if self.batch_size is None else max(1, len(factors) // self.batch_size)
+        return choice + (self.max_iterations if batches == 1 else batches * self.epochs + 1)
+
+    def _posterior(
+        self,
+        data: Comparisons,
+        kernel: ItemKernel,
+        prior: ItemPrior,
+        moments: tuple[Floats, Floats],
+        inverse_scale: float,
+        diagnostics: Diagnostics,
+    ) -> GPPLPosterior:
+        mean, covariance = moments
+        spread: Covariance = DenseCovariance.of(covariance)
+        utilities = mean
+        if prior.reach is not None:
+            utilities = prior.reach @ mean
+            spread = LowRankCovariance(prior.reach @ cholesky(covariance), prior.rest / inverse_scale)
+        source = None
+        if not kernel.is_identity and kernel.features is not None:
+            settings = np.array([kernel.share, kernel.length, FORMS.index(kernel.form)])
+            points = np.zeros((0, 0)) if prior.points is None else prior.points
+            source = Source(kernel.features, settings, points, mean, covariance, np.array(inverse_scale))
+        return GPPLPosterior(
+            centre(utilities),
+            spread,
+            diagnostics,
+            Likelihood("probit", tie_rate=data.pairs().tie_rate()),
+            prior_sd=inverse_scale**-0.5,
+            source=source,
+        )
+
+
+def _lent(problem: PairwiseGP, start: Posterior) -> State:
+    """Where an earlier fit's utilities lead: sites there, items it does not know at the prior."""
+    factors, n = problem.factors, min(start.n_items, problem.prior.n_points)
+    mean = np.zeros(problem.prior.n_points)
+    mean[:n] = start.utilities()[:n]
+    sd = getattr(start, "prior_sd", None)
+    inverse_scale = problem.scale.mean if sd is None else sd**-2
+    variance = np.full(len(factors), 2 / inverse_scale)
+    known = (factors.low < n) & (factors.high < n)
+    variance[known] = np.maximum(start.difference_variance(factors.low[known], factors.high[known]), 1e-12)
+    margin = mean[factors.low] - mean[factors.high]
+    return problem.at(expected_factor(margin, variance, factors.wins, factors.losses)[2], inverse_scale, mean)
+
+
+def _after(first: FitLog, progress: Progress | None) -> Callable[[int, int, float], bool | None] | None:
+    """The caller's progress callback, counting on from the steps of choosing the kernel."""
+    if progress is None:
+        return None
+    return lambda step, total, objective: progress(len(first.objective) + step, total, objective)

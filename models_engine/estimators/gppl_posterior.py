@@ -1,0 +1,92 @@
+"""What GPPL returns: a consensus that item features may carry to items nobody has compared."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Self
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike, NDArray
+
+from models_engine.covariances import DenseCovariance
+from models_engine.errors import InvalidData, Unsupported
+from models_engine.kernels import Form, ItemKernel, standardised
+from models_engine.linalg import centre, cholesky
+from models_engine.posterior import GaussianPosterior, gaussian_fields
+from models_engine.validation import check_features
+
+__all__ = ["GPPLPosterior", "Source"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The Gaussian process behind a fit.
+
+    features (n_items, d), kernel (3,): share, length and the number of the form in FORMS.   points (m, d'):
+    standardised features of the inducing points, m = 0 where the items themselves are the points.   mean (m,) and
+    covariance (m, m) of the utilities at the points.   inverse_scale: E[s], so that a utility has prior variance 1/s.
+    """
+
+    features: Floats
+    kernel: Floats
+    points: Floats
+    mean: Floats
+    covariance: Floats
+    inverse_scale: NDArray[np.float64]
+
+    def item_kernel(self) -> ItemKernel:
+        share, length, form = self.kernel
+        return ItemKernel(self.features, len(self.features), float(share), float(length), FORMS[int(form)])
+
+    def at(self, features: Floats) -> tuple[Floats, Floats]:
+        """Mean (n_new,) and covariance (n_new, n_new) at new features (n_new, d) (crowd_gppl (21), K over E[s])."""
+        kernel = self.item_kernel()
+        cross, among = kernel.cross(features)
+        inner = kernel.matrix() if not len(self.points) else kernel.share * kernel.correlation(self.points, self.points)
+        if len(self.points):
+            inner[np.diag_indices(len(inner))] += 1e-6
+            cross = kernel.share * kernel.correlation(standardised(features, self.features), self.points)
+        reach = scipy.linalg.cho_solve((cholesky(inner), True), cross.T).T
+        open_ = among - reach @ cross.T
+        covariance = reach @ self.covariance @ reach.T + (open_ + open_.T) / (2 * float(self.inverse_scale))
+        return reach @ self.mean, covariance
+
+
+FORMS: tuple[Form, ...] = ("matern32", "matern32-product", "rbf")
+
+
+@dataclass(frozen=True, eq=False)
+class GPPLPosterior(GaussianPosterior):
+    """The consensus; `source` is None where the fit used no features."""
+
+    source: Source | None = field(default=None, kw_only=True)
+
+    def at(self, item_features: ArrayLike) -> GaussianPosterior:
+        if self.source is None:
+            raise Unsupported(
+                "this fit used no item features, so items never compared cannot be told apart; "
+                "give item_features to Comparisons and fit again, or collect comparisons of the new items."
+            )
+        width = self.source.features.shape[1]
+        new = check_features(item_features, len(np.atleast_2d(np.asarray(item_features))), "item_features")
+        if new is None or new.shape[1] != width:
+            raise InvalidData(
+                f"item_features has shape {np.shape(item_features)}; give (n_new, {width}) as in the fit."
+            )
+        mean, covariance = self.source.at(new)
+        return GaussianPosterior(centre(mean), DenseCovariance.of(covariance), self.diagnostics, self.likelihood)
+
+    def to_arrays(self) -> dict[str, NDArray]:
+        arrays = super().to_arrays()
+        if self.source is None:
+            return arrays
+        return arrays | {f"source/{one.name}": np.asarray(getattr(self.source, one.name)) for one in fields(Source)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Self:
+        source = None
+        if "source/features" in arrays:
+            source = Source(**{one.name: np.asarray(arrays[f"source/{one.name}"]) for one in fields(Source)})
+        return cls(**gaussian_fields(arrays), source=source)

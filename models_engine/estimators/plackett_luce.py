@@ -1,0 +1,201 @@
+"""PlackettLuce: choices and rankings by their exact likelihood, Gamma prior on the worths; mode or Gibbs draws."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from numpy.typing import NDArray
+from scipy.special import polygamma
+
+from models_engine.covariances import DenseCovariance, check_dense
+from models_engine.data import Comparisons
+from models_engine.errors import InvalidSetting
+from models_engine.expansions import Stages
+from models_engine.linalg import sums
+from models_engine.posterior import BasePosterior, GaussianPosterior, Likelihood, Posterior, SamplePosterior
+from models_engine.progress import FitLog, Progress
+
+__all__ = ["ChoiceProblem", "PlackettLuce"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PlackettLuce:
+    """P(a is chosen out of a set) = worth_a / sum of the set's worths; a ranking is k-1 choices (Plackett 1975).
+
+    Worths have independent Gamma(a, a) priors; utilities are their logs. Only proportions of worths matter, so that
+    the rate of the prior is without effect on centred utilities.
+    prior_sd: prior standard deviation of a utility, in logits; it sets a by trigamma(a) = prior_sd^2.
+    inference: "map", the mode of the utilities with Laplace covariance, or "gibbs", draws by the data augmentation of
+        Caron & Doucet (2012), section 3: exponential arrival times make worths Gamma again.
+    n_draws, n_burn_in: kept and first discarded sweeps of the Gibbs sampler.
+    A tied pair counts half a choice each way; best-worst labels as Comparisons.stages says.
+    """
+
+    prior_sd: float = 1.5
+    inference: Literal["map", "gibbs"] = "map"
+    n_draws: int = 2_000
+    n_burn_in: int = 500
+    max_iterations: int = 200
+    tolerance: float = 1e-8
+
+    def fit(
+        self,
+        data: Comparisons,
+        start: Posterior | None = None,
+        rng: np.random.Generator | None = None,
+        progress: Progress | None = None,
+    ) -> BasePosterior:
+        """See Estimator.fit. Raises TooLarge above 5,000 items by "map"."""
+        if self.prior_sd <= 0:
+            raise InvalidSetting(f"prior_sd is {self.prior_sd}; give a number above 0.")
+        problem = ChoiceProblem(data, shape_of(self.prior_sd))
+        utilities = np.zeros(data.n_items)
+        if start is not None:
+            known = start.utilities()[: data.n_items]
+            utilities[: len(known)] = known
+        likelihood = Likelihood(tie_rate=data.pairs().tie_rate())
+        if self.inference == "gibbs":
+            return self._by_gibbs(problem, utilities, likelihood, rng or np.random.default_rng(0), progress)
+        return self._by_map(problem, utilities, likelihood, progress)
+
+    def _by_map(
+        self, problem: "ChoiceProblem", utilities: Floats, likelihood: Likelihood, progress: Progress | None
+    ) -> GaussianPosterior:
+        """Two MM sweeps to come near, then Newton steps, halved where the log posterior would fall."""
+        check_dense(problem.n_items)
+        log = FitLog(self.max_iterations, progress)
+        for _ in range(2):
+            utilities = problem.mm_step(utilities)
+        value, converged = problem.objective(utilities), False
+        log.step(value)
+        for _ in range(self.max_iterations):
+            factor = scipy.linalg.cho_factor(problem.curvature(utilities), lower=True)
+            step, size = scipy.linalg.cho_solve(factor, problem.gradient(utilities)), 1.0
+            while (new := problem.objective(utilities + size * step)) < value - 1e-12 * abs(value) and size > 1e-8:
+                size /= 2
+            utilities, value = utilities + size * step, new
+            log.step(value)
+            if size == 1.0 and np.abs(step).max() < self.tolerance:
+                converged = True
+                break
+        verdict = "below" if converged else "not below"
+        diagnostics = log.finish(converged=converged, message=f"largest step {verdict} {self.tolerance:g}")
+        factor = scipy.linalg.cho_factor(problem.curvature(utilities), lower=True)
+        covariance = DenseCovariance.of(scipy.linalg.cho_solve(factor, np.eye(problem.n_items)))
+        return GaussianPosterior(utilities - utilities.mean(), covariance, diagnostics, likelihood)
+
+    def _by_gibbs(
+        self,
+        problem: "ChoiceProblem",
+        utilities: Floats,
+        likelihood: Likelihood,
+        rng: np.random.Generator,
+        progress: Progress | None,
+    ) -> SamplePosterior:
+        """Sweeps of (arrival times | worths), (worths | arrival times); converged by the utilities' split R-hat."""
+        log = FitLog(self.n_burn_in + self.n_draws, progress)
+        draws = np.empty((self.n_draws, problem.n_items))
+        for sweep in range(self.n_burn_in + self.n_draws):
+            utilities = problem.gibbs_step(utilities, rng)
+            if sweep >= self.n_burn_in:
+                draws[sweep - self.n_burn_in] = utilities
+            log.step(problem.objective(utilities))
+        spread = split_rhat(draws - draws.mean(axis=1, keepdims=True))
+        message = f"split R-hat of the utilities at most {spread:.3f}; 1.05 or less counts as converged"
+        return SamplePosterior.of(draws, log.finish(converged=spread <= 1.05, message=message), likelihood)
+
+
+class ChoiceProblem:
+    """Log posterior of the utilities f = log worth: sum of w (f_winner - log sum_set e^f) + sum_i (a f_i - a e^f_i).
+
+    shape: a; 0 leaves the log likelihood alone.
+    """
+
+    def __init__(self, data: Comparisons, shape: float) -> None:
+        self.n_items, self.shape = data.n_items, shape
+        self.stages = [_positive(stages) for stages in data.stages()]
+        self.wins = np.zeros(data.n_items)
+        for stages in self.stages:
+            self.wins += np.bincount(stages.winner, stages.weight, minlength=data.n_items)
+
+    def objective(self, f: Floats) -> float:
+        value = self.wins @ f + self.shape * (f - np.exp(f)).sum()
+        for stages in self.stages:
+            value -= stages.weight @ np.logaddexp.reduce(f[stages.items], axis=1)
+        return float(value)
+
+    def gradient(self, f: Floats) -> Floats:
+        result = self.wins + self.shape * (1 - np.exp(f))
+        for stages in self.stages:
+            result -= self._spread(stages, stages.weight[:, None] * softmax(f[stages.items]))
+        return result
+
+    def curvature(self, f: Floats) -> Floats:
+        """Minus the Hessian, dense (n_items, n_items): diag(w p) - sum of w p p' over stages, plus the prior's."""
+        matrix = np.diag(self.shape * np.exp(f))
+        for stages in self.stages:
+            p = softmax(f[stages.items])
+            matrix[np.diag_indices(self.n_items)] += self._spread(stages, stages.weight[:, None] * p)
+            values = (np.sqrt(stages.weight)[:, None] * p).ravel()
+            starts = np.arange(0, len(values) + 1, stages.size)
+            rows = scipy.sparse.csr_array((values, stages.items.ravel(), starts), shape=(len(p), self.n_items))
+            matrix -= np.asarray((rows.T @ rows).toarray(), dtype=np.float64)
+        return matrix
+
+    def mm_step(self, f: Floats) -> Floats:
+        """One step of Hunter's (2004) MM algorithm with the prior of Caron & Doucet (2012), mode of the log worths.
+
+        worth_i = (a + wins_i) / (a + sum over stages holding i of w / sum of the set's worths).
+        """
+        rate = np.full(self.n_items, self.shape)
+        for stages in self.stages:
+            total = np.exp(np.logaddexp.reduce(f[stages.items], axis=1))
+            rate += self._spread(stages, np.repeat((stages.weight / total)[:, None], stages.size, axis=1))
+        return np.log(self.shape + self.wins) - np.log(rate)
+
+    def gibbs_step(self, f: Floats, rng: np.random.Generator) -> Floats:
+        """Arrival times z ~ Gamma(w, sum of the set's worths), then worth_i ~ Gamma(a + wins_i, a + sum of z)."""
+        rate = np.full(self.n_items, self.shape)
+        for stages in self.stages:
+            total = np.exp(np.logaddexp.reduce(f[stages.items], axis=1))
+            arrival = rng.gamma(stages.weight) / total
+            rate += self._spread(stages, np.repeat(arrival[:, None], stages.size, axis=1))
+        return np.log(np.maximum(rng.gamma(self.shape + self.wins), 1e-300)) - np.log(rate)
+
+    def _spread(self, stages: Stages, values: Floats) -> Floats:
+        """Sums values (m, k) of the stages' places to items (n_items,)."""
+        return sums(stages.items.ravel(), values.ravel(), self.n_items)
+
+
+def _positive(stages: Stages) -> Stages:
+    kept = stages.weight > 0
+    return Stages(stages.size, stages.items[kept], stages.annotator[kept], stages.weight[kept], stages.label[kept])
+
+
+def softmax(f: Floats) -> Floats:
+    """Choice probabilities (m, k) of sets with utilities f (m, k)."""
+    return np.exp(f - np.logaddexp.reduce(f, axis=1)[:, None])
+
+
+def shape_of(prior_sd: float) -> float:
+    """The Gamma shape a whose log has this standard deviation: trigamma(a) = prior_sd^2, by Newton steps in log a."""
+    target, a = prior_sd**2, 1 / prior_sd + 0.5 / prior_sd**2
+    for _ in range(100):
+        change = (polygamma(1, a) - target) / (a * polygamma(2, a))
+        a = float(a * np.exp(-np.clip(change, -1, 1)))
+        if abs(change) < 1e-12:
+            break
+    return a
+
+
+def split_rhat(draws: Floats) -> float:
+    """Largest split R-hat over columns of draws (n_draws, n) (Gelman et al., Bayesian Data Analysis, 11.4)."""
+    half = len(draws) // 2
+    chains = np.stack([draws[:half], draws[half : 2 * half]])
+    within = chains.var(axis=1, ddof=1).mean(axis=0)
+    between = half * chains.mean(axis=1).var(axis=0, ddof=1)
+    return float(np.sqrt(((half - 1) / half * within + between / half) / within).max())

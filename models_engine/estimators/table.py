@@ -1,0 +1,96 @@
+"""ESTIMATORS: the one table from an estimator's name to its class, when to choose it, and what it claims."""
+
+from models_engine.estimators.angle_based import AngleBased
+from models_engine.estimators.angle_mixture import AngleBasedMixture, AngleMixturePosterior
+from models_engine.estimators.angle_posterior import AnglePosterior
+from models_engine.estimators.base import Entry
+from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.collaborative_gp import CollaborativeGP
+from models_engine.estimators.collaborative_posterior import CollaborativePosterior
+from models_engine.estimators.crowd_bt import CrowdBT
+from models_engine.estimators.crowd_bt_online import CrowdBTOnline
+from models_engine.estimators.crowd_gppl import CrowdGPPL
+from models_engine.estimators.crowd_posterior import CrowdPosterior
+from models_engine.estimators.feature_plackett_luce import FeaturePlackettLuce
+from models_engine.estimators.feature_posterior import FeaturePosterior
+from models_engine.estimators.gppl import GPPL
+from models_engine.estimators.gppl_posterior import GPPLPosterior
+from models_engine.estimators.plackett_luce import PlackettLuce
+from models_engine.posterior import GaussianPosterior
+
+__all__ = ["ESTIMATORS"]
+
+ESTIMATORS: dict[str, Entry] = {
+    "BradleyTerry": Entry(
+        BradleyTerry,
+        GaussianPosterior,
+        "The plain choice: one shared ranking, annotators taken as equally careful; fast at any size.",
+    ),
+    "CrowdBT": Entry(
+        CrowdBT,
+        CrowdPosterior,
+        "When annotators may be careless or have the question the wrong way round: learns how far to trust each one.",
+        claims={"warm start": "objective"},
+    ),
+    "CrowdBTOnline": Entry(
+        CrowdBTOnline,
+        CrowdPosterior,
+        "CrowdBT one vote at a time, in microseconds each: rougher, for rankings that must move with every vote.",
+        claims={"weights": "in distribution"},
+    ),
+    "PlackettLuce": Entry(
+        PlackettLuce,
+        GaussianPosterior,
+        "For best-of-k and rankings: uses each whole answer exactly instead of the pairs it implies.",
+        claims={"reversal": "no"},
+    ),
+    "GPPL": Entry(
+        GPPL,
+        GPPLPosterior,
+        "One shared ranking that item features help along: it also ranks items hardly or never compared.",
+    ),
+    "CollaborativeGP": Entry(
+        CollaborativeGP,
+        CollaborativePosterior,
+        "When annotators differ in taste: learns each one's own ranking, and a consensus whose intervals allow for it.",
+        claims={"warm start": "objective"},
+    ),
+    "CrowdGPPL": Entry(
+        CrowdGPPL,
+        CollaborativePosterior,
+        "As CollaborativeGP, with tastes along a few components, needless ones shrunk away: to compare with its paper.",
+        claims={"warm start": "objective"},
+    ),
+    "FeaturePlackettLuce": Entry(
+        FeaturePlackettLuce,
+        FeaturePosterior,
+        "When item features explain the answers: learns what they are worth and ranks items nobody has compared yet.",
+        claims={"warm start": "objective"},
+    ),
+    "AngleBased": Entry(
+        AngleBased,
+        AnglePosterior,
+        "For full rankings of the same few items: one number for how much people agree, and a score for each item.",
+        claims={
+            "prior": "in distribution",
+            "renaming": "in distribution",
+            "reversal": "in distribution",
+            "weights": "in distribution",
+            "warm start": "in distribution",
+            "coverage": "no",
+        },
+    ),
+    "AngleBasedMixture": Entry(
+        AngleBasedMixture,
+        AngleMixturePosterior,
+        "When people fall into groups that rank the same few items differently: finds how many and what each prefers.",
+        claims={
+            "prior": "in distribution",
+            "renaming": "in distribution",
+            "reversal": "in distribution",
+            "weights": "in distribution",
+            "warm start": "in distribution",
+            "coverage": "no",
+        },
+    ),
+}

@@ -1,0 +1,120 @@
+"""Small linear algebra shared by the estimators: graph Laplacians, centring, positive-definite solves."""
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+
+from models_engine.errors import TooLarge
+
+__all__ = [
+    "DENSE_LIMIT",
+    "centre",
+    "centre_covariance",
+    "check_dense",
+    "cholesky",
+    "chunks",
+    "inverse_and_log_determinant",
+    "inverse_from_cholesky",
+    "laplacian",
+    "sums",
+]
+
+
+DENSE_LIMIT = 5_000
+NARROW = 16  # width of a matrix up to which LAPACK is quicker than halving
+
+
+def laplacian(
+    left: NDArray[np.integer], right: NDArray[np.integer], weights: NDArray[np.float64], n_items: int
+) -> scipy.sparse.csr_array:
+    """Weighted graph Laplacian `D' diag(weights) D`, D being pairs x items with +1 at left and -1 at right.
+
+    left, right, weights: shape (n_pairs,); repeated pairs add up. Returns a sparse (n_items, n_items) array.
+    """
+    rows = np.concatenate([left, right, left, right])
+    columns = np.concatenate([left, right, right, left])
+    values = np.concatenate([weights, weights, -weights, -weights])
+    return scipy.sparse.coo_array((values, (rows, columns)), shape=(n_items, n_items)).tocsr()
+
+
+def centre(values: ArrayLike) -> NDArray[np.float64]:
+    """Subtract the mean over the last axis: utilities are defined only up to a constant."""
+    values = np.asarray(values, dtype=np.float64)
+    return np.asarray(values - values.mean(axis=-1, keepdims=True)) if values.shape[-1] else values
+
+
+def centre_covariance(covariance: ArrayLike) -> NDArray[np.float64]:
+    """Covariance of `x - mean(x)` given that of x: `J C J`, J = I - 11'/n. Exactly symmetric."""
+    covariance = np.asarray(covariance, dtype=np.float64)
+    means = covariance.mean(axis=0)
+    centred = covariance - means[None, :] - means[:, None] + means.mean()
+    return (centred + centred.T) / 2
+
+
+def cholesky(matrix: ArrayLike) -> NDArray[np.float64]:
+    """Lower Cholesky factor; one singular to rounding gets the smallest jitter (relative 1e-12 to 1e-6) that helps.
+
+    Raises numpy.linalg.LinAlgError where even 1e-6 of the mean diagonal does not make it positive definite.
+    """
+    matrix = np.asarray(matrix, dtype=np.float64)
+    scale = float(np.abs(np.diagonal(matrix)).mean()) if matrix.size else 1.0
+    for jitter in (0.0, 1e-12, 1e-10, 1e-8):
+        try:
+            return np.array(np.linalg.cholesky(matrix + jitter * scale * np.eye(len(matrix)) if jitter else matrix))
+        except np.linalg.LinAlgError:
+            continue
+    return np.array(np.linalg.cholesky(matrix + 1e-6 * scale * np.eye(len(matrix))))
+
+
+def inverse_from_cholesky(lower: NDArray[np.floating]) -> NDArray[np.float64]:
+    """`(L L')^-1` from its lower factor, exactly symmetric."""
+    if not lower.size:
+        return np.zeros(lower.shape)
+    half = scipy.linalg.lapack.dpotri(np.asarray(lower, dtype=np.float64), lower=1)[0]
+    inverse = np.tril(half, -1)
+    return inverse + inverse.T + np.diag(np.diagonal(half))
+
+
+def inverse_and_log_determinant(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Inverses (u, d, d) and log determinants (u,) of symmetric positive definite matrices (u, d, d).
+
+    By halves (Banachiewicz), so that nearly all work is matrix products: two to three times quicker than LAPACK there.
+    """
+    d = stack.shape[-1]
+    if d <= NARROW:
+        return np.asarray(np.linalg.inv(stack), np.float64), np.asarray(np.linalg.slogdet(stack)[1], np.float64)
+    half = d // 2
+    corner = np.ascontiguousarray(stack[:, half:, :half])
+    first, log_first = inverse_and_log_determinant(np.ascontiguousarray(stack[:, :half, :half]))
+    slope = corner @ first
+    across = np.ascontiguousarray(slope.transpose(0, 2, 1))
+    last, log_last = inverse_and_log_determinant(stack[:, half:, half:] - corner @ across)
+    lower = last @ slope
+    result = np.empty_like(stack)
+    np.add(first, across @ lower, out=result[:, :half, :half])
+    np.negative(lower, out=result[:, half:, :half])
+    result[:, :half, half:] = result[:, half:, :half].transpose(0, 2, 1)
+    result[:, half:, half:] = last
+    return result, log_first + log_last
+
+
+def sums(groups: NDArray[np.integer], values: ArrayLike, n_groups: int) -> NDArray[np.float64]:
+    """(n_groups,) sum of the values in each group; 0 for an empty one."""
+    return np.bincount(groups, np.asarray(values, dtype=np.float64), minlength=n_groups).astype(np.float64)
+
+
+def chunks(total: int, width: int, *, budget: int = 4_000_000) -> list[slice]:
+    """Slices over range(total) such that a chunk times `width` numbers stays within `budget` numbers."""
+    step = max(1, budget // max(1, width))
+    return [slice(start, min(start + step, total)) for start in range(0, total, step)]
+
+
+def check_dense(n_items: int) -> None:
+    """Raise TooLarge where an (n_items, n_items) matrix should not be built."""
+    if n_items > DENSE_LIMIT:
+        gib = 8 * n_items**2 / 2**30
+        raise TooLarge(
+            f"a covariance of {n_items:,} items takes {gib:.1f} GiB; the limit is {DENSE_LIMIT:,} items. "
+            "Use difference_variance(left, right) for the pairs you need, or sample(n, rng=rng) for joint draws."
+        )

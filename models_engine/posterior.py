@@ -1,0 +1,339 @@
+"""What a fit returns, the Posterior (see protocol.py), in its two forms: Gaussian and sampled."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logsumexp, ndtr
+
+from models_engine.answers import log_answers
+from models_engine.covariances import Covariance, SumCovariance, pack, unpack
+from models_engine.data import Comparisons
+from models_engine.errors import InvalidData, Unsupported
+from models_engine.linalg import centre, centre_covariance, check_dense, chunks
+from models_engine.predictive import Likelihood
+from models_engine.protocol import Posterior
+from models_engine.summaries import AnnotatorSummary, Components, Diagnostics, RankSummary, rank_draws, summarise_ranks
+
+__all__ = [
+    "AnnotatorSummary",
+    "BasePosterior",
+    "Components",
+    "Diagnostics",
+    "GaussianPosterior",
+    "Likelihood",
+    "Posterior",
+    "RankSummary",
+    "SamplePosterior",
+]
+
+Floats = NDArray[np.float64]
+LOGIT = Likelihood()
+NO_FIGURES = AnnotatorSummary()
+
+
+class BasePosterior(ABC):
+    """What every form of posterior derives from its utilities, difference variances and draws."""
+
+    diagnostics: Diagnostics
+    likelihood: Likelihood
+    annotators: AnnotatorSummary
+
+    @property
+    @abstractmethod
+    def n_items(self) -> int: ...
+    @abstractmethod
+    def utilities(self) -> Floats: ...
+    @abstractmethod
+    def standard_deviations(self) -> Floats: ...
+    @abstractmethod
+    def covariance(self) -> Floats: ...
+    @abstractmethod
+    def superiority(self, left: ArrayLike, right: ArrayLike) -> Floats: ...
+    @abstractmethod
+    def restrict(self, items: ArrayLike) -> "BasePosterior": ...
+    @abstractmethod
+    def to_arrays(self) -> dict[str, NDArray]: ...
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Self: ...
+    @abstractmethod
+    def difference_variance(self, left: ArrayLike, right: ArrayLike) -> Floats: ...
+    @abstractmethod
+    def sample(self, n: int, *, rng: np.random.Generator) -> Floats: ...
+    @abstractmethod
+    def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> "BasePosterior": ...
+    @abstractmethod
+    def preference(self, left: NDArray, right: NDArray) -> Floats:
+        """P(left preferred to right) by somebody with exactly these utilities, uncertainty integrated."""
+
+    @abstractmethod
+    def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats:
+        """log P(outcome) of pairs as shown, answered by somebody with exactly these utilities."""
+
+    @property
+    def is_personal(self) -> bool:
+        """Whether for_annotator(j) answers differently from a new annotator."""
+        return False
+
+    def pairwise_probabilities(self, left: ArrayLike, right: ArrayLike, annotator: int | None = None) -> Floats:
+        lefts, rights = np.broadcast_arrays(self._items(left), self._items(right))
+        return self.for_annotator(annotator).preference(lefts, rights)
+
+    def log_predictive(self, data: Comparisons) -> Floats:
+        if data.n_items > self.n_items:
+            raise InvalidData(
+                f"the data have {data.n_items} items and the posterior {self.n_items}; use the fitted items."
+            )
+        if not self.is_personal:
+            return log_answers(self.for_annotator(None), data)
+        result = np.empty(data.n_labels)
+        for annotator in np.unique(data.annotators):
+            rows = np.flatnonzero(data.annotators == annotator)
+            result[rows] = log_answers(self.for_annotator(int(annotator)), data.subset(rows))
+        return result
+
+    def rank_summary(
+        self, level: float = 0.9, k: int = 10, *, rng: np.random.Generator | None = None, n_samples: int | None = None
+    ) -> RankSummary:
+        if n_samples is None:
+            n_samples = 2_000 if self.n_items <= 2_000 else 1_000
+        generator = np.random.default_rng(0) if rng is None else rng
+        ranks = np.empty((n_samples, self.n_items), dtype=np.int32)
+        for part in chunks(n_samples, self.n_items):
+            ranks[part] = rank_draws(self.sample(part.stop - part.start, rng=generator))
+        return summarise_ranks(self.utilities(), ranks, level, k)
+
+    def divisiveness(self) -> Floats:
+        return np.zeros(self.n_items)
+
+    def annotator_summary(self) -> AnnotatorSummary:
+        return self.annotators
+
+    def components(self) -> Components | None:
+        return None
+
+    def at(self, item_features: ArrayLike) -> "BasePosterior":
+        raise Unsupported(
+            f"{type(self).__name__} learns nothing from item features, so it cannot rank new items; "
+            "fit GPPL or CollaborativeGP with item_features instead."
+        )
+
+    def _items(self, items: ArrayLike) -> NDArray[np.int64]:
+        array = np.asarray(items)
+        bad = (array < 0) | (array >= self.n_items)
+        if bad.any():
+            value = int(array[bad].flat[0])
+            raise InvalidData(f"item {value} does not exist; items run from 0 to {self.n_items - 1}.", value=value)
+        return array.astype(np.int64)
+
+    def _meta(self) -> NDArray:
+        meta = {"likelihood": asdict(self.likelihood), "diagnostics": asdict(self.diagnostics)}
+        return np.array(json.dumps(meta))
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianPosterior(BasePosterior):
+    """f ~ N(mean, spread): a mean (n_items,) and the covariance of the centred utilities in any form.
+
+    taste: covariance of one annotator's own centred utilities around the consensus, None where all share one taste.
+    lapses (n_annotators,): each annotator's share of answers the wrong way round, None where the estimator has none;
+    likelihood.lapse is that of a new annotator.
+    prior_sd: the prior standard deviation of a utility that was used or learned, where there is just one.
+    Estimators that know each annotator's taste subclass this and override for_annotator and is_personal.
+    """
+
+    mean: Floats
+    spread: Covariance
+    diagnostics: Diagnostics
+    likelihood: Likelihood = LOGIT
+    taste: Covariance | None = None
+    lapses: Floats | None = None
+    annotators: AnnotatorSummary = NO_FIGURES
+    prior_sd: float | None = None
+
+    @property
+    def n_items(self) -> int:
+        return len(self.mean)
+
+    def utilities(self) -> Floats:
+        return centre(self.mean)
+
+    def standard_deviations(self) -> Floats:
+        return np.sqrt(self.spread.variances())
+
+    def covariance(self) -> Floats:
+        return self.spread.dense()
+
+    def difference_variance(self, left: ArrayLike, right: ArrayLike) -> Floats:
+        lefts, rights = np.broadcast_arrays(self._items(left), self._items(right))
+        return self.spread.difference_variance(lefts, rights)
+
+    def sample(self, n: int, *, rng: np.random.Generator) -> Floats:
+        return self.utilities() + self.spread.sample(n, rng)
+
+    def superiority(self, left: ArrayLike, right: ArrayLike) -> Floats:
+        lefts, rights = np.broadcast_arrays(self._items(left), self._items(right))
+        deviation = np.sqrt(self.difference_variance(lefts, rights))
+        difference = self.mean[lefts] - self.mean[rights]
+        certain = np.where(difference > 0, np.inf, np.where(difference < 0, -np.inf, 0.0))
+        return ndtr(np.divide(difference, deviation, out=certain, where=deviation > 0))
+
+    def preference(self, left: NDArray, right: NDArray) -> Floats:
+        return self.likelihood.preference(self.mean[left] - self.mean[right], self.difference_variance(left, right))
+
+    def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats:
+        margin, variance = self.mean[left] - self.mean[right], self.difference_variance(left, right)
+        return self.likelihood.log_outcome(outcome, margin, variance, sided=sided)
+
+    @property
+    def is_personal(self) -> bool:
+        return self.lapses is not None
+
+    def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> "GaussianPosterior":
+        if annotator is not None and self.lapses is not None and annotator < len(self.lapses):
+            own = replace(self.likelihood, lapse=float(self.lapses[annotator]))
+            return self._as_gaussian(own, self.spread)
+        wide = self.spread if self.taste is None else SumCovariance(self.spread, self.taste)
+        return self._as_gaussian(self.likelihood, wide)
+
+    def divisiveness(self) -> Floats:
+        return np.zeros(self.n_items) if self.taste is None else np.sqrt(self.taste.variances())
+
+    def restrict(self, items: ArrayLike) -> "GaussianPosterior":
+        kept = self._items(items)
+        taste = None if self.taste is None else self.taste.restrict(kept)
+        return GaussianPosterior(
+            centre(self.mean[kept]),
+            self.spread.restrict(kept),
+            self.diagnostics,
+            self.likelihood,
+            taste,
+            self.lapses,
+            self.annotators,
+        )
+
+    def to_arrays(self) -> dict[str, NDArray]:
+        arrays: dict[str, NDArray] = {"mean": self.mean, "meta": self._meta()} | pack("spread", self.spread)
+        arrays |= {} if self.taste is None else pack("taste", self.taste)
+        arrays |= {} if self.lapses is None else {"lapses": self.lapses}
+        arrays |= {} if self.prior_sd is None else {"prior_sd": np.array(self.prior_sd)}
+        return arrays | {f"annotators/{name}": value for name, value in self.annotators.to_arrays().items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Self:
+        return cls(**gaussian_fields(arrays))
+
+    def _as_gaussian(self, likelihood: Likelihood, spread: Covariance) -> "GaussianPosterior":
+        return GaussianPosterior(self.mean, spread, self.diagnostics, likelihood, annotators=self.annotators)
+
+
+@dataclass(frozen=True, eq=False)
+class SamplePosterior(BasePosterior):
+    """Utilities as draws (n_draws, n_items), centred by `of`; for samplers and posteriors far from Gaussian."""
+
+    draws: Floats
+    diagnostics: Diagnostics
+    likelihood: Likelihood = LOGIT
+    annotators: AnnotatorSummary = NO_FIGURES
+
+    @classmethod
+    def of(cls, draws: ArrayLike, diagnostics: Diagnostics, likelihood: Likelihood = LOGIT) -> Self:
+        """From draws that need not be centred. Raises InvalidData under two draws."""
+        centred = centre(draws)
+        if centred.ndim != 2 or len(centred) < 2:
+            raise InvalidData(f"draws have shape {centred.shape}; give two draws or more, shape (n_draws, n_items).")
+        return cls(centred, diagnostics, likelihood)
+
+    @property
+    def n_items(self) -> int:
+        return self.draws.shape[1]
+
+    def utilities(self) -> Floats:
+        return self.draws.mean(axis=0)
+
+    def standard_deviations(self) -> Floats:
+        return self.draws.std(axis=0, ddof=1)
+
+    def covariance(self) -> Floats:
+        check_dense(self.n_items)
+        return centre_covariance(np.cov(self.draws, rowvar=False).reshape(self.n_items, self.n_items))
+
+    def difference_variance(self, left: ArrayLike, right: ArrayLike) -> Floats:
+        return self._over_pairs(self._items(left), self._items(right), lambda margins: margins.var(axis=0, ddof=1))
+
+    def sample(self, n: int, *, rng: np.random.Generator) -> Floats:
+        """Rows of the stored draws, without repeats as long as they last."""
+        whole = np.tile(np.arange(len(self.draws)), n // len(self.draws))
+        rest = rng.choice(len(self.draws), n - len(whole), replace=False)
+        return self.draws[rng.permutation(np.concatenate([whole, rest]))]
+
+    def superiority(self, left: ArrayLike, right: ArrayLike) -> Floats:
+        """Share of draws with left above right, equal ones counting half."""
+        return self._over_pairs(
+            self._items(left), self._items(right), lambda margins: (1 + np.sign(margins)).mean(axis=0) / 2
+        )
+
+    def preference(self, left: NDArray, right: NDArray) -> Floats:
+        return self._over_pairs(left, right, lambda margins: self.likelihood.preference(margins, 0.0).mean(axis=0))
+
+    def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats:
+        result = np.empty(len(left))
+        for part in chunks(len(left), len(self.draws)):
+            margins = self.draws[:, left[part]] - self.draws[:, right[part]]
+            given_draw = self.likelihood.log_outcome(outcome[part], margins, 0.0, sided=sided[part])
+            result[part] = logsumexp(given_draw, axis=0) - np.log(len(self.draws))
+        return result
+
+    def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> "SamplePosterior":
+        return self
+
+    def restrict(self, items: ArrayLike) -> "SamplePosterior":
+        return SamplePosterior(
+            centre(self.draws[:, self._items(items)]), self.diagnostics, self.likelihood, self.annotators
+        )
+
+    def to_arrays(self) -> dict[str, NDArray]:
+        arrays: dict[str, NDArray] = {"draws": self.draws, "meta": self._meta()}
+        return arrays | {f"annotators/{name}": value for name, value in self.annotators.to_arrays().items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Self:
+        return cls(np.asarray(arrays["draws"]), **shared_fields(arrays))
+
+    def _over_pairs(self, left: NDArray, right: NDArray, statistic: Any) -> Floats:
+        lefts, rights = np.broadcast_arrays(left, right)
+        flat_left, flat_right = lefts.ravel(), rights.ravel()
+        result = np.empty(len(flat_left))
+        for part in chunks(len(flat_left), len(self.draws)):
+            result[part] = statistic(self.draws[:, flat_left[part]] - self.draws[:, flat_right[part]])
+        return result.reshape(lefts.shape)
+
+
+def shared_fields(arrays: Mapping[str, NDArray]) -> dict[str, Any]:
+    """diagnostics, likelihood and annotators as stored by `to_arrays`."""
+    meta = json.loads(str(arrays["meta"]))
+    trace = tuple(meta["diagnostics"].pop("objective"))
+    prefix = "annotators/"
+    summary = {key.removeprefix(prefix): np.asarray(arrays[key]) for key in arrays if key.startswith(prefix)}
+    return {
+        "diagnostics": Diagnostics(objective=trace, **meta["diagnostics"]),
+        "likelihood": Likelihood(**meta["likelihood"]),
+        "annotators": AnnotatorSummary(**summary),
+    }
+
+
+def gaussian_fields(arrays: Mapping[str, NDArray]) -> dict[str, Any]:
+    """The fields of a GaussianPosterior as stored by `to_arrays`, for subclasses that add their own."""
+    own = {
+        "mean": np.asarray(arrays["mean"]),
+        "spread": unpack("spread", arrays),
+        "taste": unpack("taste", arrays),
+        "lapses": np.asarray(arrays["lapses"]) if "lapses" in arrays else None,
+        "prior_sd": float(arrays["prior_sd"]) if "prior_sd" in arrays else None,
+    }
+    return own | shared_fields(arrays)

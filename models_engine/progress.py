@@ -1,0 +1,43 @@
+"""FitLog: what a fit keeps while it runs - objective trace, time, the caller's progress callback - and its verdict."""
+
+import time
+import warnings
+from collections.abc import Callable
+
+from models_engine.errors import Cancelled, NotConverged
+from models_engine.summaries import Diagnostics
+
+__all__ = ["FitLog", "Progress"]
+
+Progress = Callable[[int, int, float], bool | None]
+"""progress(step, total, objective): called after every step; returning False cancels the fit (None goes on)."""
+
+
+class FitLog:
+    """Records the objective of each step and turns it into Diagnostics.
+
+    >>> log = FitLog(total=50, progress=None)
+    >>> log.step(objective=-12.5)                      # raises Cancelled when the callback returns False
+    >>> diagnostics = log.finish(converged=True, message="gradient below 1e-8")
+    """
+
+    def __init__(self, total: int, progress: Progress | None = None) -> None:
+        self.total = total
+        self.objective: list[float] = []
+        self._progress = progress
+        self._started = time.perf_counter()
+
+    def step(self, objective: float) -> None:
+        """Note one step. Raises Cancelled."""
+        self.objective.append(float(objective))
+        count = len(self.objective)
+        if self._progress is not None and self._progress(count, self.total, float(objective)) is False:
+            raise Cancelled(f"the fit was cancelled after {count} of at most {self.total} steps.")
+
+    def finish(self, *, converged: bool, message: str, n_iterations: int | None = None) -> Diagnostics:
+        """The verdict. Warns NotConverged, with the message, where it is not good."""
+        if not converged:
+            warnings.warn(f"not converged after {len(self.objective)} steps: {message}", NotConverged, stacklevel=3)
+        steps = len(self.objective) if n_iterations is None else n_iterations
+        seconds = time.perf_counter() - self._started
+        return Diagnostics(converged, steps, tuple(self.objective), seconds, message)

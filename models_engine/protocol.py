@@ -1,0 +1,78 @@
+"""Posterior: the questions every fit can be asked, with shapes and units."""
+
+from collections.abc import Mapping
+from typing import Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from models_engine.data import Comparisons
+from models_engine.predictive import Likelihood
+from models_engine.summaries import AnnotatorSummary, Components, Diagnostics, RankSummary
+
+__all__ = ["Posterior"]
+
+Floats = NDArray[np.float64]
+
+
+@runtime_checkable
+class Posterior(Protocol):
+    """The consensus utilities after a fit, centred: only differences are identified. Immutable.
+
+    Items are 0..n_items-1; n_items also is the first axis of every item array below.
+    """
+
+    diagnostics: Diagnostics
+    likelihood: Likelihood
+
+    @property
+    def n_items(self) -> int: ...
+    def utilities(self) -> Floats:
+        """(n_items,) posterior means, mean zero."""
+
+    def standard_deviations(self) -> Floats:
+        """(n_items,) of the centred utilities."""
+
+    def covariance(self) -> Floats:
+        """(n_items, n_items) of the centred utilities. Raises TooLarge above 5,000 items."""
+
+    def difference_variance(self, left: ArrayLike, right: ArrayLike) -> Floats:
+        """Posterior variance of f_left - f_right, elementwise."""
+
+    def sample(self, n: int, *, rng: np.random.Generator) -> Floats:
+        """(n, n_items) joint draws, each centred."""
+
+    def pairwise_probabilities(self, left: ArrayLike, right: ArrayLike, annotator: int | None = None) -> Floats:
+        """P(a new answer prefers left), elementwise: uncertainty integrated, no tie, sides averaged.
+
+        annotator=None is a new annotator drawn from the crowd.
+        """
+
+    def superiority(self, left: ArrayLike, right: ArrayLike) -> Floats:
+        """P(f_left > f_right) for the consensus, elementwise."""
+
+    def log_predictive(self, data: Comparisons) -> Floats:
+        """(n_labels,) log P(label), weights not applied."""
+
+    def rank_summary(self, level: float = 0.9, k: int = 10, *, rng: np.random.Generator | None = None) -> RankSummary:
+        """Ranks with their distribution, by joint sampling."""
+
+    def divisiveness(self) -> Floats:
+        """(n_items,) standard deviation of the item's centred utility over annotators; 0 without tastes."""
+
+    def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> "Posterior":
+        """Utilities of annotator j, of one with these features (n_features,), or of a new one (None)."""
+
+    def at(self, item_features: ArrayLike) -> "Posterior":
+        """Over items never compared, given their features (n_new, n_features)."""
+
+    def restrict(self, items: ArrayLike) -> "Posterior":
+        """Over some items only, in the order given, centred among themselves."""
+
+    def annotator_summary(self) -> AnnotatorSummary: ...
+    def components(self) -> Components | None: ...
+    def to_arrays(self) -> dict[str, NDArray]:
+        """For numpy.savez; loads without pickle."""
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Self: ...

@@ -1,0 +1,150 @@
+"""The cast of every site test: Alice owns, Manuel manages, Bob annotates, Vera views, Charlie is a stranger."""
+
+import os
+import random
+from datetime import UTC, datetime
+
+import hypothesis
+import pytest
+from django.conf import settings as django_settings
+from django.core.cache import cache, caches
+from django.db import connection, connections
+from django.utils import timezone
+
+from annotate import assigning
+from annotate.actions.api_tokens import create_token
+from annotate.actions.labels import Answer, record_label
+from annotate.models import Annotator, ApiToken, Item, Label, Membership, Presentation, Project, User
+from annotate.orders import OTHERS
+
+# The same examples every time, so that a run says whether the change is right; with
+# HYPOTHESIS_PROFILE=search others are looked for.
+hypothesis.settings.register_profile(
+    "same", derandomize=True, deadline=None, print_blob=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.register_profile("search", deadline=None, print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+def make_user(name: str) -> User:
+    return User.objects.create_user(username=name, email=f"{name}@example.org", password="correct horse battery")
+
+
+def make_items(project: Project, n: int) -> list[Item]:
+    return Item.objects.bulk_create(Item(project=project, key=f"item-{i}", body=f"Text number {i}") for i in range(n))
+
+
+def make_token(user: User, *scopes: str, now: datetime | None = None, **values) -> tuple[ApiToken, str]:
+    """An access token, with every scope unless some are named, and its secret."""
+    given = {"name": "A token", "project": None, "expires_at": None, "now": now or timezone.now(), **values}
+    return create_token(user=user, scopes=list(scopes or ApiToken.Scope.values), **given)
+
+
+def make_annotator(project: Project, name: str, **values) -> Annotator:
+    return Annotator.objects.create(project=project, pseudonym=name, **{"source": Annotator.Source.LINK, **values})
+
+
+def answer_one(annotator: Annotator, *, chosen: int | None = 0, outcome: str = "choice", now=NOW, seed=0) -> Label:
+    """One whole step of an annotator: the next presentation, answered."""
+    presentation = assigning.next_presentation(annotator=annotator, now=now, rng=random.Random(seed))
+    return record_label(
+        presentation=presentation, answer=Answer(outcome=outcome, chosen=chosen, response_ms=1200), now=now
+    )
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix, tmp_path_factory) -> None:
+    """SQLite in a file, as in production: the in-memory one fails at once where two threads meet at a table."""
+    database = connections["default"]
+    if database.vendor == "sqlite":
+        database.settings_dict["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_cache(worker_id) -> None:
+    """Each process of a parallel run counts in a Redis database of its own, where Redis is in use."""
+    default = django_settings.CACHES["default"]
+    if "redis" in default["BACKEND"] and worker_id != "master":
+        address, _, number = default["LOCATION"].rpartition("/")
+        default["LOCATION"] = f"{address}/{int(number) + int(worker_id.removeprefix('gw'))}"
+        caches["default"].close()
+        del caches["default"]  # made while Django started, with the address as it was
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker):
+    """At the end whoever still talks to PostgreSQL's test database is sent away: it could not be dropped else."""
+    yield
+    with django_db_blocker.unblock():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+
+
+@pytest.fixture(autouse=True)
+def fast_passwords(settings) -> None:
+    """Slow hashes protect real accounts; these are not."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def fresh_limits() -> None:
+    """Rate limits count in the cache, which outlives a test."""
+    cache.clear()
+
+
+@pytest.fixture
+def alice(db) -> User:
+    return make_user("alice")
+
+
+@pytest.fixture
+def project(alice) -> Project:
+    """Open, six items, every outcome allowed; with all members."""
+    project = Project.objects.create(
+        name="Convincing arguments",
+        question="Which argument is more convincing?",
+        state=Project.State.OPEN,
+        outcomes=[str(outcome) for outcome in OTHERS],
+        overlap=2,
+    )
+    Membership.objects.create(project=project, user=alice, role=Membership.Role.OWNER)
+    make_items(project, 6)
+    return project
+
+
+def member(project: Project, name: str, role: str) -> User:
+    user = make_user(name)
+    Membership.objects.create(project=project, user=user, role=role)
+    return user
+
+
+@pytest.fixture
+def manuel(project) -> User:
+    return member(project, "manuel", Membership.Role.MANAGER)
+
+
+@pytest.fixture
+def bob(project) -> User:
+    return member(project, "bob", Membership.Role.ANNOTATOR)
+
+
+@pytest.fixture
+def vera(project) -> User:
+    return member(project, "vera", Membership.Role.VIEWER)
+
+
+@pytest.fixture
+def charlie(db) -> User:
+    return make_user("charlie")
+
+
+@pytest.fixture
+def presentation(project) -> Presentation:
+    annotator = make_annotator(project, "Quiet Otter")
+    return assigning.next_presentation(annotator=annotator, now=NOW, rng=random.Random(1))
