@@ -1,0 +1,167 @@
+"""Who may see or change what: the only way a view gets an object. Nothing is found unless a rule here says so."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.contrib.auth.models import AnonymousUser
+from django.core import signing
+from django.core.exceptions import PermissionDenied
+from django.db.models import Exists
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+
+from annotate.errors import Archived, LinkOver
+from annotate.models import Annotator, ApiToken, Entry, Item, Membership, Presentation, Project, ResultsLink, User
+from annotate.models.results_links import signer
+
+Role = Membership.Role
+SEE = frozenset({Role.OWNER, Role.MANAGER, Role.VIEWER})  # the dashboard and its exports
+MANAGE = frozenset({Role.OWNER, Role.MANAGER})  # items, settings, opening, annotators
+OWN = frozenset({Role.OWNER})  # members, deleting
+ANNOTATE = frozenset({Role.OWNER, Role.MANAGER, Role.ANNOTATOR})  # answer with an account, without a join link
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+
+SESSION_KEY = "annotators"  # in the session: {project id: annotator key}
+
+
+class SignInFirst(PermissionDenied):
+    """What an account's annotator sent came without their being signed in; says to which project to come back."""
+
+    def __init__(self, project_id: UUID) -> None:
+        self.project_id = project_id
+        super().__init__()
+
+
+def role_in(user: User | AnonymousUser, project_id: UUID) -> str | None:
+    if not user.is_authenticated:
+        return None
+    return Membership.objects.filter(project_id=project_id, user_id=user.pk).values_list("role", flat=True).first()
+
+
+def project_for(request: HttpRequest, project_id: UUID, roles: frozenset[Role], *, in_archive: bool = False) -> Project:
+    """The project, with `project.role` set to the asker's; 404 to outsiders, 403 to members whose role is too low.
+
+    What changes a project (neither GET nor for all who see it) raises Archived of an archived one, but `in_archive`.
+    """
+    role = role_in(request.user, project_id)
+    if role is None or not token_reaches(request, project_id):
+        raise Http404
+    if role not in roles:
+        raise PermissionDenied
+    project = get_object_or_404(Project, pk=project_id)
+    if project.archived_at and not in_archive and roles != SEE and request.method not in SAFE:
+        raise Archived
+    project.role = role  # type: ignore[attr-defined]
+    return project
+
+
+def token_reaches(request: HttpRequest, project_id: UUID) -> bool:
+    """False where the asker came with an access token for another project."""
+    token = getattr(request, "auth", None)
+    return not isinstance(token, ApiToken) or token.project_id in (None, project_id)
+
+
+def annotator_for(request: HttpRequest, project_id: UUID) -> Annotator | None:
+    """Who the asker is among the project's annotators, by account or by the join link's session; None if nobody yet.
+
+    An account counts while it is a member who may annotate, not longer.
+    """
+    annotators = Annotator.objects.select_related("project")
+    auth = getattr(request, "auth", None)
+    if isinstance(auth, Annotator):  # a program with the annotator's own secret
+        return auth if auth.project_id == project_id else None
+    if request.user.is_authenticated and token_reaches(request, project_id):
+        still = Membership.objects.filter(project_id=project_id, user_id=request.user.pk, role__in=ANNOTATE)
+        own = annotators.filter(Exists(still), project_id=project_id, user_id=request.user.pk).first()
+        if own:
+            return own
+    if isinstance(auth, ApiToken):
+        return None
+    key = request.session.get(SESSION_KEY, {}).get(str(project_id))
+    return annotators.filter(project_id=project_id, key=key, user=None).first() if key else None
+
+
+def known_annotator(request: HttpRequest, project_id: UUID) -> Annotator:
+    """Who the asker is among the project's annotators; 404 to everybody else."""
+    annotator = annotator_for(request, project_id)
+    if annotator is None:
+        raise Http404
+    return annotator
+
+
+def remember_annotator(request: HttpRequest, annotator: Annotator) -> None:
+    """Binds a pseudonymous annotator to this browser's session."""
+    known = request.session.get(SESSION_KEY, {})
+    if known.get(str(annotator.project_id)) != str(annotator.key):
+        request.session[SESSION_KEY] = {**known, str(annotator.project_id): str(annotator.key)}
+
+
+def project_to_join(token: str) -> Project:
+    """The project behind a join link: whoever has the link may join."""
+    return get_object_or_404(Project, join_token=token)
+
+
+def entry_by_platform(token: str) -> Entry:
+    """The rules of the project behind a platform link, while it takes people from a platform."""
+    return get_object_or_404(Entry.objects.select_related("project"), platform_token=token, platform=True)
+
+
+def annotator_to_resume(token: str) -> Annotator:
+    """The annotator behind a personal link; those with an account sign in instead."""
+    return get_object_or_404(Annotator.objects.select_related("project"), resume_token=token, user=None)
+
+
+def results_link(token: str, now: datetime) -> ResultsLink:
+    """The results link with this token; raises LinkOver where it has ended or was revoked."""
+    try:
+        pk = UUID(signer.unsign(token))
+    except (signing.BadSignature, ValueError):
+        raise Http404 from None
+    link = get_object_or_404(ResultsLink.objects.select_related("project"), pk=pk)
+    if link.is_over(now):
+        raise LinkOver
+    return link
+
+
+def presentation_for(request: HttpRequest, token: str) -> Presentation:
+    """The presentation with this token, for the annotator it was given to.
+
+    The token is a secret that only its annotator was sent, so a join link's annotator whose session has run out may
+    still answer; an account must be signed in (SignInFirst else, the answer waits in the browser), and a token in the
+    hands of another annotator is not found.
+    """
+    presentation = get_object_or_404(
+        Presentation.objects.select_related("annotator__project").defer("annotator__project__instructions"), token=token
+    )
+    owner, auth = presentation.annotator, getattr(request, "auth", None)
+    if isinstance(auth, Annotator):
+        if auth.pk != owner.pk:
+            raise Http404
+        return presentation
+    if not token_reaches(request, owner.project_id):
+        raise Http404
+    if owner.user_id is not None:
+        if not request.user.is_authenticated:
+            raise SignInFirst(owner.project_id)
+        if request.user.pk != owner.user_id or role_in(request.user, owner.project_id) not in ANNOTATE:
+            raise Http404
+        return presentation
+    if isinstance(auth, ApiToken):
+        raise Http404
+    key = request.session.get(SESSION_KEY, {}).get(str(owner.project_id))
+    if key is not None and key != str(owner.key):
+        raise Http404
+    return presentation
+
+
+def item_for(request: HttpRequest, item_id: int) -> Item:
+    """An item, for members who see the project and for annotators to whom it has been presented."""
+    item = get_object_or_404(Item, pk=item_id)
+    role = role_in(request.user, item.project_id)
+    if role in SEE and token_reaches(request, item.project_id):
+        return item
+    annotator = annotator_for(request, item.project_id)
+    if annotator and item.presented.filter(presentation__annotator=annotator).exists():
+        return item
+    raise Http404

@@ -1,0 +1,15 @@
+"""How accounts come into being: only where the operator opened sign-up."""
+
+from allauth.account.adapter import DefaultAccountAdapter
+from django.conf import settings
+from django.http import HttpRequest
+
+
+class AccountAdapter(DefaultAccountAdapter):
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return bool(settings.SIGNUP_OPEN)
+
+
+def signup(request: HttpRequest) -> dict[str, bool]:
+    """For every template: whether strangers may make an account."""
+    return {"is_signup_open": settings.SIGNUP_OPEN}

@@ -1,0 +1,52 @@
+"""Asking for two cohorts to be compared; an engine process does it (annotate.cohort_runs)."""
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from annotate.actions.events import note
+from annotate.cohorts import divisions
+from annotate.errors import Refusal
+from annotate.locking import alone
+from annotate.models import CohortComparison, EngineState, Project, User
+from annotate.writing import writing
+
+MOST_KEPT = 20
+Status = CohortComparison.Status
+
+
+class NothingToCompareYet(Refusal):
+    def __init__(self) -> None:
+        super().__init__(_("There is no fit yet. Compare cohorts once the ranking shows one."))
+
+
+class NoSuchCohorts(Refusal):
+    def __init__(self) -> None:
+        super().__init__(_("These are not two different cohorts of this project. Choose two of the lists."))
+
+
+def ask_for_comparison(
+    *, project: Project, actor: User, by: str, first: str, second: str, now: datetime
+) -> CohortComparison:
+    """The comparison, asked for anew if it was made before. Beyond MOST_KEPT the oldest ones are forgotten.
+
+    second: "" for everybody else. Raises NothingToCompareYet and NoSuchCohorts.
+    """
+    division = next((one for one in divisions(project) if one.key == by), None)
+    values = {one.key for one in division.values} if division else set()
+    if first not in values or second not in values | {""} or first == second:
+        raise NoSuchCohorts
+    with writing():
+        alone(project.pk)
+        if not EngineState.objects.filter(project=project, published_fit__isnull=False).exists():
+            raise NothingToCompareYet
+        row, is_new = CohortComparison.objects.get_or_create(
+            project=project, by=by, first=first, second=second, defaults={"asked_by": actor, "asked_at": now}
+        )
+        if not is_new and row.status in (Status.READY, Status.FAILED):
+            asked = {"status": Status.ASKED, "asked_by": actor, "asked_at": now, "attempts": 0, "message": ""}
+            CohortComparison.objects.filter(pk=row.pk).update(**asked)
+        old = project.cohort_comparisons.order_by("-asked_at", "-pk").values_list("pk", flat=True)[MOST_KEPT:]
+        CohortComparison.objects.filter(pk__in=list(old)).delete()
+        note(project, actor, "cohorts compared", now, by=by)
+    return row

@@ -1,0 +1,135 @@
+"""Erasing a person from a project: labels, every figure derived from them and whatever names the person; only a note
+that it happened stays."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db.models import Min, Q, QuerySet
+
+from annotate.actions.exclusion import count_taken
+from annotate.actions.imports import empty_imports
+from annotate.actions.labels import want_fit
+from annotate.actions.scrubbing import Names, empty_events, scrub_answers, scrub_events
+from annotate.locking import alone
+from annotate.models import (
+    Annotator,
+    AnnotatorPortrait,
+    CohortComparison,
+    Completion,
+    EngineState,
+    Evaluation,
+    Event,
+    FurtherAnswer,
+    Label,
+    Portrait,
+    Presentation,
+    PresentedItem,
+    Project,
+    RunRecord,
+    RunRecordPart,
+    User,
+)
+from annotate.reconciler import FREE, NO_FAILURES
+from annotate.writing import writing
+from models_engine.models import AnnotatorEstimate, Estimate, Fit
+
+# Clocks of several machines differ; a fit too many forgotten is only made again.
+CLOCKS_DIFFER = timedelta(hours=1)
+TOGETHER = 20  # people whose names are looked for by one query
+BY_THEMSELF, BY_OWNER, BY_ACCOUNT, BY_OPERATOR, BY_RETENTION = "themself", "owner", "account", "operator", "retention"
+
+
+def erase_annotator(*, annotator: Annotator, by: str, actor: User | None = None, now: datetime) -> int:
+    """Deletes everything of one annotator; the number of labels that were. Erased already, there are none.
+
+    The project's fits that counted them go too, the published one included, and one under way is not published.
+    """
+    with writing():
+        alone(annotator.project_id)
+        found = Annotator.objects.select_related("project").filter(pk=annotator.pk).first()
+        return erase(found, by, actor, now) if found else 0
+
+
+def erase(annotator: Annotator, by: str, actor: User | None, now: datetime) -> int:
+    """What erase_annotator says, under the project's lock."""
+    project, labels = annotator.project, Label.objects.filter(annotator=annotator)
+    since = labels.aggregate(first=Min("created_at"))["first"]
+    if since is not None:
+        forget_fits(project, min(since, annotator.joined_at) - CLOCKS_DIFFER)
+        want_fit(project)
+    count_taken(annotator, -1)
+    n_labels = delete_answers(annotator, labels)
+    forget_names([annotator])
+    annotator.delete()
+    Event.objects.create(
+        project=project, actor=actor, verb="annotator erased", details={"labels": n_labels, "by": by}, at=now
+    )
+    return n_labels
+
+
+def delete_answers(annotator: Annotator, labels: QuerySet[Label]) -> int:
+    """The large tables by one statement each; what else belongs to the annotator goes with their row."""
+    shown = Presentation.objects.filter(annotator=annotator)
+    further = FurtherAnswer.objects.filter(label__in=labels)
+    further._raw_delete(further.db)
+    n_labels = labels._raw_delete(labels.db)
+    presented = PresentedItem.objects.filter(presentation__in=shown)
+    presented._raw_delete(presented.db)
+    shown._raw_delete(shown.db)
+    return n_labels or 0
+
+
+def forget_names(annotators: Sequence[Annotator]) -> None:
+    """Takes what names these annotators of one project out of the rows that stay: its history, stored answers of the
+    API, the ids of participants turned away."""
+    for start in range(0, len(annotators), TOGETHER):
+        some = annotators[start : start + TOGETHER]
+        names, project = Names.of_annotators(some), some[0].project_id
+        empty_events(Event.objects.filter(annotator__in=some))
+        scrub_events(Event.objects.filter(project=project), names)
+        scrub_answers(names)
+        ids = [one.platform_id for one in some if one.platform_id]
+        Completion.objects.filter(project=project, annotator=None, platform_id__in=ids).delete()
+
+
+def forget_fits(project: Project, since: datetime) -> None:
+    """Deletes what was computed from the project's labels since then; what is being computed is not published.
+
+    The engine's claim is taken first: an engine that is about to publish waits for this transaction, or has published
+    before it, and then that fit is among those deleted.
+    """
+    EngineState.objects.filter(project=project).update(
+        **FREE, published_fit=None, attempts=0, error="", error_at=None, **NO_FAILURES
+    )
+    fits = (
+        Fit.objects.select_for_update()
+        .filter(project_id=project.pk)
+        .filter(Q(started_at__gte=since) | Q(finished_at__gte=since) | Q(finished_at=None))
+    )
+    delete_fits(list(fits.order_by("pk").values_list("pk", flat=True)))
+    Evaluation.objects.filter(project=project).delete()
+    Portrait.objects.filter(project=project).delete()
+    AnnotatorPortrait.objects.filter(annotator__project=project).delete()
+    CohortComparison.objects.filter(project=project).delete()
+    renew_records(project)
+    empty_imports(project)
+
+
+def delete_fits(keys: list[int]) -> None:
+    for model in (Estimate, AnnotatorEstimate):
+        rows = model._default_manager.filter(fit__in=keys)
+        rows._raw_delete(rows.db)
+    Fit.objects.filter(pk__in=keys)._raw_delete(Fit.objects.db)
+
+
+def renew_records(project: Project) -> None:
+    """Run records hold labels and pseudonyms: those there are go; one that is being made is begun anew as another."""
+    Status = RunRecord.Status
+    records = list(RunRecord.objects.select_for_update().filter(project=project).exclude(status=Status.ASKED))
+    parts = RunRecordPart.objects.filter(record__in=records)
+    parts._raw_delete(parts.db)
+    RunRecord.objects.filter(pk__in=[record.pk for record in records]).delete()
+    for record in records:
+        if record.status == Status.RUNNING:
+            same = {"asked_by": record.asked_by, "asked_at": record.asked_at, "criterion": record.criterion}
+            RunRecord.objects.create(project=project, **same)

@@ -1,0 +1,87 @@
+"""Takes a person's names out of rows that stay: the history of projects and the answers kept for the API."""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from annotate.models import Annotator, Event, StoredAnswer
+
+REMOVED = "(erased)"
+COUNTS = frozenset({"labels", "restored", "kept_voided"})
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a person is called.
+
+    addresses: e-mail addresses, ids and secrets, which mean nobody else wherever they stand.   pseudonyms: may be
+    ordinary words, and mean the person where they stand alone or in quotation marks.
+    """
+
+    addresses: tuple[str, ...] = ()
+    pseudonyms: tuple[str, ...] = ()
+
+    @classmethod
+    def of_annotators(cls, annotators: Iterable[Annotator]) -> "Names":
+        people = list(annotators)
+        ids = [(one.platform_id, one.platform_session, str(one.key), one.resume_token) for one in people]
+        return cls(tuple(filter(None, chain.from_iterable(ids))), tuple(one.pseudonym for one in people))
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        anywhere = "|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in self.addresses)
+        alone = "|".join(rf"^{re.escape(name)}$|(?<=“){re.escape(name)}(?=”)" for name in self.pseudonyms)
+        return re.compile("|".join(filter(None, (anywhere, alone))) or r"(?!)", re.IGNORECASE)
+
+
+def without(value: Any, pattern: re.Pattern[str]) -> Any:
+    """The JSON value with every such name in it replaced."""
+    if isinstance(value, str):
+        return pattern.sub(REMOVED, value)
+    if isinstance(value, dict):
+        return {name: without(one, pattern) for name, one in value.items()}
+    if isinstance(value, list):
+        return [without(one, pattern) for one in value]
+    return value
+
+
+def naming(rows: QuerySet, column: str, names: Names) -> QuerySet:
+    """The rows whose column holds one of the names; JSON columns spell letters that are not ASCII in two ways."""
+    found = Q(pk__in=[])
+    for name in (*names.addresses, *names.pseudonyms):
+        for spelled in {name, json.dumps(name)[1:-1]}:
+            found |= Q(text__icontains=spelled)
+    return rows.annotate(text=Cast(column, TextField())).filter(found)
+
+
+def empty_events(events: QuerySet[Event]) -> None:
+    """What happened to a person, when and by whom stays, with how many labels it was about."""
+    emptied = list(events)
+    for event in emptied:
+        event.details = {name: value if name in COUNTS else REMOVED for name, value in event.details.items()}
+    Event.objects.bulk_update(emptied, ["details"], batch_size=200)
+
+
+def scrub_events(events: QuerySet[Event], names: Names) -> None:
+    pattern, changed = names.pattern, []
+    for event in naming(events, "details", names):
+        details = without(event.details, pattern)
+        if details != event.details:
+            event.details = details
+            changed.append(event)
+    Event.objects.bulk_update(changed, ["details"], batch_size=200)
+
+
+def scrub_answers(names: Names) -> None:
+    """Answers kept for a request sent again go as a whole: sent again, it is a new request."""
+    naming(StoredAnswer.objects.all(), "body", names).delete()
+
+
+def names_in_lower_case(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({name.lower() for name in names if name}))

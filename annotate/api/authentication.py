@@ -1,0 +1,111 @@
+"""Who asks: an access token, a pseudonymous annotator's own secret, or a browser's session with its CSRF token."""
+
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.exceptions import AuthenticationFailed, PermissionDenied
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from annotate.actions.api_tokens import note_use
+from annotate.models import Annotator, ApiToken, User
+from annotate.models.api import digest_of
+
+READ, WRITE, ANNOTATE = ApiToken.Scope.READ, ApiToken.Scope.WRITE, ApiToken.Scope.ANNOTATE
+BEARER, ANNOTATOR = "Bearer", "Annotator"
+
+
+def secret_in(request: Request, scheme: str) -> str | None:
+    """What follows `scheme` in the Authorization header; None if there is something else or nothing."""
+    said, _blank, secret = get_authorization_header(request).decode("latin-1").partition(" ")
+    return secret.strip() if said.casefold() == scheme.casefold() else None
+
+
+class TokenAuthentication(BaseAuthentication):
+    """`Authorization: Bearer crk_...`: the user who made the token, within its scopes."""
+
+    def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
+        secret = secret_in(request, BEARER)
+        if secret is None:
+            return None
+        token = ApiToken.objects.select_related("user").filter(digest=digest_of(secret)).first()
+        now = timezone.now()
+        if token is None or token.revoked_at or not token.user.is_active:
+            raise AuthenticationFailed(_("This token is unknown or revoked. Make a new one under “Access tokens”."))
+        if token.expires_at and token.expires_at <= now:
+            raise AuthenticationFailed(_("This token has expired. Make a new one under “Access tokens”."))
+        note_use(token=token, now=now)
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        return BEARER
+
+
+class AnnotatorAuthentication(BaseAuthentication):
+    """`Authorization: Annotator ...`: a pseudonymous annotator, by the secret that joining returned."""
+
+    def authenticate(self, request: Request) -> tuple[AnonymousUser, Annotator] | None:
+        secret = secret_in(request, ANNOTATOR)
+        if secret is None:
+            return None
+        annotator = Annotator.objects.select_related("project").filter(resume_token=secret, user=None).first()
+        if annotator is None:
+            raise AuthenticationFailed(_("No annotator has this secret. Join the project again by its link."))
+        return AnonymousUser(), annotator
+
+
+class HasScope(BasePermission):
+    """A token's scope must cover what the view does; an annotator's secret opens what asks for the annotate scope.
+
+    Everything else is decided by annotate.access.
+    """
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        needed = scope_of(view, request.method or "")
+        auth: Any = request.auth
+        if isinstance(auth, ApiToken):
+            if needed and needed not in auth.scopes:
+                raise PermissionDenied(
+                    _("This token lacks the scope “%(scope)s”. Make one that has it.") % {"scope": needed}
+                )
+            return True
+        if isinstance(auth, Annotator):
+            return needed in (None, ANNOTATE)
+        return needed is None or bool(request.user and request.user.is_authenticated)
+
+
+def scope_of(view: APIView, method: str) -> str | None:
+    """The scope that a method of a view takes: `view.scope` if it says so (None: nothing), else read or write."""
+    default = READ if method in SAFE_METHODS else WRITE
+    scope: str | None = getattr(view, "scope", default)
+    return scope
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "annotate.api.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An access token with the scopes read, write or annotate, made under “Access tokens”.",
+        }
+
+
+class AnnotatorScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    target_class = "annotate.api.authentication.AnnotatorAuthentication"
+    name = "annotator"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
+        return {
+            "type": "apiKey",
+            "in": "header",
+            "name": "Authorization",
+            "description": "`Annotator SECRET`, with the secret that joining by link returned.",
+        }

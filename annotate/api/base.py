@@ -1,0 +1,199 @@
+"""What every view of the API shares: strict input, pages of rows in a fixed order, figures that JSON can hold."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.core.paginator import EmptyPage, Page, Paginator
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from drf_spectacular.extensions import OpenApiSerializerExtension
+from rest_framework import serializers
+from rest_framework.authentication import SessionAuthentication
+from rest_framework.exceptions import NotFound, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.utils.urls import replace_query_param
+from rest_framework.views import APIView
+
+from annotate.api import problems
+from annotate.api.authentication import AnnotatorAuthentication, HasScope, TokenAuthentication
+from annotate.api.formats import Parser, Renderer
+from annotate.api.throttling import ApiThrottle
+from annotate.criteria import n_criteria, seen_by
+from annotate.models import MOST_CRITERIA, Project, User
+
+DEFAULT_PAGE, LARGEST_PAGE = 100, 1000
+JSON_TYPES = [
+    (serializers.CharField, (str,), gettext_lazy("Give a text, in quotation marks.")),
+    (serializers.IntegerField, (int,), gettext_lazy("Give a whole number, without quotation marks.")),
+    (serializers.FloatField, (int, float), gettext_lazy("Give a number, without quotation marks.")),
+    (serializers.BooleanField, (bool,), gettext_lazy("Give true or false, without quotation marks.")),
+]
+
+
+class ApiRequest(Request):
+    """What a view gets, for type checkers: its user is an account wherever a role or scope was asked for."""
+
+    user: User
+    auth: Any
+
+
+class View(APIView):
+    authentication_classes = [TokenAuthentication, AnnotatorAuthentication, SessionAuthentication]
+    permission_classes = [HasScope]
+    throttle_classes = [ApiThrottle]
+    parser_classes = [Parser]
+    renderer_classes = [Renderer]
+
+    def get_exception_handler(self) -> Any:
+        return problems.handle
+
+
+class Figure(serializers.FloatField):
+    """A number, or null where there is none: JSON has neither NaN nor infinity."""
+
+    def to_representation(self, value: Any) -> float | None:  # type: ignore[override]
+        number = float(value)
+        return number if math.isfinite(number) else None
+
+
+class Strict(serializers.Serializer):
+    """Input whose unknown fields are refused: a mistyped filter that is ignored gives wrong figures."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        unknown = sorted(set(data) - set(self.fields)) if isinstance(data, dict) else []
+        if unknown:
+            message = _("Unknown. Known are: %(names)s.") % {"names": ", ".join(self.fields) or "-"}
+            raise ValidationError({str(name)[:50]: [message] for name in unknown})
+        if self.context.get("from_json"):
+            self.check_types(data)
+        return super().to_internal_value(data)
+
+    def check_types(self, data: Any) -> None:
+        """In JSON a number is no text and a text no number, though in an address they look alike."""
+        wrong = {}
+        for name, field in self.fields.items():
+            value = data.get(name) if isinstance(data, dict) else None
+            for kind, types, message in JSON_TYPES:
+                if isinstance(field, kind) and value is not None and type(value) not in types:
+                    wrong[name] = [message]
+                elif isinstance(value, list) and isinstance(getattr(field, "child", None), kind):
+                    bad = [place for place, one in enumerate(value) if type(one) not in types]
+                    wrong |= {f"{name}.{place}": [message] for place in bad}
+        if wrong:
+            raise ValidationError(wrong)
+
+
+class StrictSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """Says of such input that nothing else may be in it."""
+
+    target_class = "annotate.api.base.Strict"
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: Any, direction: str) -> dict[str, Any]:
+        made: dict[str, Any] = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        if direction != "request":
+            return made
+        for field in made.get("properties", {}).values():
+            without_nul(field)
+            without_nul(field.get("items", {}))
+        return made | {"additionalProperties": False}
+
+
+def without_nul(field: dict[str, Any]) -> None:
+    """Says of free text that it holds no NUL, which databases do not store, and of what must be said that blanks say
+    nothing."""
+    if field.get("type") == "string" and not {"format", "enum", "pattern"} & field.keys():
+        field["pattern"] = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$" if field.get("minLength") else r"^[^\x00]*$"
+
+
+class PageQuery(Strict):
+    page = serializers.IntegerField(required=False, default=1, min_value=1, max_value=10**9)
+    page_size = serializers.IntegerField(required=False, default=DEFAULT_PAGE, min_value=1, max_value=LARGEST_PAGE)
+
+
+class CriterionQuery(Strict):
+    """For addresses that tell of one criterion at a time."""
+
+    criterion = serializers.IntegerField(
+        required=False,
+        default=1,
+        min_value=1,
+        max_value=MOST_CRITERIA,
+        help_text="Of a project with several criteria, the number of the one asked about.",
+    )
+
+
+def looked_at(project: Project, query: dict[str, Any]) -> Project:
+    """The project by the criterion asked about; raises Unfit."""
+    if query["criterion"] > n_criteria(project):
+        text = _("There is no criterion %(value)d; the project has %(n)d.")
+        raise problems.Unfit({"criterion": [text % {"value": query["criterion"], "n": n_criteria(project)}]})
+    return seen_by(project, query["criterion"])
+
+
+class NoQuery(Strict):
+    """For addresses without parameters."""
+
+
+def asked(request: ApiRequest, query: type[Strict]) -> dict[str, Any]:
+    """The parameters of the address, checked; raises ValidationError."""
+    repeated = [name for name, values in request.query_params.lists() if len(values) > 1]
+    if repeated:
+        raise ValidationError({name[:50]: [_("Given more than once. Give it once.")] for name in repeated})
+    return checked(query(data=request.query_params.dict()))
+
+
+def sent(request: ApiRequest, serializer: type[Strict], **options: Any) -> dict[str, Any]:
+    """The fields of the body, checked; raises ValidationError."""
+    return checked(serializer(data=request.data, context={"from_json": True}, **options))
+
+
+def checked(serializer: serializers.Serializer) -> dict[str, Any]:
+    serializer.is_valid(raise_exception=True)
+    return dict(serializer.validated_data)
+
+
+def page_of(row: type[serializers.Serializer]) -> type[serializers.Serializer]:
+    """The serializer of one page of such rows."""
+    name = row.__name__.removesuffix("Serializer")
+    fields = {
+        "count": serializers.IntegerField(help_text="How many rows there are on all pages."),
+        "next": serializers.URLField(allow_null=True),
+        "previous": serializers.URLField(allow_null=True),
+        "results": row(many=True),
+    }
+    return type(f"{name}Page", (serializers.Serializer,), fields)
+
+
+def paged(
+    request: ApiRequest, found: Any, query: dict[str, Any], represent: Callable[[list[Any]], Sequence[Any]], **more: Any
+) -> Response:
+    """One page of `found`, which is in a fixed order; `represent` turns its rows into plain values."""
+    paginator = Paginator(found, query["page_size"])
+    try:
+        page = paginator.page(query["page"])
+    except EmptyPage:
+        raise no_page(query["page"], paginator.num_pages) from None
+    here = request.build_absolute_uri()
+    return Response(
+        {
+            **more,
+            "count": paginator.count,
+            "next": replace_query_param(here, "page", page.next_page_number()) if page.has_next() else None,
+            "previous": replace_query_param(here, "page", page.previous_page_number()) if page.has_previous() else None,
+            "results": represent(list(page.object_list)),
+        }
+    )
+
+
+def no_page(number: int, last: int) -> NotFound:
+    return NotFound(_("There is no page %(page)d; the last is %(last)d.") % {"page": number, "last": last})
+
+
+def check_page(page: Page | None, number: int) -> None:
+    """Of lists whose query takes the nearest page: raises NotFound where there is no such one."""
+    last = page.paginator.num_pages if page else 1
+    if number > last:
+        raise no_page(number, last)

@@ -1,0 +1,78 @@
+"""Requests that create something, sent again under the same Idempotency-Key, get the same answer and create nothing."""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from functools import wraps
+from hashlib import sha256
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.exceptions import ValidationError
+from rest_framework.response import Response
+
+from annotate.api.base import ApiRequest, View
+from annotate.api.formats import Renderer
+from annotate.api.problems import Conflict
+from annotate.models import StoredAnswer
+
+KEPT = timedelta(hours=24)
+LONGEST_KEY = 200
+PRINTABLE = re.compile(r"^[!-~]([ -~]*[!-~])?$")
+HEADER = OpenApiParameter(
+    "Idempotency-Key",
+    {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": PRINTABLE.pattern},
+    OpenApiParameter.HEADER,
+    description=(
+        "Any text of your choosing, such as a UUID. For 24 hours the same request under the same key is answered as "
+        "the first time and does nothing; another request under the same key is a 409."
+    ),
+)
+
+Method = Callable[..., Response]
+
+
+def idempotent(method: Method) -> Method:
+    """Wraps a method that only accounts may use.
+
+    The answer is stored in the transaction that did the work: both are there, or neither.
+    """
+
+    @wraps(method)
+    def answer(view: View, request: ApiRequest, *args: Any, **kwargs: Any) -> Response:
+        key = request.headers.get("Idempotency-Key")
+        if key is None:
+            return method(view, request, *args, **kwargs)
+        if len(key) > LONGEST_KEY or not PRINTABLE.fullmatch(key):
+            raise ValidationError(
+                {"Idempotency-Key": [_("Give 1 to %(limit)d printable characters.") % {"limit": LONGEST_KEY}]}
+            )
+        digest = sha256(b"\0".join([str(request.method).encode(), request.path.encode(), request.body])).hexdigest()
+        now = timezone.now()
+        StoredAnswer.objects.filter(created_at__lt=now - KEPT).delete()
+        with transaction.atomic():
+            stored, is_new = StoredAnswer.objects.get_or_create(
+                user=request.user,
+                key=key,
+                defaults={"digest": digest, "status": 0, "body": "", "created_at": now},
+            )
+            if not is_new:
+                return replayed(stored, digest)
+            response = method(view, request, *args, **kwargs)
+            stored.status, stored.body = response.status_code, Renderer().render(response.data).decode()
+            stored.save(update_fields=["status", "body"])
+        return response
+
+    return answer
+
+
+def replayed(stored: StoredAnswer, digest: str) -> Response:
+    if stored.digest != digest:
+        raise Conflict(
+            _("The Idempotency-Key “%(key)s” was used for another request. Take a new key.") % {"key": stored.key[:50]}
+        )
+    return Response(json.loads(stored.body), status=stored.status, headers={"Idempotency-Replayed": "true"})

@@ -1,0 +1,100 @@
+"""Errors in one shape: problem details (RFC 9457) with a type, a title, a status, a detail and the errors per field."""
+
+import re
+from typing import Any
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
+from django.http import Http404
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from annotate.access import SignInFirst
+from annotate.errors import Refusal, TooMany
+
+CONTENT_TYPE = "application/problem+json"
+TITLES = {
+    400: gettext_lazy("What was sent can't be used"),
+    401: gettext_lazy("Say who you are"),
+    403: gettext_lazy("Not allowed"),
+    404: gettext_lazy("Not found"),
+    405: gettext_lazy("No such method here"),
+    406: gettext_lazy("Only JSON is spoken here"),
+    409: gettext_lazy("Not possible as things stand"),
+    410: gettext_lazy("Gone"),
+    415: gettext_lazy("Only JSON is understood here"),
+    422: gettext_lazy("What was sent breaks a rule"),
+    429: gettext_lazy("Too many requests"),
+}
+
+
+class Unfit(exceptions.ValidationError):
+    """What was sent is as the document says, and still breaks a rule: between fields, or of the project as it is."""
+
+    status_code = 422
+
+
+class Conflict(exceptions.APIException):
+    status_code = 409
+    default_code = "conflict"
+
+
+def handle(error: Exception, context: dict[str, Any]) -> Response | None:
+    """The problem that an exception of a view stands for; None for those that are our own mistakes."""
+    headers: dict[str, str] = {}
+    if isinstance(error, Refusal):
+        if isinstance(error, TooMany):
+            headers["Retry-After"] = str(error.wait_seconds)
+        status = Unfit.status_code if error.status == 400 else error.status
+        return problem(status, kebab(type(error).__name__), str(error), headers=headers)
+    if isinstance(error, (Http404, ObjectDoesNotExist)):  # the latter has gone since it was found
+        error = exceptions.NotFound()
+    elif isinstance(error, SignInFirst):
+        error = exceptions.NotAuthenticated()
+    elif isinstance(error, DjangoPermissionDenied):
+        error = exceptions.PermissionDenied(_("Your role in this project does not allow that."))
+    if not isinstance(error, exceptions.APIException):
+        return None
+    if getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = error.auth_header  # type: ignore[attr-defined]
+    if isinstance(error, exceptions.Throttled):
+        headers["Retry-After"] = str(int(getattr(error, "wait", None) or 60))
+    if isinstance(error, exceptions.ValidationError):
+        errors = dict(flat(error.detail))
+        said = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in errors.items())
+        return problem(error.status_code, "invalid", said[:2000], errors=errors, headers=headers)
+    code = getattr(error, "default_code", "error").replace("_", "-")
+    return problem(error.status_code, code, str(error.detail), headers=headers)
+
+
+def problem(
+    status: int, code: str, detail: str, *, errors: dict[str, list[str]] | None = None, headers: dict[str, str]
+) -> Response:
+    body: dict[str, Any] = {
+        "type": f"urn:crowdrank:problem:{code}",
+        "title": str(TITLES.get(status, TITLES[400])),
+        "status": status,
+        "detail": detail,
+    }
+    if errors:
+        body["errors"] = errors
+    return Response(body, status=status, headers=headers, content_type=CONTENT_TYPE)
+
+
+def flat(detail: Any, path: str = "") -> list[tuple[str, list[str]]]:
+    """The errors of nested fields under dotted names."""
+    if isinstance(detail, dict):
+        pairs = [(f"{path}.{name}" if path else str(name), value) for name, value in detail.items()]
+    elif isinstance(detail, list) and any(isinstance(one, dict) for one in detail):
+        pairs = [(f"{path}.{place}" if path else str(place), value) for place, value in enumerate(detail) if value]
+    else:
+        texts = detail if isinstance(detail, list) else [detail]
+        name = "request" if path in ("", "non_field_errors", "__all__") else path
+        return [(name, [str(text) for text in texts])]
+    return [found for name, value in pairs for found in flat(value, name)]
+
+
+def kebab(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()

@@ -1,0 +1,23 @@
+"""HTTP and websocket, by one ASGI server: pages run as WSGI in threads that keep their database connections."""
+
+import os
+
+from a2wsgi import WSGIMiddleware
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotate.settings")
+django = get_wsgi_application()
+
+from channels.auth import AuthMiddlewareStack  # noqa: E402  (Django must be set up before models are imported)
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+from django.conf import settings  # noqa: E402
+
+from annotate.urls import websocket_urlpatterns  # noqa: E402
+
+application = ProtocolTypeRouter(
+    {
+        "http": WSGIMiddleware(django, workers=settings.WEB_THREADS),  # type: ignore[arg-type]
+        "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
+    }
+)

@@ -1,0 +1,41 @@
+"""A small client of the REST API, from the standard library alone: works where neither Django nor this site is set up.
+
+from annotate.client import Client
+client = Client("https://rank.example.org", "crk_...")
+for row in client.ranking(project):
+    print(row["rank"], row["item"], row["utility"])
+"""
+
+from annotate.client.api import Client
+from annotate.client.rows import (
+    Captions,
+    CohortComparison,
+    Goal,
+    Import,
+    Item,
+    Label,
+    NewItem,
+    Project,
+    RankedItem,
+    Step,
+    TagRow,
+    Task,
+)
+from annotate.client.transport import ApiError
+
+__all__ = [
+    "ApiError",
+    "Captions",
+    "Client",
+    "CohortComparison",
+    "Goal",
+    "Import",
+    "Item",
+    "Label",
+    "NewItem",
+    "Project",
+    "RankedItem",
+    "Step",
+    "TagRow",
+    "Task",
+]

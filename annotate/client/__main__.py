@@ -1,0 +1,196 @@
+"""python -m annotate.client: the API from the command line; CROWDRANK_URL and CROWDRANK_TOKEN say where and who."""
+
+import argparse
+import csv
+import json
+import os
+import sys
+import time
+import urllib.error
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+from annotate.client import ApiError, Client, NewItem
+from annotate.client.options import COLUMNS, parser
+
+BETWEEN_LOOKS = 1.0  # seconds
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parser(__doc__).parse_args(arguments)
+    token = os.environ.get("CROWDRANK_TOKEN", "")
+    if not options.url or not token:
+        return fail("Set CROWDRANK_URL to the site and CROWDRANK_TOKEN to an access token from your account menu.")
+    try:
+        COMMANDS[options.command, getattr(options, "what", "")](Client(options.url, token), options)
+    except ApiError as error:
+        return fail("\n".join([error.detail, *(f"  {name}: {' '.join(said)}" for name, said in error.errors.items())]))
+    except (urllib.error.URLError, OSError, ValueError) as error:
+        return fail(str(error))
+    return 0
+
+
+def fail(message: str) -> int:
+    print(message, file=sys.stderr)
+    return 1
+
+
+def lines(rows: Iterable[Any]) -> None:
+    for row in rows:
+        print(json.dumps(row, ensure_ascii=False))
+
+
+def show(value: Any) -> None:
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def import_items(client: Client, options: argparse.Namespace) -> None:
+    keys = client.add_items(options.project, read_items(options.file))
+    print(f"{len(keys)} items added.")
+
+
+def import_file(client: Client, options: argparse.Namespace) -> None:
+    """Waits until the import rests; fails where nothing was written because rows have errors."""
+    said = {name: getattr(options, name) for name in ("read_as", "before", "called") if getattr(options, name)}
+    said |= {name: True for name in ("leave_out", "create_items") if getattr(options, name)}
+    columns = dict(one.partition("=")[::2] for one in options.column)
+    with options.file.open("rb") as file:
+        if options.keys:
+            with options.keys.open("rb") as keys:
+                job = client.start_import(options.project, options.kind, file, keys=keys, at_once=True, **said)
+        else:
+            job = client.start_import(options.project, options.kind, file, columns=columns, at_once=True, **said)
+    job = client.wait_for_import(options.project, job["id"])
+    for row in job["problems"]:
+        print(f"  row {row['row']}: {row['problem']}")
+    if job["state"] == "checked":
+        client.stop_import(options.project, job["id"])
+        raise ValueError(f"Nothing was imported: {job['n_bad']} of {job['n_rows']} rows have errors.")
+    if job["state"] != "done":
+        raise ValueError(job["message"] or f"The import is {job['state']}.")
+    print(f"{job['n_rows']} rows read, {job['n_written']} written, {job['n_bad']} left out.")
+
+
+def show_ranking(client: Client, options: argparse.Namespace) -> None:
+    for number, row in enumerate(client.ranking(options.project, criterion=options.criterion), 1):
+        if options.top is not None and number > options.top:
+            return
+        if options.json:
+            lines([row])
+            continue
+        utility = "" if row["utility"] is None else f"{row['utility']:.2f}"
+        print(row["part"], f"{row['rank']} ({row['rank_low']}-{row['rank_high']})", utility, row["item"], sep="\t")
+
+
+def set_goal(client: Client, options: argparse.Namespace) -> None:
+    names = ("goal", "goal_width", "goal_comparisons", "price", "price_per", "currency")
+    said = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    show(client.set_goal(options.project, **said))
+
+
+def tag(client: Client, options: argparse.Namespace) -> None:
+    rows: list[Any] = [{"annotator": who, "tags": options.tag} for who in options.annotators]
+    n = client.tag_annotators(options.project, rows, action=options.what)
+    print(f"{n} tags {'new' if options.what == 'tag' else 'taken away'}.")
+
+
+def compare_cohorts(client: Client, options: argparse.Namespace) -> None:
+    asked = client.compare_cohorts(options.project, options.by, options.first, options.second)
+    while (told := client.cohort_comparison(options.project, asked["id"]))["status"] in ("asked", "running"):
+        time.sleep(BETWEEN_LOOKS)
+    show(told)
+
+
+def set_captions(client: Client, options: argparse.Namespace) -> None:
+    text = options.file.read_text(encoding="utf-8-sig")
+    client.set_captions(options.project, options.item, text, options.language)
+
+
+def call(client: Client, options: argparse.Namespace) -> None:
+    body = None if options.body is None else json.loads(options.body)
+    show(client.call(options.method, options.path.lstrip("/"), body=body))
+
+
+def save(options: argparse.Namespace, write: Callable[[IO[bytes]], None]) -> None:
+    """To standard output; or to a file, which is there once it is whole."""
+    if options.output is None:
+        write(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    unfinished = options.output.with_name(f"{options.output.name}.part")
+    with unfinished.open("wb") as file:
+        write(file)
+    unfinished.replace(options.output)
+
+
+def export(client: Client, options: argparse.Namespace) -> None:
+    table = "labels" if options.command == "labels" else options.table
+    save(
+        options,
+        lambda file: client.export(options.project, table, options.format, file, criterion=options.criterion),
+    )
+
+
+def read_items(path: Path) -> Iterator[NewItem]:
+    """Columns that are no item's are left out; tags in one cell are divided by semicolons."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        if path.suffix == ".csv":
+            rows: Iterable[Any] = csv.DictReader(file)
+        elif path.suffix == ".jsonl":
+            rows = (json.loads(line) for line in file if line.strip())
+        elif path.suffix == ".json":
+            rows = json.load(file)
+        else:
+            raise ValueError(f"{path.name} is neither .csv, .jsonl nor .json; save it as one of them.")
+        for row in rows:
+            yield new_item({"text": row} if isinstance(row, str) else row)
+
+
+def new_item(row: dict[str, Any]) -> NewItem:
+    known: dict[str, Any] = {name: row[name] for name in COLUMNS if row.get(name)}
+    if isinstance(known.get("tags"), str):
+        known["tags"] = [tag.strip() for tag in known["tags"].split(";") if tag.strip()]
+    return cast(NewItem, known)
+
+
+COMMANDS: dict[tuple[str, str], Callable[[Client, argparse.Namespace], None]] = {
+    ("projects", ""): lambda client, _options: lines(client.projects()),
+    ("items", "import"): import_items,
+    ("items", "list"): lambda client, options: lines(client.items(options.project)),
+    ("import", ""): import_file,
+    ("captions", "show"): lambda client, options: print(client.captions(options.project, options.item)["text"], end=""),
+    ("captions", "set"): set_captions,
+    ("captions", "remove"): lambda client, options: client.remove_captions(options.project, options.item),
+    ("ranking", ""): show_ranking,
+    ("labels", "export"): export,
+    ("export", ""): export,
+    ("goal", "show"): lambda client, options: show(client.goal(options.project, criterion=options.criterion)),
+    ("goal", "set"): set_goal,
+    ("goal", "remove"): lambda client, options: show(client.remove_goal(options.project)),
+    ("annotators", "list"): lambda client, options: lines(
+        client.annotators(options.project, criterion=options.criterion)
+    ),
+    ("annotators", "tag"): tag,
+    ("annotators", "untag"): tag,
+    ("annotators", "data"): lambda client, options: save(
+        options, lambda file: client.annotator_data(options.project, options.key, file)
+    ),
+    ("annotators", "erase"): lambda client, options: print(
+        f"Erased, with {client.erase_annotator(options.project, options.key, options.pseudonym)} labels."
+    ),
+    ("tastes", ""): lambda client, options: show(client.tastes(options.project)),
+    ("cohorts", "list"): lambda client, options: show(client.cohorts(options.project)),
+    ("cohorts", "compare"): compare_cohorts,
+    ("retention", ""): lambda client, options: show(client.retention(options.project)),
+    ("join", ""): lambda client, options: print(client.join_as_member(options.project, options.pseudonym)),
+    ("next", ""): lambda client, options: lines([client.next(options.project)]),
+    ("answer", ""): lambda client, options: lines(
+        [client.answer(options.token, options.outcome, chosen=options.chosen, order=options.order)]
+    ),
+    ("call", ""): call,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,56 @@
+"""Taking part as an annotator: joining, consent, questions, tasks, looking back, the end."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+from urllib.parse import quote
+
+from annotate.client.rows import Step
+from annotate.client.transport import Transport
+
+
+class Annotating(Transport):
+    def join_as_member(self, project: str, pseudonym: str = "") -> str:
+        """Your pseudonym there; joined already, the one that you have."""
+        made = self.call("POST", f"projects/{project}/annotator/", body={"pseudonym": pseudonym})
+        return str(made["pseudonym"])
+
+    def consent(self, project: str) -> dict[str, Any]:
+        """The text to agree to and its version."""
+        return cast(dict[str, Any], self.call("GET", f"projects/{project}/consent/"))
+
+    def agree(self, project: str, version: str) -> dict[str, Any]:
+        body = {"version": version}
+        return cast(dict[str, Any], self.call("POST", f"projects/{project}/consent/", body=body))
+
+    def questions(self, project: str) -> dict[str, Any]:
+        """Those of the questionnaire that are due now."""
+        return cast(dict[str, Any], self.call("GET", f"projects/{project}/questions/"))
+
+    def answer_questions(self, project: str, answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """answers: the id and the answer of each; what is due then."""
+        body = {"questions": list(answers)}
+        return cast(dict[str, Any], self.call("POST", f"projects/{project}/questions/", body=body))
+
+    def next(self, project: str) -> Step:
+        """Your open task, or a new one."""
+        return cast(Step, self.call("POST", f"projects/{project}/next/", body={}, repeatable=True))
+
+    def answer(
+        self, token: str, outcome: str, *, chosen: int | None = None, order: Sequence[int] = (), **more: Any
+    ) -> Step:
+        """What follows. Places count from 0; sent again, nothing more is stored."""
+        body = {"outcome": outcome, "chosen": chosen, "order": list(order), **more}
+        done = self.call("POST", f"tasks/{quote(token, safe='')}/answer/", body=body, repeatable=True)
+        return cast(Step, done["next"])
+
+    def undo(self, project: str, token: str) -> Step:
+        """Takes the last answer back, that of the task with this token."""
+        return cast(Step, self.call("POST", f"projects/{project}/undo/", body={"token": token}))
+
+    def own_answers(self, project: str) -> Iterator[dict[str, Any]]:
+        """The latest first."""
+        return self._rows(f"projects/{project}/answers/", {"page_size": None})
+
+    def finish(self, project: str) -> dict[str, Any]:
+        """The end, with the code where there is one."""
+        return cast(dict[str, Any], self.call("POST", f"projects/{project}/finish/", body={}))

@@ -1,0 +1,18 @@
+"""The client itself: one method for each thing to do, by subject."""
+
+from urllib.parse import quote
+
+from annotate.client.annotating import Annotating
+from annotate.client.items import Items
+from annotate.client.people import People
+from annotate.client.projects import Projects
+from annotate.client.results import Results
+
+
+class Client(Projects, Items, Results, People, Annotating):
+    """Acts as the person whose token it has, or, with `scheme="Annotator"`, as one who has joined by link."""
+
+    def join(self, join_token: str, pseudonym: str = "") -> "Client":
+        """A client of a new pseudonymous annotator; `join_token` is the end of the project's join link."""
+        made = self.call("POST", f"join/{quote(join_token, safe='')}/", body={"pseudonym": pseudonym})
+        return Client(self.root, made["secret"], scheme="Annotator", timeout=self.timeout)

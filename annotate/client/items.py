@@ -1,0 +1,107 @@
+"""Items: reading, adding, changing, their files and captions; imports of whole files."""
+
+import json
+import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import IO, Any, cast
+
+from annotate.client.rows import Captions, Import, Item, NewItem
+from annotate.client.transport import Transport, new_key
+
+CHUNK = 1000  # items sent at a time
+BETWEEN_LOOKS = 1.0  # seconds
+
+
+class Items(Transport):
+    def items(self, project: str, **filters: Any) -> Iterator[Item]:
+        return self._rows(f"projects/{project}/items/", filters)
+
+    def item(self, project: str, item: int) -> Item:
+        return cast(Item, self.call("GET", f"projects/{project}/items/{item}/"))
+
+    def add_items(self, project: str, items: Iterable[NewItem]) -> list[str]:
+        """Their keys. Sent a thousand at a time, each whole or not at all; raises ApiError at the first refused."""
+        source, keys = iter(items), list[str]()
+        while chunk := list(islice(source, CHUNK)):
+            made = self.call("POST", f"projects/{project}/items/", body={"items": chunk}, key=new_key())
+            keys += made["keys"]
+        return keys
+
+    def add_item_file(self, project: str, file: IO[bytes], **details: str) -> dict[str, Any]:
+        """An image, sound or video; details: key, text, context."""
+        return self.upload(f"projects/{project}/items/files/", details, {"file": file})
+
+    def change_item(self, project: str, item: int, **changes: Any) -> Item:
+        """retired, tags."""
+        return cast(Item, self.call("PATCH", f"projects/{project}/items/{item}/", body=changes))
+
+    def delete_item(self, project: str, item: int) -> None:
+        """Of one that nobody has been shown; others can be retired."""
+        self.call("DELETE", f"projects/{project}/items/{item}/")
+
+    def item_media(self, project: str, item: int, file: IO[bytes]) -> None:
+        """Writes its file into yours."""
+        self.download(f"projects/{project}/items/{item}/media/", file)
+
+    def item_figures(self, project: str, item: int, *, criterion: int | None = None) -> dict[str, Any]:
+        """Its place, its rivals, how it fared, who sees it otherwise, its history."""
+        path = f"projects/{project}/items/{item}/figures/"
+        return cast(dict[str, Any], self.call("GET", path, query={"criterion": criterion}))
+
+    def captions(self, project: str, item: int) -> Captions:
+        return cast(Captions, self.call("GET", f"projects/{project}/items/{item}/captions/"))
+
+    def set_captions(self, project: str, item: int, text: str, language: str) -> Captions:
+        """text: a whole WebVTT file."""
+        body = {"text": text, "language": language}
+        return cast(Captions, self.call("PUT", f"projects/{project}/items/{item}/captions/", body=body))
+
+    def remove_captions(self, project: str, item: int) -> None:
+        self.call("DELETE", f"projects/{project}/items/{item}/captions/")
+
+    # --- Imports ------------------------------------------------------------------------------------------------------
+
+    def imports(self, project: str) -> Iterator[Import]:
+        """The latest first."""
+        return self._rows(f"projects/{project}/imports/")
+
+    def start_import(
+        self,
+        project: str,
+        kind: str,
+        file: IO[bytes],
+        *,
+        keys: IO[bytes] | None = None,
+        columns: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Import:
+        """kind: items, comparisons, media or features. columns: names where they are not guessed right.
+
+        Every row is checked by the engine before the first is written, which waits for `go_on`, unless `at_once`.
+        """
+        given = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in options.items()}
+        fields = {"kind": kind, "columns": json.dumps(columns or {}), **given}
+        files = {"file": file, **({"keys": keys} if keys else {})}
+        return cast(Import, self.upload(f"projects/{project}/imports/", fields, files))
+
+    def import_(self, project: str, number: int) -> Import:
+        """How far it is; with `problems` of the rows that have errors."""
+        return cast(Import, self.call("GET", f"projects/{project}/imports/{number}/"))
+
+    def go_on(self, project: str, number: int) -> Import:
+        """Lets the right rows be written without those that have errors, or takes up what stopped or failed."""
+        return cast(Import, self.call("POST", f"projects/{project}/imports/{number}/go-on/", body={}))
+
+    def stop_import(self, project: str, number: int) -> Import:
+        return cast(Import, self.call("POST", f"projects/{project}/imports/{number}/stop/", body={}))
+
+    def left_out(self, project: str, number: int, file: IO[bytes]) -> None:
+        """Writes the rows that were not imported, each with the reason, as CSV into the file."""
+        self.download(f"projects/{project}/imports/{number}/left-out/", file)
+
+    def wait_for_import(self, project: str, number: int) -> Import:
+        """Looks until it rests: checked, done, failed or cancelled."""
+        while (now := self.import_(project, number))["state"] in ("uploaded", "running"):
+            time.sleep(BETWEEN_LOOKS)
+        return now

@@ -1,0 +1,130 @@
+"""What the command line takes."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import TypeAlias
+
+COLUMNS = ("text", "key", "kind", "tags", "link", "context")
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+
+
+def parser(about: str | None) -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="python -m annotate.client", description=about)
+    top.add_argument("--url", default=os.environ.get("CROWDRANK_URL", ""), help="the site (CROWDRANK_URL)")
+    commands = top.add_subparsers(dest="command", required=True)
+    commands.add_parser("projects", help="list your projects")
+    of_items(commands)
+    of_results(commands)
+    of_people(commands)
+    of_annotating(commands)
+    call = commands.add_parser("call", help="any other operation of the reference")
+    call.add_argument("method", choices=["GET", "POST", "PATCH", "PUT", "DELETE"])
+    call.add_argument("path", help="below /api/v1/, as in projects/ID/trust/")
+    call.add_argument("--body", help="JSON")
+    return top
+
+
+def of_items(commands: Commands) -> None:
+    items = below(commands.add_parser("items", help="a project's items"))
+    one = of_project(items.add_parser("import", help="add the items of a file, here and now"))
+    one.add_argument("file", type=Path, help=f".csv with a header, .jsonl or .json; columns {', '.join(COLUMNS)}")
+    of_project(items.add_parser("list", help="one JSON object a line"))
+
+    whole = commands.add_parser("import", help="hand a whole file to the engine, and wait until it is in")
+    whole.add_argument("kind", choices=["items", "comparisons", "media", "features"])
+    of_project(whole).add_argument("file", type=Path)
+    whole.add_argument("--leave-out", action="store_true", help="import the right rows without those with errors")
+    whole.add_argument(
+        "--column", action="append", default=[], metavar="WHAT=NAME", help="where it is not guessed right: text=essay"
+    )
+    whole.add_argument("--read-as", help="of comparisons: pairs, winners, labels, indices or orders")
+    whole.add_argument("--create-items", action="store_true", help="of comparisons: make the items that they name")
+    whole.add_argument("--before", help="of comparisons: what to put before annotators' names")
+    whole.add_argument("--keys", type=Path, help="of features: the items' keys, a line each")
+    whole.add_argument("--called", help="of features: f makes f1, f2, ...")
+
+    captions = below(commands.add_parser("captions", help="of sound and video"))
+    for name, about in (("show", "as WebVTT"), ("set", "in place of those it has"), ("remove", "take them away")):
+        of_project(captions.add_parser(name, help=about)).add_argument("item", type=int, help="its id")
+    captions.choices["set"].add_argument("file", type=Path, help=".vtt")
+    captions.choices["set"].add_argument("--language", required=True, help="a code: en, de, pt-BR")
+
+
+def of_results(commands: Commands) -> None:
+    ranking = by_criterion(of_project(commands.add_parser("ranking", help="the published fit's figures")))
+    ranking.add_argument("--top", type=int, help="only so many")
+    ranking.add_argument("--json", action="store_true", help="one JSON object a line instead of a table")
+
+    labels = below(commands.add_parser("labels", help="the answers"))
+    exporting(labels.add_parser("export", help="every answer ever given"))
+    export = exporting(commands.add_parser("export", help="any table of the export page"))
+    export.add_argument("--table", default="ranking", help="as `call GET projects/ID/exports/` names them")
+
+    goal = below(commands.add_parser("goal", help="when there is enough, and what it costs"))
+    by_criterion(of_project(goal.add_parser("show", help="whether it is met, and the forecast")))
+    one = of_project(goal.add_parser("set", help="what is said; the rest stays"))
+    one.add_argument("--goal", choices=["top", "width", "comparisons", "plan"])
+    one.add_argument("--width", type=float, dest="goal_width", help="the widest interval allowed")
+    one.add_argument("--comparisons", type=int, dest="goal_comparisons", help="of each item")
+    one.add_argument("--price", help="as in 0.12")
+    one.add_argument("--price-per", choices=["label", "hour"])
+    one.add_argument("--currency", help="as in EUR")
+    of_project(goal.add_parser("remove"))
+
+
+def of_people(commands: Commands) -> None:
+    people = below(commands.add_parser("annotators", help="their figures, tags and data"))
+    by_criterion(of_project(people.add_parser("list", help="one JSON object a line")))
+    for name, about in (("tag", "put tags to annotators"), ("untag", "take tags from annotators")):
+        one = of_project(people.add_parser(name, help=about))
+        one.add_argument("tag", nargs=1)
+        one.add_argument("annotators", nargs="+", help="pseudonyms or platform ids")
+    data = of_project(people.add_parser("data", help="all that is kept of one, as .zip"))
+    data.add_argument("key", help="the annotator's")
+    data.add_argument("--output", type=Path, help="a file; else to standard output")
+    erase = of_project(people.add_parser("erase", help="delete one with every label, for good"))
+    erase.add_argument("key", help="the annotator's")
+    erase.add_argument("pseudonym", help="theirs, so that nobody else is erased")
+
+    of_project(commands.add_parser("tastes", help="the map of what divides the annotators"))
+    cohorts = below(commands.add_parser("cohorts", help="groups of annotators side by side"))
+    of_project(cohorts.add_parser("list", help="what there is, and what was compared"))
+    compare = of_project(cohorts.add_parser("compare", help="have two compared, and wait for it"))
+    compare.add_argument("by", help="what divides them, as `list` names it")
+    compare.add_argument("first")
+    compare.add_argument("second", nargs="?", default="", help="left out: everybody else")
+    of_project(commands.add_parser("retention", help="for how long annotators' data are kept"))
+
+
+def of_annotating(commands: Commands) -> None:
+    join = of_project(commands.add_parser("join", help="become an annotator of a project that you belong to"))
+    join.add_argument("--pseudonym", default="")
+    of_project(commands.add_parser("next", help="your next task"))
+    answer = commands.add_parser("answer", help="answer a task and get the next")
+    answer.add_argument("token", help="of the task")
+    answer.add_argument("outcome", help="choice, tie, skip, ranking, ...")
+    answer.add_argument("--chosen", type=int, help="place of the chosen item, from 0")
+    answer.add_argument("--order", type=int, nargs="+", default=[], help="places, best first")
+
+
+def below(command: argparse.ArgumentParser) -> Commands:
+    return command.add_subparsers(dest="what", required=True)
+
+
+def of_project(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    command.add_argument("project", help="its id")
+    return command
+
+
+def by_criterion(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    command.add_argument("--criterion", type=int, help="of a project with several, its number; else the first")
+    return command
+
+
+def exporting(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    by_criterion(of_project(command)).add_argument(
+        "--format", default="csv", help="csv, jsonl or another that the site has"
+    )
+    command.add_argument("--output", type=Path, help="a file; else to standard output")
+    return command

@@ -1,0 +1,78 @@
+"""Annotators: figures, tags, tastes, cohorts; excluding, erasing, what is kept of one; who came by links."""
+
+from collections.abc import Iterator, Sequence
+from typing import IO, Any, cast
+
+from annotate.client.rows import CohortComparison, TagRow
+from annotate.client.transport import Transport, new_key
+
+
+class People(Transport):
+    def annotators(self, project: str, **filters: Any) -> Iterator[dict[str, Any]]:
+        return self._rows(f"projects/{project}/annotators/", filters)
+
+    def annotator(self, project: str, key: str, *, criterion: int | None = None) -> dict[str, Any]:
+        return self._of(project, key, "", criterion=criterion)
+
+    def annotator_ranking(self, project: str, key: str, **filters: Any) -> dict[str, Any]:
+        """Their own ranking beside the consensus, all items; `reason` says why there is none."""
+        return self._whole(f"projects/{project}/annotators/{key}/ranking/", filters)
+
+    def exclude(self, project: str, key: str, reason: str = "") -> int:
+        """How many answers do not count any more."""
+        return int(self._do(project, key, "exclude", {"reason": reason})["n_voided"])
+
+    def readmit(self, project: str, key: str) -> dict[str, Any]:
+        return self._do(project, key, "readmit", {})
+
+    def let_in(self, project: str, key: str) -> dict[str, Any]:
+        """Lets somebody go on who failed the practice."""
+        return self._do(project, key, "let-in", {})
+
+    def annotator_data(self, project: str, key: str, file: IO[bytes]) -> None:
+        """Writes all that is kept of them as a .zip into the file."""
+        self.download(f"projects/{project}/annotators/{key}/data/", file)
+
+    def erase_annotator(self, project: str, key: str, pseudonym: str) -> int:
+        """For good; how many labels went with them."""
+        return int(self._do(project, key, "erase", {"pseudonym": pseudonym})["n_labels"])
+
+    def annotator_tags(self, project: str) -> list[dict[str, Any]]:
+        """Those in use, each with its number of annotators."""
+        return cast(list[dict[str, Any]], self.call("GET", f"projects/{project}/annotators/tags/"))
+
+    def tag_annotators(self, project: str, rows: Sequence[TagRow], *, action: str = "tag") -> int:
+        """How many tags were new; with the action untag, how many were taken away."""
+        body = {"action": action, "rows": list(rows)}
+        return int(self.call("POST", f"projects/{project}/annotators/tags/", body=body, key=new_key())["n_tags"])
+
+    def tastes(self, project: str) -> dict[str, Any]:
+        """The map of tastes, with every annotator."""
+        return self._whole(f"projects/{project}/tastes/", {})
+
+    def cohorts(self, project: str) -> dict[str, Any]:
+        """`divisions` of the annotators, and the `comparisons` asked for."""
+        return cast(dict[str, Any], self.call("GET", f"projects/{project}/cohorts/"))
+
+    def compare_cohorts(self, project: str, by: str, first: str, second: str = "") -> CohortComparison:
+        """Has the engine do it; second: empty for everybody else."""
+        body = {"by": by, "first": first, "second": second}
+        return cast(CohortComparison, self.call("POST", f"projects/{project}/cohorts/", body=body, key=new_key()))
+
+    def cohort_comparison(self, project: str, number: int, **filters: Any) -> dict[str, Any]:
+        """How far it is, and every item side by side once it is ready."""
+        return self._whole(f"projects/{project}/cohorts/{number}/", filters)
+
+    def participants(self, project: str) -> Iterator[dict[str, Any]]:
+        """Who came by links, the latest first."""
+        return self._rows(f"projects/{project}/entry/participants/")
+
+    def check_code(self, project: str, code: str, *, use: bool = False) -> dict[str, Any]:
+        body = {"code": code, "use": use}
+        return cast(dict[str, Any], self.call("POST", f"projects/{project}/entry/codes/", body=body))
+
+    def _of(self, project: str, key: str, what: str, **query: Any) -> dict[str, Any]:
+        return cast(dict[str, Any], self.call("GET", f"projects/{project}/annotators/{key}/{what}", query=query))
+
+    def _do(self, project: str, key: str, what: str, body: dict[str, Any]) -> dict[str, Any]:
+        return cast(dict[str, Any], self.call("POST", f"projects/{project}/annotators/{key}/{what}/", body=body))

@@ -1,0 +1,147 @@
+"""Projects: making, settings, who comes in and how, questions, right answers, members, webhooks, the log."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+from annotate.client.rows import Project
+from annotate.client.transport import Transport, new_key
+
+Values = dict[str, Any]
+
+
+class Projects(Transport):
+    def projects(self) -> Iterator[Project]:
+        """Yours, the latest first."""
+        return self._rows("projects/")
+
+    def project(self, project: str) -> Values:
+        """One project with every setting."""
+        return self._project("GET", project)
+
+    def create_project(self, name: str, question: str, **settings: Any) -> Values:
+        body = {"name": name, "question": question, **settings}
+        return cast(Values, self.call("POST", "projects/", body=body, key=new_key()))
+
+    def change_project(self, project: str, **settings: Any) -> Values:
+        return self._project("PATCH", project, body=settings)
+
+    def set_state(self, project: str, state: str) -> Values:
+        """open, paused or closed."""
+        return self._project("POST", project, "state/", body={"state": state})
+
+    def archive_project(self, project: str, *, archived: bool = True) -> Values:
+        return self._project("POST", project, "archive/", body={"archived": archived})
+
+    def clone_project(self, project: str, name: str, **options: Any) -> Values:
+        return self._project("POST", project, "clone/", body={"name": name, **options}, key=new_key())
+
+    def delete_project(self, project: str, name: str) -> None:
+        """With everything in it, for good; name: the project's, so that no other one is deleted."""
+        self._project("DELETE", project, query={"name": name})
+
+    def log(self, project: str, **filters: Any) -> Iterator[Values]:
+        """Every change and export."""
+        return self._rows(f"projects/{project}/log/", filters)
+
+    def preview(self, project: str, n: int = 0) -> Values:
+        """A sample task after n answers; nothing is stored."""
+        return self._project("GET", project, "preview/", query={"n": n})
+
+    def retention(self, project: str) -> Values:
+        return self._project("GET", project, "retention/")
+
+    def set_retention(self, project: str, days: int | None, drops: str) -> Values:
+        """days from closing: 0 keeps everything, None is what the site does. drops: personal or labels."""
+        return self._project("PUT", project, "retention/", body={"days": days, "drops": drops})
+
+    # --- Who takes part -----------------------------------------------------------------------------------------------
+
+    def entry(self, project: str) -> Values:
+        """The rules by which people come in and leave, with the links."""
+        return self._project("GET", project, "entry/")
+
+    def change_entry(self, project: str, **rules: Any) -> Values:
+        return self._project("PATCH", project, "entry/", body=rules)
+
+    def replace_join_link(self, project: str) -> Values:
+        return self._project("POST", project, "entry/join-link/", body={})
+
+    def replace_platform_link(self, project: str) -> Values:
+        return self._project("POST", project, "entry/platform-link/", body={})
+
+    def invite(self, project: str, addresses: Sequence[str], **more: Any) -> Values:
+        """What became of each message."""
+        body = {"addresses": list(addresses), **more}
+        return self._project("POST", project, "entry/invitations/", body=body, key=new_key())
+
+    def questionnaire(self, project: str) -> list[Values]:
+        return list(self._project("GET", project, "questionnaire/")["questions"])
+
+    def replace_questionnaire(self, project: str, questions: Sequence[Values]) -> list[Values]:
+        """All of them; those with an id are kept."""
+        body = {"questions": list(questions)}
+        return list(self._project("PUT", project, "questionnaire/", body=body)["questions"])
+
+    # --- Right answers, conflicts of interest -------------------------------------------------------------------------
+
+    def known_sets(self, project: str, **filters: Any) -> Iterator[Values]:
+        return self._rows(f"projects/{project}/known-sets/", filters)
+
+    def add_known_sets(self, project: str, sets: Sequence[Values]) -> int:
+        """How many: all or none."""
+        made = self._project("POST", project, "known-sets/", body={"sets": list(sets)}, key=new_key())
+        return int(made["n_sets"])
+
+    def delete_known_set(self, project: str, number: int) -> None:
+        self._project("DELETE", project, f"known-sets/{number}/")
+
+    def never_shown(self, project: str) -> Iterator[Values]:
+        return self._rows(f"projects/{project}/never-shown/")
+
+    def add_never_shown(self, project: str, rows: Sequence[Values]) -> int:
+        """How many were new: all or none."""
+        made = self._project("POST", project, "never-shown/", body={"rows": list(rows)}, key=new_key())
+        return int(made["n_rows"])
+
+    def delete_never_shown(self, project: str, number: int) -> None:
+        self._project("DELETE", project, f"never-shown/{number}/")
+
+    # --- Members, webhooks --------------------------------------------------------------------------------------------
+
+    def members(self, project: str) -> Iterator[Values]:
+        return self._rows(f"projects/{project}/members/")
+
+    def add_member(self, project: str, address: str, role: str) -> Values:
+        return self._project("POST", project, "members/", body={"address": address, "role": role}, key=new_key())
+
+    def change_member(self, project: str, number: int, role: str) -> Values:
+        return self._project("PUT", project, f"members/{number}/", body={"role": role})
+
+    def remove_member(self, project: str, number: int) -> None:
+        self._project("DELETE", project, f"members/{number}/")
+
+    def webhooks(self, project: str) -> Iterator[Values]:
+        return self._rows(f"projects/{project}/webhooks/")
+
+    def add_webhook(self, project: str, url: str, events: Sequence[str]) -> Values:
+        """With the secret, which is told this once."""
+        return self._project("POST", project, "webhooks/", body={"url": url, "events": list(events)})
+
+    def switch_webhook(self, project: str, number: int, *, active: bool) -> Values:
+        return self._project("PUT", project, f"webhooks/{number}/", body={"active": active})
+
+    def replace_webhook_secret(self, project: str, number: int) -> Values:
+        return self._project("POST", project, f"webhooks/{number}/secret/", body={})
+
+    def test_webhook(self, project: str, number: int) -> Values:
+        return self._project("POST", project, f"webhooks/{number}/test/", body={})
+
+    def delete_webhook(self, project: str, number: int) -> None:
+        self._project("DELETE", project, f"webhooks/{number}/")
+
+    def webhook_deliveries(self, project: str) -> Iterator[Values]:
+        """The messages of the last 30 days, the latest first."""
+        return self._rows(f"projects/{project}/webhooks/deliveries/")
+
+    def _project(self, method: str, project: str, what: str = "", **sent: Any) -> Values:
+        return cast(Values, self.call(method, f"projects/{project}/{what}", **sent))

@@ -1,0 +1,161 @@
+"""The shapes of what the API answers, for type checkers: plain dictionaries, as they came."""
+
+from typing import Any, TypedDict
+
+
+class Project(TypedDict):
+    """role: yours in it; the other settings come with `Client.project`."""
+
+    id: str
+    name: str
+    question: str
+    state: str
+    task_type: str
+    k: int
+    role: str
+
+
+class NewItem(TypedDict, total=False):
+    """text is needed, but for links. context: what stands above, such as a prompt."""
+
+    text: str
+    key: str
+    kind: str
+    tags: list[str]
+    link: str
+    context: str
+
+
+class Item(TypedDict):
+    id: int
+    key: str
+    kind: str
+    text: str
+    media: str | None
+    link: str
+    context: str | None
+    tags: list[str]
+    retired_at: str | None
+    created_at: str
+    n_labels: int
+
+
+class RankedItem(TypedDict):
+    """Figures of the published fit; low and high are the ends of 90% intervals, part 0 is the largest."""
+
+    item: str
+    title: str
+    tags: list[str]
+    part: int
+    rank: int
+    rank_low: int
+    rank_high: int
+    utility: float | None
+    sd: float | None
+    low: float | None
+    high: float | None
+    p_top_k: float | None
+    tier: int
+    next_state: str
+    n_comparisons: int
+    divisiveness: float | None
+
+
+class Label(TypedDict):
+    """The columns that most need; the others of the export are there too."""
+
+    label: int
+    annotator: str
+    outcome: str
+    winner: str | None
+    loser: str | None
+    ranking: list[list[str]] | None
+    shown_order: list[str]
+    valid: bool
+    created_at: str
+    response_seconds: float | None
+
+
+class Task(TypedDict):
+    """items: each with place, kind, text, media and link, in the order to show them."""
+
+    token: str
+    question: str
+    asked: str
+    n_named: int
+    others: list[str]
+    context: str | None
+    items: list[dict[str, Any]]
+    wait_ms: int
+
+
+class Step(TypedDict):
+    """What an annotator is shown now. `task` is None in a break and with feedback on practice: ask for the next; and
+    where nothing is left, as `stop` says."""
+
+    pseudonym: str
+    n_done: int
+    task: Task | None
+    feedback: dict[str, Any] | None
+    is_break: bool
+    stop: dict[str, Any] | None
+
+
+class Goal(TypedDict):
+    """verdict: met, open (labels are `needed`), early, parts, far or waiting; None without a goal."""
+
+    goal: str
+    goal_width: float | None
+    goal_comparisons: int | None
+    price: str | None
+    price_per: str
+    currency: str
+    sentence: str | None
+    verdict: str | None
+    stands: str | None
+    needed: dict[str, int | None] | None
+    labels_per_hour: float | None
+    hours: str | None
+    cost: dict[str, Any] | None
+
+
+class TagRow(TypedDict):
+    """annotator: the pseudonym or the platform's id."""
+
+    annotator: str
+    tags: list[str]
+
+
+class CohortComparison(TypedDict):
+    """second: "" for everybody else; sizes: of both, once it is ready."""
+
+    id: int
+    by: str
+    first: str
+    second: str
+    status: str
+    message: str
+    fit_number: int | None
+    sizes: list[dict[str, int]]
+
+
+class Captions(TypedDict):
+    """text: a WebVTT file; language: a code such as en."""
+
+    text: str
+    language: str
+
+
+class Import(TypedDict):
+    """state: uploaded, checked (waits to be told to go on), running, done, failed or cancelled."""
+
+    id: int
+    kind: str
+    state: str
+    source: str
+    message: str
+    n_rows: int
+    n_bad: int
+    n_lines: int
+    n_written: int
+    problems: list[dict[str, Any]]

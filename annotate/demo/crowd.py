@@ -1,0 +1,202 @@
+"""A simulated crowd: two dozen people with hidden tastes who answer through the very actions that a browser reaches.
+
+They are called "Simulated 01" and so on, come from the source "simulated", and their projects say that they are
+simulated. What they like is a fixed function of the project's name and the items' keys.
+"""
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from annotate.actions.comparisons import Comparison
+from annotate.actions.labels import Answer, record_label
+from annotate.assigning import next_presentation
+from annotate.demo.texts import likes
+from annotate.errors import CapReached, Excluded, NothingToCompare, ScreenedOut, SittingOver
+from annotate.models import Annotator, Item, Label, Project
+from annotate.orders import ASKED, n_named, others_allowed
+
+SIZE = 24
+SPREAD = 1.5  # standard deviation of what all agree on, in logits
+TASTE = 0.7  # of what the two camps see differently
+TIE = 0.35  # Davidson's nu: at equal utility nu/(2 + nu) of the answers are ties
+CANT_JUDGE = 0.015
+SKIP = 0.01
+Outcome = Label.Outcome
+LIKES = likes()
+
+
+@dataclass(frozen=True)
+class Person:
+    """`camp` -1 to 1: which way they lean where opinions differ.   care: P(they answer as they feel, not the opposite).
+
+    left: utility they add to whatever stands on the left.   seconds: their median time.   busy: how often they answer.
+    """
+
+    name: str
+    camp: float
+    care: float
+    left: float
+    seconds: float
+    busy: float
+
+
+def people() -> list[Person]:
+    """Always the same: most careful, four hurried, one who clicks anything, one who has the question upside down."""
+    rng = random.Random("people")  # noqa: S311
+    found = []
+    for number in range(1, SIZE + 1):
+        care = {7: 0.5, 15: 0.12}.get(number, 0.78 if number % 6 == 0 else 0.97)
+        found.append(
+            Person(
+                f"Simulated {number:02d}",
+                camp=(1 if number % 3 else -1) * rng.uniform(0.4, 1),
+                care=care,
+                left=1.2 if number == 7 else rng.gauss(0, 0.1),
+                seconds=1.1 if number == 7 else rng.uniform(2.5, 9),
+                busy=2.0 if number in (7, 15) else rng.lognormvariate(0, 0.45),
+            )
+        )
+    return found
+
+
+def worth(project: Project, person: Person, item: Item) -> float:
+    """The person's utility of the item: what all agree on, what their camp sees in it, and a whim of their own."""
+    item_rng = random.Random(f"{project.name}/{item.key}")  # noqa: S311
+    own_rng = random.Random(f"{project.name}/{item.key}/{person.name}")  # noqa: S311
+    agreed = LIKES.get(item.key, item_rng.gauss(0, SPREAD))
+    return agreed + person.camp * item_rng.gauss(0, TASTE) + own_rng.gauss(0, 0.3)
+
+
+class Crowd:
+    """The people of one project."""
+
+    def __init__(self, project: Project, rng: random.Random) -> None:
+        self.project, self.rng = project, rng
+        self.people = people()
+        # Who has nothing left to compare: asked again only after `look_again`.
+        self.finished: set[str] = set()
+        self.annotators = {person.name: self.annotator(person) for person in self.people}
+
+    def annotator(self, person: Person) -> Annotator:
+        return Annotator.objects.get_or_create(
+            project=self.project, pseudonym=person.name, defaults={"source": Annotator.Source.SIMULATED}
+        )[0]
+
+    @property
+    def has_finished(self) -> bool:
+        return len(self.finished) == len(self.people)
+
+    def look_again(self) -> None:
+        self.finished.clear()
+
+    def answer(self, now: datetime) -> Label | None:
+        """One answer of one person; None where nothing is left for any. Raises NotOpen."""
+        while not self.has_finished:
+            waiting = [person for person in self.people if person.name not in self.finished]
+            person = self.rng.choices(waiting, [person.busy for person in waiting])[0]
+            try:
+                shown = next_presentation(annotator=self.annotators[person.name], now=now, rng=self.rng)
+            except (NothingToCompare, CapReached, SittingOver, Excluded, ScreenedOut):
+                self.finished.add(person.name)
+                continue
+            self.project.refresh_from_db(
+                fields=["criteria", "outcomes", "task_type", "k", "m", "min_seconds"]
+            )  # its owner may have changed them
+            items = [presented.item for presented in shown.presented.select_related("item")]
+            answer = self.judge_by_each(person, items)
+            if answer.outcome == Outcome.SKIP:
+                answer = replace(answer, reason="simulated")
+            read_by = now + timedelta(seconds=self.project.min_seconds)
+            return record_label(presentation=shown, answer=answer, now=read_by)
+        return None
+
+    def earlier(self, n: int, start: datetime, end: datetime) -> Iterator[Comparison]:
+        """Answers as they would have been given between two times, every item equally often."""
+        items = list(self.project.items.order_by("pk"))
+        order: list[Item] = []
+        for row in range(1, n + 1):
+            if len(order) < self.project.k:
+                order = self.rng.sample(items, len(items))
+            shown = [order.pop() for _ in range(self.project.k)]
+            person = self.rng.choices(self.people, [person.busy for person in self.people])[0]
+            answer = self.judge(person, shown)
+            at = start + (end - start) * row / n
+            yield comparison(row, person, shown, answer, at)
+
+    def judge_by_each(self, person: Person, items: Sequence[Item]) -> Answer:
+        """By every criterion alike, each time with an error of its own; a task is skipped as a whole."""
+        answer = self.judge(person, items)
+        further: list[Answer] = []
+        while answer.outcome != Outcome.SKIP and len(further) < len(self.project.criteria) - 1:
+            other = self.judge(person, items)
+            further += [other] if other.outcome != Outcome.SKIP else []
+        return replace(answer, further=tuple(further))
+
+    def judge(self, person: Person, items: Sequence[Item]) -> Answer:
+        utilities = [worth(self.project, person, item) for item in items]
+        outcome, order = self.outcome(person, utilities)
+        seconds = self.rng.lognormvariate(math.log(person.seconds), 0.5) * (1 + (len(items) - 2) / 2)
+        chosen = order[0] if outcome == Outcome.CHOICE else None
+        grade = ""
+        if chosen is not None and self.project.task_type == Project.TaskType.GRADED:
+            grade = Label.Grade.CLEARLY if abs(utilities[0] - utilities[1]) > SPREAD else Label.Grade.SLIGHTLY
+        return Answer(
+            outcome,
+            chosen,
+            grade=grade,
+            order=() if outcome == Outcome.CHOICE else tuple(order),
+            response_ms=round(1000 * seconds),
+            session="simulated",
+        )
+
+    def outcome(self, person: Person, utilities: list[float]) -> tuple[str, list[int]]:
+        """What they say and the places they name, with lapses, a habit of the first place, and answers of no use."""
+        allowed, rng = others_allowed(self.project), self.rng
+        for outcome, share in ((Outcome.CANT_JUDGE, CANT_JUDGE), (Outcome.SKIP, SKIP)):
+            if outcome in allowed and rng.random() < share:
+                return outcome, []
+        if self.project.task_type in (Project.TaskType.PAIR, Project.TaskType.GRADED):
+            return self.of_two(person, utilities, allowed)
+        return ASKED[Project.TaskType(self.project.task_type)], self.order(person, utilities)
+
+    def order(self, person: Person, utilities: list[float]) -> list[int]:
+        """Plackett-Luce: best first by utility with a Gumbel-distributed error; a lapse turns the order round."""
+        noisy = [utility - math.log(self.rng.expovariate(1)) for utility in utilities]
+        noisy[0] += person.left
+        best_first = sorted(range(len(noisy)), key=lambda place: -noisy[place])
+        if self.rng.random() >= person.care:
+            best_first.reverse()
+        if self.project.task_type == Project.TaskType.BEST_WORST:
+            return [best_first[0], best_first[-1]]
+        return best_first[: n_named(self.project)]
+
+    def of_two(self, person: Person, utilities: list[float], allowed: list[str]) -> tuple[str, list[int]]:
+        """Davidson's model of ties."""
+        rng = self.rng
+        margin = utilities[0] - utilities[1] + person.left
+        ties = [outcome for outcome in (Outcome.TIE, Outcome.BOTH_GOOD, Outcome.BOTH_BAD) if outcome in allowed]
+        if ties and rng.random() < TIE / (2 * math.cosh(margin / 2) + TIE):
+            return self.kind_of_tie(ties, sum(utilities) / 2), []
+        left = rng.random() < 1 / (1 + math.exp(-margin))
+        return Outcome.CHOICE, [int(left != (rng.random() < person.care))]
+
+    @staticmethod
+    def kind_of_tie(ties: list[Outcome], level: float) -> str:
+        extreme = Outcome.BOTH_GOOD if level > 0 else Outcome.BOTH_BAD
+        return extreme if extreme in ties and (abs(level) > SPREAD / 2 or Outcome.TIE not in ties) else ties[0]
+
+
+def comparison(row: int, person: Person, shown: Sequence[Item], answer: Answer, at: datetime) -> Comparison:
+    """The answer as one given earlier."""
+    keys = tuple(item.key for item in shown)
+    if answer.chosen is None:
+        order = tuple(keys[place] for place in answer.order)
+        return Comparison(row, person.name, keys, answer.outcome, at, answer.response_ms, order)
+    if len(keys) == 2:
+        return Comparison(
+            row, person.name, keys, ("left", "right")[answer.chosen], at, answer.response_ms, (), answer.grade
+        )
+    return Comparison(row, person.name, keys, answer.outcome, at, answer.response_ms, (keys[answer.chosen],))

@@ -1,0 +1,41 @@
+"""The settings a demo runs with: files in .demo/, secrets drawn at random, never anybody's real database."""
+
+import os
+import secrets
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def folder() -> Path:
+    """Where the demo keeps its database and pictures; git ignores it."""
+    return Path(os.environ.get("DEMO_FOLDER") or ROOT / ".demo").resolve()
+
+
+def set_environment() -> None:
+    """To be called before Django reads its settings; overrules what is set of databases and secrets."""
+    path = folder()
+    path.mkdir(parents=True, exist_ok=True)
+    os.environ.update(
+        {
+            "DEBUG": "false",
+            "SECRET_KEY": secret_key(path / "secret_key"),
+            "HTTPS": "false",  # it listens on this machine only
+            "BEHIND_PROXY": "false",
+            "DATABASE_URL": f"sqlite:///{path / 'db.sqlite3'}",
+            "REDIS_URL": "",
+            "MEDIA_ROOT": str(path / "media"),
+            "EMAIL_URL": "consolemail://",
+            "ACCOUNT_EMAIL_VERIFICATION": "none",
+            "SIGNUP_OPEN": "true",
+        }
+    )
+    os.environ.setdefault("LOG_LEVEL", "WARNING")
+
+
+def secret_key(file: Path) -> str:
+    """The demo's own, so that a demo kept from last time still knows its visitors."""
+    if not file.exists():
+        file.touch(mode=0o600)
+        file.write_text(secrets.token_urlsafe(50))
+    return file.read_text()

@@ -1,0 +1,150 @@
+"""What the demo fills its database with: an owner, three projects with simulated answers, or a project of real data."""
+
+import random
+import secrets
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from allauth.account.models import EmailAddress
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+
+from annotate.actions.comparisons import Report, import_comparisons
+from annotate.actions.items import import_items
+from annotate.actions.projects import create_project, set_state
+from annotate.demo.crowd import Crowd
+from annotate.demo.manifest import Folder
+from annotate.demo.posters import posters
+from annotate.demo.texts import IDEAS, MOTTOES, key_of
+from annotate.importing.rows import NewItem
+from annotate.models import Annotator, Item, Label, Project, User
+
+OWNER = "owner@example.org"
+# Labels that are there when the first page is opened, given over the last hours.
+FIRST_LABELS = {"ideas": 600, "posters": 360, "mottoes": 120}
+FIRST_HOURS = timedelta(hours=5)
+Outcome = Label.Outcome
+INSTRUCTIONS = """Think of a town of about 30,000 people that you know.
+
+*There is no right answer: we ask for yours.*
+"""
+
+
+def set_owner(password: str) -> User:
+    """The owner's account with this password; it may also use the operators' pages under /admin/."""
+    user, _ = User.objects.get_or_create(username="owner", defaults={"email": OWNER})
+    user.is_staff = user.is_superuser = True
+    user.set_password(password)
+    user.save()
+    EmailAddress.objects.update_or_create(user=user, email=OWNER, defaults={"verified": True, "primary": True})
+    return user
+
+
+def new_password() -> str:
+    """Easy to type, hard to guess: 60 bits."""
+    letters = "abcdefghjkmnpqrstuvwxyz23456789"
+    return "-".join("".join(secrets.choice(letters) for _ in range(4)) for _ in range(3))
+
+
+def make_ideas(owner: User, now: datetime) -> Project:
+    rows = [
+        NewItem(place, key_of(place), text, Item.Kind.TEXT, (subject,))
+        for place, (subject, text) in enumerate(
+            ((subject, text) for subject, texts in IDEAS.items() for text in texts), start=1
+        )
+    ]
+    project = create_project(
+        owner=owner,
+        values={
+            "name": "Ideas for our town",
+            "question": "Which would do more for a town?",
+            "more_means": "better for a town",
+            "instructions": INSTRUCTIONS,
+            "outcomes": [Outcome.TIE, Outcome.CANT_JUDGE, Outcome.SKIP],
+            "overlap": 5,
+            "simulated": True,
+        },
+        now=now,
+    )
+    fill(project, owner, rows, "ideas", now)
+    return project
+
+
+def make_posters(owner: User, now: datetime) -> Project:
+    rows = []
+    for place, poster in enumerate(posters(), start=1):
+        file = default_storage.save(f"items/{secrets.token_hex(16)}.png", ContentFile(poster.png))
+        rows.append(NewItem(place, poster.key, poster.caption, Item.Kind.IMAGE, media=file))
+    project = create_project(
+        owner=owner,
+        values={
+            "name": "Posters",
+            "question": "Which would you rather have on your wall?",
+            "more_means": "nicer to have there",
+            "outcomes": [Outcome.TIE, Outcome.BOTH_GOOD, Outcome.BOTH_BAD, Outcome.SKIP],
+            "overlap": 6,
+            "simulated": True,
+        },
+        now=now,
+    )
+    fill(project, owner, rows, "posters", now)
+    return project
+
+
+def make_mottoes(owner: User, now: datetime) -> Project:
+    rows = [NewItem(place, f"motto-{place}", text, Item.Kind.TEXT) for place, text in enumerate(MOTTOES, start=1)]
+    project = create_project(
+        owner=owner,
+        values={
+            "name": "A motto for the town",
+            "question": "Which motto would suit a town best?",
+            "more_means": "more suitable",
+            "task_type": Project.TaskType.RANKING,
+            "k": 4,
+            "outcomes": [Outcome.CANT_JUDGE, Outcome.SKIP],
+            "overlap": 3,
+            "estimator": "PlackettLuce",
+            "simulated": True,
+        },
+        now=now,
+    )
+    fill(project, owner, rows, "mottoes", now)
+    return project
+
+
+def fill(project: Project, owner: User, rows: list[NewItem], name: str, now: datetime) -> None:
+    """Items, an open project and the first answers of the simulated crowd."""
+    rng = random.Random(name)  # noqa: S311
+    import_items(project=project, actor=owner, rows=rows, upload=name, source="Crowdrank's demo", now=now, rng=rng)
+    set_state(project=project, actor=owner, state=Project.State.OPEN, now=now)
+    earlier = list(Crowd(project, rng).earlier(FIRST_LABELS[name], now - FIRST_HOURS, now))
+    import_comparisons(
+        project=project,
+        actor=owner,
+        comparisons=earlier,
+        source="simulated crowd",
+        now=now,
+        rng=rng,
+        annotators_are=Annotator.Source.SIMULATED,
+    )
+
+
+def make_real(
+    owner: User, folder: Folder, now: datetime, progress: Callable[[int, int], None]
+) -> tuple[Project, Report]:
+    """The folder's items and comparisons as an open project."""
+    comparisons = folder.comparisons()
+    rows = [
+        NewItem(place, item.key, item.text, item.kind, item.tags)
+        for place, item in enumerate(folder.items(comparisons), start=1)
+    ]
+    outcomes = folder.outcomes or [Outcome.SKIP]
+    project = create_project(owner=owner, values=folder.project | {"outcomes": outcomes}, now=now)
+    rng = random.Random(0)  # noqa: S311
+    source = f"{folder.path.name}/{folder.manifest['labels']['file']}"
+    import_items(project=project, actor=owner, rows=rows, upload=source, source=source, now=now, rng=rng)
+    report = import_comparisons(
+        project=project, actor=owner, comparisons=comparisons, source=source, now=now, rng=rng, progress=progress
+    )
+    set_state(project=project, actor=owner, state=Project.State.OPEN, now=now)
+    return project, report

@@ -1,0 +1,85 @@
+"""What stands before an annotator's first task and behind the last: consent, questions, the end; and the refusals."""
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotate.errors import Refusal
+from annotate.models import Annotator, Project
+
+
+class Detour(Refusal):
+    """Something else comes before the next task: the page of this name."""
+
+    page = ""
+
+
+class ConsentFirst(Detour):
+    page = "consent"
+
+    def __init__(self) -> None:
+        super().__init__(_("Before you go on, read what taking part means and say whether you agree."))
+
+
+class FieldsFirst(Detour):
+    page = "questionnaire"
+
+    def __init__(self) -> None:
+        super().__init__(_("Before you go on, please answer a few questions about yourself."))
+
+
+class Ended(Detour):
+    page = "done"
+
+    def __init__(self) -> None:
+        super().__init__(_("Your part is done, so nothing more can be answered or taken back. Thank you!"))
+
+
+class NoPlaceLeft(Refusal):
+    def __init__(self, places: int) -> None:
+        super().__init__(
+            ngettext(
+                "The only place is taken, so nobody new can take part at the moment. Thank you for coming!",
+                "All %(n)d places are taken, so nobody new can take part at the moment. Thank you for coming!",
+                places,
+            )
+            % {"n": places}
+        )
+
+
+class JoinLinkOff(Refusal):
+    status = 403
+
+    def __init__(self) -> None:
+        super().__init__(
+            _("This link takes nobody new. Come by the link that the platform or the project's owner gave you.")
+        )
+
+
+class BadPlatformLink(Refusal):
+    """A platform link whose parameters are missing or were not filled in."""
+
+    status = 400
+
+
+class CameBefore(Refusal):
+    def __init__(self) -> None:
+        super().__init__(
+            _(
+                "Somebody with your participant number has begun already, in another browser. Go back to that browser: "
+                "the same link goes on there, or open your personal link, which stands under Help beside each task. "
+                "If it was not you, tell the researcher on the platform; nothing is held against you."
+            )
+        )
+
+
+class NotFinished(Refusal):
+    def __init__(self) -> None:
+        super().__init__(_("There is still something for you to answer; the end comes after it."))
+
+
+def check_entered(project: Project, annotator: Annotator) -> None:
+    """Raises the Detour that comes before the next task; looks at nothing but the two rows."""
+    if project.consent_version and annotator.consent_version != project.consent_version:
+        raise ConsentFirst
+    if project.fields_before > annotator.fields_before:
+        raise FieldsFirst

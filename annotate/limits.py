@@ -1,0 +1,47 @@
+"""How often one client may do a thing; rates are settings, counts live in the shared cache. And how many at once."""
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from django.conf import settings
+from django.http import HttpRequest
+from rest_framework.throttling import SimpleRateThrottle
+
+from annotate.errors import TooMany
+
+P = ParamSpec("P")
+T = TypeVar("T")
+_at_once = threading.BoundedSemaphore(settings.ANSWERS_AT_ONCE)
+
+
+class _Limit(SimpleRateThrottle):
+    def __init__(self, scope: str, who: str) -> None:
+        self.scope, self.who = scope, who
+        super().__init__()
+
+    def get_cache_key(self, request: HttpRequest, view: object) -> str:
+        return f"limit-{self.scope}-{self.who or self.get_ident(request)}"  # type: ignore[arg-type]
+
+
+def limit(request: HttpRequest, scope: str, who: str = "") -> None:
+    """Counts one use of `scope` by `who` (else by the client's address); raises TooMany past the rate in settings."""
+    throttle = _Limit(scope, who)
+    if not throttle.allow_request(request, None):  # type: ignore[arg-type]
+        raise TooMany(throttle.wait())
+
+
+def few_at_once(view: Callable[P, T]) -> Callable[P, T]:
+    """For views that annotators wait for: a few in each process run at once, the others queue.
+
+    Threads of one process take turns at Python's lock. Whoever holds the database's would often wait behind all those
+    who wait for it: on PostgreSQL the 95th percentile of answers took six times as long with sixteen as with three.
+    """
+
+    @wraps(view)
+    def one_of_few(*args: P.args, **kwargs: P.kwargs) -> T:
+        with _at_once:
+            return view(*args, **kwargs)
+
+    return one_of_few

@@ -1,0 +1,142 @@
+"""manage.py import_file KIND PROJECT FILE: items, media, comparisons or features, read and checked as on the site."""
+
+import os
+import secrets
+import signal
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.core.files.base import ContentFile, File
+from django.core.management.base import BaseCommand, CommandError
+from django.utils import timezone
+
+from annotate import import_jobs
+from annotate.actions.imports import start_import, stop_import
+from annotate.errors import Refusal
+from annotate.importing.decoding import decode
+from annotate.importing.guessing import check_votes, guess_items, guess_votes, sheet_of
+from annotate.models import ImportJob, Membership, Project
+from annotate.reconciler import LostClaim
+from models_engine.errors import Cancelled
+
+Kind = ImportJob.Kind
+SHOWN_ERRORS = 20
+
+
+class Command(BaseCommand):
+    help = (
+        "Imports a file into a project: every row is checked before the first is written. Killed, it is taken up by a "
+        "running engine, or by --resume."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("kind", choices=Kind.values)
+        parser.add_argument("project", type=UUID, help="the project's id, as in its address")
+        parser.add_argument("file", type=Path, nargs="?", help="CSV, TSV, JSON, JSONL, text, .zip, .npy, .soc, ...")
+        parser.add_argument("--leave-out", action="store_true", help="import the right rows without those with errors")
+        parser.add_argument("--create-items", action="store_true", help="of comparisons: make the items that they name")
+        parser.add_argument("--prefix", default="", help="of comparisons: put before annotators' names; of features: f")
+        parser.add_argument("--places", action="store_true", help="numbers are places in the list of items, from 0")
+        parser.add_argument("--keys", type=Path, help="of features: the items' keys in the matrix's order, a line each")
+        parser.add_argument("--resume", action="store_true", help="go on with this kind's import that is under way")
+
+    def handle(self, *, kind: str, project: UUID, file: Path | None, resume: bool, **options: Any) -> None:
+        settings.DEBUG = False  # with it, Django keeps every query
+        found = Project.objects.filter(pk=project).first()
+        if found is None:
+            raise CommandError(f"There is no project {project}; its id stands in the address of its pages.")
+        started = time.perf_counter()
+        try:
+            job = self.under_way(found, kind) if resume else self.started(found, kind, file, options)
+        except Refusal as refusal:
+            raise CommandError(str(refusal)) from refusal
+        self.run(job)
+        job.refresh_from_db()
+        self.tell(job, time.perf_counter() - started)
+
+    def under_way(self, project: Project, kind: str) -> ImportJob:
+        job = import_jobs.owed(timezone.now()).filter(project=project, kind=kind).first()
+        if job is None:
+            raise CommandError("No import of this kind waits to be gone on with; an engine may be at it.")
+        return job
+
+    def started(self, project: Project, kind: str, path: Path | None, options: dict[str, Any]) -> ImportJob:
+        if path is None or not path.is_file():
+            raise CommandError(f"{path or 'FILE'} is no file. Name the one to import.")
+        owner = Membership.objects.filter(project=project, role="owner").select_related("user").first()
+        values: dict[str, Any] = {
+            "project": project,
+            "actor": owner and owner.user,
+            "kind": kind,
+            "source": path.name,
+            "now": timezone.now(),
+            "at_once": True,
+            "leave_out": options["leave_out"],
+        }
+        if kind in (Kind.MEDIA, Kind.FEATURES):
+            keys = decode(options["keys"].read_bytes(), options["keys"].name).text if options["keys"] else ""
+            with path.open("rb") as content:
+                mapping = {"prefix": options["prefix"] or "f"} if kind == Kind.FEATURES else {}
+                return start_import(file=File(content), mapping=mapping, keys=keys.encode(), **values)
+        text = decode(path.read_bytes(), path.name).text
+        mapping = guess_items(text, path.name) if kind == Kind.ITEMS else self.votes(text, path.name, options)
+        return start_import(file=ContentFile(text.encode()), mapping=mapping, **values)
+
+    def votes(self, text: str, name: str, options: dict[str, Any]) -> dict[str, Any]:
+        mapping = guess_votes(text, name)
+        check_votes(mapping, sheet_of(text, mapping).columns)
+        numbers = "places" if options["places"] else "keys"
+        mapping["voting"] |= {"prefix": options["prefix"], "create": options["create_items"], "numbers": numbers}
+        return mapping
+
+    def run(self, job: ImportJob) -> None:
+        row = import_jobs.claim_next(
+            owner=f"import_file:{os.getpid()}#{secrets.token_hex(4)}", now=timezone.now(), only=job.pk
+        )
+        if row is None:
+            self.stdout.write("An engine has taken the import over; its page shows how far it is.")
+            return
+        asked_to_stop: list[int] = []
+        former = {
+            number: signal.signal(number, lambda n, _frame: asked_to_stop.append(n))
+            for number in (signal.SIGINT, signal.SIGTERM)
+        }
+
+        def progress(step: int, total: int, _objective: float) -> bool:
+            if self.stdout.isatty():
+                self.stdout.write(
+                    f"\r{step:,} of {total:,} written" if total else f"\r{step:,} rows checked", ending=" "
+                )
+                self.stdout.flush()
+            return not asked_to_stop and import_jobs.renew(row, now=timezone.now())
+
+        try:
+            import_jobs.make(row, progress=progress, gives_way=False)
+        except LostClaim:
+            self.stdout.write("The import was stopped, or an engine has taken it over; its page shows which.")
+        except Cancelled:
+            import_jobs.give_back(row)
+            raise CommandError("Interrupted. A running engine goes on with it, or --resume does.") from None
+        finally:
+            for number, handler in former.items():
+                signal.signal(number, handler)
+
+    def tell(self, job: ImportJob, seconds: float) -> None:
+        for place, problem in job.errors[:SHOWN_ERRORS]:
+            self.stdout.write(f"  row {place:,}: {problem}")
+        if job.n_bad > SHOWN_ERRORS:
+            self.stdout.write(f"  and {job.n_bad - SHOWN_ERRORS:,} more rows with errors.")
+        if job.state == ImportJob.State.CHECKED:
+            stop_import(job=job, actor=job.asked_by, now=timezone.now())
+            raise CommandError(
+                f"Nothing was imported: {job.n_bad:,} of {job.n_rows:,} rows have errors. Correct them, or --leave-out."
+            )
+        if job.state == ImportJob.State.FAILED:
+            raise CommandError(f"After {job.n_written:,} rows: {job.message}")
+        if job.state == ImportJob.State.DONE:
+            left = f", {job.n_bad:,} left out" if job.n_bad else ""
+            self.stdout.write(f"{job.n_rows:,} rows read, {job.n_written:,} written{left}, {seconds:.1f} s.")

@@ -1,0 +1,85 @@
+"""The participants of a project."""
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from annotate.models.projects import Project
+from annotate.models.tokens import new_token
+
+LONGEST_TAG = 100
+MOST_ANNOTATOR_TAGS = 20  # on one annotator
+
+
+class Annotator(models.Model):
+    """A participant in one project, with or without an account."""
+
+    class Source(models.TextChoices):
+        ACCOUNT = "account", _("Account")
+        LINK = "link", _("Join link")
+        PLATFORM = "platform", _("Platform link")
+        IMPORT = "import", _("Imported")
+        SIMULATED = "simulated", _("Simulated")
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="annotators")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="annotators"
+    )
+    pseudonym = models.CharField(max_length=100)
+    # Brings a pseudonymous annotator back on another device, and names the annotator in addresses seen by the owner.
+    key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    resume_token = models.CharField(max_length=40, unique=True, default=new_token)
+    source = models.CharField(max_length=10, choices=Source)
+    # The keys of the task page: on or off, and those chosen instead of the usual ones (action of annotate.keys: key).
+    shortcuts = models.BooleanField(default=True)
+    keys = models.JSONField(default=dict, blank=True)
+    joined_at = models.DateTimeField(db_default=Now())
+    excluded_at = models.DateTimeField(null=True, blank=True)
+    # How many labels of practice there are, when it was passed or found not to be needed, and when it was failed.
+    practised = models.PositiveSmallIntegerField(default=0)
+    practice_over_at = models.DateTimeField(null=True, blank=True)
+    # Whether NeverShown has rows for them.
+    has_never_shown = models.BooleanField(default=False)
+    screened_out_at = models.DateTimeField(null=True, blank=True)
+    # What a platform calls the participant, the study and the session they came by; told to managers alone.
+    platform_id = models.CharField(max_length=200, blank=True)
+    platform_study = models.CharField(max_length=200, blank=True)
+    platform_session = models.CharField(max_length=200, blank=True)
+    # The text agreed to last (ConsentText.version), and how it ended.
+    consent_version = models.CharField(max_length=64, blank=True)
+    ended = models.CharField(max_length=15, blank=True)  # Completion.Kind
+    # The newest Field that they were asked, before the first task and after the last.
+    fields_before = models.PositiveBigIntegerField(default=0)
+    fields_after = models.PositiveBigIntegerField(default=0)
+    # The flags that webhooks were told of (annotate.flagging) and that are still up.
+    flagged = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "user"], name="one_annotator_per_user_and_project"),
+            models.UniqueConstraint(fields=["project", "pseudonym"], name="one_annotator_per_pseudonym"),
+            models.UniqueConstraint(
+                fields=["project", "platform_id"],
+                condition=models.Q(platform_id__gt=""),
+                name="one_annotator_per_platform_id",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.pseudonym
+
+
+class AnnotatorTag(models.Model):
+    """A word that the owner puts to an annotator, such as a group; seen by members of the project alone."""
+
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="tags")
+    name = models.CharField(max_length=LONGEST_TAG)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["annotator", "name"], name="one_tag_per_annotator_and_name")]
+
+    def __str__(self) -> str:
+        return self.name

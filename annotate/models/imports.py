@@ -1,0 +1,103 @@
+"""Imports that the engine carries out, and the features that came with items."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from annotate.models.items import Item
+from annotate.models.projects import Project
+
+
+class ImportJob(models.Model):
+    """One file on its way into a project: every row is checked first, then they are written in chunks."""
+
+    class Kind(models.TextChoices):
+        ITEMS = "items", _("Items")
+        MEDIA = "media", _("Media files")
+        COMPARISONS = "comparisons", _("Comparisons")
+        FEATURES = "features", _("Features of items")
+
+    class State(models.TextChoices):
+        UPLOADED = "uploaded", _("Waiting to be checked")
+        CHECKED = "checked", _("Checked, waits for your word")
+        RUNNING = "running", _("Being imported")
+        DONE = "done", _("Done")
+        FAILED = "failed", _("Failed")
+        CANCELLED = "cancelled", _("Stopped")
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="imports")
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    asked_at = models.DateTimeField()
+    kind = models.CharField(max_length=15, choices=Kind)
+    state = models.CharField(max_length=10, choices=State, default=State.UPLOADED)
+    # What the person's file was called, and how it is to be read.
+    source = models.CharField(max_length=255)
+    mapping = models.JSONField(default=dict)
+    # SHA-256 of the file: comparisons are taken in once.
+    digest = models.CharField(max_length=64)
+    # In the store: the folder of the upload, of the rows as checked, and of those that can't be taken.
+    folder = models.CharField(max_length=100)
+    # Write as soon as every row is found right; write without those that are not.
+    at_once = models.BooleanField(default=False)
+    leave_out = models.BooleanField(default=False)
+    # Rows read; those that can't be taken, and why the first of them can't: [row, why].
+    n_rows = models.PositiveIntegerField(default=0)
+    n_bad = models.PositiveIntegerField(default=0)
+    errors = models.JSONField(default=list)
+    # What the first of the others say, to be looked at.
+    first = models.JSONField(default=list)
+    # Checked lines, how many of them are written, and the byte at which the next one begins: one transaction writes a
+    # chunk and says so here.
+    n_lines = models.PositiveIntegerField(default=0)
+    n_written = models.PositiveIntegerField(default=0)
+    place = models.PositiveBigIntegerField(default=0)
+    # Which engine process is at it, and until when its word is taken for it.
+    owner = models.CharField(max_length=100, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    message = models.TextField(blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["project"], condition=Q(state__in=["uploaded", "running"]), name="one_import_at_a_time"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["asked_at"], condition=Q(state__in=["uploaded", "running"]), name="imports_owed")
+        ]
+
+    def __str__(self) -> str:
+        return f"import {self.pk} ({self.source})"
+
+    @property
+    def n_good(self) -> int:
+        return self.n_rows - self.n_bad
+
+    @property
+    def is_under_way(self) -> bool:
+        return self.state in (self.State.UPLOADED, self.State.RUNNING)
+
+
+class FeatureNames(models.Model):
+    """What the numbers in ItemFeatures.values are, in their order; it only grows."""
+
+    project = models.OneToOneField(Project, on_delete=models.CASCADE, primary_key=True, related_name="feature_names")
+    names = models.JSONField(default=list)
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+
+class ItemFeatures(models.Model):
+    """An item's features: 8-byte little-endian floats, NaN where one is not known."""
+
+    item = models.OneToOneField(Item, on_delete=models.CASCADE, primary_key=True, related_name="features")
+    values = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"features of {self.item_id}"

@@ -1,0 +1,141 @@
+"""What is compared, and which items have been shown together."""
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from annotate.models.projects import Project
+from annotate.rendering import without_tags
+
+
+class Tag(models.Model):
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tags")
+    name = models.CharField(max_length=100)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "name"], name="one_tag_per_name")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Context(models.Model):
+    """What several items are about, such as the prompt that they answer: shown above them, and only items of the same
+    context are compared."""
+
+    class Kind(models.TextChoices):
+        TEXT = "text", _("Text")
+        MARKDOWN = "markdown", _("Markdown")
+        HTML = "html", _("HTML")
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="contexts")
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.TEXT)
+    body = models.TextField()
+    # SHA-256 of the body, which is too long for an index.
+    digest = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "digest"], name="one_context_per_text")]
+
+    def __str__(self) -> str:
+        """One line that names the context in tables."""
+        return one_line(without_tags(self.body) if self.kind == self.Kind.HTML else self.body)
+
+
+class Item(models.Model):
+    class Kind(models.TextChoices):
+        TEXT = "text", _("Text")
+        MARKDOWN = "markdown", _("Markdown")
+        HTML = "html", _("HTML")
+        IMAGE = "image", _("Image")
+        AUDIO = "audio", _("Audio")
+        VIDEO = "video", _("Video")
+        LINK = "link", _("Link")
+
+    RECORDINGS = (Kind.AUDIO, Kind.VIDEO)
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="items")
+    # The owner's own name for the item: unique, exported, never shown to annotators.
+    key = models.CharField(max_length=200)
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.TEXT)
+    # The text; of an image, what it shows in words; of sound and video, their transcript; of a link, its words.
+    body = models.TextField()
+    media = models.FileField(upload_to="items/", blank=True)
+    link = models.CharField(max_length=2000, blank=True)
+    context = models.ForeignKey(Context, on_delete=models.PROTECT, null=True, blank=True, related_name="items")
+    tags = models.ManyToManyField(Tag, related_name="items", blank=True)
+    retired_at = models.DateTimeField(null=True, blank=True)
+    # Presentations that are open or hold an unvoided label, and a random number drawn anew with each: ordering by both
+    # gives the item with the fewest comparisons, random among equals, from an index.
+    n_taken = models.PositiveIntegerField(default=0)
+    shuffle = models.FloatField(default=0.0)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "key"], name="one_item_per_key"),
+            models.CheckConstraint(
+                condition=(Q(kind__in=["image", "audio", "video"], link="") & ~Q(media=""))
+                | (Q(kind="link", media="") & ~Q(link=""))
+                | Q(kind__in=["text", "markdown", "html"], media="", link=""),
+                name="what_its_kind_needs",
+            ),
+        ]
+        indexes = [
+            # Whether another item, of a clone, has the same file is asked before it is deleted.
+            models.Index(fields=["media"], condition=Q(media__gt=""), name="items_with_media"),
+            models.Index(fields=["project", "n_taken", "shuffle"], condition=Q(retired_at=None), name="item_next"),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def title(self) -> str:
+        """One line that names the item in tables."""
+        return one_line(self.words)
+
+    @property
+    def words(self) -> str:
+        """The text without its tags."""
+        return without_tags(self.body) if self.kind == self.Kind.HTML else self.body
+
+
+class Captions(models.Model):
+    """What a recording says and sounds like, line by line in its own time: a WebVTT file, as it was uploaded."""
+
+    item = models.OneToOneField(Item, on_delete=models.CASCADE, related_name="captions")
+    language = models.CharField(max_length=35)  # a BCP 47 tag
+    text = models.TextField()
+
+    def __str__(self) -> str:
+        return f"{self.item}: {self.language}"
+
+
+def one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 90 else line[:89].rstrip() + "…"
+
+
+class ItemSet(models.Model):
+    """A set of items that has been shown together at least once, or is planned to be; overlap is counted here."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="item_sets")
+    # The items' primary keys, ascending, joined by "-".
+    key = models.CharField(max_length=220)
+    # Presentations that are open or hold an unvoided label.
+    n_taken = models.PositiveIntegerField(default=0)
+    shuffle = models.FloatField(default=0.0)
+    # Where the set stands in the project's plan of sets; null where there is none, or the set is not of it.
+    place = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "key"], name="one_row_per_item_set")]
+        indexes = [
+            models.Index(fields=["project", "n_taken", "shuffle"], name="item_set_next"),
+            models.Index(fields=["project", "place"], condition=Q(place__isnull=False, n_taken=0), name="planned_next"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key

@@ -1,0 +1,101 @@
+"""What is found out about a project's annotators beside its fits: their own rankings, groups, cohorts side by side."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from annotate.models.annotators import Annotator
+from annotate.models.projects import Project
+
+
+class Portrait(models.Model):
+    """A project's latest portrait of its tastes, made by an engine process when no fit waits; empty until the first."""
+
+    project = models.OneToOneField(Project, on_delete=models.CASCADE, primary_key=True, related_name="portrait")
+    # The fit it was made of, what that knows of tastes, and how long it took.
+    fit_number = models.PositiveIntegerField(null=True, blank=True)
+    estimator = models.CharField(max_length=50, blank=True)
+    made_at = models.DateTimeField(null=True, blank=True)
+    seconds = models.FloatField(default=0)
+    # How many groups of annotators stand out (1: none do), of how many annotators, and the BIC of 1, 2, ... groups.
+    n_groups = models.PositiveIntegerField(default=0)
+    n_grouped = models.PositiveIntegerField(default=0)
+    bic = models.JSONField(default=list)
+    # An npz file; annotate.portraying says what is in it.
+    arrays = models.BinaryField(null=True)
+    # Which engine process is at it, how often one gave way to a fit, and when the next may begin.
+    owner = models.CharField(max_length=100, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    gave_way = models.PositiveIntegerField(default=0)
+    not_before = models.DateTimeField(null=True, blank=True)
+    message = models.TextField(blank=True)
+
+    def __str__(self) -> str:
+        return f"portrait of {self.project_id}"
+
+
+class AnnotatorPortrait(models.Model):
+    """One annotator in the portrait: where they stand along the components, in which group, with which own ranking."""
+
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="portraits")
+    fit_number = models.PositiveIntegerField()
+    n_labels = models.PositiveIntegerField()
+    # Along each component, with its standard deviation, which is 1 before any answer.
+    scores = models.JSONField()
+    score_sds = models.JSONField()
+    # Which group, the largest being 0, and its probability; null for those with too few answers to tell.
+    group = models.PositiveSmallIntegerField(null=True)
+    certainty = models.FloatField(null=True)
+    # 16-bit floats (3, n_items), items as in Portrait.arrays: own utility, its standard deviation, and that of the
+    # difference from the consensus. Null past the annotators with most labels whose rankings are kept.
+    own = models.BinaryField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["annotator", "fit_number"], name="one_portrait_per_fit")]
+        indexes = [models.Index(fields=["fit_number"], name="portraits_by_fit")]
+
+    def __str__(self) -> str:
+        return f"portrait of annotator {self.annotator_id}"
+
+
+class CohortComparison(models.Model):
+    """Two cohorts side by side, each fitted alone: asked for by a person, computed by an engine process."""
+
+    class Status(models.TextChoices):
+        ASKED = "asked"
+        RUNNING = "running"
+        READY = "ready"
+        FAILED = "failed"
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="cohort_comparisons")
+    # What divides the annotators (annotate.cohorts), and the two values; second "" stands for everybody else.
+    by = models.CharField(max_length=40)
+    first = models.CharField(max_length=200)
+    second = models.CharField(max_length=200, blank=True)
+    status = models.CharField(max_length=10, choices=Status, default=Status.ASKED)
+    asked_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    asked_at = models.DateTimeField()
+    owner = models.CharField(max_length=100, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    message = models.TextField(blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+    # What came of it. sizes: annotators and labels of each cohort.
+    fit_number = models.PositiveIntegerField(null=True, blank=True)
+    estimator = models.CharField(max_length=50, blank=True)
+    sizes = models.JSONField(default=list)
+    # An npz file; annotate.cohort_runs says what is in it.
+    arrays = models.BinaryField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "by", "first", "second"], name="one_comparison_of_two_cohorts")
+        ]
+        indexes = [
+            models.Index(fields=["asked_at"], condition=Q(status__in=["asked", "running"]), name="comparisons_owed")
+        ]
+
+    def __str__(self) -> str:
+        return f"comparison {self.pk}"

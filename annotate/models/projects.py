@@ -1,0 +1,136 @@
+"""Projects and who may do what in them."""
+
+import uuid
+
+from django.conf import settings
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+
+from annotate.models.goals import GoalSettings
+from annotate.models.quality import QualitySettings
+from annotate.models.tokens import new_token
+
+MOST_SHOWN = 10
+MOST_CRITERIA = 5
+MOST_PLANNED = 20_000  # drawing them takes two seconds, in which nobody else writes to the project
+
+
+class Project(GoalSettings, QualitySettings):
+    class State(models.TextChoices):
+        DRAFT = "draft", _("Draft")
+        OPEN = "open", _("Open")
+        PAUSED = "paused", _("Paused")
+        CLOSED = "closed", _("Closed")
+
+    class TaskType(models.TextChoices):
+        PAIR = "pair", _("Better of two")
+        GRADED = "graded", _("How much better of two")
+        BEST = "best", _("Best of several")
+        BEST_WORST = "best_worst", _("Best and worst of several")
+        RANKING = "ranking", _("Ranking of several")
+        TOP = "top", _("Ranking of the best few")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    name = models.CharField(_("name"), max_length=200)
+    question = models.CharField(_("question"), max_length=500)
+    # Where each presentation is answered by several criteria, one after the other: a list of {"name", "question"};
+    # empty where the question above is all. They are numbered from 1, by their place.
+    criteria = models.JSONField(_("criteria"), default=list, blank=True)
+    instructions = models.TextField(_("instructions"), blank=True, max_length=50_000)
+    more_means = models.CharField(_("a higher place means"), max_length=100, default="better")
+    state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
+    task_type = models.CharField(_("what annotators do"), max_length=10, choices=TaskType, default=TaskType.PAIR)
+    # How many items are shown at a time, and of a ranking of the best few how many are ranked.
+    k = models.PositiveSmallIntegerField(
+        _("items shown at a time"), default=2, validators=[MinValueValidator(2), MaxValueValidator(MOST_SHOWN)]
+    )
+    m = models.PositiveSmallIntegerField(_("how many are ranked"), null=True, blank=True)
+    # Outcomes an annotator may give besides what the task asks for: a list of Label.Outcome values.
+    outcomes = models.JSONField(_("other answers allowed"), default=list, blank=True)
+    comments = models.BooleanField(_("comments allowed"), default=False)
+    overlap = models.PositiveIntegerField(
+        _("annotators per set"), default=3, validators=[MinValueValidator(1), MaxValueValidator(1000)]
+    )
+    cap = models.PositiveIntegerField(
+        _("most answers from one annotator"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    # How many different sets are asked about; they are drawn beforehand. Null: new ones are made as annotators ask.
+    n_sets = models.PositiveIntegerField(
+        _("different sets"), null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(MOST_PLANNED)]
+    )
+    # What Entry says, so that answering needs no look at it: which text must be agreed to (ConsentText.version), and
+    # whether there is an ending behind the last task.
+    consent_version = models.CharField(max_length=64, blank=True, editable=False)
+    has_ending = models.BooleanField(default=False, editable=False)
+    # The newest Field asked before the first task and after the last; 0 if none is.
+    fields_before = models.PositiveBigIntegerField(default=0, editable=False)
+    fields_after = models.PositiveBigIntegerField(default=0, editable=False)
+    join_token = models.CharField(max_length=40, unique=True, default=new_token)
+    estimator = models.CharField(_("estimator"), max_length=50, default="CrowdBT")
+    top_k = models.PositiveIntegerField(_("size of the top"), default=10, validators=[MinValueValidator(1)])
+    tie_margin = models.FloatField(_("tied within (logit)"), default=0.1, validators=[MinValueValidator(0.0)])
+    # True where the labels come from a program: every page says so.
+    simulated = models.BooleanField(default=False)
+    created_at = models.DateTimeField(db_default=Now())
+    # Put away: nothing in it changes and the list of projects leaves it out.
+    archived_at = models.DateTimeField(null=True, blank=True, editable=False)
+    # No column: by which criterion this copy of the project is looked at (annotate.criteria.seen_by).
+    criterion = 1
+    members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="projects")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(task_type__in=["pair", "graded"], k=2, m=None)
+                | Q(task_type__in=["best", "ranking"], k__range=(2, MOST_SHOWN), m=None)
+                | Q(task_type="best_worst", k__range=(3, MOST_SHOWN), m=None)
+                | Q(task_type="top", k__range=(3, MOST_SHOWN), m__isnull=False, m__gte=2, m__lt=F("k")),
+                name="a_task_that_can_be_done",
+            ),
+            models.CheckConstraint(
+                condition=Q(opens_at=None) | Q(closes_at=None) | Q(opens_at__lt=F("closes_at")),
+                name="opens_before_it_closes",
+            ),
+            models.CheckConstraint(
+                condition=Q(archived_at=None) | Q(state__in=["draft", "closed"]), name="nobody_answers_in_the_archive"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def criterion_name(self) -> str:
+        """Empty where there is but one criterion."""
+        return str(self.criteria[self.criterion - 1]["name"]) if self.criteria else ""
+
+    @property
+    def question_asked(self) -> str:
+        """By the criterion that the project is looked at by."""
+        return str(self.criteria[self.criterion - 1]["question"]) if self.criteria else self.question
+
+    @property
+    def criterion_query(self) -> str:
+        """The query that keeps the criterion in an address of the dashboard."""
+        return f"?criterion={self.criterion}" if self.criterion > 1 else ""
+
+
+class Membership(models.Model):
+    class Role(models.TextChoices):
+        OWNER = "owner", _("Owner")
+        MANAGER = "manager", _("Manager")
+        ANNOTATOR = "annotator", _("Annotator")
+        VIEWER = "viewer", _("Viewer")
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=10, choices=Role)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "user"], name="one_role_per_user_and_project")]
+
+    def __str__(self) -> str:
+        return f"{self.user} ({self.role})"

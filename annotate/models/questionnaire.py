@@ -1,0 +1,57 @@
+"""What annotators are asked about themselves, before the first task or after the last, and what they said."""
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from annotate.models.annotators import Annotator
+from annotate.models.projects import Project
+
+LONGEST_TEXT = 200
+MOST_FIELDS = 20
+
+
+class Field(models.Model):
+    """One thing asked. What it asks never changes: a changed one is retired, deleted if unanswered, and made anew."""
+
+    class Kind(models.TextChoices):
+        TEXT = "text", _("Short text")
+        NUMBER = "number", _("Whole number")
+        CHOICE = "choice", _("One of a list")
+        YES_NO = "yes_no", _("Yes or no")
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="fields")
+    number = models.PositiveIntegerField()  # within the project; names the column of the export
+    at_end = models.BooleanField()
+    kind = models.CharField(max_length=10, choices=Kind)
+    label = models.CharField(max_length=LONGEST_TEXT)
+    choices = models.JSONField(default=list, blank=True)  # of a list, its texts
+    least = models.IntegerField(null=True, blank=True)
+    most = models.IntegerField(null=True, blank=True)
+    required = models.BooleanField()
+    position = models.PositiveIntegerField()
+    retired_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "number"], name="one_field_per_number"),
+            models.CheckConstraint(condition=Q(kind="number") | Q(least=None, most=None), name="numbers_have_bounds"),
+        ]
+
+    def __str__(self) -> str:
+        return self.label
+
+
+class FieldAnswer(models.Model):
+    """What an annotator said last: words, digits, a text of the list, or yes or no."""
+
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="field_answers")
+    field = models.ForeignKey(Field, on_delete=models.CASCADE, related_name="answers")
+    value = models.CharField(max_length=LONGEST_TEXT)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["annotator", "field"], name="one_answer_per_field")]
+
+    def __str__(self) -> str:
+        return f"{self.annotator}: {self.value}"

@@ -1,0 +1,39 @@
+"""Links at which anybody sees a project's published ranking and nothing else."""
+
+import uuid
+from datetime import datetime
+
+from django.core import signing
+from django.db import models
+from django.db.models import Q
+
+from annotate.models.projects import MOST_CRITERIA, Project
+
+# What its holder has is the id with a signature of the site: nobody can make one up, nor read one out of a backup.
+signer = signing.Signer(sep=".", salt="annotate.results-link")
+
+
+class ResultsLink(models.Model):
+    """Shows the ranking by one criterion until it ends or is revoked; rows stay, so that a revoked one stays dead."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="results_links")
+    criterion = models.PositiveSmallIntegerField(default=1)
+    made_at = models.DateTimeField()
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(criterion__range=(1, MOST_CRITERIA)), name="a_criterion_there_can_be")
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+    @property
+    def token(self) -> str:
+        return signer.sign(self.pk.hex)
+
+    def is_over(self, now: datetime) -> bool:
+        return self.revoked_at is not None or (self.expires_at is not None and self.expires_at <= now)

@@ -1,0 +1,121 @@
+"""How often the published estimator's predictions of hidden answers came true, as figures and as a drawing."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from annotate.charts import figure, grouped
+from annotate.models import Evaluation
+
+WIDTH, HEIGHT = 360.0, 240.0
+LOWEST = 0.3  # of the upright axis; below it a favourite hardly ever falls
+FEWEST = 20  # predictions in a bin before it is told as an example
+WIDEST_GAP = 0.03  # mean distance between predicted and true that is called right whatever its significance
+LARGEST_Z = 1.96
+
+
+@dataclass(frozen=True)
+class Point:
+    """One bin: where it is drawn, and its figures in words."""
+
+    x: float
+    y: float
+    low_y: float
+    high_y: float
+    between: str
+    n: int
+    predicted: str
+    came_true: str
+    interval: str
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """example: the fullest bin's figures, or that with the worst gap where the predictions are not right."""
+
+    points: list[Point]
+    example: dict[str, str]
+    n: int
+    accuracy: str
+    z: str
+    is_right: bool
+    too_sure: bool
+    fit_number: int | None
+    n_labels: int
+    n_drawn: int | None  # of them, where not all were used
+
+    width = WIDTH
+    height = HEIGHT
+
+    @property
+    def diagonal(self) -> tuple[float, float]:
+        """Upright positions of perfect calibration at the left and the right end."""
+        return upright(0.5), upright(1.0)
+
+    @property
+    def lines(self) -> list[tuple[float, str]]:
+        return [(upright(value), f"{100 * value:.0f}%") for value in (0.4, 0.6, 0.8, 1.0)]
+
+    @property
+    def marks(self) -> list[tuple[float, str]]:
+        return [(along(value), f"{100 * value:.0f}%") for value in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]
+
+
+def calibration_of(evaluation: Evaluation | None, estimator: str) -> Calibration | None:
+    """None where this estimator has not been evaluated, or could not be."""
+    figures = next((one for one in evaluation.figures if one["name"] == estimator), None) if evaluation else None
+    if evaluation is None or figures is None or not figures["bins"]:
+        return None
+    bins, n = figures["bins"], figures["n_pairs"]
+    gap = sum(one["n"] * (one["came_true"] - one["predicted"]) for one in bins) / n
+    apart = sum(one["n"] * abs(one["came_true"] - one["predicted"]) for one in bins) / n
+    z = figures["z"]
+    is_right = apart <= WIDEST_GAP or z is None or abs(z) <= LARGEST_Z
+    told = [one for one in bins if one["n"] >= FEWEST] or bins
+    shown = max(told, key=lambda one: one["n"] * (1 if is_right else abs(one["came_true"] - one["predicted"])))
+    return Calibration(
+        points=[point(one) for one in bins],
+        example=example(shown),
+        n=n,
+        accuracy=percent(figures["accuracy"]),
+        z="-" if z is None else figure(z, 1),
+        is_right=is_right,
+        too_sure=gap < 0,
+        fit_number=evaluation.fit_number,
+        n_labels=evaluation.n_labels,
+        n_drawn=evaluation.n_drawn,
+    )
+
+
+def example(one: dict[str, Any]) -> dict[str, str]:
+    return {
+        "n": grouped(one["n"]),
+        "from": f"{100 * one['low']:.0f}%",
+        "to": f"{100 * one['high']:.0f}%",
+        "true": percent(one["came_true"]),
+    }
+
+
+def point(one: dict[str, Any]) -> Point:
+    return Point(
+        x=along(one["predicted"]),
+        y=upright(one["came_true"]),
+        low_y=upright(one["came_low"]),
+        high_y=upright(one["came_high"]),
+        between=f"{100 * one['low']:.0f}–{100 * one['high']:.0f}%",
+        n=one["n"],
+        predicted=percent(one["predicted"]),
+        came_true=percent(one["came_true"]),
+        interval=f"{percent(one['came_low'])}–{percent(one['came_high'])}",
+    )
+
+
+def percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.0f}%"
+
+
+def along(value: float) -> float:
+    return round(WIDTH * (value - 0.5) / 0.5, 1)
+
+
+def upright(value: float) -> float:
+    return round(HEIGHT * (1 - (max(LOWEST, value) - LOWEST) / (1 - LOWEST)), 1)

@@ -1,0 +1,325 @@
+"""Every setting, read from the environment; unsafe values need DEBUG=true and missing secrets stop the start."""
+
+import secrets
+import sys
+from pathlib import Path
+
+import environ
+from csp.constants import NONE, SELF
+from django.core.exceptions import ImproperlyConfigured
+
+from annotate.storage import storage_of
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+VERSION = "0.1.0"
+
+env = environ.Env()
+env.prefix = ""
+
+# --- Safety -----------------------------------------------------------------------------------------------------------
+DEBUG = env.bool("DEBUG", default=False)
+TESTING = "pytest" in sys.modules
+SECRET_KEY = env.str("SECRET_KEY", default="")
+if not SECRET_KEY:
+    if not (DEBUG or TESTING):
+        raise ImproperlyConfigured(
+            "SECRET_KEY is not set. Put 50 random characters in the environment variable SECRET_KEY, for example from "
+            "`python -c 'import secrets; print(secrets.token_urlsafe(50))'`, or set DEBUG=true on your own machine."
+        )
+    SECRET_KEY = secrets.token_urlsafe(50)
+
+# The machine may always ask itself, for its health checks.
+ALLOWED_HOSTS = [*env.list("ALLOWED_HOSTS", default=[]), "localhost", "127.0.0.1", "[::1]"]
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+HTTPS = env.bool("HTTPS", default=not (DEBUG or TESTING))
+SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
+SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
+SECURE_HSTS_PRELOAD = HTTPS
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+# Behind a proxy that ends TLS, and only there: otherwise a client could claim to be on HTTPS.
+if env.bool("BEHIND_PROXY", default=False):
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+# A join link's annotator is known by the session alone, so it lasts as long as a study may.
+SESSION_COOKIE_AGE = 180 * 24 * 3600
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_HTTPONLY = False
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+
+# Sites whose pages may be shown inside items, as in "www.youtube-nocookie.com,player.vimeo.com"; links to others stay
+# links.
+EMBED_HOSTS = env.list("EMBED_HOSTS", default=[])
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "media-src": [SELF],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "frame-src": [f"https://{host}" for host in EMBED_HOSTS] or [NONE],
+        "manifest-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+    }
+}
+
+# --- Apps -------------------------------------------------------------------------------------------------------------
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.humanize",
+    "django.contrib.messages",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "django.forms",
+    "allauth",
+    "allauth.account",
+    "axes",
+    "channels",
+    "csp",
+    "django_htmx",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "rest_framework",
+    "models_engine",
+    "annotate",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "annotate.errors.RefusalMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+ROOT_URLCONF = "annotate.urls"
+ASGI_APPLICATION = "annotate.asgi.application"
+WSGI_APPLICATION = "annotate.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "annotate.accounts.signup",
+            ],
+        },
+    }
+]
+FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
+
+# --- Data -------------------------------------------------------------------------------------------------------------
+DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")}
+database = DATABASES["default"]
+if database["ENGINE"] == "django.db.backends.sqlite3":
+    # Readers never wait for writers, and a writer takes its lock at BEGIN, so that two of them queue, not fail.
+    database["CONN_MAX_AGE"] = 600
+    database["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": (
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=20000; "
+            "PRAGMA cache_size=-65536; PRAGMA mmap_size=268435456; PRAGMA temp_store=MEMORY;"
+        ),
+    }
+else:
+    database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": env.int("DATABASE_POOL", default=20), "timeout": 20}}
+# Threads that answer requests in one web process; an export holds one for as long as it lasts.
+WEB_THREADS = env.int("WEB_THREADS", default=16)
+# Of these, how many answer annotators at once; more would only wait for each other.
+ANSWERS_AT_ONCE = env.int("ANSWERS_AT_ONCE", default=3)
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env.str("REDIS_URL", default="")
+CACHES = {
+    "default": (
+        # Rate limits count in the cache: several web processes need one that they share.
+        {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "crowdrank"}
+        if REDIS_URL
+        else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 20_000}}
+    )
+}
+
+# --- Accounts ---------------------------------------------------------------------------------------------------------
+AUTH_USER_MODEL = "annotate.User"
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+ACCOUNT_ADAPTER = "annotate.accounts.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = env.str("ACCOUNT_EMAIL_VERIFICATION", default="none" if DEBUG or TESTING else "mandatory")
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_LOGOUT_ON_GET = False
+# Closed unless said otherwise: a stranger who finds the address gets no account.
+SIGNUP_OPEN = env.bool("SIGNUP_OPEN", default=False)
+LOGIN_REDIRECT_URL = "home"
+LOGIN_URL = "account_login"
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = 0.25
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_USERNAME_FORM_FIELD = "login"
+AXES_RESET_ON_SUCCESS = True
+AXES_LOCKOUT_TEMPLATE = "account/locked.html"
+
+vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="crowdrank@localhost")
+
+# --- People's data ----------------------------------------------------------------------------------------------------
+# So many days after a project has closed, what names its annotators is dropped ("personal") or their labels are erased
+# as well ("labels"); 0 keeps everything. A project's own setting goes before it.
+RETENTION_DAYS = env.int("RETENTION_DAYS", default=0)
+RETENTION_DROPS = env.str("RETENTION_DROPS", default="personal")
+if RETENTION_DROPS not in ("personal", "labels") or RETENTION_DAYS < 0:
+    raise ImproperlyConfigured(
+        f"RETENTION_DROPS is “{RETENTION_DROPS}” and RETENTION_DAYS {RETENTION_DAYS}: the one has to be personal or "
+        "labels, the other 0 or more days."
+    )
+# How long it is remembered who signed in, or tried to, from which network address.
+SIGN_IN_DAYS = env.int("SIGN_IN_DAYS", default=90)
+
+# --- Language and time ------------------------------------------------------------------------------------------------
+LANGUAGE_CODE = "en"
+# In their own words. The browser's wish decides, unless a person has chosen (a cookie keeps that).
+LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
+LANGUAGE_COOKIE_SECURE = HTTPS
+LANGUAGE_COOKIE_HTTPONLY = True
+LANGUAGE_COOKIE_SAMESITE = "Lax"
+LOCALE_PATHS = [BASE_DIR / "annotate" / "locale"]
+USE_I18N = USE_TZ = True
+TIME_ZONE = env.str("TIME_ZONE", default="UTC")
+
+# --- Files ------------------------------------------------------------------------------------------------------------
+STATIC_URL = "/static/"
+STATIC_ROOT = None if DEBUG or TESTING else BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+WHITENOISE_USE_FINDERS = DEBUG or TESTING
+WHITENOISE_AUTOREFRESH = False
+STORAGES = {
+    "default": storage_of(env.str("STORAGE_URL", default="")),
+    "staticfiles": {
+        "BACKEND": (
+            "django.contrib.staticfiles.storage.StaticFilesStorage"
+            if DEBUG or TESTING
+            else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+        )
+    },
+}
+# Item media is served by a view that checks who asks; the web server must not serve this folder.
+MEDIA_ROOT = env.str("MEDIA_ROOT", default=str(BASE_DIR / "media"))
+# How large a file of an item may be.
+MAX_IMAGE_MB = env.int("MAX_IMAGE_MB", default=10)
+MAX_RECORDING_MB = env.int("MAX_RECORDING_MB", default=50)
+DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
+# More than an import takes, so that its own message with the limit is seen.
+DATA_UPLOAD_MAX_NUMBER_FILES = 1_000
+FILE_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
+
+# --- API --------------------------------------------------------------------------------------------------------------
+REST_FRAMEWORK = {
+    # What else a view of the API does by default is said in annotate/api/base.py.
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    # How many times one client may do a thing; annotate/limits.py counts.
+    "DEFAULT_THROTTLE_RATES": {
+        "api": env.str("LIMIT_API", default="600/min"),
+        "join": env.str("LIMIT_JOIN", default="60/min"),
+        "answer": env.str("LIMIT_ANSWER", default="240/min"),
+        "export": env.str("LIMIT_EXPORT", default="60/min"),
+        "import": env.str("LIMIT_IMPORT", default="60/min"),
+        "password": env.str("LIMIT_PASSWORD", default="10/min"),
+        "invite": env.str("LIMIT_INVITE", default="30/hour"),
+        "invite-annotators": env.str("LIMIT_INVITE_ANNOTATORS", default="200/hour"),
+        "results": env.str("LIMIT_RESULTS", default="120/min"),
+        "results-media": env.str("LIMIT_RESULTS_MEDIA", default="2000/min"),
+        "code": env.str("LIMIT_CODE", default="60/min"),
+    },
+    "NUM_PROXIES": env.int("NUM_PROXIES", default=0),
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Crowdrank",
+    "DESCRIPTION": (
+        "Everything that the screens show and do. Lists are paged and keep their order; times are ISO 8601 in UTC; "
+        "unknown parameters and fields are refused rather than ignored. Errors are problem details (RFC 9457)."
+    ),
+    "VERSION": VERSION,
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENFORCE_NON_BLANK_FIELDS": True,
+    "ENUM_NAME_OVERRIDES": {
+        "ProjectStateEnum": "annotate.models.Project.State",
+        "StateStepEnum": ["open", "paused", "closed"],
+        "NextStateEnum": "models_engine.models.Estimate.NextState",
+        "ItemStateEnum": ["active", "retired"],
+        "OutcomeEnum": "annotate.models.Label.Outcome",
+        "FieldKindEnum": "annotate.models.Field.Kind",
+        "EndKindEnum": "annotate.models.Completion.Kind",
+        "ImportKindEnum": "annotate.models.ImportJob.Kind",
+        "ImportStateEnum": "annotate.models.ImportJob.State",
+        "AskedStatusEnum": "annotate.models.RunRecord.Status",
+        "FitStatusEnum": "models_engine.models.Fit.Status",
+    },
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "annotate.api.schema.add_problems",
+    ],
+}
+
+# --- Webhooks ---------------------------------------------------------------------------------------------------------
+# An owner names the address that this machine then calls: never one inside the network it stands in, unless told so.
+WEBHOOKS_TO_PRIVATE_ADDRESSES = env.bool("WEBHOOKS_TO_PRIVATE_ADDRESSES", default=False)
+WEBHOOKS_WITHOUT_TLS = env.bool("WEBHOOKS_WITHOUT_TLS", default=DEBUG)
+
+# --- Platforms --------------------------------------------------------------------------------------------------------
+# Hosts to which participants may be sent back with a completion code; "*." stands for any name in front.
+RETURN_HOSTS = env.list(
+    "RETURN_HOSTS",
+    default=["app.prolific.com", "app.prolific.co", "connect.cloudresearch.com", "*.sona-systems.com"],
+)
+
+# --- The engine -------------------------------------------------------------------------------------------------------
+# A presentation not answered within this many minutes goes back to the pool.
+PRESENTATION_LEASE_MINUTES = env.int("PRESENTATION_LEASE_MINUTES", default=15)
+# An engine that has not renewed its lease for this many seconds is taken for dead.
+ENGINE_LEASE_SECONDS = env.int("ENGINE_LEASE_SECONDS", default=30)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "loggers": {"axes": {"level": "WARNING"}},
+}

@@ -1,0 +1,17 @@
+"""The steps of a project's set-up, above every page of a draft."""
+
+from typing import Any
+
+from django import template
+
+from annotate.models import Project
+from annotate.queries.setup import setup
+
+register = template.Library()
+
+
+@register.inclusion_tag("projects/steps.html")
+def setup_steps(project: Project, here: str) -> dict[str, Any]:
+    """here: the name of the page's address."""
+    state = setup(project)
+    return {"project": project, "steps": state.steps, "at": state.at(here), "following": state.after(here)}

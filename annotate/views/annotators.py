@@ -1,0 +1,101 @@
+"""Excluding an annotator and re-admitting one; the list they are chosen from is the dashboard's."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
+
+from annotate import access
+from annotate.actions.exclusion import exclude_annotator, readmit_annotator
+from annotate.actions.known import let_in
+from annotate.errors import Refusal
+from annotate.forms.annotators import ExcludeForm
+from annotate.models import Annotator
+from annotate.requests import SignedInRequest
+
+
+def back(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse:
+    """To the list, or to the annotator's own page for who came from there."""
+    if "stay" in request.POST:
+        return redirect("annotator", project_id, key)
+    return redirect("annotators", project_id)
+
+
+def with_comparison(text: str, annotator: Annotator) -> SafeString:
+    """What was done, with the way to what it changes."""
+    address = f"{reverse('compare', args=[annotator.project_id])}?annotator={annotator.key}"
+    return format_html('{} <a href="{}">{}</a>', text, address, _("Ranking before and after"))
+
+
+@login_required
+@require_POST
+def exclude(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse:
+    project = access.project_for(request, project_id, access.MANAGE)
+    annotator = get_object_or_404(project.annotators, key=key)
+    form = ExcludeForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
+        return back(request, project.pk, key)
+    try:
+        n = exclude_annotator(
+            annotator=annotator, actor=request.user, reason=form.cleaned_data["reason"], now=timezone.now()
+        )
+    except Refusal as refusal:
+        messages.info(request, str(refusal))
+    else:
+        text = ngettext(
+            "%(name)s is excluded: %(n)d label does not count any more.",
+            "%(name)s is excluded: %(n)d labels do not count any more.",
+            n,
+        )
+        messages.success(request, with_comparison(text % {"name": annotator.pseudonym, "n": n}, annotator))
+    return back(request, project.pk, key)
+
+
+@login_required
+@require_POST
+def admit(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse:
+    """Lets somebody go on who failed the practice."""
+    project = access.project_for(request, project_id, access.MANAGE)
+    annotator = get_object_or_404(project.annotators, key=key)
+    try:
+        let_in(annotator=annotator, actor=request.user, now=timezone.now())
+    except Refusal as refusal:
+        messages.info(request, str(refusal))
+    else:
+        messages.success(request, _("%(name)s may answer from now on.") % {"name": annotator.pseudonym})
+    return back(request, project.pk, key)
+
+
+@login_required
+@require_POST
+def readmit(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse:
+    project = access.project_for(request, project_id, access.MANAGE)
+    annotator = get_object_or_404(project.annotators, key=key)
+    try:
+        result = readmit_annotator(annotator=annotator, actor=request.user, now=timezone.now())
+    except Refusal as refusal:
+        messages.info(request, str(refusal))
+        return back(request, project.pk, key)
+    text = ngettext(
+        "%(name)s is re-admitted: %(n)d label counts again.",
+        "%(name)s is re-admitted: %(n)d labels count again.",
+        result.restored,
+    ) % {"name": annotator.pseudonym, "n": result.restored}
+    if result.kept_voided:
+        text += " " + ngettext(
+            "%(n)d label stays voided, because its place has been taken since.",
+            "%(n)d labels stay voided, because their places have been taken since.",
+            result.kept_voided,
+        ) % {"n": result.kept_voided}
+    messages.success(request, with_comparison(text, annotator))
+    return back(request, project.pk, key)

@@ -1,0 +1,126 @@
+"""The published ranking by a results link, for anybody who has it; and the owner's page of these links."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotate import access
+from annotate.actions.results_links import make_link, revoke_link
+from annotate.criteria import seen_by
+from annotate.forms.results_links import ResultsLinkForm
+from annotate.limits import limit
+from annotate.models import Item
+from annotate.queries.forest import forest
+from annotate.queries.project import published_fit
+from annotate.queries.ranking import Wish, ranking
+from annotate.queries.report import cautions
+from annotate.queries.results_links import links_of
+from annotate.requests import SignedInRequest
+from annotate.views.media import send_media
+from models_engine.models import Estimate
+
+
+def unlisted(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Search engines keep nothing of it, and pages that it leads to are not told the address."""
+
+    @wraps(view)
+    def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        response = view(request, *args, **kwargs)
+        response["X-Robots-Tag"] = "noindex, nofollow"
+        response["Referrer-Policy"] = "no-referrer"
+        return response
+
+    return answer
+
+
+@never_cache
+@unlisted
+@require_safe
+@gzip_page
+def results(request: HttpRequest, token: str) -> HttpResponse:
+    limit(request, "results")
+    now = timezone.now()
+    link = access.results_link(token, now)
+    project = seen_by(link.project, link.criterion)
+    fit = published_fit(project)
+    page = request.GET.get("page", "")
+    wish = Wish(page=int(page) if page.isdecimal() and len(page) < 9 else 1)
+    found = replace(ranking(project, fit, wish), shows_divisiveness=False) if fit and fit.n_items else None
+    is_plot = request.GET.get("view") == "plot"
+    context = {
+        "project": project,
+        "link": link,
+        "fit": fit,
+        "ranking": found,
+        "wish": wish,
+        "is_plot": is_plot,
+        "forest": forest(found) if found and is_plot else None,
+        "cautions": cautions(project, fit, found) if fit and found else [],
+        "now": now,
+    }
+    return render(request, "results/results.html", context)
+
+
+@unlisted
+@require_safe
+def results_media(request: HttpRequest, token: str, item_id: int) -> HttpResponseBase:
+    """The picture of an item that the ranking behind the link shows."""
+    limit(request, "results-media")
+    link = access.results_link(token, timezone.now())
+    fit = published_fit(seen_by(link.project, link.criterion))
+    item = get_object_or_404(Item, pk=item_id, project=link.project, kind=Item.Kind.IMAGE)
+    if fit is None or not Estimate.objects.filter(fit=fit, item_id=item.pk).exists():
+        raise Http404
+    return send_media(request, item)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def results_links(request: SignedInRequest, project_id: UUID) -> HttpResponse:
+    project, now = access.project_for(request, project_id, access.OWN), timezone.now()
+    form = ResultsLinkForm(request.POST if request.method == "POST" else None, project=project)
+    if form.is_valid():
+        make_link(
+            project=project,
+            actor=request.user,
+            criterion=form.criterion_chosen,
+            expires_at=form.expires_at(now),
+            now=now,
+        )
+        messages.success(request, _("The link is made. Whoever has it sees the ranking."))
+        return redirect("results-links", project.pk)
+    lines = links_of(project, now)
+    base = request.build_absolute_uri("/").rstrip("/")
+    context = {
+        "project": project,
+        "form": form,
+        "n_in_use": sum(not line.is_over for line in lines),
+        "lines": [(line, base + reverse("results", args=[line.link.token])) for line in lines],
+        "now": now,
+    }
+    return render(request, "projects/results_links.html", context, status=400 if form.errors else 200)
+
+
+@login_required
+@require_POST
+def revoke(request: SignedInRequest, project_id: UUID, link_id: UUID) -> HttpResponse:
+    """Also in the archive: what was published can always be taken back."""
+    project = access.project_for(request, project_id, access.OWN, in_archive=True)
+    link = get_object_or_404(project.results_links.select_related("project"), pk=link_id)
+    if revoke_link(link=link, actor=request.user, now=timezone.now()):
+        messages.success(request, _("The link is revoked: it shows nothing any more."))
+    return redirect("results-links", project.pk)

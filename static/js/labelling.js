@@ -1,0 +1,217 @@
+// The task page: confirms a choice at once, sends it until the server has it, shows the next task and tells it.
+
+import { keepTimes } from "./ago.js";
+import { announce } from "./announce.js";
+import { countMarks } from "./labelling/best_worst.js";
+import { countCriteria } from "./labelling/criteria.js";
+import * as draft from "./labelling/draft.js";
+import "./labelling/keys.js";
+import { median, took } from "./labelling/pace.js";
+import { setOut } from "./labelling/ranking.js";
+import "./labelling/skipping.js";
+import * as stopwatch from "./labelling/stopwatch.js";
+import "./labelling/swipe.js";
+import { drop, keep, kept } from "./labelling/unsent.js";
+import { holdBack } from "./labelling/waiting.js";
+
+const CONFIRM_MS = 150;
+const LONGEST_WAIT_S = 10;
+const DOUBLE_CLICK_MS = 300;
+const TOLD_CHARACTERS = 400;
+
+let busy = false; // an answer or an undo is on its way, or waits to be sent again
+let inFlight = false;
+let confirmedAt = 0;
+let said = ""; // what the answer on its way says, for screen readers
+let attempts = 0;
+let timer = null;
+let shown = null;
+let shownAt = 0;
+
+const task = () => document.getElementById("task");
+const annotator = () => task().dataset.annotator;
+const isTask = (text) => /<section id="task"/.test(text);
+const concernsTask = (detail) => detail.target?.id === "task";
+
+// --- Answering --------------------------------------------------------------------------------------------------------
+
+// The second half of a double click may fall on the next task's button; a quick annotator's next click comes later.
+document.addEventListener("click", (event) => {
+  const tooSoon = event.detail > 1 && performance.now() - shownAt < DOUBLE_CLICK_MS;
+  if (tooSoon && event.target.closest("#answer button, #answer .criterion label, button[form=undo]")) event.preventDefault();
+}, { capture: true });
+
+document.addEventListener("submit", (event) => {
+  if (!event.target.matches("#answer, #undo")) return;
+  if (busy) {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    return;
+  }
+  busy = true;
+  said = "";
+  if (event.target.id === "answer") confirm(event.submitter);
+}, { capture: true });
+
+function confirm(button) {
+  said = button.dataset.said;
+  confirmedAt = performance.now();
+  const card = document.getElementById(`option-${button.dataset.option ?? button.value}`);
+  (card ?? button).classList.add("is-chosen");
+}
+
+document.addEventListener("htmx:configRequest", ({ detail }) => {
+  if (!concernsTask(detail)) return;
+  inFlight = true;
+  detail.timeout = 20_000;
+  // The cookie is right even if somebody signed in or out in another tab since this page was made.
+  const csrf = document.cookie.match(/(?:^|; )csrftoken=([^;]+)/)?.[1];
+  if (csrf) {
+    detail.headers["X-CSRFToken"] = csrf;
+    detail.formData.delete("csrfmiddlewaretoken");
+  }
+  if (detail.elt.id === "answer") keepAnswer(detail);
+  for (const [name, hint] of Object.entries({ median_ms: median(annotator()), total: task().dataset.total })) {
+    if (hint) detail.formData.set(name, hint);
+  }
+});
+
+function keepAnswer(detail) {
+  detail.formData.set("response_ms", stopwatch.elapsed());
+  detail.formData.set("active_ms", stopwatch.activeMs());
+  detail.formData.set("client_at", new Date().toISOString());
+  const values = Object.fromEntries([...detail.formData].filter(([name]) => name !== "csrfmiddlewaretoken"));
+  keep(annotator(), { path: detail.path, values, said, keptAt: Date.now() });
+}
+
+// --- The server's word ------------------------------------------------------------------------------------------------
+
+document.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (!concernsTask(detail)) return;
+  detail.shouldSwap = isTask(detail.serverResponse);
+  if (!detail.shouldSwap) return;
+  if (!confirmedAt || attempts) said = arrived(kept(annotator(), detail.requestConfig.path));
+  for (const image of new DOMParser().parseFromString(detail.serverResponse, "text/html").images) {
+    new Image().src = image.getAttribute("src");
+  }
+  const wait = Math.ceil(CONFIRM_MS - (performance.now() - confirmedAt));
+  if (wait > 0) detail.swapOverride = `outerHTML swap:${wait}ms`;
+});
+
+document.addEventListener("htmx:afterRequest", ({ detail }) => {
+  if (!concernsTask(detail)) return;
+  const { xhr, requestConfig } = detail;
+  inFlight = false;
+  const unsent = kept(annotator(), requestConfig.path);
+  const isAnswer = Boolean(unsent);
+  if (isTask(xhr.responseText)) {
+    if (isAnswer) {
+      drop(annotator(), unsent.path);
+      if (xhr.status < 400) draft.drop(unsent.path);
+      took(annotator(), Number(unsent.values.active_ms));
+      setTimeout(resend, 2 * CONFIRM_MS); // another tab's may be left
+    }
+    attempts = 0;
+  } else if (isAnswer) {
+    notDelivered(xhr.status, unsent.path);
+  } else {
+    busy = false;
+    tell(xhr.status ? document.body.dataset.failed : document.body.dataset.offline);
+  }
+});
+
+document.addEventListener("htmx:afterSwap", ({ detail }) => {
+  if (!concernsTask(detail) || shown === task()) return;
+  busy = false;
+  window.scrollTo({ top: 0, behavior: "instant" });
+  show();
+  task().focus({ preventScroll: true });
+  announce([said, describe()].join(" "));
+});
+
+function show() {
+  shown = task();
+  shownAt = performance.now();
+  stopwatch.restart();
+  draft.putBack();
+  countMarks();
+  countCriteria();
+  setOut();
+  holdBack();
+}
+
+function describe() {
+  const section = task();
+  if (!section.dataset.heading) return section.querySelector(".labelling-stop")?.innerText ?? "";
+  const options = [...section.querySelectorAll(".option")].map((option) => {
+    const text = option.querySelector("img")?.alt ?? option.querySelector(".item-body").textContent;
+    const line = text.trim().replace(/\s+/g, " ");
+    return `${option.querySelector("h2").textContent}, ${line.slice(0, TOLD_CHARACTERS)}${line.length > TOLD_CHARACTERS ? "…" : "."}`;
+  });
+  return [section.dataset.heading, ...options].join(" ");
+}
+
+function tell(text) {
+  const callout = document.createElement("div");
+  callout.className = "callout callout-bad";
+  callout.setAttribute("role", "alert");
+  callout.textContent = text;
+  document.getElementById("notice").replaceChildren(callout);
+}
+
+// --- Sending again ----------------------------------------------------------------------------------------------------
+
+// What is said once an answer that had waited is stored.
+function arrived(unsent) {
+  return unsent ? [task().dataset.arrived, unsent.said].join(" ") : said;
+}
+
+function notDelivered(status, path) {
+  busy = true;
+  if (status === 401) state("sign-in");
+  else if (status === 404) {
+    drop(annotator(), path);
+    state("gone");
+  } else if (status === 403) state("reload");
+  else {
+    state("retry");
+    timer = setTimeout(resend, 1000 * Math.min(1.6 ** attempts, LONGEST_WAIT_S) * (0.75 + Math.random() / 2));
+    attempts += 1;
+  }
+}
+
+function state(name) {
+  const box = document.getElementById("unsent");
+  const before = box.dataset.state;
+  box.dataset.state = name;
+  box.hidden = false;
+  for (const line of box.querySelectorAll("[data-unsent]")) line.hidden = line.dataset.unsent !== name;
+  if (before !== name) announce(box.querySelector(`[data-unsent=${name}]`).textContent.trim().replace(/\s+/g, " "));
+}
+
+function resend() {
+  const unsent = kept(annotator());
+  if (!unsent || inFlight) return;
+  clearTimeout(timer);
+  busy = true;
+  const sent = htmx.ajax("POST", unsent.path, { source: "#task", target: "#task", swap: "outerHTML", values: unsent.values });
+  sent.catch(() => {}); // htmx:afterRequest has told it
+}
+
+window.addEventListener("online", resend);
+window.addEventListener("focus", resend);
+document.addEventListener("click", (event) => { if (event.target.closest("[data-retry]")) resend(); });
+
+// --- Where the focus rests, so that keys go on working ------------------------------------------------------------------
+
+document.getElementById("help").addEventListener("beforetoggle", (event) => {
+  if (event.newState === "closed") task().focus({ preventScroll: true });
+});
+document.addEventListener("click", (event) => {
+  const byPointer = event.detail > 0;
+  if (byPointer && event.target.closest("#task a[target=_blank]")) task().focus({ preventScroll: true });
+});
+
+keepTimes(document.getElementById("times"));
+show();
+resend();
