@@ -1,0 +1,85 @@
+"""Annotators in a browser, for tests: coming in, what the page shows next, what is stored then."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from django.urls import reverse
+from playwright.sync_api import Locator, Page, expect
+
+from annotate.models import Annotator, Project
+from annotate.orders import order_of
+from tests.site.task_types import LETTERS
+
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+WITHOUT = {"java_script_enabled": False}
+
+
+def long_enough(project: Project, **values) -> Project:
+    """The project with tasks for all who come, and a cap of 40 to count up to."""
+    Project.objects.filter(pk=project.pk).update(overlap=9, cap=40, **values)
+    project.refresh_from_db()
+    return project
+
+
+def stop_at_will(page: Page) -> None:
+    """For tests that hold requests up: those made while the first route of a page is set up can pass unseen."""
+    page.route("**/nothing-is-here", lambda route: route.abort())
+
+
+def come_in(page: Page, live_site: str, project, name: str = "Quiet Otter") -> Annotator:
+    """Joins by the link; the first task shows."""
+    page.goto(live_site + reverse("join", args=[project.join_token]))
+    page.get_by_label("Your name here").fill(name)
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("#answer")).to_be_visible()
+    page.wait_for_load_state()  # the scripts have run
+    return Annotator.objects.get(project=project, pseudonym=name)
+
+
+def expect_done(page: Page, n: int) -> None:
+    """The page is at the task after `n` answers, ready for the next."""
+    expect(page.locator(".progress")).to_contain_text(f"{n} of 40")
+    expect(page.locator(".is-chosen")).to_have_count(0)
+
+
+def labels(annotator: Annotator) -> list[tuple[str, int | None]]:
+    """Outcome and place of the chosen item of every unvoided label, in order."""
+    return [
+        (label.outcome, label.chosen_id and label.presentation.presented.get(item=label.chosen_id).position)
+        for label in annotator.labels.filter(voided_at=None).order_by("pk")
+    ]
+
+
+def expect_label(annotator: Annotator, order: list[int]) -> None:
+    """One unvoided label, and it says this."""
+    label = annotator.labels.get(voided_at=None)
+    places = list(label.presentation.presented.order_by("position").values_list("item", flat=True))
+    said = [places.index(label.chosen_id)] if label.outcome == "choice" else order_of(label.outcome, label.ranks)
+    assert said == order
+
+
+def option(page: Page, place: int) -> Locator:
+    return page.locator(f"#option-{LETTERS[place]}")
+
+
+def sideways(page: Page) -> bool:
+    return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+
+
+def snap(page: Page, name: str) -> None:
+    """A picture for people to look at, where SCREENSHOTS names a folder."""
+    folder = os.environ.get("SCREENSHOTS")
+    if folder:
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+
+
+def look(page: Page, axe: Callable[[Page], None], name: str = "") -> None:
+    """Clean by axe and no wider than the window, on a dark desk and on a light phone."""
+    for scheme, size in (("dark", {"width": 1280, "height": 800}), ("light", PHONE["viewport"])):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size(size)
+        assert not sideways(page)
+        axe(page)
+        if name:
+            snap(page, f"{name}-{scheme}")

@@ -1,0 +1,145 @@
+"""What browser tests stand on: the site served for real, Debian's chromium, pages that fail on violations, axe.
+
+    def test_it(live_site, page, sign_in, axe, alice):
+        sign_in(alice)                                  # a session cookie, without the log-in page
+        page.goto(f"{live_site}/projects/new/")         # live_site is the address, "http://127.0.0.1:port"
+        expect(page.get_by_role("heading", level=1)).to_have_text("What do you want to rank?")
+        axe(page)                                       # no violation of WCAG 2.2 A and AA and of good practice
+        axe(page, in_dark=True)                         # nor one of its colours in the dark
+
+`page` fails the test on any violation of the content policy and on any uncaught JavaScript error. Pages of another
+size, scheme or with touch: `open_page(viewport={"width": 390, "height": 844}, color_scheme="dark", has_touch=True)`
+(every option of Playwright's new_context, `java_script_enabled=False` too). The policy forbids eval: use locators and
+`expect` rather than `page.wait_for_function`. Data is made in the test through the ORM; the server sees it at once.
+"""
+
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+import uvicorn
+from axe_playwright_python.base import AXE_SCRIPT, AxeResults
+from django.conf import settings
+from django.test import Client
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+
+from annotate.asgi import application
+from annotate.models import User
+
+# The headless build opens a page in a quarter of the time, as it draws no window around it.
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+PATIENCE = 30_000  # milliseconds: a busy machine may take its time, which is not what these tests are about
+AXE_RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+COLOUR_RULES = {"runOnly": ["color-contrast", "link-in-text-block"]}  # all that light and dark differ in
+REPORT_VIOLATIONS = """
+    document.addEventListener("securitypolicyviolation", (event) => console.error(
+        "Content-Security-Policy: " + event.violatedDirective + " blocked " + (event.blockedURI || event.sample)));
+"""
+# A colour on its way from one to another would be judged half-way.
+SETTLE = """async () => {
+    const frame = () => new Promise(requestAnimationFrame);
+    await frame(); await frame();
+    for (const animation of document.getAnimations())
+        if (animation.effect.getComputedTiming().endTime !== Infinity) animation.finish();
+    await frame(); await frame();
+}"""
+
+# What is right stays in the browser: bringing all of it over takes as long as finding it.
+LOOK = "(options) => axe.run(options).then(({ violations }) => ({ violations }))"
+
+
+# Package scope: Playwright keeps an event loop in this thread, which tests elsewhere must not find.
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("chromium is not on the PATH; on Debian: apt-get install chromium-headless-shell")
+    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
+        # Django refuses the ORM where a loop runs; this thread's loop only waits for the browser.
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        expect.set_options(timeout=PATIENCE)
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def live_site(browser, transactional_db) -> Iterator[str]:
+    """The whole site, http and websocket, on a port of its own; its address."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(application, lifespan="off", log_level="warning", ws="websockets-sansio"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(timeout=10)
+    if thread.is_alive():
+        server.force_exit = True
+        thread.join(timeout=10)
+    listener.close()
+
+
+@pytest.fixture
+def open_page(browser) -> Iterator[Callable[..., Page]]:
+    """Opens pages in fresh contexts; afterwards fails the test for whatever went wrong in any of them."""
+    problems: list[str] = []
+    contexts = []
+
+    def note_console(message: ConsoleMessage) -> None:
+        if message.type == "error" and "Content" in message.text and "Policy" in message.text:
+            problems.append(message.text)
+
+    def open_one(**options) -> Page:
+        context = browser.new_context(**options)
+        contexts.append(context)
+        context.set_default_timeout(PATIENCE)
+        context.add_init_script(REPORT_VIOLATIONS)
+        page = context.new_page()
+        page.on("console", note_console)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert not problems, "\n".join(problems)
+
+
+@pytest.fixture
+def page(open_page) -> Page:
+    return open_page()
+
+
+@pytest.fixture
+def sign_in(page, live_site) -> Callable[..., None]:
+    """`sign_in(user)` or, for another page than the fixture's, `sign_in(user, page=other)`."""
+
+    def give_session(user: User, page: Page = page) -> None:
+        client = Client()
+        client.force_login(user, backend="allauth.account.auth_backends.AuthenticationBackend")
+        name = settings.SESSION_COOKIE_NAME
+        page.context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_site}])
+
+    return give_session
+
+
+@pytest.fixture(scope="session")
+def axe() -> Callable[..., None]:
+    def check(page: Page, *, in_dark: bool = False) -> None:
+        look(page, AXE_RULES)
+        if in_dark:
+            page.emulate_media(color_scheme="dark")
+            look(page, COLOUR_RULES)
+            page.emulate_media(color_scheme="light")
+
+    def look(page: Page, rules: dict) -> None:
+        page.evaluate(SETTLE)
+        if not page.evaluate("'axe' in window"):
+            page.evaluate(AXE_SCRIPT)
+        results = AxeResults(page.evaluate(LOOK, {**rules, "resultTypes": ["violations"]}))
+        assert not results.violations_count, results.generate_report()
+
+    return check

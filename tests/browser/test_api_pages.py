@@ -1,0 +1,27 @@
+"""The pages about the API in a real browser: access tokens, the reference, webhooks; accessible in light and dark."""
+
+import pytest
+from playwright.sync_api import expect
+
+from annotate.actions.webhooks import add_webhook, send_test
+from tests.conftest import NOW, make_token
+
+pytestmark = pytest.mark.browser
+PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
+
+
+def test_every_page_about_the_api_is_accessible(live_site, open_page, sign_in, axe, alice, project):
+    make_token(alice)
+    make_token(alice, "read", name="A very long name of a token for the nightly export", project=project)
+    hook = add_webhook(project=project, actor=alice, url="https://example.org/a/b", events=["fit.published"], now=NOW)
+    send_test(webhook=hook, now=NOW)
+    page = open_page(viewport=PHONE)
+    sign_in(alice, page=page)
+    for path in ("/account/tokens/", f"/projects/{project.pk}/webhooks/", "/api/"):
+        for size in (PHONE, DESK):
+            page.set_viewport_size(size)
+            page.goto(live_site + path)
+            expect(page.get_by_role("heading", level=1)).to_be_visible()
+            assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), path
+        axe(page)
+        axe(page, in_dark=True)

@@ -1,0 +1,58 @@
+"""The page of an import in a real browser: it follows the engine's work, is carried out by keyboard, accessible."""
+
+import pytest
+from django.core.files.base import ContentFile
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from annotate import import_jobs
+from annotate.actions.imports import start_import
+from annotate.importing.guessing import guess_items
+
+pytestmark = pytest.mark.browser
+# Every fourth row has no text.
+TABLE = "key,text\n" + "".join(f"k{n},{'Some words' if n % 4 else ''}\n" for n in range(24))
+
+
+@pytest.fixture(autouse=True)
+def media(settings, tmp_path):
+    settings.MEDIA_ROOT = str(tmp_path)
+
+
+def begin(project, alice, content: str, **values):
+    return start_import(
+        project=project, actor=alice, file=ContentFile(content.encode()), now=timezone.now(), source="t.csv", **values
+    )
+
+
+def test_an_import_is_followed_and_carried_out_by_keyboard(live_site, page, sign_in, axe, project, alice):
+    job = begin(project, alice, TABLE, kind="items", mapping=guess_items(TABLE, "t.csv"))
+    sign_in(alice)
+
+    def reads(state: str, *schemes: str) -> None:
+        expect(page.locator("#job-state")).to_have_text(state)
+        for scheme in schemes:
+            page.emulate_media(color_scheme=scheme)
+            axe(page)
+
+    page.goto(live_site + reverse("import-job", args=[project.pk, job.pk]))
+    reads("Waiting to be checked")
+    import_jobs.run_here(job)
+    reads("Checked, waits for your word", "light", "dark")  # the page has seen it by itself
+    expect(page.locator(".row-errors li")).to_have_count(6)
+    page.get_by_role("button", name="Import the 18 good rows, leave out 6").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    reads("Being imported", "dark")
+    import_jobs.run_here(job)
+    reads("Done", "light")
+    expect(page.get_by_text("18 rows are written. 6 rows were left out.")).to_be_visible()
+    assert project.items.filter(body="Some words").count() == 18
+
+    failed = begin(project, alice, "no matrix", kind="features", mapping={"prefix": "f"})
+    import_jobs.run_here(failed)
+    page.goto(live_site + reverse("import-job", args=[project.pk, failed.pk]))
+    reads("Failed", "dark")
+    page.get_by_role("link", name="Upload another file").click()
+    expect(page).to_have_url(live_site + reverse("features-import", args=[project.pk]))

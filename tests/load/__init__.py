@@ -1,0 +1,1 @@
+"""Annotators by HTTP, for the tests under fire and the load figures."""

@@ -1,0 +1,104 @@
+"""A database of its own for servers started as real processes: a SQLite file, or one made on the PostgreSQL in use."""
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+
+import psycopg
+from django.db import connections
+
+ROOT = Path(__file__).resolve().parents[2]
+ALIAS = "fire"
+TEMPLATES: list[str] = []
+
+
+def environment(url: str, folder: Path) -> dict[str, str]:
+    """What a server process of the tests runs with."""
+    return {
+        **{k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "REDIS_URL", "LANG", "WEB_THREADS")},
+        "DATABASE_URL": url,
+        "DEBUG": "true",
+        "SECRET_KEY": "only-for-the-servers-that-tests-start",
+        "MEDIA_ROOT": str(folder / "media"),
+        "LIMIT_JOIN": "100000/min",
+        "LIMIT_ANSWER": "100000/min",
+        "LOG_LEVEL": "WARNING",
+        "OPENBLAS_NUM_THREADS": "1",
+        "ENGINE_LEASE_SECONDS": "5",
+    }
+
+
+def manage(env: dict[str, str], *arguments: str) -> None:
+    subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, env=env, check=True, capture_output=True)
+
+
+@contextmanager
+def own_database(folder: Path) -> Iterator[str]:
+    """The address of a fresh, migrated database, which Django knows as `fire` meanwhile."""
+    settings = connections.settings["default"]
+    if settings["ENGINE"].endswith("sqlite3"):
+        name, drop = str(folder / "fire.sqlite3"), None
+        url = copied(Path(name))
+    else:
+        name = f"fire_{uuid.uuid4().hex[:12]}"
+        command(settings, f"CREATE DATABASE {name} TEMPLATE {template(settings)}")
+        url, drop = address(settings, name), f"DROP DATABASE {name} WITH (FORCE)"
+    connections.settings[ALIAS] = {**settings, "NAME": name, "OPTIONS": without_pool(settings["OPTIONS"])}
+    try:
+        yield url
+    finally:
+        connections[ALIAS].close()
+        del connections[ALIAS]
+        del connections.settings[ALIAS]
+        if drop:
+            command(settings, drop)
+
+
+# Migrating takes seconds, copying what was migrated does not: once for each process that runs tests.
+
+
+def copied(file: Path) -> str:
+    """The address of a fresh, migrated SQLite file at this place."""
+    shutil.copy(migrated_file(), file)
+    return f"sqlite:///{file}"
+
+
+@cache
+def migrated_file() -> Path:
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    file = Path(folder.name) / "migrated.sqlite3"
+    manage(environment(f"sqlite:///{file}", file.parent), "migrate", "--verbosity", "0")
+    return file
+
+
+def template(settings: dict) -> str:
+    """The name of a migrated database on the PostgreSQL of these settings."""
+    if not TEMPLATES:
+        name = f"fire_template_{uuid.uuid4().hex[:12]}"
+        command(settings, f"CREATE DATABASE {name}")
+        atexit.register(command, settings, f"DROP DATABASE {name} WITH (FORCE)")
+        manage(environment(address(settings, name), Path(tempfile.gettempdir())), "migrate", "--verbosity", "0")
+        TEMPLATES.append(name)
+    return TEMPLATES[0]
+
+
+def address(settings: dict, name: str) -> str:
+    return f"postgres://{settings['USER']}:{settings['PASSWORD']}@{settings['HOST']}:{settings['PORT']}/{name}"
+
+
+def command(settings: dict, statement: str) -> None:
+    with psycopg.connect(address(settings, "postgres"), autocommit=True) as connection:
+        connection.execute(statement)
+
+
+def without_pool(options: dict) -> dict:
+    return {key: value for key, value in options.items() if key != "pool"}

@@ -1,0 +1,206 @@
+"""Rows that the engine would write, made by simulation, for tests of the pages that read them."""
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import combinations
+
+import numpy as np
+
+from annotate import assigning
+from annotate.models import (
+    Annotator,
+    EngineProcess,
+    EngineState,
+    Item,
+    ItemSet,
+    Label,
+    Presentation,
+    PresentedItem,
+    Project,
+)
+from models_engine.models import AnnotatorEstimate, Estimate, Fit
+from tests.conftest import NOW
+
+
+def make_fit(
+    project: Project,
+    parts: Sequence[Sequence[tuple[Item, float, float, int]]],
+    *,
+    now: datetime = NOW,
+    **values,
+) -> Fit:
+    """A published fit. `parts`: for each connected part its items as (item, utility, sd, comparisons), the largest
+    first. Ranks, tiers and states follow PRODUCT.md's definitions, from draws of independent normals."""
+    last = Fit.objects.filter(project_id=project.pk).order_by("-number").first()
+    if last:
+        Fit.objects.filter(project_id=project.pk).update(published=False)
+        Estimate.objects.filter(fit__project_id=project.pk).delete()
+    fit = Fit.objects.create(
+        **{
+            "project_id": project.pk,
+            "number": last.number + 1 if last else 1,
+            "estimator": "CrowdBT",
+            "data_version": 1,
+            "n_labels": sum(n for part in parts for *_, n in part) // 2,
+            "n_items": sum(map(len, parts)),
+            "n_annotators": project.annotators.count(),
+            "n_parts": len(parts),
+            "status": Fit.Status.DONE,
+            "published": True,
+            "converged": True,
+            "diagnostics": {"objective": [-40.0, -21.5, -20.25, -20.2], "n_iterations": 4},
+            "started_at": now - timedelta(seconds=1),
+            "finished_at": now,
+            "seconds": 0.42,
+            **values,
+        }
+    )
+    rng = np.random.default_rng(1)
+    for number, part in enumerate(parts):
+        Estimate.objects.bulk_create(estimates_of_part(fit, number, part, project, rng))
+    state, _ = EngineState.objects.get_or_create(project=project)
+    state.published_fit, state.last_fit_at = fit.number, now
+    state.wanted = state.fitted = max(state.wanted, state.fitted + 1)
+    state.save()
+    return fit
+
+
+def estimates_of_part(fit, number, part, project, rng) -> list[Estimate]:
+    part = sorted(part, key=lambda row: -row[1])
+    utility, sd = np.array([row[1] for row in part]), np.array([row[2] for row in part])
+    draws = utility + sd * rng.standard_normal((2000, len(part)))
+    ranks = (-draws).argsort(axis=1).argsort(axis=1) + 1
+    low, high = np.percentile(ranks, 5, axis=0), np.percentile(ranks, 95, axis=0)
+    superior = (draws[:, :, None] > draws[:, None, :]).mean(axis=0) if len(part) <= 60 else None
+    tier, rows = 0, []
+    for i, (item, *_, n) in enumerate(part):
+        above = superior is not None and i > 0 and superior[:i, i:].min() >= 0.95
+        tier += above
+        rows.append(
+            Estimate(
+                fit=fit,
+                item_id=item.pk,
+                part=number,
+                utility=utility[i],
+                sd=sd[i],
+                low=utility[i] - 1.6449 * sd[i],
+                high=utility[i] + 1.6449 * sd[i],
+                rank=i + 1,
+                rank_low=int(np.floor(low[i])),
+                rank_high=int(np.ceil(high[i])),
+                p_top=float((ranks[:, i] <= project.top_k).mean()),
+                tier=tier,
+                next_state=state_to_next(utility, sd, i, project.tie_margin),
+                n_comparisons=n,
+            )
+        )
+    return rows
+
+
+def state_to_next(utility, sd, i, margin) -> str:
+    if i == len(utility) - 1:
+        return Estimate.NextState.LAST
+    difference, spread = utility[i] - utility[i + 1], float(np.hypot(sd[i], sd[i + 1]))
+    if difference > 1.6449 * spread:
+        return Estimate.NextState.SEPARATED
+    if abs(difference) + 1.6449 * spread < margin:
+        return Estimate.NextState.TIED
+    return Estimate.NextState.NOT_ENOUGH
+
+
+def spread_fit(project: Project, items: Sequence[Item], *, sd: float = 0.3, n: int = 20, now=NOW, **values) -> Fit:
+    """A fit of one part with the items in order, utilities evenly from +2 to -2."""
+    utilities = np.linspace(2, -2, len(items))
+    rows = [(item, float(u), sd, n) for item, u in zip(items, utilities, strict=True)]
+    return make_fit(project, [rows], now=now, **values)
+
+
+def estimate_annotator(fit: Fit, annotator: Annotator, **values) -> AnnotatorEstimate:
+    known = {"n_labels": 12, "agreement": 0.8, "reliability": 0.9, "reliability_low": 0.7, "reliability_high": 0.97}
+    return AnnotatorEstimate.objects.create(fit=fit, annotator_id=annotator.pk, **{**known, **values})
+
+
+def make_labels(
+    project: Project,
+    annotators: Sequence[Annotator],
+    n: int,
+    *,
+    start=NOW,
+    every=timedelta(seconds=7),
+    seed=0,
+    **values,
+) -> list[Label]:
+    """`n` labels of random pairs by the annotators in turn, `every` so long; in bulk, for sizes that no one clicks."""
+    rng = random.Random(seed)
+    items = list(project.items.order_by("pk"))
+    pairs = list(combinations(items, 2)) if len(items) < 60 else None
+    shown = [rng.choice(pairs) if pairs else rng.sample(items, 2) for _ in range(n)]
+    keys = {set_key(pair) for pair in shown}
+    ItemSet.objects.bulk_create([ItemSet(project=project, key=key) for key in sorted(keys)], ignore_conflicts=True)
+    sets = {item_set.key: item_set for item_set in project.item_sets.all()}
+    seen = Counter(Presentation.objects.filter(project=project).values_list("annotator_id", "item_set_id"))
+    presentations = []
+    for i, pair in enumerate(shown):
+        annotator, item_set = annotators[i % len(annotators)], sets[set_key(pair)]
+        presentations.append(
+            Presentation(
+                project=project,
+                annotator=annotator,
+                item_set=item_set,
+                state=Presentation.State.VOIDED if values.get("void_reason") else Presentation.State.ANSWERED,
+                repeat=seen[annotator.pk, item_set.pk],
+                created_at=start + i * every,
+                leased_until=start + i * every,
+            )
+        )
+        seen[annotator.pk, item_set.pk] += 1
+    Presentation.objects.bulk_create(presentations, batch_size=2000)
+    PresentedItem.objects.bulk_create(
+        [
+            PresentedItem(presentation=presentation, item=item, position=place)
+            for presentation, pair in zip(presentations, shown, strict=True)
+            for place, item in enumerate(pair)
+        ],
+        batch_size=5000,
+    )
+    labels = [
+        Label(
+            project=project,
+            presentation=presentation,
+            annotator=presentation.annotator,
+            **{
+                "outcome": Label.Outcome.CHOICE,
+                "chosen": pair[rng.random() < 0.5] if values.get("outcome", "choice") == "choice" else None,
+                "created_at": presentation.created_at + timedelta(seconds=3),
+                "response_ms": rng.randint(900, 9000),
+                "app_version": "0.1.0",
+                **values,
+            },
+        )
+        for presentation, pair in zip(presentations, shown, strict=True)
+    ]
+    if not values.get("void_reason"):
+        count_taken(items, sets, shown)
+    return Label.objects.bulk_create(labels, batch_size=2000)
+
+
+def count_taken(items: Sequence[Item], sets: dict[str, ItemSet], shown: Sequence[Sequence[Item]]) -> None:
+    """Keeps the counters that assigning goes by."""
+    of_items = Counter(item.pk for pair in shown for item in pair)
+    of_sets = Counter(map(set_key, shown))
+    for item in items:
+        item.n_taken += of_items[item.pk]
+    for key in of_sets:
+        sets[key].n_taken += of_sets[key]
+    Item.objects.bulk_update(items, ["n_taken"], batch_size=200)
+    ItemSet.objects.bulk_update([sets[key] for key in of_sets], ["n_taken"], batch_size=200)
+
+
+def set_key(pair: Sequence[Item]) -> str:
+    return assigning.set_key([item.pk for item in pair])
+
+
+def engine_is_up(now: datetime = NOW) -> EngineProcess:
+    return EngineProcess.objects.create(name="engine-1", started_at=now, seen_at=now)

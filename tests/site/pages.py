@@ -1,0 +1,27 @@
+"""Looking at pages in tests: who asks, what the page says, which rows it shows."""
+
+from django.test import Client
+from django.urls import reverse
+
+from annotate.models import Project, User
+
+BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
+HTMX = {"HX-Request": "true"}
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user, BACKEND)
+    return client
+
+
+def page(client: Client, project: Project, name: str = "ranking", query: str = "", **headers) -> str:
+    """The page's HTML with its white space made single."""
+    response = client.get(reverse(name, args=[project.pk]) + query, **headers)
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def rows_shown(html: str) -> list[str]:
+    """What identifies each row of the table, in order."""
+    return [part.partition('"')[0] for part in html.split('data-item="')[1:]]

@@ -1,0 +1,312 @@
+"""Every address and websocket, tried as everyone: generated from the URL table, so that no new route is forgotten."""
+
+import asyncio
+import random
+from io import BytesIO
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.db import transaction
+from django.test import Client
+from django.urls import URLPattern, URLResolver, reverse
+from django.utils import timezone
+from PIL import Image
+
+from annotate import assigning
+from annotate.access import SESSION_KEY
+from annotate.models import (
+    Annotator,
+    Captions,
+    Entry,
+    ImportJob,
+    Item,
+    KnownSet,
+    Membership,
+    NeverShown,
+    ResultsLink,
+    RunRecord,
+    Webhook,
+)
+from annotate.urls import urlpatterns, websocket_urlpatterns
+from tests.conftest import NOW, make_annotator, make_token, make_user, member
+from tests.site.factories import spread_fit
+from tests.site.recordings import wav
+from tests.websockets import Visitor
+
+pytestmark = pytest.mark.embedded
+
+EVERYONE = {"anonymous", "outsider", "pseudonymous", "annotator", "viewer", "manager", "owner"}
+SEE = {"viewer", "manager", "owner"}
+MANAGE = {"manager", "owner"}
+OWN = {"owner"}
+ACCOUNTS = {"outsider", "annotator", "viewer", "manager", "owner"}
+BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
+ANNOTATE = {"pseudonymous", "annotator", "manager", "owner"}
+NOBODY: set[str] = set()
+
+# Who may use each address by GET and by POST; None: the method is not allowed to anybody.
+RULES = {
+    "home": (EVERYONE, None),
+    "healthz": (EVERYONE, None),
+    "set_language": (EVERYONE, EVERYONE),
+    "join": (EVERYONE, EVERYONE),
+    "resume": (EVERYONE, EVERYONE),
+    "own-data": (EVERYONE, EVERYONE),
+    "own-export": (EVERYONE, None),
+    "account-data": (ACCOUNTS, None),
+    "account-export": (ACCOUNTS, None),
+    "account-erase": (ACCOUNTS, ACCOUNTS),
+    "annotator-erase": (OWN, OWN),
+    "retention": (MANAGE, MANAGE),
+    "tokens": (ACCOUNTS, ACCOUNTS),
+    "webhooks": (MANAGE, MANAGE),
+    "webhook-change": (None, MANAGE),
+    "token-revoke": (None, {"owner"}),
+    "platform": (EVERYONE, EVERYONE),
+    "consent": ({"pseudonymous", "annotator"}, {"pseudonymous", "annotator"}),
+    "done": ({"pseudonymous", "annotator"}, {"pseudonymous", "annotator"}),
+    "questionnaire": ({"pseudonymous", "annotator"}, {"pseudonymous", "annotator"}),
+    "entry": (MANAGE, MANAGE),
+    "share": (MANAGE, MANAGE),
+    "qr-code": (MANAGE, None),
+    "participants": (MANAGE, MANAGE),
+    "participants-csv": (MANAGE, None),
+    "submit": (None, {"annotator"}),
+    "item-media": (SEE, None),
+    "item-captions": (SEE, None),
+    "captions": (MANAGE, MANAGE),
+    "label": (ANNOTATE, ANNOTATE),
+    "undo": (None, {"pseudonymous", "annotator"}),
+    "shortcuts": (None, {"pseudonymous", "annotator"}),
+    "keys": ({"pseudonymous", "annotator"}, {"pseudonymous", "annotator"}),
+    "own-answers": ({"pseudonymous", "annotator"}, None),
+    "project-create": (ACCOUNTS, ACCOUNTS),
+    "setup": (MANAGE, None),
+    "project-settings": (MANAGE, MANAGE),
+    "quality": (MANAGE, MANAGE),
+    "known-sets": (MANAGE, MANAGE),
+    "known-set-remove": (None, MANAGE),
+    "known-set-new": (MANAGE, MANAGE),
+    "known-set-change": (MANAGE, MANAGE),
+    "never-shown": (MANAGE, MANAGE),
+    "never-shown-remove": (None, MANAGE),
+    "project-state": (None, MANAGE),
+    "project-archive": (None, MANAGE),
+    "project-clone": (MANAGE, MANAGE),
+    "project-delete": (OWN, OWN),
+    "preview": (SEE, SEE),
+    "items": (MANAGE, MANAGE),
+    "items-import": (MANAGE, MANAGE),
+    "log": (MANAGE, None),
+    "log-export": (MANAGE, None),
+    "features-import": (MANAGE, MANAGE),
+    "comparisons-import": (MANAGE, MANAGE),
+    "import-job": (MANAGE, MANAGE),
+    "import-left-out": (MANAGE, None),
+    "members": (OWN, OWN),
+    "member-change": (None, OWN),
+    "results": (EVERYONE, None),
+    "results-media": (EVERYONE, None),
+    "results-links": (OWN, OWN),
+    "results-link-revoke": (None, OWN),
+    "ranking": (SEE, None),
+    "item": (SEE, None),
+    "trust": (SEE, None),
+    "compare": (SEE, None),
+    "estimator-use": (None, MANAGE),
+    "progress": (SEE, None),
+    "goal": (MANAGE, MANAGE),
+    "engine": (SEE, None),
+    "annotators": (SEE, None),
+    "annotator-tags": (MANAGE, MANAGE),
+    "annotator": (SEE, None),
+    "tastes": (SEE, None),
+    "cohorts": (SEE, None),
+    "cohorts-compare": (None, MANAGE),
+    "see-as": (MANAGE, MANAGE),
+    "annotator-exclude": (None, MANAGE),
+    "annotator-readmit": (None, MANAGE),
+    "annotator-let-in": (None, MANAGE),
+    "exports": (SEE, None),
+    "export": (SEE, None),
+    "report": (SEE, None),
+    "record-ask": (None, MANAGE),
+    "record": (SEE, None),
+}
+
+
+def own_routes(patterns=urlpatterns):
+    """The names of the project's own routes; those of allauth and the admin are tried below as a whole."""
+    for entry in patterns:
+        if isinstance(entry, URLPattern):
+            yield entry.name
+
+
+def test_every_route_has_a_rule():
+    assert set(own_routes()) == set(RULES)
+    others = {str(entry.pattern) for entry in urlpatterns if isinstance(entry, URLResolver)}
+    assert others == {"accounts/", "admin/", "api/"}  # the API: test_api_access.py
+
+
+@pytest.fixture
+def cast(project, settings, tmp_path):
+    """A client for each kind of visitor, and the arguments that every route is tried with."""
+    settings.MEDIA_ROOT = tmp_path
+    clients = {who: Client() for who in EVERYONE}
+    clients["owner"].force_login(Membership.objects.get(project=project, role="owner").user, BACKEND)
+    for who in ("manager", "annotator", "viewer"):
+        clients[who].force_login(member(project, who, who), BACKEND)
+    clients["outsider"].force_login(make_user("charlie"), BACKEND)
+    pseudonymous = make_annotator(project, "Quiet Otter")
+    session = clients["pseudonymous"].session
+    session[SESSION_KEY] = {str(project.pk): str(pseudonymous.key)}
+    session.save()
+    return clients
+
+
+@pytest.fixture
+def arguments(project):
+    user = Membership.objects.filter(project=project, role="annotator").first()
+    bob = make_annotator(project, "Bob", user=user.user if user else None, source=Annotator.Source.ACCOUNT)
+    entry = Entry.objects.create(project=project, platform=True)
+    presentation = assigning.next_presentation(annotator=bob, now=timezone.now(), rng=random.Random(1))
+    picture = BytesIO()
+    Image.new("RGB", (8, 8), "teal").save(picture, "PNG")
+    image = Item(project=project, key="picture", kind=Item.Kind.IMAGE, body="A teal square")
+    image.media.save("picture.png", ContentFile(picture.getvalue()), save=True)
+    recording = Item(project=project, key="sound", kind=Item.Kind.AUDIO, body="A tone")
+    recording.media.save("tone.wav", ContentFile(wav()), save=True)
+    Captions.objects.create(item=recording, language="en", text="WEBVTT")
+    target = make_annotator(project, "Target")
+    someone = member(project, "someone", "viewer")
+    spread_fit(project, list(project.items.order_by("pk")))
+    link = ResultsLink.objects.create(project=project, made_at=NOW)
+    return {
+        "project_id": project.pk,
+        "link_id": link.pk,
+        "item_id": image.pk,
+        "key": target.key,
+        "token_id": make_token(Membership.objects.get(project=project, role="owner").user)[0].pk,
+        "entry_id": NeverShown.objects.create(annotator=target, item=image).pk,
+        "known_id": KnownSet.objects.create(
+            project=project, purpose="gold", item_set=presentation.item_set, outcome="tie"
+        ).pk,
+        "webhook_id": Webhook.objects.create(project=project, url="https://example.org/hook", created_at=NOW).pk,
+        "membership_id": Membership.objects.get(user=someone).pk,
+        "table": "labels",
+        "file_format": "csv",
+        "job_id": left_out(project).pk,
+        "record_id": RunRecord.objects.create(project=project, status="ready", asked_at=timezone.now()).pk,
+        "recording": recording.pk,
+    }, {
+        "join": project.join_token,
+        "resume": target.resume_token,
+        "own-data": target.resume_token,
+        "own-export": target.resume_token,
+        "submit": presentation.token,
+        "results": link.token,
+        "results-media": link.token,
+        "platform": entry.platform_token,
+    }
+
+
+def left_out(project) -> ImportJob:
+    default_storage.save("import-jobs/a/left-out.csv", ContentFile(b"row,problem\n"))
+    values = {"kind": "items", "source": "items.csv", "folder": "import-jobs/a", "n_bad": 1, "state": "done"}
+    return ImportJob.objects.create(project=project, asked_at=NOW, **values)
+
+
+def address(name, arguments):
+    common, tokens = arguments
+    pattern = next(entry for entry in urlpatterns if getattr(entry, "name", None) == name).pattern
+    values = {key: value for key, value in common.items() if key in pattern.converters}
+    if "captions" in name:
+        values["item_id"] = common["recording"]
+    if "token" in pattern.converters:
+        values["token"] = tokens[name]
+    return reverse(name, kwargs=values)
+
+
+def denied(response) -> bool:
+    if response.status_code in (301, 302, 303):
+        return reverse("account_login") in response["Location"]
+    return response.status_code in (401, 403, 404)
+
+
+@pytest.mark.parametrize("name", sorted(RULES))
+def test_only_those_who_may(cast, arguments, project, name):
+    url = address(name, arguments)
+    for who in sorted(EVERYONE):
+        with transaction.atomic():
+            for method, allowed in zip(("get", "post"), RULES[name], strict=True):
+                response = getattr(cast[who], method)(url)
+                check(response, allowed, who, f"{method} {url}", project.name)
+            transaction.set_rollback(True)  # what one did must not change what the next one finds
+
+
+def check(response, allowed: set[str] | None, who: str, request: str, secret: str) -> None:
+    status = response.status_code
+    assert status < 500 or (status == 503 and "healthz" in request), f"{request} failed for {who}"
+    if allowed is None:
+        assert status == 405 or denied(response), f"{request} is not a thing to do, but {who} got {status}"
+    elif who in allowed:
+        assert not denied(response), f"{who} may {request} but got {status}"
+    else:
+        assert denied(response), f"{who} got {status} from {request}"
+        assert secret not in response.content.decode()
+
+
+@pytest.mark.parametrize("who", sorted(EVERYONE))
+def test_admin_is_for_operators(cast, who):
+    for url in ("/admin/", "/admin/annotate/project/", "/admin/annotate/label/", "/admin/models_engine/fit/"):
+        response = cast[who].get(url)
+        assert response.status_code == 302
+        assert "/admin/login/" in response["Location"]
+
+
+@pytest.mark.parametrize("name", ["account_login", "account_signup", "account_reset_password", "account_logout"])
+def test_account_pages_answer_strangers(cast, name):
+    assert cast["anonymous"].get(reverse(name)).status_code in (200, 302)
+
+
+def test_sign_up_is_closed_unless_opened(client, db):
+    before = client.get(reverse("account_signup"))
+    assert b'type="password"' not in before.content
+
+
+def test_a_forged_token_finds_nothing(cast):
+    for name in ("join", "resume"):
+        assert cast["anonymous"].get(reverse(name, args=["A" * 22])).status_code == 404
+    assert cast["anonymous"].post(reverse("submit", args=["A" * 22])).status_code == 404
+
+
+def test_state_changes_need_the_csrf_token(cast, arguments):
+    strict = Client(enforce_csrf_checks=True)
+    strict.cookies = cast["owner"].cookies
+    for name in sorted(name for name, (_, post) in RULES.items() if post):
+        assert strict.post(address(name, arguments)).status_code == 403, name
+
+
+def test_every_websocket_has_a_rule():
+    assert {entry.name for entry in websocket_urlpatterns} == {"ws-project"}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("who", sorted(EVERYONE))
+def test_only_those_who_may_watch(cast, project, who):
+    cookies = {name: morsel.value for name, morsel in cast[who].cookies.items()}
+
+    async def connects(origin: str) -> bool:
+        visitor = Visitor(f"/ws/projects/{project.pk}/", cookies=cookies, origin=origin)
+        connected = await visitor.connect()
+        if connected:
+            await visitor.disconnect()
+        return connected
+
+    async def both() -> tuple[bool, bool]:
+        return await connects("http://localhost"), await connects("http://evil.example")
+
+    own, foreign = asyncio.run(both())
+    assert own == (who in SEE)
+    assert not foreign

@@ -1,0 +1,153 @@
+"""The client has a method for every operation of the API, which asks for that operation; the newer commands."""
+
+import inspect
+import io
+import json
+import re
+import threading
+import time
+
+import pytest
+
+from annotate import import_jobs
+from annotate.api.schema import METHODS, schema
+from annotate.client import Client
+from annotate.client import __main__ as command_line
+from annotate.management.commands.engine import Engine
+from annotate.models import Item
+from tests.conftest import make_annotator, make_token
+from tests.site.factories import spread_fit
+
+NOT_OPERATIONS = {"call", "upload", "download", "wait_for_import"}  # how it is asked, and the same asked repeatedly
+ARGUMENTS = {"int": 1, "str": "x", "IO[bytes]": io.BytesIO(b"x"), "bool": True, "int | None": 1}
+
+
+class Asked(Exception):
+    """A request that would have been sent."""
+
+
+class Listening(Client):
+    def _send(self, method, path, **sent):
+        raise Asked(method, path)
+
+
+def asked_by(name: str) -> str:
+    """The operation that a method of the client asks for."""
+    method = getattr(Listening("http://127.0.0.1"), name)
+    given = {
+        one.name: ARGUMENTS.get(inspect.formatannotation(one.annotation), ["x"])
+        for one in inspect.signature(method).parameters.values()
+        if one.default is one.empty and one.kind is not one.VAR_KEYWORD
+    }
+    with pytest.raises(Asked) as caught:
+        next(iter(method(**given)))  # lists ask when they are read
+    verb, path = caught.value.args
+    [found] = [
+        methods[verb.lower()]["operationId"]
+        for template, methods in schema()["paths"].items()
+        if verb.lower() in methods and matches(template, f"/api/v1/{path}")
+    ]
+    return found
+
+
+def matches(template: str, path: str) -> bool:
+    """Where an address fits two templates, such as annotators/tags/, `x` stands for what is no word of ours."""
+    return re.fullmatch(re.sub(r"\{\w+\}", r"(x|1)", template), path) is not None
+
+
+@pytest.mark.embedded
+def test_every_operation_has_a_method():
+    names = [name for name, _it in inspect.getmembers(Client, inspect.isfunction) if not name.startswith("_")]
+    found = {name: asked_by(name) for name in names if name not in NOT_OPERATIONS}
+    operations = {
+        methods[method]["operationId"]
+        for methods in schema()["paths"].values()
+        for method in METHODS
+        if method in methods
+    }
+    assert operations - set(found.values()) == set()
+    assert len(set(found.values())) == len(found), "two methods for one operation"
+
+
+@pytest.fixture
+def run(live_server, alice, monkeypatch, capsys):
+    monkeypatch.setenv("CROWDRANK_URL", live_server.url)
+    monkeypatch.setenv("CROWDRANK_TOKEN", make_token(alice)[1])
+
+    def run(*arguments: str) -> str:
+        assert command_line.main(list(arguments)) == 0, capsys.readouterr().err
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_goals_tags_and_data_by_the_command_line(run, project, tmp_path, capsys):
+    here, otter = str(project.pk), make_annotator(project, "Otter")
+    assert json.loads(run("goal", "set", here, "--goal", "width", "--width", "1.5"))["goal_width"] == 1.5
+    assert json.loads(run("goal", "show", here))["verdict"] == "waiting"
+    assert json.loads(run("goal", "remove", here))["goal"] == ""
+    assert run("annotators", "tag", here, "experts", "Otter") == "1 tags new.\n"
+    assert json.loads(run("annotators", "list", here))["tags"] == ["experts"]
+    assert json.loads(run("call", "GET", f"projects/{here}/annotators/tags/")) == [
+        {"name": "experts", "n_annotators": 1}
+    ]
+    output = tmp_path / "otter.zip"
+    run("annotators", "data", here, str(otter.key), "--output", str(output))
+    assert output.read_bytes()[:2] == b"PK"
+    assert run("annotators", "erase", here, str(otter.key), "Otter") == "Erased, with 0 labels.\n"
+    assert not project.annotators.exists()
+    assert command_line.main(["tastes", here]) == 1
+    assert "There is no map of tastes" in capsys.readouterr().err
+
+
+def test_a_ranking_by_another_criterion(run, project, tmp_path):
+    project.criteria = [{"name": "Clear", "question": "?"}, {"name": "Right", "question": "?"}]
+    project.save()
+    items = list(project.items.order_by("pk"))
+    spread_fit(project, items[::-1], criterion=2)
+    here = str(project.pk)
+    assert run("ranking", here, "--json") == ""
+    assert json.loads(run("ranking", here, "--top", "1", "--json", "--criterion", "2"))["item"] == items[-1].key
+    output = tmp_path / "ranking.jsonl"
+    run("export", here, "--criterion", "2", "--format", "jsonl", "--output", str(output))
+    assert json.loads(output.read_text().splitlines()[0])["item"] == items[-1].key
+
+
+@pytest.fixture
+def engine(live_server):
+    """Works on imports while a command waits for them."""
+    ended = threading.Event()
+
+    def work():
+        while not ended.is_set():
+            Engine("test").one_task(import_jobs)
+            time.sleep(0.05)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    yield
+    ended.set()
+    worker.join()
+
+
+def test_a_file_is_imported_and_captioned_from_the_command_line(
+    run, project, engine, settings, tmp_path, capsys, monkeypatch
+):
+    settings.MEDIA_ROOT = str(tmp_path / "media")
+    monkeypatch.setattr("annotate.client.items.BETWEEN_LOOKS", 0.05)
+    table, here = tmp_path / "essays “1”.csv", str(project.pk)
+    table.write_text("id,essay\nitem-1,Taken\nnew-1,One more\n")
+    assert command_line.main(["import", "items", here, str(table), "--column", "text=essay"]) == 1
+    said = capsys.readouterr()
+    assert "row 2:" in said.out
+    assert "1 of 2 rows have errors" in said.err
+    out = run("import", "items", here, str(table), "--column", "text=essay", "--leave-out")
+    assert out.splitlines()[-1] == "2 rows read, 1 written, 1 left out."
+    assert project.items.get(key="new-1").body == "One more"
+    talk = Item.objects.create(project=project, key="talk", kind="audio", body="A talk", media="items/x.wav")
+    captions = tmp_path / "talk.vtt"
+    captions.write_text("WEBVTT\n\n00:01.000 --> 00:02.000\nHello\n")
+    run("captions", "set", here, str(talk.pk), str(captions), "--language", "en")
+    assert run("captions", "show", here, str(talk.pk)) == captions.read_text()
+    run("captions", "remove", here, str(talk.pk))
+    assert command_line.main(["captions", "show", here, str(talk.pk)]) == 1

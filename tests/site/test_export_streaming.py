@@ -1,0 +1,113 @@
+"""Exports are made as they are taken: chunk by chunk, the same bytes from either server, in flat memory."""
+
+import asyncio
+import tracemalloc
+
+import pytest
+from django.db import connection
+from django.test import AsyncClient
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotate.exporting import formats
+from annotate.exporting.formats import csv_chunks, jsonl_chunks, stepwise
+from annotate.exporting.tables import TABLES
+from annotate.models import Project
+from tests.conftest import make_annotator
+from tests.site.factories import make_labels, spread_fit
+from tests.site.pages import BACKEND, signed_in
+
+
+def address(project: Project, table: str) -> str:
+    return reverse("export", args=[project.pk, table, "csv"])
+
+
+def body(alice, project: Project, table: str) -> bytes:
+    return b"".join(signed_in(alice).get(address(project, table)).streaming_content)
+
+
+def test_rows_are_made_only_as_they_are_taken():
+    made = []
+
+    def rows():
+        for i in range(10_000):
+            made.append(i)
+            yield [i, "x"]
+
+    chunks = csv_chunks(["i", "x"], rows())
+    assert next(chunks) == b"i,x\r\n"
+    assert made == []
+    next(chunks)
+    assert len(made) == formats.CHUNK
+    lines = jsonl_chunks(["i", "x"], rows())
+    next(lines)
+    assert len(made) == 2 * formats.CHUNK
+
+
+def test_an_asynchronous_server_is_given_chunk_by_chunk():
+    made = []
+
+    def chunks():
+        for i in range(100):
+            made.append(i)
+            yield b"%d," % i
+
+    async def first_three() -> list[bytes]:
+        taken = []
+        async for chunk in stepwise(chunks()):
+            taken.append(chunk)
+            if len(taken) == 3:
+                return taken
+        return taken
+
+    assert asyncio.run(first_three()) == [b"0,", b"1,", b"2,"]
+    assert made == [0, 1, 2]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("table", TABLES)
+def test_both_servers_send_the_same_bytes_without_a_warning(project, alice, table):
+    make_labels(project, [make_annotator(project, "P")], 20)
+    spread_fit(project, list(project.items.all()))
+    client = AsyncClient()
+    client.force_login(alice, BACKEND)
+
+    async def fetch() -> bytes:
+        response = await client.get(address(project, table))
+        assert response.is_async
+        return b"".join([chunk async for chunk in response.streaming_content])
+
+    assert asyncio.run(fetch()) == body(alice, project, table)
+
+
+def test_queries_grow_with_chunks_and_not_with_rows(alice, project):
+    people = [make_annotator(project, f"P{i}") for i in range(5)]
+
+    def n_queries() -> int:
+        with CaptureQueriesContext(connection) as queries:
+            body(alice, project, "labels")
+        return len(queries)
+
+    make_labels(project, people, 10)
+    small = n_queries()
+    make_labels(project, people, 700)
+    assert n_queries() == small
+    make_labels(project, people, 700)
+    assert n_queries() == small + 3
+
+
+def test_memory_stays_flat(project):
+    people = [make_annotator(project, f"P{i}") for i in range(5)]
+
+    def peak() -> int:
+        tracemalloc.start()
+        n_bytes = sum(map(len, csv_chunks(TABLES["labels"].names(project), TABLES["labels"].rows(project))))
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert n_bytes > 0
+        return most
+
+    make_labels(project, people, 2_000)
+    small = peak()
+    make_labels(project, people, 6_000)
+    assert peak() < 1.3 * small

@@ -1,0 +1,82 @@
+"""Every page asks the database as often for a large project as for a small one: from the URL table."""
+
+import random
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotate.errors import Refusal
+from annotate.models import Annotator, Item, Membership, Project
+from annotate.urls import urlpatterns
+from tests.conftest import NOW, answer_one, make_annotator
+from tests.site.test_access import BACKEND, RULES
+
+pytestmark = pytest.mark.embedded
+
+PAGES = sorted(name for name, (get, _) in RULES.items() if get is not None)
+
+
+def grown(project: Project, n_items: int, n_annotators: int, n_labels: int) -> None:
+    Item.objects.bulk_create(
+        Item(project=project, key=f"grown-{n_items}-{i}", body=f"Text {i}", shuffle=random.Random(i).random())
+        for i in range(n_items)
+    )
+    crowd = [make_annotator(project, f"Crowd {n_annotators}-{i}") for i in range(n_annotators)]
+    for i in range(n_labels):
+        try:
+            answer_one(crowd[i % n_annotators], chosen=i % 2, now=NOW, seed=i)
+        except Refusal:
+            return
+
+
+def address(name: str, project: Project, annotator: Annotator) -> str:
+    pattern = next(entry for entry in urlpatterns if getattr(entry, "name", None) == name).pattern
+    link = project.results_links.get_or_create(made_at=NOW)[0]
+    values = {
+        "project_id": project.pk,
+        "item_id": project.items.first().pk,
+        "key": annotator.key,
+        "table": "labels",
+        "file_format": "csv",
+        "record_id": 1,
+        "job_id": 1,
+        "known_id": 0,
+        "token": {
+            "join": project.join_token,
+            "resume": annotator.resume_token,
+            "own-data": annotator.resume_token,
+            "own-export": annotator.resume_token,
+            "platform": "none",
+            "results": link.token,
+            "results-media": link.token,
+        }.get(name, ""),
+    }
+    return reverse(name, kwargs={key: values[key] for key in pattern.converters})
+
+
+def n_queries(client: Client, url: str) -> int:
+    client.get(url)  # what is cached per process or per session is not the page's
+    with CaptureQueriesContext(connection) as queries:
+        response = client.get(url)
+        if response.streaming:
+            b"".join(response.streaming_content)
+    assert response.status_code in (200, 302, 303, 404, 503), f"{url}: {response.status_code}"
+    return len(queries)
+
+
+def test_queries_do_not_grow(project, alice):
+    client = Client()
+    client.force_login(alice, BACKEND)
+    annotator = make_annotator(project, "Alice", user=alice, source=Annotator.Source.ACCOUNT)
+    grown(project, 4, 3, 12)
+    urls = {name: address(name, project, annotator) for name in PAGES}
+    small = {name: n_queries(client, url) for name, url in urls.items()}
+    grown(project, 120, 40, 200)
+    for i in range(20):
+        other = Project.objects.create(name=f"Other {i}", question="Which?")
+        Membership.objects.create(project=other, user=alice, role="owner")
+    large = {name: n_queries(client, url) for name, url in urls.items()}
+    assert {name: (small[name], large[name]) for name in PAGES if large[name] > small[name]} == {}
