@@ -10,7 +10,7 @@ PEER_VENV := .venv-peers
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: backup restore help demo install test test-services lint lock messages bench peers load clean
+.PHONY: backup restore help demo install test test-together test-alone test-services services-named services-together services-alone test-failed lint lock messages bench peers load clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -35,15 +35,29 @@ demo: $(VENV)/runtime  ## install, fill a demo project, start the site on PORT w
 
 install: $(VENV)/runtime  ## what running the site needs, into .venv
 
-test: $(VENV)/dev  ## every test, on SQLite and without any service
-	env -u DATABASE_URL -u REDIS_URL $(BIN)/python -m pytest -n auto --maxprocesses 4 -m "not alone"
-	env -u DATABASE_URL -u REDIS_URL $(BIN)/python -m pytest -m alone
+# One after the other even under make -j: what runs alone asserts how long something takes.
+.NOTPARALLEL:
+EMBEDDED := env -u DATABASE_URL -u REDIS_URL $(BIN)/python -m pytest
+SERVICES := $(BIN)/python -m pytest
+TOGETHER := -n auto --maxprocesses 4
+
+test: test-together test-alone  ## every test, on SQLite and without any service
+test-together: $(VENV)/dev
+	$(EMBEDDED) $(TOGETHER) -m "not alone"
+test-alone: $(VENV)/dev
+	$(EMBEDDED) -m alone
 
 # Of the browser tests only the whole path: what pages look like doesn't depend on the database.
-test-services: $(VENV)/dev  ## the site's tests on the PostgreSQL and Redis named by DATABASE_URL and REDIS_URL
+test-services: services-together services-alone  ## the site's tests on the PostgreSQL and Redis named by DATABASE_URL and REDIS_URL
+services-named:
 	@test -n "$$DATABASE_URL" || { echo "DATABASE_URL is not set; for example postgres://postgres@127.0.0.1:5432/postgres" >&2; exit 1; }
-	$(BIN)/python -m pytest -n auto --maxprocesses 4 -m "not alone and not embedded" tests/site
-	$(BIN)/python -m pytest -m alone tests/site tests/browser
+services-together: services-named $(VENV)/dev
+	$(SERVICES) $(TOGETHER) -m "not alone and not embedded" tests/site
+services-alone: services-named $(VENV)/dev
+	$(SERVICES) -m alone tests/site tests/browser
+
+test-failed: $(VENV)/dev  ## what failed last, once more and with nothing beside it, on DATABASE_URL if that is set
+	$(SERVICES) --last-failed --last-failed-no-failures none
 
 # Translations: xgettext and msgfmt (on Debian: apt-get install gettext) collect the strings and compile what is translated.
 messages: $(VENV)/runtime  ## collect the strings to translate into annotate/locale, compile the translations
