@@ -114,7 +114,9 @@ class Votes:
         self.columns = self.sheet.columns
         is_table = self.voting.format in TABLES
         self.reader: TableReader | ListReader = (
-            TableReader(self.voting, seed) if is_table else ListReader(self.voting, seed, project, list(items))
+            TableReader(self.voting, seed, self.columns)
+            if is_table
+            else ListReader(self.voting, seed, project, list(items))
         )
         people = project.annotators.exclude(source=Annotator.Source.IMPORT)
         self.taken = set(people.values_list("pseudonym", flat=True))

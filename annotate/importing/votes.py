@@ -1,5 +1,6 @@
 """Comparisons made elsewhere, as tables write them: crowd-kit, Arena, All Our Ideas, our own export, and the like."""
 
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -71,6 +72,9 @@ WORDS: dict[str, str] = {
     **dict.fromkeys(["cant_judge", "can't judge", "cannot decide", "unsure"], Label.Outcome.CANT_JUDGE.value),
     **dict.fromkeys(["skip", "skipped"], Label.Outcome.SKIP.value),
 }
+# What the item shown first scored, in a column called so: as the engine's command line writes and reads it.
+SCORED = "outcome"
+SCORES = {1.0: "left", 0.0: "right", 0.5: Label.Outcome.TIE.value}
 FALSE = ("false", "f", "0", "no")
 
 
@@ -118,15 +122,21 @@ def guess(names: Sequence[str]) -> Voting:
 
 @dataclass
 class TableReader:
-    """Rows to comparisons. `texts`: what the file says of items, by key, for those that are to be made."""
+    """Rows to comparisons. `texts`: what the file says of items, by key, for those that are to be made.
+
+    names: the file's columns. In one called “outcome” the numbers 1, 0 and 0.5 are scores; elsewhere they may be keys.
+    """
 
     voting: Voting
     seed: str
+    names: Sequence[str] = ()
     texts: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Where only winner and loser are known, sides are drawn by lot: a fixed one would pass for a bias towards it.
         self.rng = random.Random(self.seed)  # noqa: S311
+        place = self.voting.columns.get("answer", len(self.names))
+        self.is_scored = folded(self.names[place : place + 1]) == [SCORED]
 
     def comparisons(self, row: SheetRow) -> Iterator[Comparison]:
         """Raises Unusable."""
@@ -167,7 +177,9 @@ class TableReader:
             raise Unusable(_("The pair was shown, but not answered."))
         if not left or not right:
             raise Unusable(_("One of the two items is missing. Fill the cell or remove the row."))
-        if answer in (left, right):
+        if self.is_scored and (score := number(answer)) in SCORES:
+            said = SCORES[score]
+        elif answer in (left, right):
             said = "left" if answer == left else "right"
         else:
             said = WORDS.get(answer.casefold(), "")
@@ -211,6 +223,14 @@ def without(values: Mapping[str, str], *names: str) -> dict[str, str]:
 def sided(rng: random.Random, winner: str, loser: str) -> tuple[tuple[str, str], str]:
     """(shown, which side was chosen), the side by lot."""
     return ((loser, winner), "right") if rng.random() < 0.5 else ((winner, loser), "left")
+
+
+def number(text: str) -> float:
+    """NaN where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def moment(text: str) -> datetime | None:

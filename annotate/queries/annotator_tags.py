@@ -2,20 +2,13 @@
 
 from collections.abc import Collection
 
-from django.db.models import QuerySet
-
-from annotate.models import Annotator, AnnotatorTag, Project
+from annotate.models import AnnotatorTag, Project
 
 
 def tag_names(project: Project) -> list[str]:
     """The tags in use, in alphabetical order."""
     used = AnnotatorTag.objects.filter(annotator__project=project)
     return list(used.order_by("name").values_list("name", flat=True).distinct())
-
-
-def annotators_tagged(project: Project, name: str) -> QuerySet[Annotator]:
-    """The cohort of one tag."""
-    return Annotator.objects.filter(project=project, tags__name=name)
 
 
 def cohorts_by_tag(project: Project) -> dict[str, set[int]]:

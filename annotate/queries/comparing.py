@@ -40,11 +40,6 @@ class Row:
         return self.second[0] - self.first[0]
 
     @property
-    def climbed(self) -> int:
-        """Places up; below zero, down."""
-        return self.first[2] - self.second[2]
-
-    @property
     def is_far(self) -> bool:
         return abs(self.change) > Z * (self.first[1] + self.second[1])
 

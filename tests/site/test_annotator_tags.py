@@ -10,7 +10,7 @@ from django.urls import reverse
 from annotate.actions.annotator_tags import TooManyTags, tag_annotators, untag_annotators
 from annotate.actions.projects import delete_project
 from annotate.models import MOST_ANNOTATOR_TAGS, Annotator, AnnotatorTag, Project
-from annotate.queries.annotator_tags import annotators_tagged, cohorts_by_tag, tag_names, tags_of
+from annotate.queries.annotator_tags import cohorts_by_tag, tag_names, tags_of
 from tests.conftest import NOW, make_annotator
 from tests.site.pages import signed_in
 
@@ -29,7 +29,6 @@ def test_tags_make_cohorts(project, alice, people):
     assert tag_annotators(project=project, actor=alice, pairs=pairs, now=NOW) == 3
     assert tag_annotators(project=project, actor=alice, pairs=pairs, now=NOW) == 0  # sent twice
     assert cohorts_by_tag(project) == {"expert": {ada.pk, ben.pk}, "Berlin": {ben.pk}}
-    assert set(annotators_tagged(project, "expert")) == {ada, ben}
     assert tag_names(project) == ["Berlin", "expert"]
     assert tags_of([ada.pk, ben.pk, cem.pk]) == {ada.pk: ["expert"], ben.pk: ["Berlin", "expert"]}
     assert project.events.filter(verb="annotators tagged").get().details["annotators"] == 2

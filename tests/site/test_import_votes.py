@@ -122,6 +122,25 @@ def test_each_format_is_known_by_its_file_and_read(project):
     assert Event.objects.filter(verb="comparisons imported").count() == len(cases)
 
 
+def test_scores_count_in_a_column_called_outcome_alone(project):
+    """The engine's own files say 1 where the left item is preferred, whatever the items' keys are."""
+    project.outcomes = ["tie"]
+    project.save()
+    rows = b"ann,0,1,1\nann,1,0,1.0\nben,0,2,0\nben,1,2,0.5\n"
+    take(project, b"annotator,left,right,outcome\n" + rows, "engine.csv", create=True)
+    assert winners(project) == [
+        ("ann", "choice", "0"),
+        ("ann", "choice", "1"),
+        ("ben", "choice", "2"),
+        ("ben", "tie", None),
+    ]
+    Label.objects.all().delete()
+    take(project, b"worker,left,right,label\n" + rows[:10], "crowdkit.csv")
+    assert winners(project) == [("ann", "choice", "1")]
+    job = take(project, b"worker,left,right,label\nann,1,2,0.5\n", "crowdkit.csv")
+    assert [place for place, _why in job.errors] == [2]
+
+
 def test_times_are_kept(project):
     take(project, json.dumps(ARENA[:1]).encode(), "arena.json", create=True)
     assert Label.objects.get().created_at == datetime(2023, 4, 24, 15, 53, 11, 100000, tzinfo=UTC)

@@ -34,13 +34,7 @@ def test_two_fits_item_by_item(project, two_fits, alice):
     found = compare(project, (1, 2), None)
     assert (found.n_common, found.n_only_first, found.n_only_second, found.n_far) == (5, 0, 1, 1)
     widest = found.rows[0]
-    assert (widest.item.key, widest.change, widest.first[2], widest.second[2], widest.climbed) == (
-        "item-0",
-        -5,
-        1,
-        5,
-        -4,
-    )
+    assert (widest.item.key, widest.change, widest.first[2], widest.second[2]) == ("item-0", -5, 1, 5)
     assert [row.is_far for row in found.rows] == [True, False, False, False, False]
     expected = np.corrcoef([2, 1, 0, -1, -2], [-3.0, 1.2, 0.2, -0.9, -1.8])[0, 1]
     assert found.correlation == pytest.approx(expected)
