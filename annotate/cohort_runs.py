@@ -7,7 +7,6 @@ from django.utils import timezone
 from numpy.typing import NDArray
 
 from annotate.asked_for import AskedFor
-from annotate.cohort_words import NotComparable, stored
 from annotate.cohorts import members
 from annotate.fitting import Progress
 from annotate.fitting_arrays import to_bytes
@@ -15,6 +14,7 @@ from annotate.fitting_rows import Labels
 from annotate.fitting_stored import fitted, labels_of
 from annotate.models import CohortComparison
 from annotate.reconciler import LostClaim
+from annotate.stored_words import NotComparable, stored
 from models_engine.data import Comparisons
 from models_engine.estimators.table import ESTIMATORS
 from models_engine.models import Fit

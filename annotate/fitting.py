@@ -26,6 +26,7 @@ from annotate.fitting_tastes import components_of
 from annotate.flagging import tell_flags
 from annotate.models import EngineState, Project, Webhook
 from annotate.reconciler import Claim, LostClaim
+from annotate.stored_words import in_words, stored
 from annotate.writing import room_for_others, writing
 from models_engine.errors import Cancelled, EngineError, NotConverged
 from models_engine.estimators.base import Entry
@@ -48,16 +49,14 @@ LONGEST_TRACE = 200
 
 class UnknownEstimator(EngineError):
     def __init__(self, name: str) -> None:
-        super().__init__(
-            f"there is no estimator called {name!r}; choose one of {', '.join(ESTIMATORS)} in the project's settings."
-        )
+        super().__init__(stored("no estimator", name=name, names=", ".join(ESTIMATORS)))
 
 
 class CriterionFailed(EngineError):
     """One of several fits failed; what the others gave is published."""
 
     def __init__(self, project: Project, error: Exception) -> None:
-        super().__init__(f"“{project.criterion_name}”: {words_of(error)}")
+        super().__init__(f"“{project.criterion_name}”: {in_words(words_of(error))}")
 
 
 class Resting(EngineError):
@@ -145,7 +144,7 @@ def run_one(project: Project, claim: Claim, progress: Progress, clock: Clock, se
         discard(fit)
         raise
     except Exception as error:
-        Fit.objects.filter(pk=fit.pk).update(status=Fit.Status.FAILED, message=str(error), finished_at=clock())
+        Fit.objects.filter(pk=fit.pk).update(status=Fit.Status.FAILED, message=words_of(error), finished_at=clock())
         raise
     tidy(fit, former)
     tell_flags(project=project, since=former.started_at if former else None, now=clock())
@@ -177,7 +176,7 @@ def _fit_and_publish(
     labels = read_labels(project)
     watch.lap("reading")
     if labels is None:
-        fit.message = "There are no items yet."
+        fit.message = stored("no items")
     else:
         choice = choose_for(labels, former, fit.seed, progress) if automatic else None
         if choice is not None:

@@ -11,6 +11,7 @@ from annotate.fitting import Progress
 from annotate.fitting_arrays import SITE, from_bytes, warm_start, whole
 from annotate.fitting_rows import Labels, read_labels
 from annotate.models import Project
+from annotate.stored_words import TooLittle
 from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData, NotConverged
 from models_engine.estimators.base import Entry
@@ -55,7 +56,7 @@ def known_tastes(fit: Fit, project: Project, progress: Progress) -> Known:
 def labels_of(project: Project) -> Labels:
     labels = read_labels(project)
     if labels is None or not labels.data.n_labels:
-        raise InsufficientData("there are no labels that count; ask again once there are.")
+        raise TooLittle("no labels")
     return labels
 
 

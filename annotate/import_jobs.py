@@ -13,11 +13,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
+from django.conf import settings
 from django.core.files.base import File
 from django.core.files.storage import default_storage
 from django.db import IntegrityError
 from django.db.models import Q, QuerySet
 from django.utils import timezone
+from django.utils.translation import override
 
 from annotate.actions.import_chunks import CHUNK, Sink
 from annotate.actions.imports import LEFT_OUT, ROWS, UPLOAD, discard, settle_labels
@@ -97,15 +99,16 @@ def make(row: ImportJob, *, progress: Progress, gives_way: bool = True) -> None:
     """Checks and writes the claimed import as far as it goes. Raises Cancelled and LostClaim."""
     if not renew(row, now=timezone.now()):
         raise LostClaim(str(row.pk))
-    try:
-        if row.state == State.UPLOADED:
-            check(row, progress)
-        if row.state == State.RUNNING:
-            write(row, progress, gives_way=gives_way)
-    except Refusal as refusal:
-        record_failure(row, message=str(refusal), now=timezone.now())
-    except IntegrityError:
-        record_failure(row, message=str(KeyTaken()), now=timezone.now())
+    with override(row.mapping.get("language", settings.LANGUAGE_CODE)):  # whoever asked reads what is wrong with rows
+        try:
+            if row.state == State.UPLOADED:
+                check(row, progress)
+            if row.state == State.RUNNING:
+                write(row, progress, gives_way=gives_way)
+        except Refusal as refusal:
+            record_failure(row, message=str(refusal), now=timezone.now())
+        except IntegrityError:
+            record_failure(row, message=str(KeyTaken()), now=timezone.now())
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db.models import F, Q, QuerySet
-from django.utils.translation import gettext as _
 
 from annotate.models import EngineProcess, EngineState
+from annotate.stored_words import stored
 from models_engine.models import Fit
 
 # After a fit its project rests this long, so that a burst of labels becomes one refit; a long fit rests half its time
@@ -88,9 +88,7 @@ def claim_next(*, owner: str, now: datetime, rest: timedelta = REST) -> Claim | 
 
 
 def died(owner: str) -> str:
-    return _("The engine process %(name)s ended in the middle of the fit. Was it killed, or out of memory?") % {
-        "name": owner.partition("#")[0] or "?"
-    }
+    return stored("ended", name=owner.partition("#")[0] or "?")
 
 
 def pause(attempts: int) -> timedelta:

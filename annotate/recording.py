@@ -16,8 +16,8 @@ from annotate.fitting_rows import LEVEL, read_labels
 from annotate.models import Annotator, EngineState, Item, Project, RunRecord, RunRecordPart
 from annotate.queries.project import published_fit
 from annotate.reconciler import LostClaim, died
+from annotate.stored_words import TooLittle
 from annotate.writing import room_for_others
-from models_engine.errors import InsufficientData
 from models_engine.records import Recipe, write_record
 
 Status = RunRecord.Status
@@ -39,12 +39,12 @@ Names are percent-encoded where a spreadsheet would run them or a list would bre
 
 def write(project: Project, folder: Path, *, progress: Progress, now: datetime) -> dict[str, Any]:
     """The record of the labels as they are, by the published fit's estimator and settings, into `folder`; what
-    record.json says. Raises InsufficientData before the first fit."""
+    record.json says. Raises TooLittle before the first fit."""
     version = EngineState.objects.filter(project=project).values_list("wanted", flat=True).first()
     fit = published_fit(project)
     labels = read_labels(project)
     if fit is None or labels is None or not fit.n_items:
-        raise InsufficientData("there is no fit to make a run record of yet; ask again once the ranking shows one.")
+        raise TooLittle("nothing to record")
     keys = dict(Item.objects.filter(project=project).values_list("pk", "key"))
     people = dict(Annotator.objects.filter(project=project).values_list("pk", "pseudonym"))
     items = [keys[pk] for pk in labels.item_ids.tolist()]

@@ -8,9 +8,11 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
+from django.conf import settings
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import default_storage
 from django.db import IntegrityError, transaction
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotate.actions.events import note
@@ -80,7 +82,7 @@ def start_import(
                 asked_at=now,
                 kind=kind,
                 source=source[:255],
-                mapping=mapping,
+                mapping=mapping | {"language": get_language() or settings.LANGUAGE_CODE},
                 digest=digest,
                 folder=folder,
                 at_once=at_once,

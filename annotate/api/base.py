@@ -22,6 +22,7 @@ from annotate.api.formats import Parser, Renderer
 from annotate.api.throttling import ApiThrottle
 from annotate.criteria import n_criteria, seen_by
 from annotate.models import MOST_CRITERIA, Project, User
+from annotate.stored_words import in_words
 
 DEFAULT_PAGE, LARGEST_PAGE = 100, 1000
 JSON_TYPES = [
@@ -56,6 +57,13 @@ class Figure(serializers.FloatField):
     def to_representation(self, value: Any) -> float | None:  # type: ignore[override]
         number = float(value)
         return number if math.isfinite(number) else None
+
+
+class Words(serializers.CharField):
+    """What an engine process stored to be read, in the language of whoever asks."""
+
+    def to_representation(self, value: str) -> str:
+        return in_words(value)
 
 
 class Strict(serializers.Serializer):

@@ -19,7 +19,7 @@ from rest_framework.response import Response
 
 from annotate import access, limits
 from annotate.actions.imports import go_on, start_import, stop_import
-from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, asked, checked, page_of, paged
+from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, Words, asked, checked, page_of, paged
 from annotate.api.problems import Unfit
 from annotate.forms.comparisons import FeaturesForm
 from annotate.forms.imports import TEXT_KINDS
@@ -108,7 +108,7 @@ class ImportRow(serializers.Serializer):
         "cancelled can be gone on with as well.",
     )
     source = serializers.CharField(help_text="The file's name.")  # type: ignore[assignment]
-    message = serializers.CharField(allow_blank=True, help_text="Why it failed.")
+    message = Words(allow_blank=True, help_text="Why it failed.")
     asked_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     n_rows = serializers.IntegerField(help_text="Rows read so far.")

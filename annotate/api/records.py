@@ -14,7 +14,7 @@ from rest_framework.reverse import reverse
 from annotate import access
 from annotate.actions.events import note_export
 from annotate.actions.records import ask_for_record
-from annotate.api.base import ApiRequest, NoQuery, PageQuery, View, asked, page_of, paged
+from annotate.api.base import ApiRequest, NoQuery, PageQuery, View, Words, asked, page_of, paged
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.limits import limit
 from annotate.models import Project, RunRecord
@@ -24,7 +24,7 @@ from annotate.views.records import sent_record
 class RecordRow(serializers.Serializer):
     id = serializers.IntegerField(source="pk")
     status = serializers.ChoiceField(choices=RunRecord.Status.choices)
-    message = serializers.CharField(allow_blank=True, help_text="Why it failed.")
+    message = Words(allow_blank=True, help_text="Why it failed.")
     asked_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     fit_number = serializers.IntegerField(allow_null=True, help_text="The fit whose settings it repeats.")

@@ -21,6 +21,7 @@ from annotate.api.base import (
     NoQuery,
     PageQuery,
     View,
+    Words,
     asked,
     looked_at,
     page_of,
@@ -65,7 +66,7 @@ class FitRow(serializers.Serializer):
     n_annotators = serializers.IntegerField()
     n_parts = serializers.IntegerField(help_text="Parts that no comparison connects; each has its own ranking.")
     converged = serializers.BooleanField(allow_null=True)
-    message = serializers.CharField(allow_blank=True)
+    message = Words(allow_blank=True)
     seed = serializers.IntegerField()
     data_hash = serializers.CharField(allow_blank=True)
     seconds = Figure(allow_null=True)

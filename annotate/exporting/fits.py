@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.exporting.columns import Column, Kind, Row
 from annotate.models import Project
+from annotate.stored_words import in_words
 from models_engine.models import Fit
 
 COLUMNS = [
@@ -63,7 +64,7 @@ def row(fit: Fit) -> Row:
         fit.converged,
         fit.diagnostics.get("n_iterations"),
         objective[-1] if objective else None,
-        fit.message,
+        in_words(fit.message),
         fit.started_at,
         fit.finished_at,
         fit.seconds,

@@ -7,11 +7,11 @@ import numpy as np
 from django.core.paginator import Page, Paginator
 
 from annotate.charts import Interval, Scale, Tick
-from annotate.cohort_words import in_words
 from annotate.cohorts import Division, divisions
 from annotate.models import CohortComparison, Item, Project, Tag
 from annotate.queries.comparing import correlation
 from annotate.queries.person import ranks
+from annotate.stored_words import in_words
 
 PAGE_SIZE = 50
 MOST_TAGS = 300

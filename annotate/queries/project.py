@@ -8,6 +8,7 @@ from annotate.access import MANAGE, OWN
 from annotate.models import EngineState, Label, Project
 from annotate.queries.remember import remembered
 from annotate.queries.watching import Revision, revision, states
+from annotate.stored_words import in_words
 from models_engine.models import Fit
 
 ANNOTATING_WINDOW = timedelta(minutes=2)
@@ -72,7 +73,7 @@ def engine(project: Project, now: datetime) -> Engine:
         fitting=bool(state.owner) and state.lease_until is not None and state.lease_until > now,
         step=state.step,
         steps=state.steps,
-        error=failed["error"] if failed else state.error,
+        error=in_words(failed["error"] if failed else state.error),
         error_at=datetime.fromisoformat(failed["error_at"]) if failed else state.error_at,
         retry_at=datetime.fromisoformat(failed["not_before"]) if failed else state.not_before,
         wanted=state.wanted,

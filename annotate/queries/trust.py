@@ -12,6 +12,7 @@ from annotate.charts import figure, grouped
 from annotate.models import Evaluation, Project
 from annotate.queries.calibration import Calibration, calibration_of
 from annotate.queries.ranking import THIN
+from annotate.stored_words import in_words
 from models_engine.models import Estimate, Fit
 
 PASS, FAIL, UNKNOWN = "good", "warn", "unknown"
@@ -131,7 +132,7 @@ def converged(fit: Fit) -> Check:
     }
     facts = [(_("Steps"), str(fit.diagnostics.get("n_iterations", "-")))]
     if fit.message:
-        facts.append((_("What it said"), fit.message))
+        facts.append((_("What it said"), in_words(fit.message)))
     explained = _("An estimator improves its figures step by step and stops when they no longer change.")
     return Check(
         "converged", _("Converged"), states[fit.converged], texts[fit.converged] % {"n": fit.number}, explained, facts

@@ -13,8 +13,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotate.charts import figure
+from annotate.stored_words import in_words
 
 register = template.Library()
+register.filter(in_words)
 
 
 # Seconds up to which, seconds of one unit, the phrase; static/js/ago.js counts on in the same ones.

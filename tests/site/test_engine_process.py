@@ -10,6 +10,7 @@ import pytest
 from django.utils import timezone
 
 from annotate.models import EngineProcess, EngineState, Item, Label, Membership, Presentation, Project, User
+from annotate.stored_words import in_words
 from models_engine.models import Estimate, Fit
 from tests.load.database import ALIAS, ROOT, environment, own_database
 from tests.load.servers import Process, engine
@@ -109,7 +110,7 @@ def test_an_engine_killed_in_mid_fit_loses_nothing_and_the_fit_resumes_by_itself
     assert (fit.number, fit.n_labels) == (2, 15)
     killed = site.fits(project).first()
     assert killed.status == Fit.Status.FAILED
-    assert "ended in the middle" in killed.message
+    assert "ended in the middle" in in_words(killed.message)
     state = site.state(project)
     assert (state.owner, state.error, state.attempts) == ("", "", 0)
 

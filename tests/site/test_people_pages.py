@@ -8,8 +8,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate import cohort_runs, portraying
-from annotate.cohort_words import in_words
 from annotate.models import AnnotatorPortrait, CohortComparison, Portrait, Project
+from annotate.stored_words import in_words
 from models_engine.errors import InsufficientData
 from models_engine.models import AnnotatorEstimate
 from tests.conftest import make_annotator

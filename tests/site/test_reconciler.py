@@ -67,7 +67,7 @@ def test_a_lapsed_lease_is_taken_over_and_the_dead_fit_marked(state):
     state.refresh_from_db()
     running.refresh_from_db()
     assert running.status == Fit.Status.FAILED
-    assert "host:1 " in running.message
+    assert "host:1" in running.message
     assert state.error == running.message
     assert not reconciler.renew(first, now=later), "the first owner must learn that it lost the project"
 

@@ -25,6 +25,7 @@ from annotate.delivering import keep_delivering
 from annotate.fitting import Progress
 from annotate.outgoing import AT_MOST
 from annotate.reconciler import Claim, LostClaim
+from annotate.stored_words import in_words
 from models_engine.errors import Cancelled, EngineError
 
 logger = logging.getLogger("annotate.engine")
@@ -186,7 +187,7 @@ class Engine:
         except fitting.Resting as rest:
             logger.info("Nothing to fit: %s", rest)
         except EngineError as error:  # its message was written for the project's owner
-            logger.warning("Fitting project %s failed: %s", claim.project_id, error)
+            logger.warning("Fitting project %s failed: %s", claim.project_id, in_words(str(error)))
             reconciler.record_failure(claim, message=str(error), now=timezone.now())
         except Exception as error:
             logger.exception("Fitting project %s failed.", claim.project_id)

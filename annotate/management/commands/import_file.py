@@ -21,6 +21,7 @@ from annotate.importing.decoding import decode
 from annotate.importing.guessing import check_votes, guess_items, guess_votes, sheet_of
 from annotate.models import ImportJob, Membership, Project
 from annotate.reconciler import LostClaim
+from annotate.stored_words import in_words
 from models_engine.errors import Cancelled
 
 Kind = ImportJob.Kind
@@ -136,7 +137,7 @@ class Command(BaseCommand):
                 f"Nothing was imported: {job.n_bad:,} of {job.n_rows:,} rows have errors. Correct them, or --leave-out."
             )
         if job.state == ImportJob.State.FAILED:
-            raise CommandError(f"After {job.n_written:,} rows: {job.message}")
+            raise CommandError(f"After {job.n_written:,} rows: {in_words(job.message)}")
         if job.state == ImportJob.State.DONE:
             left = f", {job.n_bad:,} left out" if job.n_bad else ""
             self.stdout.write(f"{job.n_rows:,} rows read, {job.n_written:,} written{left}, {seconds:.1f} s.")

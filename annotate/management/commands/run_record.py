@@ -16,6 +16,7 @@ from django.utils import timezone
 from annotate import recording
 from annotate.criteria import n_criteria, seen_by
 from annotate.models import Project
+from annotate.stored_words import in_words
 from models_engine.errors import EngineError
 
 
@@ -40,5 +41,5 @@ class Command(BaseCommand):
         try:
             made = recording.write(seen_by(found, criterion), folder, progress=lambda *_: True, now=timezone.now())
         except EngineError as error:
-            raise CommandError(str(error)) from error
+            raise CommandError(in_words(str(error))) from error
         self.stdout.write(f"{made['n_labels']:,} labels, {made['estimator']}, hash {made['data_hash'][:12]}: {folder}")

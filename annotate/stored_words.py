@@ -1,4 +1,4 @@
-"""Why two cohorts could not be compared: stored as what to say, and said in the language of whoever reads it."""
+"""What engine processes keep for people to read: stored as what to say, said in the language of whoever reads it."""
 
 import json
 from typing import Any
@@ -8,6 +8,11 @@ from django.utils.translation import gettext_lazy as _
 from models_engine.errors import InsufficientData
 
 WHY = {
+    "ended": _("The engine process %(name)s ended in the middle of this work. Was it killed, or out of memory?"),
+    "no items": _("There are no items yet."),
+    "no labels": _("There are no labels that count yet. Ask again once there are."),
+    "no estimator": _("There is no estimator called “%(name)s”. Choose one of %(names)s in the project's settings."),
+    "nothing to record": _("There is no fit to make a run record of yet. Ask again once the ranking shows one."),
     "no fit": _("There is no fit yet. Ask again once the ranking shows one."),
     "few first": _(
         "The first cohort has %(labels)d labels of %(people)d annotators; "
@@ -27,14 +32,18 @@ WHY = {
 }
 
 
-class NotComparable(InsufficientData):
-    """Its text is what CohortComparison.message stores."""
+class TooLittle(InsufficientData):
+    """Its text is what a row's message stores; in_words says it."""
 
     def __init__(self, why: str, **values: int) -> None:
         super().__init__(stored(why, **values))
 
 
-def stored(why: str, **values: int) -> str:
+class NotComparable(TooLittle):
+    pass
+
+
+def stored(why: str, **values: int | str) -> str:
     return json.dumps({"why": why, **values})
 
 
