@@ -2,6 +2,7 @@
 
 import os
 import random
+import zlib
 from datetime import UTC, datetime
 
 import hypothesis
@@ -16,6 +17,7 @@ from annotate.actions.api_tokens import create_token
 from annotate.actions.labels import Answer, record_label
 from annotate.models import Annotator, ApiToken, Item, Label, Membership, Presentation, Project, User
 from annotate.orders import OTHERS
+from tests.load.database import command
 
 # The same examples every time, so that a run says whether the change is right; with
 # HYPOTHESIS_PROFILE=search others are looked for.
@@ -55,11 +57,20 @@ def answer_one(annotator: Annotator, *, chosen: int | None = 0, outcome: str = "
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix, tmp_path_factory) -> None:
-    """SQLite in a file, as in production: the in-memory one fails at once where two threads meet at a table."""
+def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix, tmp_path_factory, pytestconfig) -> None:
+    """SQLite in a file, as in production: the in-memory one fails at once where two threads meet at a table.
+
+    On PostgreSQL a database for each checkout, so that two may run at once; what a killed run left is taken away.
+    """
     database = connections["default"]
+    test = database.settings_dict["TEST"]
     if database.vendor == "sqlite":
-        database.settings_dict["TEST"]["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+        test["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+    else:
+        name = test["NAME"] or f"test_{database.settings_dict['NAME']}"
+        test["NAME"] = f"{name}_{zlib.crc32(str(pytestconfig.rootpath).encode()):08x}"
+        if not pytestconfig.getoption("reuse_db"):
+            command(database.settings_dict, f"DROP DATABASE IF EXISTS {test['NAME']} WITH (FORCE)")
 
 
 @pytest.fixture(scope="session", autouse=True)

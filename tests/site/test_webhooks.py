@@ -73,13 +73,19 @@ def loopback(settings) -> None:
     settings.WEBHOOKS_WITHOUT_TLS = settings.WEBHOOKS_TO_PRIVATE_ADDRESSES = True
 
 
+@pytest.fixture
+def at_noon(monkeypatch) -> None:
+    """It is NOW, whenever the tests run: deliveries are forgotten after a month."""
+    monkeypatch.setattr(delivering.timezone, "now", lambda: NOW)
+
+
 def hook(project, url: str, **values) -> Webhook:
     return Webhook.objects.create(
         project=project, url=url, **{"events": Webhook.Event.values, "created_at": NOW, **values}
     )
 
 
-def test_a_message_arrives_signed(project, alice, loopback):
+def test_a_message_arrives_signed(project, alice, loopback, at_noon):
     with receiving() as server:
         webhook = hook(project, server.url)
         hook(project, server.url, events=["fit.published"])
@@ -122,7 +128,7 @@ def test_it_is_tried_again_later_and_given_up_at_last(project, loopback, monkeyp
     assert len(ids) == 1
 
 
-def test_what_fails_once_arrives_the_second_time(project, loopback):
+def test_what_fails_once_arrives_the_second_time(project, loopback, at_noon):
     with receiving(503) as server:
         delivery = actions.send_test(webhook=hook(project, server.url), now=NOW)
         delivering.deliver_next(NOW)
@@ -138,7 +144,7 @@ def test_a_try_whose_process_was_killed_is_made_again(project, loopback):
     assert delivering.claim(NOW + delivering.LEASE) == delivery
 
 
-def test_redirects_are_not_followed(project, loopback):
+def test_redirects_are_not_followed(project, loopback, at_noon):
     with receiving(302) as server:
         actions.send_test(webhook=hook(project, server.url), now=NOW)
         delivering.deliver_next(NOW)
