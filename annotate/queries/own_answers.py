@@ -8,7 +8,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import Prefetch, Q
 
 from annotate.guarding import counting
-from annotate.models import Annotator, FurtherAnswer, Item, Label, PresentedItem, Project
+from annotate.models import Annotator, FurtherAnswer, Item, Label, PresentedItem, Project, Purpose
 from annotate.orders import LETTERS
 from annotate.queries.answer_words import all_in_words, said_by
 
@@ -35,6 +35,7 @@ class OwnAnswer:
     comment: str
     undone: bool
     late: bool
+    practice: bool
     token: str
 
 
@@ -81,5 +82,6 @@ def own_answer(project: Project, label: Label, items: list[Item], is_last: bool)
         comment=label.comment,
         undone=label.void_reason == VoidReason.UNDONE,
         late=label.void_reason == VoidReason.LATE,
+        practice=label.presentation.purpose == Purpose.PRACTICE,
         token=label.presentation.token if is_last else "",
     )

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from annotate import checks
-from annotate.models import Annotator, KnownSet, Label, Presentation, PresentedItem, Purpose
+from annotate.models import Annotator, KnownSet, Label, Presentation, Purpose
 from annotate.orders import LETTERS
+from annotate.queries.own_answers import Shown, shown_in
 
 Outcome = Label.Outcome
 
@@ -22,11 +23,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Feedback:
-    """On the answer just given. verdict: one of those of annotate.checks but FAILED."""
+    """On the answer just given. verdict: one of those of annotate.checks but FAILED. Named is what the right answer
+    names."""
 
     is_right: bool
     answer: str
     why: str
+    shown: list[Shown]
     verdict: str
     n_right: int
     needed: int
@@ -56,13 +59,14 @@ def feedback(annotator: Annotator, n_done: int) -> Feedback | None:
     )
     if label is None or label.presentation.known is None:
         return None
-    shown = PresentedItem.objects.filter(presentation=label.presentation_id).order_by("position")
-    items = list(shown.values_list("item_id", flat=True))
+    shown = shown_in([label.presentation_id])[label.presentation_id]
+    items = [item.pk for item in shown]
     known, state = label.presentation.known, checks.practice(annotator)
     return Feedback(
         is_right=checks.is_right(known, label, items),
         answer=in_words(known, items),
         why=known.why,
+        shown=[Shown(LETTERS[place], item, item.pk in known.named) for place, item in enumerate(shown)],
         verdict=state.verdict,
         n_right=state.n_right,
         needed=state.needed,

@@ -39,7 +39,11 @@ def test_practice_comes_first_with_feedback_until_it_is_passed(project, otter):
     told = practise(client, project, right=False)
     assert "Not quite." in told
     assert "because" in told
+    assert told.count("Text practice") == 2, "what was compared stays in sight"
+    assert told.count('class="is-named"') == 1, "the right one is marked"
     assert 'form="undo"' not in told
+    own = client.get(reverse("own-answers", args=[project.pk])).content.decode()
+    assert '<span class="chip">Practice</span>' in own, "one that doesn't count says so"
     assert "Next practice task" in client.get(task_of(project)).content.decode(), "it waits for the reader"
     client.post(task_of(project))
     told = practise(client, project, right=True)
