@@ -133,3 +133,4 @@ class FitAdmin(ReadOnly):
 
 
 admin.site.register(User, UserAdmin)
+admin.site.site_header = admin.site.site_title = "Crowdrank"
