@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from django.http import Http404
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -14,6 +13,7 @@ from annotate import access, limits
 from annotate.actions.items import set_captions
 from annotate.api.authentication import WRITE
 from annotate.api.base import ApiRequest, NoQuery, Strict, View, asked, sent
+from annotate.api.items import item_seen
 from annotate.api.problems import Unfit
 from annotate.importing.bounds import MAX_CAPTIONS_BYTES, Unusable
 from annotate.importing.captions import LANGUAGE, checked_text
@@ -49,9 +49,7 @@ class ItemCaptions(View):
     def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
         """The captions of an item, for those who see the project and annotators to whom it has been shown."""
         asked(request, NoQuery)
-        item = access.item_for(request, item_id)
-        if item.project_id != project_id:
-            raise Http404
+        item = item_seen(request, project_id, item_id)
         return Response(CaptionsDetail(get_object_or_404(Captions, item=item)).data)
 
     @extend_schema(operation_id="items_set_captions", request=NewCaptions, responses=CaptionsDetail)

@@ -12,6 +12,7 @@ from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
+from rest_framework.exceptions import NotAuthenticated
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
@@ -172,6 +173,20 @@ class ItemView(View):
         return Response(status=204)
 
 
+def item_seen(request: ApiRequest, project_id: UUID, item_id: int) -> Item:
+    """An item, for those who see the project and annotators to whom it has been shown. Strangers have to say who they
+    are, whether it is there or not: a browser's session may be all that an annotator has."""
+    try:
+        item = access.item_for(request, item_id)
+    except Http404:
+        if request.auth is None and not request.user.is_authenticated:
+            raise NotAuthenticated from None
+        raise
+    if item.project_id != project_id:
+        raise Http404
+    return item
+
+
 class ItemMedia(View):
     scope = None  # annotators see it too, so access decides alone
 
@@ -179,6 +194,4 @@ class ItemMedia(View):
     def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> HttpResponseBase:
         """The file of an item, for those who see the project and annotators to whom it has been shown."""
         asked(request, NoQuery)
-        if access.item_for(request, item_id).project_id != project_id:
-            raise Http404
-        return item_media(request, item_id)
+        return item_media(request, item_seen(request, project_id, item_id).pk)

@@ -119,8 +119,8 @@ class Results(View):
     def get(self, request: ApiRequest, token: str) -> Response:
         """The published ranking behind a results link, the largest part first."""
         limits.limit(request, "results")
-        link = access.results_link(token, timezone.now())
         query = asked(request, PageQuery)
+        link = access.results_link(token, timezone.now())
         project = seen_by(link.project, link.criterion)
         fit = published_fit(project)
         more = {

@@ -145,7 +145,10 @@ def test_media_are_for_those_who_were_shown_them(project, joined, alice, setting
     task = post(reverse("api-next", args=[project.pk]), secret=joined).json()["task"]
     image = Client().get(task["items"][0]["media"], headers={"Authorization": f"Annotator {joined}"})
     assert (image.status_code, image["Content-Type"]) == (200, "image/png")
-    assert status("", "") == 404
+    assert status("", "") == 401
+    gone = reverse("api-item-media", args=[project.pk, 0])
+    assert Client().get(gone).status_code == 401  # not even whether it is there
+    assert Client().get(reverse("api-item-captions", args=[project.pk, items[0].pk])).status_code == 401
     assert status(make_token(alice)[1], "Bearer") == 200
     Membership.objects.all().delete()
     assert status(make_token(alice)[1], "Bearer") == 404

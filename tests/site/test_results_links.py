@@ -178,6 +178,7 @@ def test_programs_make_read_and_revoke(project, alice):
     assert Client().get(made["url"]).status_code == 200
     assert api("delete", "results-link", args=[made["id"]]).status_code == 204
     assert Client().get(read).status_code == 410
+    assert Client().get(f"{read}?page=0").status_code == 400
     assert api("get", "results-links").json()["results"][0]["revoked_at"]
 
 
