@@ -14,7 +14,18 @@ from rest_framework.reverse import reverse
 from annotate import access
 from annotate.actions.events import note_export
 from annotate.actions.records import ask_for_record
-from annotate.api.base import ApiRequest, NoQuery, PageQuery, View, Words, asked, page_of, paged
+from annotate.api.base import (
+    ApiRequest,
+    CriterionQuery,
+    NoQuery,
+    PageQuery,
+    View,
+    Words,
+    asked,
+    looked_at,
+    page_of,
+    paged,
+)
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.limits import limit
 from annotate.models import Project, RunRecord
@@ -27,6 +38,7 @@ class RecordRow(serializers.Serializer):
     message = Words(allow_blank=True, help_text="Why it failed.")
     asked_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
+    criterion = serializers.IntegerField(help_text="Of a project with several, its number; else 1.")
     fit_number = serializers.IntegerField(allow_null=True, help_text="The fit whose settings it repeats.")
     n_labels = serializers.IntegerField()
     n_bytes = serializers.IntegerField()
@@ -49,12 +61,17 @@ class Records(View):
         found = RunRecord.objects.filter(project=project).order_by("-pk")
         return paged(request, found, query, lambda rows: represented(request, project, rows))
 
-    @extend_schema(operation_id="records_create", parameters=[HEADER], request=None, responses={202: RecordRow})
+    @extend_schema(
+        operation_id="records_create", parameters=[HEADER, CriterionQuery], request=None, responses={202: RecordRow}
+    )
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Has the engine make a run record; one being made already is told. Read it until its status is ready."""
+        """Has the engine make a run record; read it until its status is ready.
+
+        One is made at a time: one being made already is told instead, whichever criterion it is by.
+        """
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        project = looked_at(project, asked(request, CriterionQuery))
         limit(request, "export")
         ask_for_record(project=project, actor=request.user, now=timezone.now())
         latest = RunRecord.objects.filter(project=project).order_by("-pk")[:1]

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from annotate.client import ApiError, Client, NewItem
-from annotate.client.options import COLUMNS, parser
-
-BETWEEN_LOOKS = 1.0  # seconds
+from annotate.client.options import COLUMNS, STATES, parser
+from annotate.client.transport import BETWEEN_LOOKS
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -26,6 +25,8 @@ def main(arguments: list[str] | None = None) -> int:
         COMMANDS[options.command, getattr(options, "what", "")](Client(options.url, token), options)
     except ApiError as error:
         return fail("\n".join([error.detail, *(f"  {name}: {' '.join(said)}" for name, said in error.errors.items())]))
+    except BrokenPipeError:  # whoever read it has enough, as in `... | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (urllib.error.URLError, OSError, ValueError) as error:
         return fail(str(error))
     return 0
@@ -43,6 +44,20 @@ def lines(rows: Iterable[Any]) -> None:
 
 def show(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def create_project(client: Client, options: argparse.Namespace) -> None:
+    """Its id alone, so that a script can go on with it."""
+    settings = {name: as_json(value) for name, _, value in (one.partition("=") for one in options.set)}
+    print(client.create_project(options.name, options.question, **settings)["id"])
+
+
+def as_json(text: str) -> Any:
+    """JSON where it is some, as in 3, null or ["tie"]; else text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def import_items(client: Client, options: argparse.Namespace) -> None:
@@ -107,6 +122,18 @@ def set_captions(client: Client, options: argparse.Namespace) -> None:
     client.set_captions(options.project, options.item, text, options.language)
 
 
+def record(client: Client, options: argparse.Namespace) -> None:
+    criterion = options.criterion or 1
+    while True:
+        asked = client.ask_for_record(options.project, criterion=criterion)
+        made = client.wait_for_record(options.project, asked["id"])
+        if made["criterion"] == criterion:  # else it was at another
+            break
+    if made["status"] != "ready":
+        raise ValueError(made["message"])
+    save(options, lambda file: client.download_record(options.project, made["id"], file))
+
+
 def call(client: Client, options: argparse.Namespace) -> None:
     body = None if options.body is None else json.loads(options.body)
     show(client.call(options.method, options.path.lstrip("/"), body=body))
@@ -156,6 +183,14 @@ def new_item(row: dict[str, Any]) -> NewItem:
 
 COMMANDS: dict[tuple[str, str], Callable[[Client, argparse.Namespace], None]] = {
     ("projects", ""): lambda client, _options: lines(client.projects()),
+    ("project", "create"): create_project,
+    ("project", "show"): lambda client, options: show(client.project(options.project)),
+    **{
+        ("project", command): lambda client, options: print(
+            client.set_state(options.project, STATES[options.what])["state"]
+        )
+        for command in STATES
+    },
     ("items", "import"): import_items,
     ("items", "list"): lambda client, options: lines(client.items(options.project)),
     ("import", ""): import_file,
@@ -165,6 +200,7 @@ COMMANDS: dict[tuple[str, str], Callable[[Client, argparse.Namespace], None]] = 
     ("ranking", ""): show_ranking,
     ("labels", "export"): export,
     ("export", ""): export,
+    ("record", ""): record,
     ("goal", "show"): lambda client, options: show(client.goal(options.project, criterion=options.criterion)),
     ("goal", "set"): set_goal,
     ("goal", "remove"): lambda client, options: show(client.remove_goal(options.project)),

@@ -7,10 +7,9 @@ from itertools import islice
 from typing import IO, Any, cast
 
 from annotate.client.rows import Captions, Import, Item, NewItem
-from annotate.client.transport import Transport, new_key
+from annotate.client.transport import BETWEEN_LOOKS, Transport, new_key
 
 CHUNK = 1000  # items sent at a time
-BETWEEN_LOOKS = 1.0  # seconds
 
 
 class Items(Transport):

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 from typing import TypeAlias
 
+STATES = {"open": "open", "pause": "paused", "close": "closed"}
 COLUMNS = ("text", "key", "kind", "tags", "link", "context")
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -14,6 +15,7 @@ def parser(about: str | None) -> argparse.ArgumentParser:
     top.add_argument("--url", default=os.environ.get("CROWDRANK_URL", ""), help="the site (CROWDRANK_URL)")
     commands = top.add_subparsers(dest="command", required=True)
     commands.add_parser("projects", help="list your projects")
+    of_projects(commands)
     of_items(commands)
     of_results(commands)
     of_people(commands)
@@ -23,6 +25,20 @@ def parser(about: str | None) -> argparse.ArgumentParser:
     call.add_argument("path", help="below /api/v1/, as in projects/ID/trust/")
     call.add_argument("--body", help="JSON")
     return top
+
+
+def of_projects(commands: Commands) -> None:
+    project = below(commands.add_parser("project", help="make one, show its settings, open it"))
+    create = project.add_parser("create", help="a draft; prints its id")
+    create.add_argument("name")
+    create.add_argument("question", help="as in “Which essay is better?”")
+    create.add_argument(
+        "--set", action="append", default=[], metavar="SETTING=VALUE", help="as `show` names them: overlap=2"
+    )
+    of_project(project.add_parser("show", help="every setting, the join link"))
+    of_project(project.add_parser("open", help="let people answer"))
+    of_project(project.add_parser("pause", help="take no answers until it is opened again"))
+    of_project(project.add_parser("close", help="take no more answers"))
 
 
 def of_items(commands: Commands) -> None:
@@ -60,6 +76,9 @@ def of_results(commands: Commands) -> None:
     exporting(labels.add_parser("export", help="every answer ever given"))
     export = exporting(commands.add_parser("export", help="any table of the export page"))
     export.add_argument("--table", default="ranking", help="as `call GET projects/ID/exports/` names them")
+
+    record = by_criterion(of_project(commands.add_parser("record", help="all it takes to repeat the fit, as .zip")))
+    record.add_argument("--output", type=Path, help="a file; else to standard output")
 
     goal = below(commands.add_parser("goal", help="when there is enough, and what it costs"))
     by_criterion(of_project(goal.add_parser("show", help="whether it is met, and the forecast")))

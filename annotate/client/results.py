@@ -1,11 +1,12 @@
 """What came of it: rankings, fits, labels, progress, the goal, exports, run records."""
 
+import time
 from collections.abc import Iterator
 from typing import IO, Any, cast
 from urllib.parse import quote
 
 from annotate.client.rows import Goal, Label, RankedItem
-from annotate.client.transport import PAGE, Transport, new_key
+from annotate.client.transport import BETWEEN_LOOKS, PAGE, Transport, new_key
 
 
 class Results(Transport):
@@ -71,12 +72,19 @@ class Results(Transport):
         """The run records asked for, the latest first."""
         return self._rows(f"projects/{project}/records/")
 
-    def ask_for_record(self, project: str) -> dict[str, Any]:
-        """Has the engine make a run record; read it until its status is ready."""
-        return cast(dict[str, Any], self.call("POST", f"projects/{project}/records/", key=new_key()))
+    def ask_for_record(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
+        """Has the engine make a run record, or tells of the one that it is at, which may be by another criterion."""
+        query = {"criterion": criterion}
+        return cast(dict[str, Any], self.call("POST", f"projects/{project}/records/", query=query, key=new_key()))
 
     def record(self, project: str, number: int) -> dict[str, Any]:
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/records/{number}/"))
+
+    def wait_for_record(self, project: str, number: int) -> dict[str, Any]:
+        """Looks until it rests: ready or failed."""
+        while (now := self.record(project, number))["status"] in ("asked", "running"):
+            time.sleep(BETWEEN_LOOKS)
+        return now
 
     def download_record(self, project: str, number: int, file: IO[bytes]) -> None:
         self.download(f"projects/{project}/records/{number}/download/", file)

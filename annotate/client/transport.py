@@ -15,6 +15,7 @@ from urllib.parse import urlencode, urlsplit
 PAGE = 1000  # rows asked for at a time
 BLOCK = 2**16  # bytes of a file sent at a time
 TRIES = 4
+BETWEEN_LOOKS = 1.0  # seconds, at what takes its time
 LONGEST_WAIT = 60.0
 
 

@@ -3,22 +3,32 @@
 import inspect
 import io
 import json
+import random
 import re
 import threading
 import time
+import zipfile
 
 import pytest
+from django.utils import timezone
 
-from annotate import import_jobs
+from annotate import assigning, fitting, import_jobs, reconciler, recording
+from annotate.actions.labels import Answer, record_label
 from annotate.api.schema import METHODS, schema
 from annotate.client import Client
 from annotate.client import __main__ as command_line
 from annotate.management.commands.engine import Engine
-from annotate.models import Item
-from tests.conftest import make_annotator, make_token
+from annotate.models import EngineState, Item, RunRecord
+from tests.conftest import NOW, make_annotator, make_token
 from tests.site.factories import spread_fit
 
-NOT_OPERATIONS = {"call", "upload", "download", "wait_for_import"}  # how it is asked, and the same asked repeatedly
+NOT_OPERATIONS = {
+    "call",
+    "upload",
+    "download",
+    "wait_for_import",
+    "wait_for_record",
+}  # how it is asked, and the same asked repeatedly
 ARGUMENTS = {"int": 1, "str": "x", "IO[bytes]": io.BytesIO(b"x"), "bool": True, "int | None": 1}
 
 
@@ -115,12 +125,13 @@ def test_a_ranking_by_another_criterion(run, project, tmp_path):
 
 @pytest.fixture
 def engine(live_server):
-    """Works on imports while a command waits for them."""
+    """Works on imports and run records while a command waits for them."""
     ended = threading.Event()
 
     def work():
         while not ended.is_set():
             Engine("test").one_task(import_jobs)
+            Engine("test").one_task(recording)
             time.sleep(0.05)
 
     worker = threading.Thread(target=work)
@@ -128,6 +139,48 @@ def engine(live_server):
     yield
     ended.set()
     worker.join()
+
+
+def test_a_project_is_made_and_opened(run, tmp_path, capsys):
+    here = run(
+        "project", "create", "Essays", "Which is better?", "--set", "overlap=2", "--set", 'outcomes=["tie"]'
+    ).strip()
+    table = tmp_path / "items.csv"
+    table.write_text("text\nOne\nTwo\n")
+    run("items", "import", here, str(table))
+    assert run("project", "open", here) == "open\n"
+    told = json.loads(run("project", "show", here))
+    assert (told["name"], told["state"], told["overlap"], told["outcomes"]) == ("Essays", "open", 2, ["tie"])
+    assert run("project", "pause", here) == "paused\n"
+    assert run("project", "close", here) == "closed\n"
+    assert command_line.main(["project", "create", "Essays", "?", "--set", "colour=red"]) == 1
+    assert "colour" in capsys.readouterr().err
+
+
+def test_a_run_record_of_either_criterion(run, project, engine, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("annotate.client.results.BETWEEN_LOOKS", 0.05)
+    here = str(project.pk)
+    assert command_line.main(["record", here]) == 1
+    assert "There is no fit" in capsys.readouterr().err
+    project.estimator, project.state = "BradleyTerry", "open"
+    project.criteria = [{"name": "Clear", "question": "?"}, {"name": "Right", "question": "?"}]
+    project.save()
+    otter = make_annotator(project, "Otter")
+    for seed in range(6):
+        shown = assigning.next_presentation(annotator=otter, now=NOW, rng=random.Random(seed))
+        record_label(presentation=shown, answer=Answer("choice", 0, further=(Answer("choice", 1),)), now=NOW)
+    EngineState.objects.update_or_create(project=project, defaults={"wanted": 9})
+    fitting.run(reconciler.claim_next(owner="test", now=timezone.now()), progress=lambda *_: True)
+    for number in (1, 2):
+        output = tmp_path / f"{number}.zip"
+        run("record", here, "--criterion", str(number), "--output", str(output))
+        with zipfile.ZipFile(output) as file:
+            [record] = [json.loads(file.read(name)) for name in file.namelist() if name.endswith("record.json")]
+        assert record["about"]["criterion"] == project.criteria[number - 1]["name"]
+    RunRecord.objects.all().delete()
+    run("call", "POST", f"projects/{here}/records/")  # is made first
+    run("record", here, "--criterion", "2", "--output", str(output))
+    assert list(RunRecord.objects.order_by("pk").values_list("criterion", flat=True)) == [1, 2]
 
 
 def test_a_file_is_imported_and_captioned_from_the_command_line(
