@@ -140,11 +140,15 @@ def engine(request: HttpRequest, project_id: UUID) -> HttpResponse:
 def answer(request: HttpRequest, project: Project, name: str, context: dict[str, Any]) -> HttpResponse:
     """The page, or to htmx its changing part alone; both come from one address, so caches must tell them apart."""
     now = timezone.now()
+    told = heading(project, project.role, now)  # type: ignore[attr-defined]
+    # The latest fit by any criterion, which is what watchers are told of; none where one came out between two reads.
+    is_latest = context.get("fit", told.engine.fit) == told.engine.fit
     is_fragment = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]
     context = {
         **context,
         "project": project,
-        "heading": heading(project, project.role, now),  # type: ignore[attr-defined]
+        "heading": told,
+        "drawn_at": told.engine.revision["fit"] if is_latest else None,
         "now": now,
         "is_fragment": bool(is_fragment),
     }

@@ -3,6 +3,7 @@
 import csv
 import io
 import random
+import re
 import subprocess
 import sys
 from datetime import timedelta
@@ -232,6 +233,16 @@ def test_each_criterion_has_a_fit_of_its_own(project, otter):
     fits = [published_fit(one) for one in each(project)]
     assert [(fit.number, fit.warm, fit.n_labels) for fit in fits] == [(3, True, 15), (4, True, 15)]
     assert set(Estimate.objects.values_list("fit__number", flat=True)) == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("name", ["ranking", "trust", "annotators", "progress", "engine"])
+def test_a_page_by_the_first_criterion_is_not_taken_for_stale(project, otter, alice, client, name):
+    """Watchers are told of the latest fit, the last criterion's: pages by another are drawn at that one too."""
+    answer_all(project, otter, 15)
+    fit_now(project)
+    client.force_login(alice)
+    html = [client.get(reverse(name, args=[project.pk]), {"criterion": n}).content.decode() for n in (1, 2)]
+    assert [re.findall(r'data-fit="(\d*)"', one) for one in html] == [["2", "2"]] * 2
 
 
 def test_the_labels_are_read_as_the_obvious_way_reads_them(project, otter):
