@@ -38,7 +38,8 @@ class Division:
 
 
 def divisions(project: Project) -> list[Division]:
-    """Those with two values or more (of tags, one), in as many queries however many annotators there are."""
+    """Those with two values or more (of tags, one), in as many queries however many annotators there are; groups are
+    those by the criterion that the project is looked at by."""
     sources = dict(Annotator.Source.choices)
     names = {GROUP: _("Group found"), TAG: _("Tag"), SOURCE: _("How they came")}
     fields = {one.pk: one for one in project.fields.order_by("number")}
@@ -98,8 +99,10 @@ def members(project: Project, by: str, value: str) -> set[int]:
 
 
 def groups_of(project: Project) -> dict[int, int]:
-    """Of the latest portrait, by annotator; empty where no groups stand out."""
-    portrait = Portrait.objects.filter(project=project, n_groups__gt=1).defer("arrays").first()
+    """Of the latest portrait by the project's criterion, by annotator; empty where no groups stand out."""
+    portrait = (
+        Portrait.objects.filter(project=project, criterion=project.criterion, n_groups__gt=1).defer("arrays").first()
+    )
     if portrait is None or portrait.fit_number is None:
         return {}
     rows = AnnotatorPortrait.objects.filter(annotator__project=project, fit_number=portrait.fit_number)

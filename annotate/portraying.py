@@ -12,6 +12,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from numpy.typing import NDArray
 
+from annotate.criteria import seen_by
 from annotate.fitting import Progress
 from annotate.fitting_arrays import to_bytes
 from annotate.fitting_stored import Known, in_main_part, known_tastes
@@ -38,8 +39,10 @@ CHUNK = 50
 
 def owed() -> QuerySet[Fit]:
     """Published fits with components of taste that have no portrait yet."""
-    has_one = Portrait.objects.filter(project_id=OuterRef("project_id"), fit_number=OuterRef("number"))
-    fits = Fit.objects.filter(published=True, criterion=1, components__kind="tastes", n_labels__gt=0)
+    has_one = Portrait.objects.filter(
+        project_id=OuterRef("project_id"), criterion=OuterRef("criterion"), fit_number=OuterRef("number")
+    )
+    fits = Fit.objects.filter(published=True, components__kind="tastes", n_labels__gt=0)
     return fits.exclude(Exists(has_one)).defer("arrays", "diagnostics").order_by("finished_at")
 
 
@@ -48,7 +51,7 @@ def claim_next(*, owner: str, now: datetime) -> Portrait | None:
     for fit in owed()[:5]:
         if not Project.objects.filter(pk=fit.project_id).exists():
             continue
-        row, _ = Portrait.objects.get_or_create(project_id=fit.project_id)
+        row, _ = Portrait.objects.get_or_create(project_id=fit.project_id, criterion=fit.criterion)
         free = Q(owner="") | Q(lease_until=None) | Q(lease_until__lt=now)
         rested = Q(not_before=None) | Q(not_before__lte=now)
         if Portrait.objects.filter(free, rested, pk=row.pk).update(owner=owner, lease_until=now + lease()):
@@ -98,10 +101,10 @@ class Tastes:
 def make(row: Portrait, *, progress: Progress) -> None:
     """Raises Cancelled, LostClaim and InsufficientData."""
     started = time.perf_counter()
-    fit = Fit.objects.filter(project_id=row.project_id, criterion=1, published=True).first()
+    fit = Fit.objects.filter(project_id=row.project_id, criterion=row.criterion, published=True).first()
     if fit is None or not fit.components:
         raise LostClaim(str(row.project_id))
-    known = known_tastes(fit, row.project, progress)
+    known = known_tastes(fit, seen_by(row.project, row.criterion), progress)
     kept = in_main_part(fit, known.item_ids)
     tastes = tastes_of(fit, known, kept, progress)
     write(row, fit, known, tastes, progress)
@@ -119,8 +122,8 @@ def make(row: Portrait, *, progress: Progress) -> None:
     }
     if not held(row).update(**FREE, **values, gave_way=0, message=""):
         raise LostClaim(str(row.project_id))
-    former = AnnotatorPortrait.objects.filter(annotator__project=row.project_id).exclude(fit_number=fit.number)
-    delete(former)
+    former = AnnotatorPortrait.objects.filter(annotator__project=row.project_id, criterion=row.criterion)
+    delete(former.exclude(fit_number=fit.number))
 
 
 def tastes_of(fit: Fit, known: Known, kept: NDArray[np.int64], progress: Progress) -> Tastes:
@@ -183,6 +186,7 @@ def portraits(fit: Fit, known: Known, tastes: Tastes) -> Iterator[AnnotatorPortr
     for place, annotator in enumerate(known.annotator_ids.tolist()):
         yield AnnotatorPortrait(
             annotator_id=annotator,
+            criterion=fit.criterion,
             fit_number=fit.number,
             n_labels=int(tastes.n_labels[place]),
             scores=np.round(tastes.scores[place], 4).tolist(),

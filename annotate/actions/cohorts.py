@@ -1,6 +1,7 @@
 """Asking for two cohorts to be compared; an engine process does it (annotate.cohort_runs)."""
 
 from datetime import datetime
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -8,7 +9,9 @@ from annotate.actions.events import note
 from annotate.cohorts import divisions
 from annotate.errors import Refusal
 from annotate.locking import alone
-from annotate.models import CohortComparison, EngineState, Project, User
+from annotate.models import CohortComparison, Project, User
+from annotate.queries.cohorts import comparisons
+from annotate.queries.project import published_fit
 from annotate.writing import writing
 
 MOST_KEPT = 20
@@ -28,7 +31,8 @@ class NoSuchCohorts(Refusal):
 def ask_for_comparison(
     *, project: Project, actor: User, by: str, first: str, second: str, now: datetime
 ) -> CohortComparison:
-    """The comparison, asked for anew if it was made before. Beyond MOST_KEPT the oldest ones are forgotten.
+    """By the criterion that the project is looked at by; asked for anew if it was made before. Of each criterion
+    MOST_KEPT are kept, and the oldest ones forgotten.
 
     second: "" for everybody else. Raises NothingToCompareYet and NoSuchCohorts.
     """
@@ -38,15 +42,17 @@ def ask_for_comparison(
         raise NoSuchCohorts
     with writing():
         alone(project.pk)
-        if not EngineState.objects.filter(project=project, published_fit__isnull=False).exists():
+        if published_fit(project) is None:
             raise NothingToCompareYet
+        cohorts = {"by": by, "first": first, "second": second}
         row, is_new = CohortComparison.objects.get_or_create(
-            project=project, by=by, first=first, second=second, defaults={"asked_by": actor, "asked_at": now}
+            project=project, criterion=project.criterion, **cohorts, defaults={"asked_by": actor, "asked_at": now}
         )
         if not is_new and row.status in (Status.READY, Status.FAILED):
             asked = {"status": Status.ASKED, "asked_by": actor, "asked_at": now, "attempts": 0, "message": ""}
             CohortComparison.objects.filter(pk=row.pk).update(**asked)
-        old = project.cohort_comparisons.order_by("-asked_at", "-pk").values_list("pk", flat=True)[MOST_KEPT:]
+        old = comparisons(project).values_list("pk", flat=True)[MOST_KEPT:]
         CohortComparison.objects.filter(pk__in=list(old)).delete()
-        note(project, actor, "cohorts compared", now, by=by)
+        criterion: dict[str, Any] = {"criterion": project.criterion} if project.criteria else {}
+        note(project, actor, "cohorts compared", now, by=by, **criterion)
     return row

@@ -57,7 +57,8 @@ class ShareRow(serializers.Serializer):
 
 
 class ChecksRow(serializers.Serializer):
-    """What is known of somebody's care; null where there is nothing to go by."""
+    """What is known of somebody's care, by the first criterion where there are several; null where there is nothing to
+    go by."""
 
     fast = ShareRow(allow_null=True, help_text="Answers faster than reading takes.")
     side = ShareRow(allow_null=True, help_text="Choices at the place chosen most.")

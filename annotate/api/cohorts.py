@@ -11,15 +11,26 @@ from rest_framework.response import Response
 
 from annotate import access
 from annotate.actions.cohorts import ask_for_comparison
-from annotate.api.base import ApiRequest, Figure, NoQuery, Strict, View, asked, check_page, sent
+from annotate.api.base import (
+    ApiRequest,
+    CriterionQuery,
+    Figure,
+    NoQuery,
+    View,
+    asked,
+    check_page,
+    looked_at,
+    sent,
+)
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.api.tastes import ShortPage
 from annotate.cohorts import divisions
+from annotate.criteria import seen_by
 from annotate.forms.people import CohortsForm
 from annotate.importing.bounds import MAX_TAG
 from annotate.limits import limit
 from annotate.models import CohortComparison
-from annotate.queries.cohorts import Wish, side_by_side, told
+from annotate.queries.cohorts import Wish, comparisons, side_by_side, told
 
 SORTS = [value for value, _words in CohortsForm.base_fields["sort"].choices]  # type: ignore[attr-defined]
 
@@ -36,7 +47,7 @@ class DivisionRow(serializers.Serializer):
     values = CohortRow(many=True)
 
 
-class Asking(Strict):
+class Asking(CriterionQuery):
     by = serializers.CharField(max_length=40, help_text="The key of what divides them.")
     first = serializers.CharField(max_length=200, help_text="The key of one cohort.")
     second = serializers.CharField(
@@ -51,6 +62,9 @@ class SizeRow(serializers.Serializer):
 
 class ComparisonRow(serializers.Serializer):
     id = serializers.IntegerField(source="comparison.pk")
+    criterion = serializers.IntegerField(
+        source="comparison.criterion", help_text="Of a project with several, its number; else 1."
+    )
     by = serializers.CharField(source="comparison.by")
     by_name = serializers.CharField()
     first = serializers.CharField(source="comparison.first")
@@ -109,14 +123,13 @@ def row_of(one: Any) -> dict[str, Any]:
 
 
 class CohortsView(View):
-    @extend_schema(operation_id="cohorts_list", responses=CohortsDetail)
+    @extend_schema(operation_id="cohorts_list", parameters=[CriterionQuery], responses=CohortsDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The cohorts that annotators can be divided into, and the comparisons asked for."""
+        """The cohorts that annotators can be divided into, and the comparisons asked for, by one criterion."""
         project = access.project_for(request, project_id, access.SEE)
-        asked(request, NoQuery)
+        project = looked_at(project, asked(request, CriterionQuery))
         found = divisions(project)
-        rows = project.cohort_comparisons.defer("arrays").order_by("-asked_at", "-pk")
-        values = {"divisions": found, "comparisons": [row_of(told(row, found)) for row in rows]}
+        values = {"divisions": found, "comparisons": [row_of(told(row, found)) for row in comparisons(project)]}
         return Response(CohortsDetail(values).data)
 
     @extend_schema(operation_id="cohorts_compare", parameters=[HEADER], request=Asking, responses={202: ComparisonRow})
@@ -126,7 +139,10 @@ class CohortsView(View):
         project = access.project_for(request, project_id, access.MANAGE)
         asked(request, NoQuery)
         limit(request, "export")
-        row = ask_for_comparison(project=project, actor=request.user, now=timezone.now(), **sent(request, Asking))
+        asking = sent(request, Asking)
+        project = looked_at(project, asking)
+        cohorts = {name: asking[name] for name in ("by", "first", "second")}
+        row = ask_for_comparison(project=project, actor=request.user, now=timezone.now(), **cohorts)
         row.refresh_from_db()
         return Response(ComparisonRow(row_of(told(row, divisions(project)))).data, status=202)
 
@@ -138,6 +154,7 @@ class CohortsRead(View):
         project = access.project_for(request, project_id, access.SEE)
         query = asked(request, SideQuery)
         row = get_object_or_404(project.cohort_comparisons, pk=comparison_id)
+        project = seen_by(project, row.criterion)
         sort = query["sort"]
         wish = Wish(row.pk, sort.removeprefix("-"), sort.startswith("-"), query["tag"], query["page"])
         table = side_by_side(project, bytes(row.arrays), wish) if row.arrays else None

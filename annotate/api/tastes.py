@@ -11,7 +11,7 @@ from rest_framework.exceptions import NotFound
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, Figure, Strict, View, asked, check_page
+from annotate.api.base import ApiRequest, CriterionQuery, Figure, Strict, View, asked, check_page, looked_at
 from annotate.forms.people import PersonForm
 from annotate.queries import person as person_query
 from annotate.queries.project import published_fit
@@ -32,7 +32,7 @@ class ShortPage(Strict):
     page = serializers.IntegerField(required=False, default=1, min_value=1, max_value=10**9)
 
 
-class OwnQuery(ShortPage):
+class OwnQuery(CriterionQuery, ShortPage):
     sort = serializers.ChoiceField(choices=SORTS, required=False, default="-difference")
 
 
@@ -71,6 +71,7 @@ class OwnRankingView(View):
         """One annotator's own ranking beside the consensus."""
         project = access.project_for(request, project_id, access.SEE)
         query = asked(request, OwnQuery)
+        project = looked_at(project, query)
         annotator = get_object_or_404(project.annotators, key=key)
         sort = query["sort"]
         wish = person_query.Wish(sort.removeprefix("-"), sort.startswith("-"), query["page"])
@@ -139,13 +140,17 @@ class TastesDetail(serializers.Serializer):
     results = TastesRow(many=True, help_text="The annotators, who answered most first.")
 
 
+class TastesQuery(CriterionQuery, ShortPage):
+    pass
+
+
 class TastesView(View):
-    @extend_schema(operation_id="tastes_read", parameters=[ShortPage], responses=TastesDetail)
+    @extend_schema(operation_id="tastes_read", parameters=[TastesQuery], responses=TastesDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The map of tastes: its components, the groups that stand out, where each annotator is."""
         project = access.project_for(request, project_id, access.SEE)
-        query = asked(request, ShortPage)
-        found = taste_map(project, 1, 2, query["page"])
+        query = asked(request, TastesQuery)
+        found = taste_map(looked_at(project, query), 1, 2, query["page"])
         if found is None:
             raise NotFound(_("There is no map of tastes. It takes an estimator that learns tastes, and some answers."))
         check_page(found.page, query["page"])

@@ -111,7 +111,9 @@ def tag(client: Client, options: argparse.Namespace) -> None:
 
 
 def compare_cohorts(client: Client, options: argparse.Namespace) -> None:
-    asked = client.compare_cohorts(options.project, options.by, options.first, options.second)
+    asked = client.compare_cohorts(
+        options.project, options.by, options.first, options.second, criterion=options.criterion
+    )
     while (told := client.cohort_comparison(options.project, asked["id"]))["status"] in ("asked", "running"):
         time.sleep(BETWEEN_LOOKS)
     show(told)
@@ -215,8 +217,8 @@ COMMANDS: dict[tuple[str, str], Callable[[Client, argparse.Namespace], None]] = 
     ("annotators", "erase"): lambda client, options: print(
         f"Erased, with {client.erase_annotator(options.project, options.key, options.pseudonym)} labels."
     ),
-    ("tastes", ""): lambda client, options: show(client.tastes(options.project)),
-    ("cohorts", "list"): lambda client, options: show(client.cohorts(options.project)),
+    ("tastes", ""): lambda client, options: show(client.tastes(options.project, criterion=options.criterion)),
+    ("cohorts", "list"): lambda client, options: show(client.cohorts(options.project, criterion=options.criterion)),
     ("cohorts", "compare"): compare_cohorts,
     ("retention", ""): lambda client, options: show(client.retention(options.project)),
     ("join", ""): lambda client, options: print(client.join_as_member(options.project, options.pseudonym)),

@@ -106,10 +106,10 @@ def of_people(commands: Commands) -> None:
     erase.add_argument("key", help="the annotator's")
     erase.add_argument("pseudonym", help="theirs, so that nobody else is erased")
 
-    of_project(commands.add_parser("tastes", help="the map of what divides the annotators"))
+    by_criterion(of_project(commands.add_parser("tastes", help="the map of what divides the annotators")))
     cohorts = below(commands.add_parser("cohorts", help="groups of annotators side by side"))
-    of_project(cohorts.add_parser("list", help="what there is, and what was compared"))
-    compare = of_project(cohorts.add_parser("compare", help="have two compared, and wait for it"))
+    by_criterion(of_project(cohorts.add_parser("list", help="what there is, and what was compared")))
+    compare = by_criterion(of_project(cohorts.add_parser("compare", help="have two compared, and wait for it")))
     compare.add_argument("by", help="what divides them, as `list` names it")
     compare.add_argument("first")
     compare.add_argument("second", nargs="?", default="", help="left out: everybody else")

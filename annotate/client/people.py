@@ -46,17 +46,19 @@ class People(Transport):
         body = {"action": action, "rows": list(rows)}
         return int(self.call("POST", f"projects/{project}/annotators/tags/", body=body, key=new_key())["n_tags"])
 
-    def tastes(self, project: str) -> dict[str, Any]:
+    def tastes(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
         """The map of tastes, with every annotator."""
-        return self._whole(f"projects/{project}/tastes/", {})
+        return self._whole(f"projects/{project}/tastes/", {"criterion": criterion})
 
-    def cohorts(self, project: str) -> dict[str, Any]:
+    def cohorts(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
         """`divisions` of the annotators, and the `comparisons` asked for."""
-        return cast(dict[str, Any], self.call("GET", f"projects/{project}/cohorts/"))
+        return cast(dict[str, Any], self.call("GET", f"projects/{project}/cohorts/", query={"criterion": criterion}))
 
-    def compare_cohorts(self, project: str, by: str, first: str, second: str = "") -> CohortComparison:
+    def compare_cohorts(
+        self, project: str, by: str, first: str, second: str = "", *, criterion: int | None = None
+    ) -> CohortComparison:
         """Has the engine do it; second: empty for everybody else."""
-        body = {"by": by, "first": first, "second": second}
+        body = {"by": by, "first": first, "second": second, "criterion": criterion or 1}
         return cast(CohortComparison, self.call("POST", f"projects/{project}/cohorts/", body=body, key=new_key()))
 
     def cohort_comparison(self, project: str, number: int, **filters: Any) -> dict[str, Any]:

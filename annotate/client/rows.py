@@ -130,6 +130,7 @@ class CohortComparison(TypedDict):
     """second: "" for everybody else; sizes: of both, once it is ready."""
 
     id: int
+    criterion: int
     by: str
     first: str
     second: str

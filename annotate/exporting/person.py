@@ -105,7 +105,7 @@ def of_account(user: User) -> list[File]:
         table(
             "cohorts_compared",
             CohortComparison.objects.filter(asked_by=user),
-            same("asked_at", "by", "status", project="project__name"),
+            same("asked_at", "criterion", "by", "status", project="project__name"),
         ),
         table("actions", made_by_them, same("at", "verb", "details", project="project__name")),
         table(
@@ -165,9 +165,14 @@ def of_annotators(annotators: QuerySet[Annotator], *, for_owner: bool) -> list[F
         table(
             "figures",
             AnnotatorEstimate.objects.filter(annotator_id__in=mine, fit__published=True),
-            same("n_labels", "agreement", "reliability", "reliability_low", "reliability_high", "taste_distance"),
+            {"criterion": "fit__criterion"}
+            | same("n_labels", "agreement", "reliability", "reliability_low", "reliability_high", "taste_distance"),
         ),
-        table("tastes", AnnotatorPortrait.objects.filter(annotator__in=mine), project | same("n_labels", "group")),
+        table(
+            "tastes",
+            AnnotatorPortrait.objects.filter(annotator__in=mine),
+            project | same("criterion", "n_labels", "group"),
+        ),
     ]
 
 

@@ -9,9 +9,10 @@ from annotate.models.projects import Project
 
 
 class Portrait(models.Model):
-    """A project's latest portrait of its tastes, made by an engine process when no fit waits; empty until the first."""
+    """The latest portrait by a criterion, made by an engine process when no fit waits; empty until the first."""
 
-    project = models.OneToOneField(Project, on_delete=models.CASCADE, primary_key=True, related_name="portrait")
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="portraits", db_index=False)
+    criterion = models.PositiveSmallIntegerField(default=1)
     # The fit it was made of, what that knows of tastes, and how long it took.
     fit_number = models.PositiveIntegerField(null=True, blank=True)
     estimator = models.CharField(max_length=50, blank=True)
@@ -30,6 +31,9 @@ class Portrait(models.Model):
     not_before = models.DateTimeField(null=True, blank=True)
     message = models.TextField(blank=True)
 
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "criterion"], name="one_portrait_per_criterion")]
+
     def __str__(self) -> str:
         return f"portrait of {self.project_id}"
 
@@ -38,7 +42,9 @@ class AnnotatorPortrait(models.Model):
     """One annotator in the portrait: where they stand along the components, in which group, with which own ranking."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="portraits")
+    # Numbers are those of the project's fits by every criterion, so that the criterion follows from one.
     fit_number = models.PositiveIntegerField()
+    criterion = models.PositiveSmallIntegerField(default=1)
     n_labels = models.PositiveIntegerField()
     # Along each component, with its standard deviation, which is 1 before any answer.
     scores = models.JSONField()
@@ -68,6 +74,7 @@ class CohortComparison(models.Model):
         FAILED = "failed"
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="cohort_comparisons")
+    criterion = models.PositiveSmallIntegerField(default=1)  # of the project, by whose answers they are fitted
     # What divides the annotators (annotate.cohorts), and the two values; second "" stands for everybody else.
     by = models.CharField(max_length=40)
     first = models.CharField(max_length=200)
@@ -91,7 +98,9 @@ class CohortComparison(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["project", "by", "first", "second"], name="one_comparison_of_two_cohorts")
+            models.UniqueConstraint(
+                fields=["project", "criterion", "by", "first", "second"], name="one_comparison_of_two_cohorts"
+            )
         ]
         indexes = [
             models.Index(fields=["asked_at"], condition=Q(status__in=["asked", "running"]), name="comparisons_owed")

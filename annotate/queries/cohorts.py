@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
 
 from annotate.charts import Interval, Scale, Tick
 from annotate.cohorts import Division, divisions
@@ -84,13 +85,19 @@ class Cohorts:
 
 def cohorts(project: Project, wish: Wish) -> Cohorts:
     found = divisions(project)
-    rows = list(project.cohort_comparisons.defer("arrays").order_by("-asked_at", "-pk"))
+    rows = list(comparisons(project))
     kept = [told(row, found) for row in rows]
     shown = next((one for one in kept if one.comparison.pk == wish.show), kept[0] if kept and not wish.show else None)
     table = None
     if shown and shown.comparison.arrays:  # one more query: those of the list come without
         table = side_by_side(project, bytes(shown.comparison.arrays), wish)
     return Cohorts(found, kept, shown, table)
+
+
+def comparisons(project: Project) -> QuerySet[CohortComparison]:
+    """Those kept by the criterion that the project is looked at by, the latest first."""
+    rows = project.cohort_comparisons.filter(criterion=project.criterion)
+    return rows.defer("arrays").order_by("-asked_at", "-pk")
 
 
 def tags_of(project: Project) -> list[str]:

@@ -82,7 +82,7 @@ def person(project: Project, annotator: Annotator, fit: Fit | None, wish: Wish) 
     """In the same number of queries whatever they answered."""
     row = rows([annotator.pk], fit)[0]
     n_counted = row.estimate.n_labels if row.estimate else 0
-    portrait = Portrait.objects.filter(project=project).first()
+    portrait = Portrait.objects.filter(project=project, criterion=project.criterion).first()
     own = None
     if portrait and portrait.fit_number is not None:
         own = annotator.portraits.filter(fit_number=portrait.fit_number).first()
@@ -105,7 +105,7 @@ def person(project: Project, annotator: Annotator, fit: Fit | None, wish: Wish) 
 def why_not(fit: Fit | None, portrait: Portrait | None, own: AnnotatorPortrait | None, n_counted: int) -> str:
     if n_counted < FEWEST_ANSWERS:
         return "few"
-    if fit is None or fit.criterion != 1 or not fit.components or fit.components.get("kind") != "tastes":
+    if fit is None or not fit.components or fit.components.get("kind") != "tastes":
         return "estimator"
     if portrait is None or own is None:
         return "soon"

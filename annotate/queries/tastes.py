@@ -78,8 +78,8 @@ class TasteMap:
 
 
 def taste_map(project: Project, across: int, up: int, page: int) -> TasteMap | None:
-    """From the latest portrait; None before the first. Components are numbered from 1."""
-    portrait = Portrait.objects.filter(project=project).first()
+    """From the latest portrait by the project's criterion; None before the first. Components are numbered from 1."""
+    portrait = Portrait.objects.filter(project=project, criterion=project.criterion).first()
     if portrait is None or portrait.fit_number is None or not portrait.arrays:
         return None
     with np.load(io.BytesIO(bytes(portrait.arrays)), allow_pickle=False) as file:

@@ -1,5 +1,6 @@
 """Excluding an annotator and re-admitting one; the list they are chosen from is the dashboard's."""
 
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
@@ -19,32 +20,35 @@ from annotate.actions.exclusion import exclude_annotator, readmit_annotator
 from annotate.actions.known import let_in
 from annotate.errors import Refusal
 from annotate.forms.annotators import ExcludeForm
-from annotate.models import Annotator
+from annotate.models import Annotator, Project
 from annotate.requests import SignedInRequest
+from annotate.views.looking import looked_at
 
 
-def back(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse:
+def back(request: SignedInRequest, project: Project, key: UUID) -> HttpResponse:
     """To the list, or to the annotator's own page for who came from there."""
     if "stay" in request.POST:
-        return redirect("annotator", project_id, key)
-    return redirect("annotators", project_id)
+        return redirect(reverse("annotator", args=[project.pk, key]) + project.criterion_query)
+    return redirect(reverse("annotators", args=[project.pk]) + project.criterion_query)
 
 
-def with_comparison(text: str, annotator: Annotator) -> SafeString:
+def with_comparison(text: str, project: Project, annotator: Annotator) -> SafeString:
     """What was done, with the way to what it changes."""
-    address = f"{reverse('compare', args=[annotator.project_id])}?annotator={annotator.key}"
+    criterion = {"criterion": project.criterion} if project.criterion > 1 else {}
+    query = urlencode({"annotator": annotator.key, **criterion})
+    address = f"{reverse('compare', args=[project.pk])}?{query}"
     return format_html('{} <a href="{}">{}</a>', text, address, _("Ranking before and after"))
 
 
 @login_required
 @require_POST
 def exclude(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse:
-    project = access.project_for(request, project_id, access.MANAGE)
+    project = looked_at(request, project_id, access.MANAGE)
     annotator = get_object_or_404(project.annotators, key=key)
     form = ExcludeForm(request.POST)
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
-        return back(request, project.pk, key)
+        return back(request, project, key)
     try:
         n = exclude_annotator(
             annotator=annotator, actor=request.user, reason=form.cleaned_data["reason"], now=timezone.now()
@@ -57,15 +61,15 @@ def exclude(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpRespon
             "%(name)s is excluded: %(n)d labels do not count any more.",
             n,
         )
-        messages.success(request, with_comparison(text % {"name": annotator.pseudonym, "n": n}, annotator))
-    return back(request, project.pk, key)
+        messages.success(request, with_comparison(text % {"name": annotator.pseudonym, "n": n}, project, annotator))
+    return back(request, project, key)
 
 
 @login_required
 @require_POST
 def admit(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse:
     """Lets somebody go on who failed the practice."""
-    project = access.project_for(request, project_id, access.MANAGE)
+    project = looked_at(request, project_id, access.MANAGE)
     annotator = get_object_or_404(project.annotators, key=key)
     try:
         let_in(annotator=annotator, actor=request.user, now=timezone.now())
@@ -73,19 +77,19 @@ def admit(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse
         messages.info(request, str(refusal))
     else:
         messages.success(request, _("%(name)s may answer from now on.") % {"name": annotator.pseudonym})
-    return back(request, project.pk, key)
+    return back(request, project, key)
 
 
 @login_required
 @require_POST
 def readmit(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse:
-    project = access.project_for(request, project_id, access.MANAGE)
+    project = looked_at(request, project_id, access.MANAGE)
     annotator = get_object_or_404(project.annotators, key=key)
     try:
         result = readmit_annotator(annotator=annotator, actor=request.user, now=timezone.now())
     except Refusal as refusal:
         messages.info(request, str(refusal))
-        return back(request, project.pk, key)
+        return back(request, project, key)
     text = ngettext(
         "%(name)s is re-admitted: %(n)d label counts again.",
         "%(name)s is re-admitted: %(n)d labels count again.",
@@ -97,5 +101,5 @@ def readmit(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpRespon
             "%(n)d labels stay voided, because their places have been taken since.",
             result.kept_voided,
         ) % {"n": result.kept_voided}
-    messages.success(request, with_comparison(text, annotator))
-    return back(request, project.pk, key)
+    messages.success(request, with_comparison(text, project, annotator))
+    return back(request, project, key)

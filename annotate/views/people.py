@@ -24,13 +24,14 @@ from annotate.queries.project import published_fit
 from annotate.queries.tastes import taste_map
 from annotate.requests import SignedInRequest
 from annotate.views.dashboard import answer
+from annotate.views.looking import looked_at
 
 
 @login_required
 @require_safe
 @gzip_page
 def annotator(request: HttpRequest, project_id: UUID, key: UUID) -> HttpResponse:
-    project = access.project_for(request, project_id, access.SEE)
+    project = looked_at(request, project_id)
     found = get_object_or_404(project.annotators, key=key)
     form = PersonForm(request.GET)
     wish, fit = form.wish(), published_fit(project)
@@ -42,7 +43,7 @@ def annotator(request: HttpRequest, project_id: UUID, key: UUID) -> HttpResponse
 @require_safe
 @gzip_page
 def tastes(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    project = access.project_for(request, project_id, access.SEE)
+    project = looked_at(request, project_id)
     form = TastesForm(request.GET)
     across, up = form.axes()
     found = taste_map(project, across, up, form.cleaned().get("page", 1))
@@ -53,7 +54,7 @@ def tastes(request: HttpRequest, project_id: UUID) -> HttpResponse:
 @require_safe
 @gzip_page
 def cohorts(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    project = access.project_for(request, project_id, access.SEE)
+    project = looked_at(request, project_id)
     form = CohortsForm(tags_of(project), request.GET)
     wish = form.wish()
     context = {"form": form, "wish": wish, "fit": published_fit(project), "cohorts": cohorts_page(project, wish)}
@@ -63,12 +64,13 @@ def cohorts(request: HttpRequest, project_id: UUID) -> HttpResponse:
 @login_required
 @require_POST
 def compare_cohorts(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    project = access.project_for(request, project_id, access.MANAGE)
+    project = looked_at(request, project_id, access.MANAGE)
+    page = reverse("cohorts", args=[project.pk]) + project.criterion_query
     limit(request, "export")
     form = CompareCohortsForm(request.POST)
     if not form.is_valid():
         messages.error(request, _("Choose two cohorts of the lists."))
-        return redirect("cohorts", project.pk)
+        return redirect(page)
     by, first, second = form.cohorts()
     try:
         row = ask_for_comparison(
@@ -76,5 +78,5 @@ def compare_cohorts(request: SignedInRequest, project_id: UUID) -> HttpResponse:
         )
     except Refusal as refusal:
         messages.error(request, str(refusal))
-        return redirect("cohorts", project.pk)
-    return redirect(reverse("cohorts", args=[project.pk]) + f"?show={row.pk}")
+        return redirect(page)
+    return redirect(f"{page}{'&' if project.criterion_query else '?'}show={row.pk}")

@@ -7,8 +7,11 @@ from playwright.sync_api import expect
 
 from annotate import cohort_runs
 from annotate.actions.cohorts import ask_for_comparison
+from annotate.criteria import seen_by
 from annotate.models import Annotator, Project
 from tests.site.test_fitting_tastes import divided  # noqa: F401  (a fixture)
+from tests.site.test_people_by_criterion import crossed  # noqa: F401  (a fixture)
+from tests.site.test_people_by_criterion import portrayed as each_portrayed
 from tests.site.test_people_pages import go_on, portrayed
 
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -19,25 +22,77 @@ def known(alice, divided) -> Project:  # noqa: F811
     portrayed(divided)
     people = list(divided.annotators.order_by("pk").values_list("pk", flat=True))
     Annotator.objects.filter(pk__in=people[:4]).update(source="platform")
-    ask_for_comparison(project=divided, actor=alice, by="source", first="platform", second="link", now=timezone.now())
-    cohort_runs.make(cohort_runs.claim_next(owner="test", now=timezone.now()), progress=go_on)
+    compare_those_who_came(alice, divided)
     return divided
 
 
-def test_pages_about_people_are_accessible(live_site, open_page, sign_in, axe, alice, known):
-    person = known.annotators.order_by("pk").first()
+@pytest.fixture
+def by_correctness(alice, crossed) -> Project:  # noqa: F811
+    """A project of two criteria, looked at by the second."""
+    each_portrayed(crossed)
+    project = seen_by(crossed, 2)
+    compare_those_who_came(alice, project)
+    return project
+
+
+def compare_those_who_came(alice, project: Project) -> None:
+    ask_for_comparison(project=project, actor=alice, by="source", first="platform", second="link", now=timezone.now())
+    cohort_runs.make(cohort_runs.claim_next(owner="test", now=timezone.now()), progress=go_on)
+
+
+def look_at_all(page, axe, live_site: str, project: Project) -> None:
+    person = project.annotators.order_by("pk").first()
     paths = [
-        (reverse("annotator", args=[known.pk, person.key]), "Annotator"),
-        (reverse("tastes", args=[known.pk]), "Taste map"),
-        (reverse("cohorts", args=[known.pk]), "Cohorts side by side"),
-        (reverse("annotators", args=[known.pk]), "Annotators"),
+        (reverse("annotator", args=[project.pk, person.key]), "Annotator"),
+        (reverse("tastes", args=[project.pk]), "Taste map"),
+        (reverse("cohorts", args=[project.pk]), "Cohorts side by side"),
+        (reverse("annotators", args=[project.pk]), "Annotators"),
     ]
-    page = open_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
-    sign_in(alice, page)
     for path, title in paths:
-        page.goto(live_site + path)
+        page.goto(live_site + path + project.criterion_query)
         expect(page.get_by_role("heading", level=1)).to_have_text(title)
         for details in page.locator("main details:not(.menu)").all():
             details.evaluate("details => { details.open = true; }")
         assert page.evaluate(SIDEWAYS) == 0, path
         axe(page)
+
+
+def test_pages_about_people_are_accessible(live_site, open_page, sign_in, axe, alice, known):
+    page = open_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    sign_in(alice, page)
+    look_at_all(page, axe, live_site, known)
+
+
+def test_pages_about_people_stay_with_the_criterion_chosen(live_site, open_page, sign_in, axe, alice, by_correctness):
+    page = open_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    sign_in(alice, page)
+    look_at_all(page, axe, live_site, by_correctness)
+    chosen, second = page.locator(".chip[aria-current=true]"), by_correctness.annotators.order_by("pk")[1]
+    titles = page.locator("#annotator .own-table tbody th")
+    keys = [item.title for item in by_correctness.items.order_by("pk")]
+    page.set_viewport_size({"width": 1280, "height": 900})
+    # From the table to a person, by the criterion chosen there; then by the other.
+    page.get_by_role("link", name=second.pseudonym, exact=True).click()
+    expect(chosen).to_have_text("Correctness")
+    page.get_by_role("link", name="Own place").click()
+    expect(titles).to_have_text(keys[::-1])
+    expect(chosen).to_have_text("Correctness")
+    page.get_by_role("link", name="Clarity", exact=True).click()
+    expect(chosen).to_have_text("Clarity")
+    page.get_by_role("link", name="Own place").click()
+    expect(titles).to_have_text(keys)
+    page.get_by_role("link", name="Correctness", exact=True).click()
+    expect(chosen).to_have_text("Correctness")
+    # Through the tabs to the map and the cohorts, and a comparison asked for there.
+    page.get_by_role("navigation", name="Project").get_by_role("link", name="Tastes").click()
+    expect(chosen).to_have_text("Correctness")
+    expect(page.get_by_text("From fit 2 by CollaborativeGP.")).to_be_visible()
+    page.get_by_role("link", name="Cohorts side by side").click()
+    page.get_by_label("Second cohort").select_option("")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_text("Asked for; it waits for the engine")).to_be_visible()
+    expect(chosen).to_have_text("Correctness")
+    cohort_runs.make(cohort_runs.claim_next(owner="test", now=timezone.now()), progress=go_on)
+    expect(page.get_by_text("can't be told apart on any of 6 items")).to_be_visible()
+    page.get_by_role("link", name="Clarity", exact=True).click()
+    expect(page.locator("#cohorts table")).to_have_count(0)
