@@ -1,19 +1,20 @@
 """Evaluates the estimators on labels held out, while no fit waits: the site's idle work, claimed like a fit."""
 
 from dataclasses import asdict
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import numpy as np
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from annotate.criteria import seen_by
 from annotate.fitting import SEED, Progress
 from annotate.fitting_rows import read_labels
 from annotate.models import Evaluation, Project
+from annotate.on_the_side import FREE, MOST_PATIENCE, OnTheSide
 from annotate.queries.project import published_fit
-from annotate.reconciler import LostClaim, due, lease
+from annotate.reconciler import LostClaim, due
 from models_engine.estimators.choosing import FEWEST_LABELS, names_for
 from models_engine.estimators.table import ESTIMATORS
 from models_engine.evaluation import evaluate, whole_annotators
@@ -23,11 +24,8 @@ from models_engine.models import Fit
 MOST_LABELS = 200_000
 # A new evaluation is worth its time when the labels are half as many again, or a third fewer.
 GROWTH = 1.5
-# Past so often, an evaluation does not give way to fits any more: else a busy project would never have one.
-MOST_PATIENCE = 5
 # With more labels it takes longer than people wait for their answer to show, and gives way until there is a quiet time.
 ALWAYS_PATIENT = 3_000
-AFTER_FAILURE = timedelta(minutes=10)
 
 
 def owed() -> QuerySet[Fit]:
@@ -41,30 +39,9 @@ def owed() -> QuerySet[Fit]:
     return fits.exclude(Exists(current)).defer("arrays", "diagnostics").order_by("finished_at")
 
 
-def claim_next(*, owner: str, now: datetime) -> Evaluation | None:
-    """The evaluation owed the longest, now this owner's."""
-    for fit in owed()[:5]:
-        if not Project.objects.filter(pk=fit.project_id).exists():
-            continue
-        row, _ = Evaluation.objects.get_or_create(project_id=fit.project_id, criterion=fit.criterion)
-        free = Q(owner="") | Q(lease_until=None) | Q(lease_until__lt=now)
-        patient = Q(not_before=None) | Q(not_before__lte=now)
-        if Evaluation.objects.filter(free, patient, pk=row.pk).update(owner=owner, lease_until=now + lease()):
-            row.owner = owner
-            return row
-    return None
-
-
-def held(row: Evaluation) -> QuerySet[Evaluation]:
-    return Evaluation.objects.filter(pk=row.pk, owner=row.owner)
-
-
-def renew(row: Evaluation, *, now: datetime) -> bool:
-    """Extends the lease; False where the evaluation is another's, or gone."""
-    return bool(held(row).update(lease_until=now + lease()))
-
-
-FREE: dict[str, Any] = {"owner": "", "lease_until": None}
+queue = OnTheSide(Evaluation, owed)
+claim_next, held, renew = queue.claim_next, queue.held, queue.renew
+give_back, record_failure = queue.give_back, queue.record_failure
 
 
 def gives_way(row: Evaluation, *, now: datetime) -> bool:
@@ -75,15 +52,6 @@ def gives_way(row: Evaluation, *, now: datetime) -> bool:
 def is_long(row: Evaluation) -> bool:
     fits = Fit.objects.filter(project_id=row.project_id, criterion=row.criterion, published=True)
     return fits.filter(n_labels__gt=ALWAYS_PATIENT).exists()
-
-
-def give_back(row: Evaluation) -> None:
-    """To a fit that waits, or to whoever asked this engine to stop."""
-    held(row).update(**FREE, gave_way=F("gave_way") + 1)
-
-
-def record_failure(row: Evaluation, *, message: str, now: datetime) -> None:
-    held(row).update(**FREE, message=message, not_before=now + AFTER_FAILURE)
 
 
 def make(row: Evaluation, *, progress: Progress) -> None:

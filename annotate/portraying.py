@@ -5,10 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
 
 import numpy as np
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 from numpy.typing import NDArray
 
@@ -16,8 +15,9 @@ from annotate.criteria import seen_by
 from annotate.fitting import Progress
 from annotate.fitting_arrays import to_bytes
 from annotate.fitting_stored import Known, in_main_part, known_tastes
-from annotate.models import AnnotatorPortrait, Portrait, Project
-from annotate.reconciler import LostClaim, due, lease
+from annotate.models import AnnotatorPortrait, Portrait
+from annotate.on_the_side import FREE, MOST_PATIENCE, OnTheSide
+from annotate.reconciler import LostClaim, due
 from annotate.writing import room_for_others
 from models_engine.errors import Cancelled
 from models_engine.estimators.collaborative_people import Own, own_figures
@@ -31,9 +31,7 @@ FEWEST_ANSWERS = 10
 MOST_CELLS = 4_000_000
 # Making portraits takes a tenth of one engine process at most, however fast labels come in.
 PAUSES = 10
-AFTER_FAILURE = timedelta(minutes=10)
-MOST_PATIENCE = 5  # times a portrait gives way to a fit, if it is a short one
-SHORT = 5.0  # seconds
+SHORT = 5.0  # seconds: what takes longer always gives way to a fit
 CHUNK = 50
 
 
@@ -46,44 +44,14 @@ def owed() -> QuerySet[Fit]:
     return fits.exclude(Exists(has_one)).defer("arrays", "diagnostics").order_by("finished_at")
 
 
-def claim_next(*, owner: str, now: datetime) -> Portrait | None:
-    """The portrait owed the longest, now this owner's."""
-    for fit in owed()[:5]:
-        if not Project.objects.filter(pk=fit.project_id).exists():
-            continue
-        row, _ = Portrait.objects.get_or_create(project_id=fit.project_id, criterion=fit.criterion)
-        free = Q(owner="") | Q(lease_until=None) | Q(lease_until__lt=now)
-        rested = Q(not_before=None) | Q(not_before__lte=now)
-        if Portrait.objects.filter(free, rested, pk=row.pk).update(owner=owner, lease_until=now + lease()):
-            row.owner = owner
-            return row
-    return None
-
-
-def held(row: Portrait) -> QuerySet[Portrait]:
-    return Portrait.objects.filter(pk=row.pk, owner=row.owner)
-
-
-def renew(row: Portrait, *, now: datetime) -> bool:
-    """Extends the lease; False where the portrait is another's, or gone."""
-    return bool(held(row).update(lease_until=now + lease()))
-
-
-FREE: dict[str, Any] = {"owner": "", "lease_until": None}
+queue = OnTheSide(Portrait, owed)
+claim_next, held, renew = queue.claim_next, queue.held, queue.renew
+give_back, record_failure = queue.give_back, queue.record_failure
 
 
 def gives_way(row: Portrait, *, now: datetime) -> bool:
     """Whether a fit waits and this portrait is not so short that, having given way often, it may go on."""
     return (row.gave_way < MOST_PATIENCE or row.seconds > SHORT) and due(now).exists()
-
-
-def give_back(row: Portrait) -> None:
-    """To a fit that waits, or to whoever asked this engine to stop."""
-    held(row).update(**FREE, gave_way=F("gave_way") + 1)
-
-
-def record_failure(row: Portrait, *, message: str, now: datetime) -> None:
-    held(row).update(**FREE, message=message, not_before=now + AFTER_FAILURE)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from django.db.models import F
 from django.urls import reverse
 from django.utils import timezone
 
-from annotate import assigning, cohort_runs, portraying
+from annotate import assigning, cohort_runs, on_the_side, portraying
 from annotate.actions.labels import Answer, record_label
 from annotate.cohorts import divisions, members
 from annotate.criteria import each, seen_by
@@ -71,7 +71,7 @@ def test_each_criterion_has_a_portrait_of_its_own(crossed):
     EngineState.objects.update(wanted=F("wanted") + 1, not_before=None)
     Portrait.objects.filter(criterion=2).update(not_before=None)
     fit_now(crossed)
-    Portrait.objects.filter(criterion=1).update(not_before=timezone.now() + portraying.AFTER_FAILURE)
+    Portrait.objects.filter(criterion=1).update(not_before=timezone.now() + on_the_side.AFTER_FAILURE)
     row = portraying.claim_next(owner="test", now=timezone.now())
     assert row.criterion == 2, "that of the first criterion rests"
     portraying.make(row, progress=go_on)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
-from annotate import evaluating, fitting, reconciler
+from annotate import evaluating, fitting, on_the_side, portraying, reconciler
 from annotate.management.commands.engine import Engine
-from annotate.models import EngineState, Evaluation, Label, Project
+from annotate.models import EngineState, Evaluation, Label, Portrait, Project
 from annotate.queries.trust import trust
 from models_engine.models import Estimate, Fit
 from tests.conftest import NOW, make_annotator
@@ -182,7 +182,7 @@ def test_a_fit_that_waits_goes_first_until_it_has_waited_often(project):
     fitted(project)
     engine = Engine("test")
     EngineState.objects.filter(project=project).update(wanted=5, not_before=None, last_fit_at=NOW)
-    for n in range(1, evaluating.MOST_PATIENCE + 1):
+    for n in range(1, on_the_side.MOST_PATIENCE + 1):
         row = evaluating.claim_next(owner="test", now=timezone.now())
         assert evaluating.claim_next(owner="other", now=timezone.now()) is None
         engine.task, engine._noted = (evaluating, row), -10.0
@@ -212,7 +212,26 @@ def test_a_failure_waits_before_it_is_tried_again(project, monkeypatch):
     assert Engine("test").idle()
     assert Evaluation.objects.get().message == "ArithmeticError: no"
     assert not Engine("test").idle()
-    assert evaluating.claim_next(owner="a", now=timezone.now() + evaluating.AFTER_FAILURE) is not None
+    assert evaluating.claim_next(owner="a", now=timezone.now() + on_the_side.AFTER_FAILURE) is not None
+
+
+@pytest.mark.parametrize(("task", "kind"), [(evaluating, Evaluation), (portraying, Portrait)])
+def test_what_rests_or_is_being_made_keeps_no_other_waiting(project, task, kind):
+    """Five criteria of one project rest after a failure and one is being made; then comes a project that waits."""
+    other = Project.objects.create(name="Other", question="Which?")
+    last = make_fit(other, [], n_labels=300, components={"kind": "tastes"}, now=NOW + timedelta(hours=1))
+    for number in range(1, 7):
+        last.pk, last.project_id, last.number, last.criterion = None, project.pk, number, number
+        last.finished_at = NOW + timedelta(minutes=number)
+        last.save()
+    now = timezone.now()
+    for _criterion in range(1, 6):
+        task.record_failure(task.claim_next(owner="test", now=now), message="no", now=now)
+    assert task.claim_next(owner="test", now=now).criterion == 6
+    assert task.claim_next(owner="test", now=now).project_id == other.pk
+    assert task.claim_next(owner="test", now=now) is None
+    assert kind.objects.count() == 7
+    assert task.claim_next(owner="test", now=now + on_the_side.AFTER_FAILURE) is not None
 
 
 @pytest.mark.parametrize("estimator", ["CrowdBT", "GPPL"])
