@@ -12,7 +12,7 @@ import zipfile
 import pytest
 from django.utils import timezone
 
-from annotate import assigning, fitting, import_jobs, reconciler, recording
+from annotate import assigning, cohort_runs, fitting, import_jobs, reconciler, recording
 from annotate.actions.labels import Answer, record_label
 from annotate.api.schema import METHODS, schema
 from annotate.client import Client
@@ -21,6 +21,8 @@ from annotate.management.commands.engine import Engine
 from annotate.models import EngineState, Item, RunRecord
 from tests.conftest import NOW, make_annotator, make_token
 from tests.site.factories import spread_fit
+from tests.site.test_fitting import fit_now
+from tests.site.test_people_by_criterion import crossed  # noqa: F401  (a fixture)
 
 NOT_OPERATIONS = {
     "call",
@@ -125,13 +127,14 @@ def test_a_ranking_by_another_criterion(run, project, tmp_path):
 
 @pytest.fixture
 def engine(live_server):
-    """Works on imports and run records while a command waits for them."""
+    """Works on imports, run records and cohorts while a command waits for them."""
     ended = threading.Event()
 
     def work():
         while not ended.is_set():
             Engine("test").one_task(import_jobs)
             Engine("test").one_task(recording)
+            Engine("test").one_task(cohort_runs)
             time.sleep(0.05)
 
     worker = threading.Thread(target=work)
@@ -181,6 +184,19 @@ def test_a_run_record_of_either_criterion(run, project, engine, tmp_path, capsys
     run("call", "POST", f"projects/{here}/records/")  # is made first
     run("record", here, "--criterion", "2", "--output", str(output))
     assert list(RunRecord.objects.order_by("pk").values_list("criterion", flat=True)) == [1, 2]
+
+
+def test_tastes_and_cohorts_of_either_criterion(run, crossed, engine, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(command_line, "BETWEEN_LOOKS", 0.05)
+    fit_now(crossed)
+    assert [Engine("test").idle() for _criterion in (1, 2)] == [True, True]
+    here = str(crossed.pk)
+    for number, n_apart in (("1", 6), ("2", 0)):
+        assert json.loads(run("tastes", here, "--criterion", number))["fit"] == int(number)
+        told = json.loads(run("cohorts", "compare", here, "source", "platform", "link", "--criterion", number))
+        assert (told["criterion"], told["status"], told["n_separated"]) == (int(number), "ready", n_apart)
+        kept = json.loads(run("cohorts", "list", here, "--criterion", number))["comparisons"]
+        assert [one["id"] for one in kept] == [told["id"]]
 
 
 def test_a_file_is_imported_and_captioned_from_the_command_line(
