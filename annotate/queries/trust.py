@@ -216,8 +216,9 @@ def side(project: Project, kept: Mapping[str, Any]) -> Check:
                 "The side does not matter: what was shown as %(first)s won %(share)s of the time, by chance %(chance)s."
             )
         )
-        shown = {"share": f"{100 * share:.1f}%", "chance": f"{100 * chance:.1f}%"}
-        facts.append((_("Won by the first shown"), f"{100 * share:.1f}% ({100 * low:.1f}% to {100 * high:.1f}%)"))
+        told = {"share": share, "chance": chance, "low": low, "high": high}
+        shown = {name: f"{figure(100 * value, 1)}%" for name, value in told.items()}
+        facts.append((_("Won by the first shown"), _("%(share)s (%(low)s to %(high)s)") % shown))
         facts.append((_("By chance"), shown["chance"]))
     return Check(
         "side",

@@ -87,7 +87,7 @@ def below_one(value: float) -> str:
 @register.filter
 def percent(value: Any) -> str:
     """A share of 1 in whole percent."""
-    return "-" if unknown(value) else f"{100 * value:.0f}%"
+    return "-" if unknown(value) else f"{round(100 * value)}%"
 
 
 @register.filter

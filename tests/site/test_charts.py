@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from annotate import charts
 from annotate.charts import Scale, columns, figure, line, places
+from annotate.templatetags.figures import percent
 
 pytestmark = pytest.mark.embedded
 
@@ -23,6 +24,7 @@ def test_a_figure_has_a_true_minus_and_no_negative_zero():
     assert figure(-1.234) == "\N{MINUS SIGN}1.23"
     assert figure(-0.001) == "0.00"
     assert figure(2, 0) == "2"
+    assert [percent(value) for value in (-0.0001, 0.005, 0.496, 1, None)] == ["0%", "0%", "50%", "100%", "-"]
 
 
 @given(low=finite, span=st.floats(1e-3, 1e6), place=st.floats(0, 1))
