@@ -24,7 +24,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         COMMANDS[options.command, getattr(options, "what", "")](Client(options.url, token), options)
     except ApiError as error:
-        return fail("\n".join([error.detail, *(f"  {name}: {' '.join(said)}" for name, said in error.errors.items())]))
+        # The detail is the errors in one line.
+        return fail("\n".join(f"{name}: {' '.join(said)}" for name, said in error.errors.items()) or error.detail)
     except BrokenPipeError:  # whoever read it has enough, as in `... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (urllib.error.URLError, OSError, ValueError) as error:

@@ -97,7 +97,8 @@ def test_the_command_line(site, live_server, project, alice, tmp_path, monkeypat
     assert json.loads(output.read_text())["label"] == Label.objects.get().pk
 
     assert command_line.main(["items", "import", here, str(table)]) == 1
-    assert "The key “new-1” is taken" in capsys.readouterr().err
+    said = capsys.readouterr().err.splitlines()
+    assert [line.partition("”")[0] for line in said] == ["items.0: The key “new-1", "items.1: The key “new-2"]
     Membership.objects.filter(user=alice).delete()
     assert command_line.main(["ranking", here]) == 1
     monkeypatch.delenv("CROWDRANK_TOKEN")
