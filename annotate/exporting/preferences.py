@@ -6,7 +6,7 @@ from itertools import combinations
 from django.utils.translation import gettext_lazy as _
 
 from annotate.exporting.columns import Column, Kind, Row
-from annotate.exporting.labels import chunks, counts, ranking
+from annotate.exporting.labels import chunks, counts, ranking, steady
 from annotate.models import Item, Project
 
 COLUMNS = [
@@ -27,7 +27,9 @@ COLUMNS = [
 def rows(project: Project) -> Iterator[Row]:
     """Ties, and answers that do not count, say nothing of which is better."""
     for labels, shown, items in chunks(project):
-        prompts = dict(Item.objects.filter(pk__in=items).exclude(context=None).values_list("pk", "context__body"))
+        prompts = dict(
+            Item.objects.filter(pk__in=steady(items)).exclude(context=None).values_list("pk", "context__body")
+        )
         for label in labels:
             if not counts(project, label):
                 continue

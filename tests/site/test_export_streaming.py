@@ -1,6 +1,7 @@
 """Exports are made as they are taken: chunk by chunk, the same bytes from either server, in flat memory."""
 
 import asyncio
+import re
 import tracemalloc
 
 import pytest
@@ -9,7 +10,7 @@ from django.test import AsyncClient
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotate.exporting import formats
+from annotate.exporting import formats, labels
 from annotate.exporting.formats import csv_chunks, jsonl_chunks, stepwise
 from annotate.exporting.tables import TABLES
 from annotate.models import Project
@@ -94,6 +95,19 @@ def test_queries_grow_with_chunks_and_not_with_rows(alice, project):
     assert n_queries() == small
     make_labels(project, people, 700)
     assert n_queries() == small + 3
+
+
+@pytest.mark.parametrize("table", ["labels", "preferences"])
+def test_chunks_of_other_items_take_the_same_statements(alice, project, table, monkeypatch):
+    """SQLite compiles and keeps every other one, in memory that tracemalloc does not see."""
+    make_labels(project, [make_annotator(project, "P")], 120)
+    monkeypatch.setattr(labels, "CHUNK", 3)
+    seen = {len({item for one in shown.values() for item in one}) for _labels, shown, _items in labels.chunks(project)}
+    with CaptureQueriesContext(connection) as queries:
+        body(alice, project, table)
+    lists = re.findall(r'"annotate_item"."id" IN \(([^)]+)\)', " ".join(query["sql"] for query in queries))
+    assert seen == {3, 4, 5}
+    assert {one.count(",") + 1 for one in lists} == {4, 8}
 
 
 def test_memory_stays_flat(project):
