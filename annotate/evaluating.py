@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotate.criteria import seen_by
 from annotate.fitting import SEED, Progress
 from annotate.fitting_rows import read_labels
-from annotate.models import Evaluation, Project
+from annotate.models import Evaluation
 from annotate.on_the_side import FREE, MOST_PATIENCE, OnTheSide
 from annotate.queries.project import published_fit
 from annotate.reconciler import LostClaim, due
@@ -34,8 +34,7 @@ def owed() -> QuerySet[Fit]:
         project_id=OuterRef("project_id"), criterion=OuterRef("criterion"), estimator=OuterRef("estimator")
     )
     current = has_one.filter(n_labels__gt=OuterRef("n_labels") / GROWTH, n_labels__lt=OuterRef("n_labels") * GROWTH)
-    archived = Project.objects.filter(pk=OuterRef("project_id"), archived_at__isnull=False)
-    fits = Fit.objects.filter(~Exists(archived), published=True, n_labels__gte=FEWEST_LABELS)
+    fits = Fit.objects.filter(published=True, n_labels__gte=FEWEST_LABELS)
     return fits.exclude(Exists(current)).defer("arrays", "diagnostics").order_by("finished_at")
 
 

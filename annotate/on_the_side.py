@@ -25,12 +25,13 @@ class OnTheSide(Generic[Row]):
         self.owed = owed
 
     def claim_next(self, *, owner: str, now: datetime) -> Row | None:
-        """The one owed the longest that nobody is at and that does not rest, now this owner's."""
+        """The one owed the longest that nobody is at, that does not rest and is not archived, now this owner's."""
         free = Q(owner="") | Q(lease_until=None) | Q(lease_until__lt=now)
         rested = Q(not_before=None) | Q(not_before__lte=now)
         rows = self.model._default_manager
         own = rows.filter(project_id=OuterRef("project_id"), criterion=OuterRef("criterion"))
-        for fit in self.owed().exclude(Exists(own.exclude(free & rested)))[:5]:
+        archived = Project.objects.filter(pk=OuterRef("project_id"), archived_at__isnull=False)
+        for fit in self.owed().exclude(Exists(archived)).exclude(Exists(own.exclude(free & rested)))[:5]:
             if not Project.objects.filter(pk=fit.project_id).exists():
                 continue
             row, _ = rows.get_or_create(project_id=fit.project_id, criterion=fit.criterion)

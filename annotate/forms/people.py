@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from annotate.forms.dashboard import AskForm
@@ -33,6 +34,9 @@ class PersonForm(AskForm):
 class TastesForm(AskForm):
     x = forms.IntegerField(required=False, min_value=1, max_value=MOST_COMPONENTS, label=_("Across"))
     y = forms.IntegerField(required=False, min_value=1, max_value=MOST_COMPONENTS, label=_("Up"))
+
+    def __init__(self, data: QueryDict) -> None:
+        super().__init__({"x": 1, "y": 2, **data.dict()})  # what is drawn without being asked for is shown as chosen
 
     def axes(self) -> tuple[int, int]:
         asked = self.cleaned()

@@ -4,10 +4,13 @@ import io
 
 import numpy as np
 import pytest
+from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 
-from annotate import cohort_runs, portraying
+from annotate import cohort_runs, evaluating, portraying
+from annotate.actions.archive import archive_project, unarchive_project
+from annotate.forms.people import TastesForm
 from annotate.models import AnnotatorPortrait, CohortComparison, Portrait, Project
 from annotate.stored_words import in_words
 from models_engine.errors import InsufficientData
@@ -60,6 +63,23 @@ def test_few_answers_are_not_guessed_from(alice, project):
     html = annotator_page(signed_in(alice), make_annotator(project, "Otter"))
     assert "Not enough answers: 0 count so far" in html
     assert "Surely differs from" not in html
+
+
+def test_an_archived_project_gets_neither_portrait_nor_evaluation(alice, divided):  # noqa: F811
+    Project.objects.filter(pk=divided.pk).update(estimator="CollaborativeGP")
+    fit_now(divided)
+    archive_project(project=divided, actor=alice, now=timezone.now())
+    assert not portraying.claim_next(owner="test", now=timezone.now())
+    assert not evaluating.claim_next(owner="test", now=timezone.now())
+    unarchive_project(project=divided, actor=alice, now=timezone.now())
+    assert portraying.claim_next(owner="test", now=timezone.now())
+    assert evaluating.claim_next(owner="test", now=timezone.now())
+
+
+def test_the_components_drawn_are_shown_as_chosen():
+    form = TastesForm(QueryDict("y=3"))
+    assert form.axes() == (1, 3)
+    assert (form["x"].value(), form["y"].value()) == (1, "3")
 
 
 def test_an_estimator_without_tastes_says_so(alice, divided):  # noqa: F811
