@@ -82,7 +82,7 @@ def attempt(delivery: WebhookDelivery, now: datetime) -> Outcome:
     try:
         status = post(delivery.webhook.url, body, headers_of(delivery, body, now))
     except Unreachable as error:
-        return Outcome(None, str(error)[:300])
+        return Outcome(None, error.stored)
     return Outcome(status)
 
 

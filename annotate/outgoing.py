@@ -8,7 +8,8 @@ import threading
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
-from django.utils.translation import gettext as _
+
+from annotate.stored_words import in_words, stored
 
 TIMEOUT = 5.0  # seconds for one step
 AT_MOST = 15.0  # seconds for all of it
@@ -16,7 +17,11 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Unreachable(Exception):
-    """`str(error)` tells the owner why, and nothing about what else lives at the address."""
+    """`str(error)` tells the owner why, and nothing about what else lives at the address; `stored` is kept of it."""
+
+    def __init__(self, why: str, **values: int | str) -> None:
+        self.stored = stored(why, **values)
+        super().__init__(in_words(self.stored))
 
 
 def post(url: str, body: bytes, headers: dict[str, str]) -> int:
@@ -35,11 +40,11 @@ def post(url: str, body: bytes, headers: dict[str, str]) -> int:
         connection.request("POST", target, body, {"Host": parts.netloc, "Connection": "close", **headers})
         return connection.getresponse().status
     except ssl.SSLError as error:
-        raise Unreachable(_("The certificate was not accepted: %(why)s") % {"why": error.reason or error}) from error
+        raise Unreachable("certificate", reason=str(error.reason or error)[:150]) from error
     except TimeoutError as error:
-        raise Unreachable(_("No answer within %(n)d seconds.") % {"n": TIMEOUT}) from error
+        raise Unreachable("no answer", n=int(TIMEOUT)) from error
     except (OSError, http.client.HTTPException) as error:
-        raise Unreachable(_("The connection failed (%(why)s).") % {"why": type(error).__name__}) from error
+        raise Unreachable("no connection", reason=type(error).__name__) from error
     finally:
         clock.cancel()
         connection.close()
@@ -51,16 +56,16 @@ def split(url: str) -> SplitResult:
         parts = urlsplit(url)
         has_port = parts.port is None or parts.port > 0
     except ValueError:
-        raise Unreachable(_("This is no address. Write it as in https://example.org/hook.")) from None
+        raise Unreachable("no address") from None
     allowed = {"https", "http"} if settings.WEBHOOKS_WITHOUT_TLS else {"https"}
     if parts.scheme not in allowed:
-        raise Unreachable(_("The address has to begin with https://."))
+        raise Unreachable("no https")
     if not parts.hostname or not has_port or parts.username is not None or parts.fragment:
-        raise Unreachable(_("Write the address without a user, a password or a part after “#”."))
+        raise Unreachable("more than an address")
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise Unreachable(_("Write the address in plain letters; others belong in percent or punycode form."))
+        raise Unreachable("not plain")
     if not may_call_literal(parts.hostname):
-        raise Unreachable(_("Addresses inside the site's own network can't be called. Use a public one."))
+        raise Unreachable("inside")
     return parts
 
 
@@ -93,11 +98,11 @@ def resolved(host: str, port: int) -> tuple[socket.AddressFamily, tuple]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise Unreachable(_("The name “%(host)s” leads nowhere.") % {"host": host[:100]}) from None
+        raise Unreachable("nowhere", host=host[:100]) from None
     if not settings.WEBHOOKS_TO_PRIVATE_ADDRESSES:
         for *_more, place in found:
             if not is_public(ipaddress.ip_address(str(place[0]).partition("%")[0])):
-                raise Unreachable(_("The name leads into the site's own network, which can't be called."))
+                raise Unreachable("leads inside")
     family, _type, _protocol, _name, place = found[0]
     return family, place
 

@@ -29,6 +29,17 @@ WHY = {
     "died": _(
         "The engine process ended in the middle of the comparison, several times. Was it killed, or out of memory?"
     ),
+    # Of webhooks.
+    "certificate": _("The certificate was not accepted: %(reason)s"),
+    "no answer": _("No answer within %(n)d seconds."),
+    "no connection": _("The connection failed (%(reason)s)."),
+    "no address": _("This is no address. Write it as in https://example.org/hook."),
+    "no https": _("The address has to begin with https://."),
+    "more than an address": _("Write the address without a user, a password or a part after “#”."),
+    "not plain": _("Write the address in plain letters; others belong in percent or punycode form."),
+    "inside": _("Addresses inside the site's own network can't be called. Use a public one."),
+    "nowhere": _("The name “%(host)s” leads nowhere."),
+    "leads inside": _("The name leads into the site's own network, which can't be called."),
 }
 
 

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from annotate import access
 from annotate.actions import webhooks as actions
-from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, asked, page_of, paged, sent
+from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, Words, asked, page_of, paged, sent
 from annotate.api.problems import Unfit
 from annotate.forms.webhooks import WebhookForm
 from annotate.limits import limit
@@ -46,7 +46,7 @@ class DeliveryRow(serializers.Serializer):
     state = serializers.ChoiceField(choices=WebhookDelivery.State.choices)
     attempts = serializers.IntegerField()
     last_status = serializers.IntegerField(allow_null=True)
-    last_error = serializers.CharField(allow_blank=True)
+    last_error = Words(allow_blank=True)
     created_at = serializers.DateTimeField()
     done_at = serializers.DateTimeField(allow_null=True)
 

@@ -1,15 +1,18 @@
 """What an engine process stores is read by people: in their language, whatever the engine's is."""
 
+from base64 import b64encode
+
 import pytest
 from django.core.files.base import ContentFile
 from django.urls import reverse
 from django.utils import timezone, translation
 
-from annotate import fitting, import_jobs, reconciler, recording
+from annotate import delivering, fitting, import_jobs, reconciler, recording
 from annotate.actions.imports import start_import
+from annotate.actions.webhooks import send_test
 from annotate.fitting import UnknownEstimator
 from annotate.importing.guessing import guess_items
-from annotate.models import EngineState, ImportJob, RunRecord
+from annotate.models import EngineState, ImportJob, RunRecord, Webhook
 from annotate.stored_words import WHY, in_words, stored
 from models_engine.models import Fit
 from tests.conftest import NOW
@@ -79,6 +82,18 @@ def test_what_is_wrong_with_the_rows_of_an_import_is_told_to_whoever_asked_for_i
     owner = signed_in(alice)
     left_out = b"".join(owner.get(reverse("import-left-out", args=[project.pk, job.pk])).streaming_content)
     assert left_out.startswith(b"Zeile,Problem")
+
+
+def test_why_a_webhook_could_not_be_called_is_told_in_the_readers_language(project, alice, settings):
+    settings.WEBHOOKS_TO_PRIVATE_ADDRESSES = settings.WEBHOOKS_WITHOUT_TLS = True
+    values = {"url": "http://127.0.0.1:9/", "secret": "whsec_" + b64encode(b"x" * 32).decode()}
+    hook = Webhook.objects.create(project=project, events=["fit.published"], created_at=NOW, **values)
+    send_test(webhook=hook, now=timezone.now())
+    assert delivering.deliver_next(timezone.now())
+    owner = signed_in(alice)
+    assert "Die Verbindung misslang (ConnectionRefusedError)." in page(owner, "webhooks", project.pk)
+    address = reverse("api-webhook-deliveries", args=[project.pk])
+    assert "Die Verbindung misslang (ConnectionRefusedError)." in owner.get(address, **GERMAN).content.decode()
 
 
 def asked(project, alice, content: bytes, language: str) -> ImportJob:
