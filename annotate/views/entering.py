@@ -18,6 +18,7 @@ from annotate.actions.endings import finish
 from annotate.actions.entry import agree, entry_of
 from annotate.codes import return_link
 from annotate.entering import FieldsFirst, NotFinished
+from annotate.guarding import n_counting
 from annotate.models import Annotator, Completion
 from annotate.queries.entry import consent_text
 from annotate.retention import promise
@@ -76,5 +77,5 @@ def ending_of(annotator: Annotator, completion: Completion) -> dict[str, Any]:
         "entry": entry,
         "completion": completion,
         "link": return_link(entry, completion.code, annotator.platform_id),
-        "n_labels": annotator.labels.filter(voided_at=None).count(),
+        "n_labels": n_counting(annotator),
     }

@@ -11,6 +11,7 @@ from annotate.actions.known import let_in
 from annotate.fitting_rows import read_labels
 from annotate.models import Presentation, Purpose
 from tests.conftest import NOW, answer_one, make_annotator
+from tests.site.entrance import finish, open_to_platform
 from tests.site.known import answer_all, make_known, true_counts
 from tests.site.pages import HTMX, page, signed_in
 from tests.site.test_guarding import set_up
@@ -62,6 +63,20 @@ def test_practice_comes_first_with_feedback_until_it_is_passed(project, otter):
     true_counts(project)
     otter.refresh_from_db()
     assert (otter.practised, otter.screened_out_at) == (4, None)
+
+
+def test_the_end_tells_of_no_practice_answer(project, otter, alice):
+    set_up(project, practice_pass=1, practice_tries=1, cap=1)
+    make_known(project, "practice", 1)
+    open_to_platform(project, alice, thanks="You were kind.")
+    client = as_annotator(otter)
+    client.post(task_of(project))
+    practise(client, project, right=True)
+    client.post(task_of(project))
+    client.post(submit_url(Presentation.objects.get(state="open")), {"answer": "a"})
+    told = finish(client, project).content.decode()
+    assert "You were kind." in told
+    assert "1 answer of yours counts." in told
 
 
 def test_who_fails_the_practice_is_thanked_and_may_be_let_in(project, otter, alice):
