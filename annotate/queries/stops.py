@@ -47,5 +47,5 @@ def stop_of(refusal: Refusal, n_done: int) -> Stop:
         return Stop(_("You can't answer here"), str(refusal), again=False, undo=False)
     if isinstance(refusal, SittingOver):
         return Stop(_("Enough for now"), str(refusal), again=True, undo=True)
-    heading = _("All done") if n_done else _("Nothing to compare yet")
+    heading = _("All done") if n_done else _("Nothing to compare now")
     return Stop(heading, str(refusal), isinstance(refusal, NothingToCompare), undo=True, is_end=is_end(refusal))
