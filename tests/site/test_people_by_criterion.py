@@ -18,6 +18,7 @@ from annotate.cohorts import divisions, members
 from annotate.criteria import each, seen_by
 from annotate.models import AnnotatorPortrait, CohortComparison, EngineState, Event, Portrait, Project
 from annotate.queries.project import published_fit
+from annotate.writing import writing
 from models_engine.models import Fit
 from tests.conftest import NOW, make_annotator
 from tests.site.api import Api
@@ -38,7 +39,8 @@ def crossed(project) -> Project:
     for number in range(8):
         otter = make_annotator(project, f"Otter {number}", source="platform" if number < 4 else "link")
         for pair in combinations(project.items.order_by("pk"), 2):
-            shown = assigning.present(annotator=otter, items=[one.pk for one in pair], now=NOW)
+            with writing():
+                shown = assigning.present(annotator=otter, items=[one.pk for one in pair], now=NOW)
             clarity, correctness = int(number >= 4), number % 2
             answer = Answer("choice", clarity, further=(Answer("choice", correctness),))
             record_label(presentation=shown, answer=answer, now=NOW)
