@@ -51,7 +51,9 @@ def idempotent(method: Method) -> Method:
             raise ValidationError(
                 {"Idempotency-Key": [_("Give 1 to %(limit)d printable characters.") % {"limit": LONGEST_KEY}]}
             )
-        digest = sha256(b"\0".join([str(request.method).encode(), request.path.encode(), request.body])).hexdigest()
+        digest = sha256(
+            b"\0".join([str(request.method).encode(), request.get_full_path().encode(), request.body])
+        ).hexdigest()
         now = timezone.now()
         StoredAnswer.objects.filter(created_at__lt=now - KEPT).delete()
         with transaction.atomic():

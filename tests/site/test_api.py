@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotate.charts import figure
-from annotate.models import Item, Membership, Project, StoredAnswer
+from annotate.models import EngineState, Item, Membership, Project, StoredAnswer
 from models_engine.models import Estimate
 from tests.conftest import answer_one, make_annotator, make_items, make_user
 from tests.site.api import Api
@@ -174,6 +174,10 @@ def test_a_key_makes_a_request_safe_to_repeat(api, project):
     other = api("post", "items", {"items": [{"text": "Twice"}]}, key="k1")
     assert (other.status_code, other.json()["type"]) == (409, "urn:crowdrank:problem:conflict")
     assert project.items.count() == 7
+    spread_fit(project, list(project.items.order_by("pk")))
+    EngineState.objects.update_or_create(project=project, defaults={"published_fit": 1})
+    statuses = [api("post", "records", {}, key="k2", criterion=criterion).status_code for criterion in (1, 1, 2)]
+    assert statuses == [202, 202, 409]  # the address's parameters are of the request
 
 
 def test_a_refused_request_leaves_its_key_free(api, project):
