@@ -12,6 +12,7 @@ from annotate.models import Completion, Entry
 
 SALT = "annotate.completion"
 GROUP = 4
+HOST = re.compile(r"[a-z0-9.-]+")  # browsers take other characters, such as a backslash, for the end of a host
 PLACEHOLDERS = ("{code}", "{participant}")
 
 
@@ -61,8 +62,8 @@ def may_return_to(template: str) -> bool:
     except ValueError:
         return False
     host = parts.hostname or ""
-    plain = parts.scheme == "https" and port is None and parts.username is None and "{" not in parts.netloc
-    return plain and any(host == allowed or fits(host, allowed) for allowed in settings.RETURN_HOSTS)
+    plain = parts.scheme == "https" and port is None and parts.username is None and HOST.fullmatch(host)
+    return bool(plain) and any(host == allowed or fits(host, allowed) for allowed in settings.RETURN_HOSTS)
 
 
 def fits(host: str, allowed: str) -> bool:

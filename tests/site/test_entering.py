@@ -206,6 +206,11 @@ def test_a_project_without_an_ending_is_as_it_was(client, project):
         ("https://app.prolific.com.evil.example/?cc={code}", False),
         ("https://app.prolific.com@evil.example/?cc={code}", False),
         ("https://sona-systems.com.evil/?x", False),
+        (
+            "https://evil.example\\.sona-systems.com/{code}",
+            False,
+        ),  # browsers take it for evil.example/.sona-systems.com
+        ("https://evil.example%2F.sona-systems.com/{code}", False),
         ("https://{code}.sona-systems.com/", False),
         ("https://app.prolific.com:8443/", False),
         ("https://app.prolific.com:x/", False),
