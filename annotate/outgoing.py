@@ -5,6 +5,7 @@ import ipaddress
 import socket
 import ssl
 import threading
+from contextlib import suppress
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
@@ -36,6 +37,8 @@ def post(url: str, body: bytes, headers: dict[str, str]) -> int:
     try:
         connection.sock = connected(family, address, parts)
         clock.start()
+        if isinstance(connection.sock, ssl.SSLSocket):
+            connection.sock.do_handshake()
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.request("POST", target, body, {"Host": parts.netloc, "Connection": "close", **headers})
         return connection.getresponse().status
@@ -108,19 +111,25 @@ def resolved(host: str, port: int) -> tuple[socket.AddressFamily, tuple]:
 
 
 def connected(family: socket.AddressFamily, address: tuple, parts: SplitResult) -> socket.socket:
+    """The socket; of TLS before its handshake."""
     plain = socket.socket(family, socket.SOCK_STREAM)
     try:
         plain.settimeout(TIMEOUT)
         plain.connect(address)
         if parts.scheme == "http":
             return plain
-        return ssl.create_default_context().wrap_socket(plain, server_hostname=parts.hostname)
+        context = ssl.create_default_context()
+        return context.wrap_socket(plain, server_hostname=parts.hostname, do_handshake_on_connect=False)
     except OSError:
         plain.close()
         raise
 
 
 def cut(connection: http.client.HTTPConnection) -> None:
-    """Ends a call whose other side drips its answer."""
-    if connection.sock is not None:
-        connection.sock.close()
+    """Ends a call whose other side drips its answer: closing alone would wait for whoever reads from the socket.
+
+    Of TLS it is the plain socket below that ends, since the TLS above is being read by another thread.
+    """
+    if (sock := connection.sock) is not None:
+        with suppress(OSError):
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)

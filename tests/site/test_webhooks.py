@@ -5,8 +5,10 @@ import hashlib
 import hmac
 import ipaddress
 import json
+import socket
 import threading
-from contextlib import contextmanager
+import time
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -150,6 +152,41 @@ def test_redirects_are_not_followed(project, loopback, at_noon):
         delivering.deliver_next(NOW)
     assert len(server.got) == 1
     assert WebhookDelivery.objects.get().last_status == 302
+
+
+def dripping(start: bytes, drops: bytes):
+    """A server that sends a byte every now and then, without an end."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def drip() -> None:
+        with listener.accept()[0] as client, suppress(OSError):
+            client.sendall(start)
+            for drop in drops:
+                client.sendall(bytes([drop]))
+                time.sleep(0.05)
+
+    threading.Thread(target=drip, daemon=True).start()
+    return listener
+
+
+@pytest.mark.parametrize("start", [b"HTTP/1.1 204 ", b"HTTP/1.1 204 Fine\r\n"])
+def test_who_drips_an_answer_holds_up_nothing(loopback, monkeypatch, start):
+    monkeypatch.setattr(outgoing, "AT_MOST", 0.3)
+    with dripping(start, b"x" * 200) as server:
+        began = time.monotonic()
+        with suppress(Unreachable):
+            outgoing.post(f"http://127.0.0.1:{server.getsockname()[1]}/", b"{}", {})
+    assert time.monotonic() - began < 3
+
+
+def test_nor_does_who_drips_a_handshake(loopback, monkeypatch):
+    monkeypatch.setattr(outgoing, "AT_MOST", 0.3)
+    record = b"\x16\x03\x03\x3f\xff"  # the head of a long message of TLS, whose rest comes byte by byte
+    with dripping(record, b"x" * 200) as server:
+        began = time.monotonic()
+        with pytest.raises(Unreachable):
+            outgoing.post(f"https://127.0.0.1:{server.getsockname()[1]}/", b"{}", {})
+    assert time.monotonic() - began < 3
 
 
 def test_many_fits_are_one_message_about_the_last(project):
