@@ -9,7 +9,7 @@ from django.db.models import Min, Q, QuerySet
 from annotate.actions.exclusion import count_taken
 from annotate.actions.imports import empty_imports
 from annotate.actions.labels import want_fit
-from annotate.actions.scrubbing import Names, empty_events, scrub_answers, scrub_events
+from annotate.actions.scrubbing import Names, drop_messages, empty_events, scrub_answers, scrub_events
 from annotate.locking import alone
 from annotate.models import (
     Annotator,
@@ -81,13 +81,14 @@ def delete_answers(annotator: Annotator, labels: QuerySet[Label]) -> int:
 
 def forget_names(annotators: Sequence[Annotator]) -> None:
     """Takes what names these annotators of one project out of the rows that stay: its history, stored answers of the
-    API, the ids of participants turned away."""
+    API, webhooks' messages, the ids of participants turned away."""
     for start in range(0, len(annotators), TOGETHER):
         some = annotators[start : start + TOGETHER]
         names, project = Names.of_annotators(some), some[0].project_id
         empty_events(Event.objects.filter(annotator__in=some))
         scrub_events(Event.objects.filter(project=project), names)
         scrub_answers(names)
+        drop_messages(project, names)
         ids = [one.platform_id for one in some if one.platform_id]
         Completion.objects.filter(project=project, annotator=None, platform_id__in=ids).delete()
 

@@ -1,4 +1,4 @@
-"""Takes a person's names out of rows that stay: the history of projects and the answers kept for the API."""
+"""Takes a person's names out of rows that stay: projects' history, answers kept for the API, webhooks' messages."""
 
 import json
 import re
@@ -6,13 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from annotate.models import Annotator, Event, StoredAnswer
+from annotate.models import Annotator, Event, StoredAnswer, WebhookDelivery
 
 REMOVED = "(erased)"
+REFUSALS = "refusals"  # in an event's details: why rows of an import were left out
 COUNTS = frozenset({"labels", "restored", "kept_voided"})
 
 
@@ -35,9 +37,18 @@ class Names:
 
     @property
     def pattern(self) -> re.Pattern[str]:
-        anywhere = "|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in self.addresses)
+        anywhere = as_words(self.addresses)
         alone = "|".join(rf"^{re.escape(name)}$|(?<=“){re.escape(name)}(?=”)" for name in self.pseudonyms)
         return re.compile("|".join(filter(None, (anywhere, alone))) or r"(?!)", re.IGNORECASE)
+
+    @property
+    def in_sentences(self) -> re.Pattern[str]:
+        """Pseudonyms wherever they stand, for sentences about rows of a file, in whatever language they are."""
+        return re.compile(as_words((*self.addresses, *self.pseudonyms)) or r"(?!)", re.IGNORECASE)
+
+
+def as_words(names: Iterable[str]) -> str:
+    return "|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names)
 
 
 def without(value: Any, pattern: re.Pattern[str]) -> Any:
@@ -69,9 +80,11 @@ def empty_events(events: QuerySet[Event]) -> None:
 
 
 def scrub_events(events: QuerySet[Event], names: Names) -> None:
-    pattern, changed = names.pattern, []
+    pattern, in_sentences, changed = names.pattern, names.in_sentences, []
     for event in naming(events, "details", names):
-        details = without(event.details, pattern)
+        details = {
+            name: without(value, in_sentences if name == REFUSALS else pattern) for name, value in event.details.items()
+        }
         if details != event.details:
             event.details = details
             changed.append(event)
@@ -81,6 +94,11 @@ def scrub_events(events: QuerySet[Event], names: Names) -> None:
 def scrub_answers(names: Names) -> None:
     """Answers kept for a request sent again go as a whole: sent again, it is a new request."""
     naming(StoredAnswer.objects.all(), "body", names).delete()
+
+
+def drop_messages(project_id: UUID, names: Names) -> None:
+    """What webhooks of the project were told, or are yet to be told, about the person."""
+    naming(WebhookDelivery.objects.filter(webhook__project=project_id), "body", names).delete()
 
 
 def names_in_lower_case(names: Iterable[str]) -> tuple[str, ...]:

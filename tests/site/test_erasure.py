@@ -32,6 +32,7 @@ from annotate.actions.exclusion import exclude_annotator, readmit_annotator
 from annotate.actions.labels import Answer, record_label, undo_label
 from annotate.actions.members import add_member
 from annotate.actions.records import ask_for_record
+from annotate.actions.webhooks import tell
 from annotate.errors import Erased, Refusal
 from annotate.importing import uploads
 from annotate.models import (
@@ -56,6 +57,8 @@ from annotate.models import (
     RunRecord,
     StoredAnswer,
     User,
+    Webhook,
+    WebhookDelivery,
 )
 from annotate.reconciler import LostClaim
 from models_engine.models import AnnotatorEstimate, Estimate, Fit
@@ -99,6 +102,8 @@ def person(project, alice, others) -> User:
     Event.objects.create(
         project=project, actor=user, verb="import", details={"refusals": [[3, f"“{PSEUDONYM}” is"]]}, at=NOW
     )
+    told = [[4, f"{PSEUDONYM} compares item “a” with itself."], [5, f"„{PSEUDONYM}“ antwortet hier schon selbst"]]
+    Event.objects.create(project=project, actor=alice, verb="import", details={"refusals": told}, at=NOW)
     annotator = make_annotator(project, PSEUDONYM, pk=PERSON, user=user, source="account", platform_id=PLATFORM_ID)
     answers_of(annotator, alice)
     tables_of(annotator, user, alice)
@@ -155,6 +160,15 @@ def tables_of(annotator: Annotator, user: User, alice: User) -> None:
     create_token(user=user, name="Token of mine", scopes=["read"], project=None, expires_at=None, now=NOW)
     for who, body in ((user, "{}"), (alice, json.dumps({"pseudonym": PSEUDONYM}))):
         StoredAnswer.objects.create(user=who, key="k", digest="d", status=200, body=body, created_at=NOW)
+    webhook = Webhook.objects.create(
+        project=project, url="https://example.org/", events=["flag.raised"], created_at=NOW
+    )
+    flagged = {"annotator": str(annotator.key), "pseudonym": PSEUDONYM, "flag": "fast", "why": "Quick"}
+    tell(project_id=project.pk, event="flag.raised", data=flagged, now=NOW)
+    tell(
+        project_id=project.pk, event="flag.raised", data={**flagged, "annotator": "1", "pseudonym": "Otter 1"}, now=NOW
+    )
+    assert webhook.deliveries.count() == 2
     LogEntry.objects.create(
         user=alice,
         content_type=ContentType.objects.get_for_model(User),
@@ -297,6 +311,7 @@ def test_others_keep_what_they_have(project, person, others, alice):
     assert set(Label.objects.values_list("pk", flat=True)) == labels
     assert set(Annotator.objects.values_list("pk", flat=True)) == people
     assert Item.objects.filter(project=project).count() == 6
+    assert "Otter 1" in WebhookDelivery.objects.get().body
     assert set(User.objects.all()) == {alice}
 
 
