@@ -149,8 +149,9 @@ def presentation_for(request: HttpRequest, token: str) -> Presentation:
         return presentation
     if isinstance(auth, ApiToken):
         raise Http404
+    asker = annotator_for(request, owner.project_id)
     key = request.session.get(SESSION_KEY, {}).get(str(owner.project_id))
-    if key is not None and key != str(owner.key):
+    if (key is not None and key != str(owner.key)) or (asker is not None and asker.pk != owner.pk):
         raise Http404
     return presentation
 

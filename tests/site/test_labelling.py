@@ -311,6 +311,14 @@ def test_another_annotators_token_finds_nothing(project, shown):
     assert not Label.objects.exists()
 
 
+def test_nor_is_it_for_an_annotator_with_an_account(project, shown, bobs, bob):
+    browser = Client()
+    browser.force_login(bob, BACKEND)
+    assert browser.post(submit_url(shown), {"answer": "a"}).status_code == 404
+    assert SESSION_KEY not in browser.session
+    assert not Label.objects.exists()
+
+
 def test_a_wrong_token_finds_nothing(client):
     assert client.post(reverse("submit", args=["A" * 22]), {"answer": "a"}).status_code == 404
     assert client.get(reverse("submit", args=["A" * 22])).status_code == 405
