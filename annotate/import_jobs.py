@@ -24,10 +24,10 @@ from django.utils.translation import override
 from annotate.actions.import_chunks import CHUNK, Sink
 from annotate.actions.imports import LEFT_OUT, ROWS, UPLOAD, discard, settle_labels
 from annotate.actions.items import KeyTaken
-from annotate.errors import Refusal
+from annotate.errors import Archived, Refusal
 from annotate.importing.prepared import Outcome, chunks, prepare
 from annotate.importing.sources import Source, source_of
-from annotate.models import ImportJob
+from annotate.models import ImportJob, Project
 from annotate.reconciler import LostClaim, died, due, lease
 from annotate.writing import room_for_others, writing
 from models_engine.errors import Cancelled
@@ -176,6 +176,8 @@ def write_chunk(row: ImportJob, sink: Sink, lines: list[Any], n_bytes: int) -> N
         before = held(row).filter(n_written=row.n_written)
         if not before.update(**marks, attempts=0, lease_until=timezone.now() + lease()):
             raise LostClaim(str(row.pk))
+        if Project.objects.filter(pk=row.project_id, archived_at__isnull=False).exists():
+            raise Archived
         sink.write(lines)
     row.n_written, row.place = marks["n_written"], marks["place"]
 

@@ -12,6 +12,7 @@ from django.db.models import Count, DateTimeField, F, Max, Model, UUIDField
 from django.db.models.functions import Random
 
 from annotate.assigning import set_key
+from annotate.errors import Archived
 from annotate.locking import alone
 from annotate.models import ORDERED, EngineState, Item, ItemSet, Label, Presentation, PresentedItem, Project, new_token
 from annotate.orders import ranks_of
@@ -49,9 +50,10 @@ def write_labels(
 ) -> None:
     """One label per row, inside the caller's transaction; `repeats` is read and raised (see Presentation.repeat).
 
-    wanted: ask for a fit; else the caller does when all chunks are in.
+    wanted: ask for a fit; else the caller does when all chunks are in. Raises Archived.
     """
-    alone(project.pk)
+    if alone(project.pk).archived_at:
+        raise Archived
     sets = ensure_sets(project, {row.key for row in rows}, rng)
     # Plain SQL: by bulk_create these would take four fifths of the import.
     tokens = [new_token() for _row in rows]

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotate.actions.comparison_rows import Checked, raise_overlap, write_labels
 from annotate.actions.events import note
-from annotate.errors import Archived, Refusal
+from annotate.errors import Refusal
 from annotate.models import LONGEST_COMMENT, Annotator, Event, Label, Presentation, Project, User
 from annotate.orders import ASKED, OTHERS, TIES, n_named
 from annotate.writing import writing
@@ -95,8 +95,6 @@ def import_comparisons(
         chunk = [row for row in checked[start : start + CHUNK] if row.row > done]
         if chunk:
             with writing():
-                if Project.objects.filter(pk=project.pk, archived_at__isnull=False).exists():
-                    raise Archived
                 write_labels(project, chunk, annotators, repeats, now, rng)
                 note(project, actor, STORED, now, digest=digest, row=chunk[-1].row)
         if progress:

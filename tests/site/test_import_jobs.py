@@ -18,10 +18,11 @@ from django.utils import timezone
 
 from annotate import import_jobs
 from annotate.actions import import_chunks
+from annotate.actions.archive import archive_project, unarchive_project
 from annotate.actions.imports import ImportRunning, start_import
 from annotate.actions.projects import delete_project
 from annotate.fitting_rows import read_labels
-from annotate.importing.guessing import guess_items
+from annotate.importing.guessing import guess_items, guess_votes
 from annotate.management.commands.engine import Engine
 from annotate.models import EngineState, FeatureNames, ImportJob, Item, ItemFeatures, Label, Membership, Project, User
 from annotate.stored_words import in_words
@@ -125,6 +126,35 @@ def test_it_is_written_in_chunks_stops_between_them_and_goes_on_without_doubling
     act(owner, job, "go")  # sent again
     job.refresh_from_db()
     assert job.state == "done"
+
+
+@pytest.mark.parametrize("kind", ["items", "comparisons"])
+def test_nothing_is_written_into_a_project_archived_meanwhile(project, alice, monkeypatch, kind):
+    monkeypatch.setattr(import_chunks, "CHUNK", dict.fromkeys(import_chunks.CHUNK, 10))
+    monkeypatch.setattr(import_jobs, "CHUNK", import_chunks.CHUNK)
+    if kind == "items":
+        job = begin(project, alice, table(35))
+    else:
+        rows = "".join(f"Ann,item-{n % 6},item-{(n + 1) % 6},left\n" for n in range(35))
+        content = ("annotator,left,right,outcome\n" + rows).encode()
+        job = begin(project, alice, content, kind, "votes.csv", guess_votes(content.decode(), "votes.csv"))
+    row = import_jobs.claim_next(owner="one", now=timezone.now())
+
+    def archived_after_the_first_chunk(step, total, _):
+        if total and step == 10:
+            archive_project(project=project, actor=alice, now=timezone.now())
+        return True
+
+    import_jobs.make(row, progress=archived_after_the_first_chunk)
+    job.refresh_from_db()
+    assert (job.state, job.n_written) == ("failed", 10)
+    assert "archive" in job.message
+    assert (project.items.count(), project.labels.count()) == ((16, 0) if kind == "items" else (6, 10))
+    unarchive_project(project=project, actor=alice, now=timezone.now())
+    act(signed_in(alice), job, "go")
+    work()
+    job.refresh_from_db()
+    assert (job.state, job.n_written) == ("done", 35)
 
 
 def test_an_engine_that_has_lost_its_claim_writes_nothing(project, alice):
