@@ -4,10 +4,15 @@ from allauth.account.adapter import DefaultAccountAdapter
 from django.conf import settings
 from django.http import HttpRequest
 
+from annotate.limits import client_address
+
 
 class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return bool(settings.SIGNUP_OPEN)
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        return client_address(request) or str(super().get_client_ip(request))
 
 
 def signup(request: HttpRequest) -> dict[str, bool]:
