@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from annotate import assigning, checks
 from annotate.errors import BadAnswer, NothingToUndo, Refusal
-from annotate.guarding import break_is_due, check_may_answer, check_read, counting
+from annotate.guarding import break_is_due, check_may_answer, check_read, counting, n_counting
 from annotate.locking import step_of
 from annotate.models import (
     LONGEST_COMMENT,
@@ -65,7 +65,7 @@ class Answer:
 def record_label(*, presentation: Presentation, answer: Answer, now: datetime) -> Label:
     """The label of this presentation: the answer, or the one already stored, whatever is sent again.
 
-    An answer that comes after the lease ran out still counts if the set has room, else it is stored voided as late.
+    An answer that comes after the lease ran out counts if set and cap have room, else it is stored voided as late.
     Raises BadAnswer for what the project does not allow, NotOpen, Excluded and TooSoon as they say.
     """
     with writing():
@@ -125,7 +125,7 @@ def record(annotator: Annotator, presentation: Presentation, answer: Answer, now
             return record(annotator, presentation, answer, now)
         late = False
     else:
-        late = not take_again(project, presentation, items)
+        late = is_beyond_cap(annotator, presentation) or not take_again(project, presentation, items)
         state = Presentation.State.VOIDED if late else Presentation.State.ANSWERED
         Presentation.objects.filter(pk=presentation.pk).update(state=state)
     label = Label.objects.create(
@@ -272,6 +272,12 @@ def check_order(project: Project, answer: Answer, n_items: int) -> None:
         )
     if len(set(answer.order)) != len(answer.order) or (answer.order and not ordered):
         raise BadAnswer(_("The answer names an item twice. Give each item one place."))
+
+
+def is_beyond_cap(annotator: Annotator, presentation: Presentation) -> bool:
+    """Whether others have been answered since it was handed out, as many as the annotator may answer."""
+    cap = annotator.project.cap
+    return cap is not None and presentation.purpose != Purpose.PRACTICE and n_counting(annotator) >= cap
 
 
 def take_again(project: Project, presentation: Presentation, items: list[int]) -> bool:

@@ -188,6 +188,20 @@ def test_an_abandoned_set_returns_to_the_pool_and_a_late_answer_still_counts_if_
     counts_are_true(project)
 
 
+def test_a_late_answer_does_not_count_beyond_the_cap(project):
+    project.cap = 1
+    project.save()
+    ada = make_annotator(project, "Ada")
+    abandoned, later = next_for(ada), NOW + timedelta(hours=1)
+    assigning.release_expired(project, later)
+    kept = record_label(presentation=next_for(ada, later), answer=Answer("tie"), now=later)
+    late = record_label(presentation=abandoned, answer=Answer("tie"), now=later)
+    assert (kept.void_reason, late.void_reason) == ("", "late")
+    counts_are_true(project)
+    undo_label(annotator=ada, now=later)
+    assert record_label(presentation=next_for(ada, later), answer=Answer("choice", 0), now=later).voided_at is None
+
+
 def test_a_late_answer_with_room_counts(project, presentation):
     assigning.release_expired(project, NOW + timedelta(hours=1))
     label = record_label(presentation=presentation, answer=Answer("tie"), now=NOW + timedelta(hours=1))
