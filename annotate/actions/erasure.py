@@ -88,7 +88,7 @@ def forget_names(annotators: Sequence[Annotator]) -> None:
         empty_events(Event.objects.filter(annotator__in=some))
         scrub_events(Event.objects.filter(project=project), names)
         scrub_answers(names)
-        drop_messages(project, names)
+        drop_messages(some)
         ids = [one.platform_id for one in some if one.platform_id]
         Completion.objects.filter(project=project, annotator=None, platform_id__in=ids).delete()
 

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
-from uuid import UUID
 
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from annotate.models import Annotator, Event, StoredAnswer, WebhookDelivery
+from annotate.models import Annotator, Event, StoredAnswer, Webhook, WebhookDelivery
 
 REMOVED = "(erased)"
 REFUSALS = "refusals"  # in an event's details: why rows of an import were left out
@@ -93,12 +92,17 @@ def scrub_events(events: QuerySet[Event], names: Names) -> None:
 
 def scrub_answers(names: Names) -> None:
     """Answers kept for a request sent again go as a whole: sent again, it is a new request."""
-    naming(StoredAnswer.objects.all(), "body", names).delete()
+    pattern = names.pattern
+    found = naming(StoredAnswer.objects.all(), "body", names).values_list("pk", "body")
+    about_them = [pk for pk, body in found if without(told := json.loads(body), pattern) != told]
+    StoredAnswer.objects.filter(pk__in=about_them).delete()
 
 
-def drop_messages(project_id: UUID, names: Names) -> None:
-    """What webhooks of the project were told, or are yet to be told, about the person."""
-    naming(WebhookDelivery.objects.filter(webhook__project=project_id), "body", names).delete()
+def drop_messages(annotators: Iterable[Annotator]) -> None:
+    """What webhooks were told, or are yet to be told, about these: each such message has the key of its annotator."""
+    for one in annotators:
+        told = WebhookDelivery.objects.filter(webhook__project=one.project_id, event=Webhook.Event.FLAG_RAISED)
+        told.filter(body__contains=str(one.key)).delete()
 
 
 def names_in_lower_case(names: Iterable[str]) -> tuple[str, ...]:

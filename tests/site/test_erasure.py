@@ -161,12 +161,15 @@ def tables_of(annotator: Annotator, user: User, alice: User) -> None:
     for who, body in ((user, "{}"), (alice, json.dumps({"pseudonym": PSEUDONYM}))):
         StoredAnswer.objects.create(user=who, key="k", digest="d", status=200, body=body, created_at=NOW)
     webhook = Webhook.objects.create(
-        project=project, url="https://example.org/", events=["flag.raised"], created_at=NOW
+        project=project, url="https://example.org/", events=["annotator.flagged"], created_at=NOW
     )
     flagged = {"annotator": str(annotator.key), "pseudonym": PSEUDONYM, "flag": "fast", "why": "Quick"}
-    tell(project_id=project.pk, event="flag.raised", data=flagged, now=NOW)
+    tell(project_id=project.pk, event="annotator.flagged", data=flagged, now=NOW)
     tell(
-        project_id=project.pk, event="flag.raised", data={**flagged, "annotator": "1", "pseudonym": "Otter 1"}, now=NOW
+        project_id=project.pk,
+        event="annotator.flagged",
+        data={**flagged, "annotator": "1", "pseudonym": "Otter 1"},
+        now=NOW,
     )
     assert webhook.deliveries.count() == 2
     LogEntry.objects.create(
@@ -325,6 +328,20 @@ def test_an_annotator_alone_leaves_the_account(project, person, alice):
     assert Event.objects.get(verb="annotator erased").actor == alice
     assert erase_annotator(annotator=annotator, by="owner", actor=alice, now=NOW) == 0
     assert Event.objects.filter(verb="annotator erased").count() == 1
+
+
+def test_a_short_name_takes_nothing_with_it_but_what_is_about_its_bearer(project, alice):
+    """Else whoever joins as “e” and leaves would make everybody's requests sent again count twice."""
+    guest = make_annotator(project, "e", platform_id="1")
+    for key, body in (("theirs", {"pseudonym": "e"}), ("other", {"name": "Pebbles", "n": 11, "rows": [{"id": "1a"}]})):
+        StoredAnswer.objects.create(user=alice, key=key, digest="d", status=200, body=json.dumps(body), created_at=NOW)
+    Webhook.objects.create(
+        project=project, url="https://example.org/", events=["project.state_changed"], created_at=NOW
+    )
+    tell(project_id=project.pk, event="project.state_changed", data={"state": "e", "n": "1"}, now=NOW)
+    erase_annotator(annotator=guest, by=BY_THEMSELF, now=NOW)
+    assert [one.key for one in StoredAnswer.objects.all()] == ["other"]
+    assert WebhookDelivery.objects.count() == 1
 
 
 # --- Influence --------------------------------------------------------------------------------------------------------
