@@ -97,7 +97,7 @@ def chosen(request: SignedInRequest, project: Project, every: bool) -> list[int]
         asked = ItemsForm(request.GET, project=project).asked()
         found = filtered(project.items.all(), asked["q"], asked["state"], asked["tag"])
         return list(found.order_by("pk").values_list("pk", flat=True))
-    return [int(pk) for pk in request.POST.getlist("items")[:PAGE_SIZE] if pk.isascii() and pk.isdigit()]
+    return [int(pk) for pk in request.POST.getlist("items")[:PAGE_SIZE] if pk.isdecimal() and len(pk) < 19]
 
 
 def act(request: SignedInRequest, item: Item, action: str) -> None:

@@ -168,3 +168,11 @@ def test_what_can_not_be_done_to_many_is_told(owner, project, url, sent, told):
     answer = owner.post(url, sent, follow=True)
     assert told in answer.content.decode()
     assert not Tag.objects.exists()
+
+
+@pytest.mark.parametrize("number", ["9" * 19, "9" * 5000, "²", "-1", ""])
+def test_numbers_that_no_item_has_are_no_items(project, owner, url, number):
+    own = project.items.first()
+    values = {"action": "retire-all", "items": [number, own.pk]}
+    assert owner.post(url, values).status_code == 302
+    assert list(project.items.filter(retired_at__isnull=False)) == [own]
