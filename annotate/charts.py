@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.utils.formats import get_format, number_format
+from django.utils.translation import gettext as _
 
 MINUS = "\N{MINUS SIGN}"
 THINNEST = 0.04  # of a bar's length
@@ -21,6 +22,11 @@ def figure(value: float, decimals: int = 2) -> str:
 def grouped(value: float) -> str:
     """A whole number for people, its thousands set apart as in their language."""
     return number_format(round(value), force_grouping=True)
+
+
+def in_percent(share: float, decimals: int = 0) -> str:
+    """A share of 1 for people, the sign apart where their language writes it so."""
+    return _("%(n)s%%") % {"n": figure(100 * share, decimals)}
 
 
 def percent(value: float) -> str:

@@ -47,5 +47,8 @@ class EngineProcess(models.Model):
     seen_at = models.DateTimeField()
     project = models.ForeignKey(Project, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
 
+    class Meta:
+        verbose_name_plural = "engine processes"
+
     def __str__(self) -> str:
         return self.name

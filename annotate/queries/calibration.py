@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from annotate.charts import figure, grouped
+from annotate.charts import figure, grouped, in_percent
 from annotate.models import Evaluation
 
 WIDTH, HEIGHT = 360.0, 240.0
@@ -53,11 +53,11 @@ class Calibration:
 
     @property
     def lines(self) -> list[tuple[float, str]]:
-        return [(upright(value), f"{100 * value:.0f}%") for value in (0.4, 0.6, 0.8, 1.0)]
+        return [(upright(value), in_percent(value)) for value in (0.4, 0.6, 0.8, 1.0)]
 
     @property
     def marks(self) -> list[tuple[float, str]]:
-        return [(along(value), f"{100 * value:.0f}%") for value in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]
+        return [(along(value), in_percent(value)) for value in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]
 
 
 def calibration_of(evaluation: Evaluation | None, estimator: str) -> Calibration | None:
@@ -89,8 +89,8 @@ def calibration_of(evaluation: Evaluation | None, estimator: str) -> Calibration
 def example(one: dict[str, Any]) -> dict[str, str]:
     return {
         "n": grouped(one["n"]),
-        "from": f"{100 * one['low']:.0f}%",
-        "to": f"{100 * one['high']:.0f}%",
+        "from": in_percent(one["low"]),
+        "to": in_percent(one["high"]),
         "true": percent(one["came_true"]),
     }
 
@@ -101,7 +101,7 @@ def point(one: dict[str, Any]) -> Point:
         y=upright(one["came_true"]),
         low_y=upright(one["came_low"]),
         high_y=upright(one["came_high"]),
-        between=f"{100 * one['low']:.0f}–{100 * one['high']:.0f}%",
+        between=f"{100 * one['low']:.0f}–{in_percent(one['high'])}",
         n=one["n"],
         predicted=percent(one["predicted"]),
         came_true=percent(one["came_true"]),
@@ -110,7 +110,7 @@ def point(one: dict[str, Any]) -> Point:
 
 
 def percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.0f}%"
+    return "-" if value is None else in_percent(value)
 
 
 def along(value: float) -> float:

@@ -8,7 +8,7 @@ from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotate.charts import figure, grouped
+from annotate.charts import figure, grouped, in_percent
 from annotate.models import Evaluation, Project
 from annotate.queries.calibration import Calibration, calibration_of
 from annotate.queries.ranking import THIN
@@ -217,7 +217,7 @@ def side(project: Project, kept: Mapping[str, Any]) -> Check:
             )
         )
         told = {"share": share, "chance": chance, "low": low, "high": high}
-        shown = {name: f"{figure(100 * value, 1)}%" for name, value in told.items()}
+        shown = {name: in_percent(value, 1) for name, value in told.items()}
         facts.append((_("Won by the first shown"), _("%(share)s (%(low)s to %(high)s)") % shown))
         facts.append((_("By chance"), shown["chance"]))
     return Check(

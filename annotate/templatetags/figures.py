@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotate.charts import figure
+from annotate.charts import figure, in_percent
 from annotate.stored_words import in_words
 
 register = template.Library()
@@ -87,7 +87,7 @@ def below_one(value: float) -> str:
 @register.filter
 def percent(value: Any) -> str:
     """A share of 1 in whole percent."""
-    return "-" if unknown(value) else f"{round(100 * value)}%"
+    return "-" if unknown(value) else in_percent(value)
 
 
 @register.filter

@@ -4,11 +4,12 @@ import re
 from itertools import pairwise
 
 import pytest
+from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate import charts
-from annotate.charts import Scale, columns, figure, line, places
+from annotate.charts import Scale, columns, figure, in_percent, line, places
 from annotate.templatetags.figures import percent
 
 pytestmark = pytest.mark.embedded
@@ -25,6 +26,8 @@ def test_a_figure_has_a_true_minus_and_no_negative_zero():
     assert figure(-0.001) == "0.00"
     assert figure(2, 0) == "2"
     assert [percent(value) for value in (-0.0001, 0.005, 0.496, 1, None)] == ["0%", "0%", "50%", "100%", "-"]
+    with translation.override("de"):
+        assert [percent(0.496), in_percent(0.4956, 1)] == ["50\N{NO-BREAK SPACE}%", "49,6\N{NO-BREAK SPACE}%"]
 
 
 @given(low=finite, span=st.floats(1e-3, 1e6), place=st.floats(0, 1))
