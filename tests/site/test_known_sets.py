@@ -1,5 +1,7 @@
 """Sets with a right answer: by a table, one on a page, for every task."""
 
+from urllib.parse import urlencode
+
 import pytest
 from django.urls import reverse
 
@@ -169,3 +171,12 @@ def test_a_set_in_order_is_given_by_places(project, alice, task, places, named):
     shown = client.get(reverse("known-set-change", args=[project.pk, known.pk])).content.decode()
     for place in filter(None, places):
         assert f'<option value="{place}" selected>' in shown
+
+
+def test_items_are_told_as_text_beside_the_fields_that_name_them(project, alice):
+    Item.objects.filter(project=project).update(body='<b id="bold">Hello</b> & <form action="https://evil.example/">')
+    items = [("item", pk) for pk in project.items.values_list("pk", flat=True)[:2]]
+    page = signed_in(alice).get(f"{reverse('known-set-new', args=[project.pk])}?{urlencode(items)}").content.decode()
+    assert page.count("&lt;b id=&quot;bold&quot;&gt;Hello") == 2
+    assert "<b id=" not in page
+    assert "evil.example/&quot;" in page
