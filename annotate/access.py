@@ -149,9 +149,11 @@ def presentation_for(request: HttpRequest, token: str) -> Presentation:
         return presentation
     if isinstance(auth, ApiToken):
         raise Http404
-    asker = annotator_for(request, owner.project_id)
     key = request.session.get(SESSION_KEY, {}).get(str(owner.project_id))
-    if (key is not None and key != str(owner.key)) or (asker is not None and asker.pk != owner.pk):
+    if key is not None and key != str(owner.key):
+        raise Http404
+    # Whose key it is has been told by now; an account may be another annotator of the same project.
+    if request.user.is_authenticated and (asker := annotator_for(request, owner.project_id)) and asker.pk != owner.pk:
         raise Http404
     return presentation
 
