@@ -14,10 +14,11 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 from django.conf import settings  # noqa: E402
 
 from annotate.urls import websocket_urlpatterns  # noqa: E402
+from annotate.whole_requests import WholeRequests  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": WSGIMiddleware(django, workers=settings.WEB_THREADS),  # type: ignore[arg-type]
+        "http": WholeRequests(WSGIMiddleware(django, workers=settings.WEB_THREADS)),  # type: ignore[arg-type]
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

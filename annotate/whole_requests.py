@@ -1,0 +1,51 @@
+"""Requests are read to their end before a thread takes them: whoever sends slowly keeps nobody else waiting."""
+
+from collections.abc import Awaitable, Callable
+from tempfile import SpooledTemporaryFile
+from typing import Any
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Any, Receive, Send], Awaitable[None]]
+
+IN_MEMORY = 2**20  # bytes of one body; what is longer waits on the disk
+CHUNK = 2**16
+LONGEST = 600 * 2**20  # more than any import takes, so that its own message with the limit is seen
+
+
+class WholeRequests:
+    """Around an ASGI application for http."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        with SpooledTemporaryFile(IN_MEMORY) as body:
+            more, size = True, 0
+            while more:
+                message = await receive()
+                if message["type"] != "http.request":  # gone
+                    return
+                more, size = message.get("more_body", False), size + len(message.get("body", b""))
+                if size > LONGEST:
+                    await refuse(send)
+                    return
+                body.write(message.get("body", b""))
+            body.seek(0)
+            read_on = True
+
+            async def again() -> Message:
+                nonlocal read_on
+                if not read_on:
+                    return await receive()
+                chunk = body.read(CHUNK)
+                read_on = body.tell() < size
+                return {"type": "http.request", "body": chunk, "more_body": read_on}
+
+            await self.app(scope, again, send)
+
+
+async def refuse(send: Send) -> None:
+    await send({"type": "http.response.start", "status": 413, "headers": [(b"connection", b"close")]})
+    await send({"type": "http.response.body", "body": b""})
