@@ -10,7 +10,8 @@ from django.contrib.sessions.models import Session
 from django.db.models import Q
 
 from annotate.actions.retention import keep_promise
-from annotate.models import Project
+from annotate.delivering import KEPT
+from annotate.models import Project, WebhookDelivery
 
 logger = logging.getLogger("annotate.tidying")
 
@@ -22,6 +23,7 @@ def tidy(now: datetime) -> None:
         if n is not None:
             logger.info("Forgot the %d annotators of project %s, as promised to them.", n, project.pk)
     Session.objects.filter(expire_date__lt=now).delete()
+    WebhookDelivery.objects.filter(created_at__lt=now - KEPT).delete()  # of webhooks that are told nothing any more
     before = now - timedelta(days=settings.SIGN_IN_DAYS)
     for model in (AccessAttempt, AccessFailureLog, AccessLog):
         n_old, _ = model.objects.filter(attempt_time__lt=before).delete()

@@ -16,7 +16,7 @@ import pytest
 from django.core.management import call_command
 from django.urls import reverse
 
-from annotate import delivering, outgoing
+from annotate import delivering, outgoing, tidying
 from annotate.actions import webhooks as actions
 from annotate.actions.projects import set_state
 from annotate.models import Webhook, WebhookDelivery
@@ -144,6 +144,14 @@ def test_a_try_whose_process_was_killed_is_made_again(project, loopback):
     assert delivering.claim(NOW) == delivery
     assert delivering.claim(NOW) is None
     assert delivering.claim(NOW + delivering.LEASE) == delivery
+
+
+def test_messages_are_forgotten_after_a_month_though_no_other_follows(project):
+    message = actions.send_test(webhook=hook(project, "https://example.org/"), now=NOW)
+    tidying.tidy(NOW + delivering.KEPT)
+    assert WebhookDelivery.objects.get() == message
+    tidying.tidy(NOW + delivering.KEPT + timedelta(seconds=1))
+    assert not WebhookDelivery.objects.exists()
 
 
 def test_redirects_are_not_followed(project, loopback, at_noon):
