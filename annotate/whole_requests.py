@@ -1,10 +1,11 @@
-"""Requests are read to their end before a thread takes them: whoever sends slowly keeps nobody else waiting."""
+"""Requests are read to their end, and their headers sifted, before a thread takes them: slow senders hold up nobody."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from tempfile import SpooledTemporaryFile
 from typing import Any
 
 Message = dict[str, Any]
+Header = tuple[bytes, bytes]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Any, Receive, Send], Awaitable[None]]
@@ -43,7 +44,13 @@ class WholeRequests:
                 read_on = body.tell() < size
                 return {"type": "http.request", "body": chunk, "more_body": read_on}
 
-            await self.app(scope, again, send)
+            await self.app({**scope, "headers": plain(scope["headers"])}, again, send)
+
+
+def plain(headers: Iterable[Header]) -> list[Header]:
+    """Without those whose names have an underscore: WSGI can't tell them from those with a dash, so that anybody could
+    add to what a proxy says of them, as to X-Forwarded-For."""
+    return [(name, value) for name, value in headers if b"_" not in name]
 
 
 async def refuse(send: Send) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from a2wsgi import WSGIMiddleware
 
 from annotate import whole_requests
 from annotate.whole_requests import WholeRequests
@@ -31,7 +32,7 @@ def run(parts: list[bytes], gone: bool = False) -> tuple[list[bytes], list[dict]
             more = message["more_body"]
         assert (await receive())["type"] == "http.disconnect"
 
-    asyncio.run(WholeRequests(app)({"type": "http"}, receive, send))
+    asyncio.run(WholeRequests(app)({"type": "http", "headers": []}, receive, send))
     return read, answered, began[0] if began else 0
 
 
@@ -52,3 +53,28 @@ def test_what_is_longer_than_anything_taken_is_refused(monkeypatch):
     assert run([b"x" * 10])[1] == []
     read, answered, began = run([b"x" * 6, b"x" * 5])
     assert (read, began, answered[0]["status"]) == ([], 0, 413)
+
+
+def test_no_header_passes_for_one_of_the_proxys():
+    """As the whole way from uvicorn to Django: what the proxy says stands alone."""
+    seen = {}
+
+    def wsgi(environ, start_response):
+        seen.update(environ)
+        start_response("204 No Content", [])
+        return []
+
+    async def receive() -> dict:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict) -> None:
+        pass
+
+    headers = [(b"host", b"x"), (b"x-forwarded-for", b"203.0.113.5"), (b"x_forwarded_for", b"198.51.100.1")]
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "http_version": "1.1"}
+
+    async def ask() -> None:
+        await WholeRequests(WSGIMiddleware(wsgi))({**scope, "headers": headers}, receive, send)
+
+    asyncio.run(ask())
+    assert seen["HTTP_X_FORWARDED_FOR"] == "203.0.113.5"
