@@ -12,6 +12,7 @@ from models_engine.linalg import sums
 __all__ = ["Agreement", "Share", "agreement", "first_place", "first_place_counts", "wilson"]
 
 Ints = NDArray[np.int64]
+N_BY_CHANCE = 4_000
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ def agreement(data: Comparisons, level: float = 0.9) -> Agreement:
     A unit is a pair of items, a value what one annotator said of it: one, the other, a tie; each annotator counts once
     a unit, by the first answer. A ranking says something of every pair it tells apart, so where all rank the same items
     D_o = (1 - mean Kendall's tau) / 2. Which item of a pair is called the one is arbitrary, so chance D_e takes both
-    as equally frequent. Interval: delta method for the ratio sum(m_u d_u) / sum(m_u) over units, D_e held fixed.
+    as equally frequent. Interval: delta method for the ratio sum(m_u d_u) / sum(m_u) over units, D_e held fixed; what
+    two people say of one larger set is not independent from unit to unit, which `widening` allows for.
     """
     pairs = data.pairs()
     used = pairs.weight > 0
@@ -71,10 +73,35 @@ def agreement(data: Comparisons, level: float = 0.9) -> Agreement:
     if expected <= 0:  # everybody tied everything: agreement cannot be told from chance
         return Agreement(float("nan"), float("nan"), float("nan"), len(m), int(n))
     observed = float((m * differ).sum() / n)
-    error = float(np.sqrt((m**2 * (differ - observed) ** 2).sum())) / n
+    error = float(np.sqrt(widening(data, float((m * (m - 1)).sum())) * (m**2 * (differ - observed) ** 2).sum())) / n
     reach = float(ndtri((1 + level) / 2)) * error / expected
     alpha = 1 - observed / expected
     return Agreement(alpha, max(-1.0, alpha - reach), min(1.0, alpha + reach), len(m), int(n))
+
+
+def widening(data: Comparisons, n_both: float) -> float:
+    """Variance of what people agree on by chance, over that of as many independent pairs of items; 1 where sets are
+    pairs. Of two rankings of the same k items it is (2k + 5) / 9 (Kendall 1938). n_both: for each two people, in either
+    order, the pairs of items of which both say something."""
+    extra = 0.0
+    for group in data.groups():
+        kept = group.weights > 0
+        if group.size == 2 or not kept.any():
+            continue
+        asked = np.column_stack([np.sort(group.items[kept], axis=1), group.annotators[kept]])
+        _, n = np.unique(np.unique(asked, axis=0)[:, :-1], axis=0, return_counts=True)
+        n_shared, variance = _by_chance(group.ranks[kept][0])
+        extra += float((n * (n - 1)).sum()) * (variance - n_shared)
+    return 1 + max(extra, 0.0) / n_both
+
+
+def _by_chance(ranks: Ints) -> tuple[float, float]:
+    """Of two random answers to one set: on how many pairs both say something, and the variance of how many of those
+    are said alike less otherwise. By drawing, always the same."""
+    drawn = np.random.default_rng(0).permuted(np.tile(ranks, (N_BY_CHANCE, 1)), axis=1)
+    above, below = np.triu_indices(len(ranks), 1)
+    alike = np.sign(ranks[above] - ranks[below]) * np.sign(drawn[:, above] - drawn[:, below])
+    return float(np.abs(alike).sum(axis=1).mean()), float((alike.sum(axis=1) ** 2).mean())
 
 
 def first_place(data: Comparisons, level: float = 0.9) -> Share:

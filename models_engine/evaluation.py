@@ -19,6 +19,7 @@ __all__ = ["Bin", "Evaluation", "calibration", "evaluate", "spiegelhalter", "two
 
 Floats = NDArray[np.float64]
 EDGES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+EVEN = 1e-9  # a probability no further from 1/2 is that of a draw: what is left is rounding
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _evaluation(
         seconds += posterior.diagnostics.seconds
     loss, pairs = np.concatenate(losses), np.concatenate(favourites)
     probability, came_true = pairs[:, 0], pairs[:, 1]
-    accuracy = float(np.mean(np.where(probability == 0.5, 0.5, came_true))) if len(pairs) else float("nan")
+    accuracy = float(np.mean(came_true)) if len(pairs) else float("nan")
     return Evaluation(
         name=name,
         loss=float(loss.mean()) if len(loss) else float("nan"),
@@ -145,7 +146,8 @@ def two_of_each(data: Comparisons, seed: int = 0) -> Comparisons:
 
 
 def _favourites(posterior: BasePosterior, pairs: Comparisons) -> Floats:
-    """(n_pairs, 2): P(the favourite wins | one of the two does), and 1 where it did."""
+    """(n_pairs, 2): P(the favourite wins | one of the two does), and 1 where it did; 1/2 where neither is favoured,
+    as of two items that no label fitted tells of."""
     as_answered = posterior.log_predictive(pairs)
     other_way = posterior.log_predictive(
         Comparisons.from_pairs(
@@ -160,7 +162,8 @@ def _favourites(posterior: BasePosterior, pairs: Comparisons) -> Floats:
         )
     )
     right = 1 / (1 + np.exp(other_way - as_answered))
-    return np.stack([np.maximum(right, 1 - right), (right >= 0.5).astype(float)], axis=1)
+    right = np.where(np.abs(right - 0.5) < EVEN, 0.5, right)
+    return np.stack([np.maximum(right, 1 - right), (1 + np.sign(right - 0.5)) / 2], axis=1)
 
 
 def calibration(probability: Floats, came_true: Floats) -> tuple[Bin, ...]:

@@ -30,7 +30,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Calibration:
-    """example: the fullest bin's figures, or that with the worst gap where the predictions are not right."""
+    """example: the fullest bin's figures; where the predictions are not right, those of the bin that shows it most."""
 
     points: list[Point]
     example: dict[str, str]
@@ -66,12 +66,14 @@ def calibration_of(evaluation: Evaluation | None, estimator: str) -> Calibration
     if evaluation is None or figures is None or not figures["bins"]:
         return None
     bins, n = figures["bins"], figures["n_pairs"]
-    gap = sum(one["n"] * (one["came_true"] - one["predicted"]) for one in bins) / n
     apart = sum(one["n"] * abs(one["came_true"] - one["predicted"]) for one in bins) / n
     z = figures["z"]
     is_right = apart <= WIDEST_GAP or z is None or abs(z) <= LARGEST_Z
+    too_sure = not is_right and z > 0
     told = [one for one in bins if one["n"] >= FEWEST] or bins
-    shown = max(told, key=lambda one: one["n"] * (1 if is_right else abs(one["came_true"] - one["predicted"])))
+    shown = max(told, key=lambda one: one["n"])
+    if not is_right:  # a bin that misses the other way would belie the sentence
+        shown = max(told, key=lambda one: one["n"] * (one["came_true"] - one["predicted"]) * (-1 if too_sure else 1))
     return Calibration(
         points=[point(one) for one in bins],
         example=example(shown),
@@ -79,7 +81,7 @@ def calibration_of(evaluation: Evaluation | None, estimator: str) -> Calibration
         accuracy=percent(figures["accuracy"]),
         z="-" if z is None else figure(z, 1),
         is_right=is_right,
-        too_sure=gap < 0,
+        too_sure=too_sure,
         fit_number=evaluation.fit_number,
         n_labels=evaluation.n_labels,
         n_drawn=evaluation.n_drawn,

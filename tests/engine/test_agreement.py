@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, kendalltau
 
-from models_engine.agreement import agreement, first_place, wilson
+from models_engine.agreement import _by_chance, agreement, first_place, widening, wilson
 from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, InsufficientData
 from models_engine.estimators.bradley_terry import BradleyTerry
@@ -177,3 +177,35 @@ def test_of_too_many_labels_whole_annotators_are_kept():
     assert (kept != whole_annotators(data, 200, seed=1)).any()
     assert whole_annotators(data, 465).all()
     assert whole_annotators(data, 10_000).all()
+
+
+@pytest.mark.parametrize(("n_people", "k"), [(2, 20), (10, 10)])
+def test_tossing_coins_over_whole_rankings_is_rarely_told_as_agreement(n_people, k):
+    """The pairs of one ranking hang together: as if independent, 13 to 21 of 100 such crowds agreed beyond chance."""
+    rng = np.random.default_rng(0)
+    found = [agreement(Comparisons.from_rankings(rng.permuted(np.tile(np.arange(k), (n_people, 1)), axis=1),
+                                                 np.arange(n_people))) for _ in range(200)]  # fmt: skip
+    assert np.mean([one.low > 0 for one in found]) < 0.1
+    assert np.mean([one.low <= 0 <= one.high for one in found]) > 0.8
+
+
+@pytest.mark.parametrize(
+    ("ranks", "expected"),
+    [([0, 1, 2, 3, 4], 15 / 9), (list(range(9)), 23 / 9), ([0, 1, 1, 1], 4 / 2)],
+    ids=["ranking of 5", "ranking of 9", "best of 4"],
+)
+def test_the_variance_of_chance_agreement_on_one_set(ranks, expected):
+    """Of rankings by Kendall (1938); of the best of k, by hand: k - 1 alike with 1/k, else 1 otherwise, gives k/2."""
+    one = Comparisons.from_ranks([ranks] * 12, [list(range(len(ranks)))] * 12, np.arange(12))
+    shared = _by_chance(np.array(ranks))[0]
+    assert widening(one, 12 * 11 * shared) == pytest.approx(expected, rel=0.06)
+    pair = Comparisons.from_pairs([0, 0], [1, 1], [1, 0], [0, 1])
+    assert widening(pair, 2) == 1
+
+
+def test_a_favourite_needs_more_than_an_even_chance():
+    """Of items met nowhere else nothing is known: neither is the favourite, so half of them win, whichever did."""
+    data = Comparisons.from_pairs(np.arange(0, 200, 2), np.arange(1, 200, 2), np.ones(100), n_items=200)
+    found = evaluate(data, {"BradleyTerry": BradleyTerry()})[0]
+    assert [(one.n, one.predicted, one.came_true) for one in found.bins] == [(100, 0.5, 0.5)]
+    assert found.accuracy == 0.5

@@ -108,6 +108,13 @@ def test_each_check_fails_on_its_own(project):
     assert "won 57.0% of the time, by chance it is 50.0%" in sentence(project, "side")
 
 
+def test_the_example_shows_what_the_sentence_says(project):
+    """The bin furthest off may be off the other way: more came true there than predicted."""
+    spread_fit(project, list(project.items.all()), diagnostics=DIAGNOSTICS)
+    evaluated(project, 4.0, [a_bin(0.5, 900, 0.55, 0.65), a_bin(0.9, 800, 0.96, 0.88)])
+    assert "Too sure of itself: of 800 hidden answers given 90% to 100%, only 88%" in sentence(project, "calibrated")
+
+
 def test_a_small_gap_is_right_however_many_labels_show_it(project):
     spread_fit(project, list(project.items.all()), diagnostics=DIAGNOSTICS)
     evaluated(project, 5.0, [a_bin(0.7, 90_000, 0.75, 0.735)])
