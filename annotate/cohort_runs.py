@@ -79,7 +79,7 @@ def side_by_side(labels: Labels, rows: list[Ints], fit: Fit, progress: Progress)
     second, second_sd (n_items,): utilities centred over these items. The cohorts share no label, so that the variance
     of a difference is the sum of both."""
     halves = [labels.data.subset(one) for one in rows]
-    kept = np.flatnonzero(labels.ranked & in_largest_part(halves[0]) & in_largest_part(halves[1]))
+    kept = np.flatnonzero(labels.ranked & in_largest_part(halves[0], labels) & in_largest_part(halves[1], labels))
     if len(kept) < 2:
         raise NotComparable("apart", kept=len(kept), items=len(labels.item_ids))
     found: dict[str, NDArray] = {"items": labels.item_ids[kept]}
@@ -89,6 +89,6 @@ def side_by_side(labels: Labels, rows: list[Ints], fit: Fit, progress: Progress)
     return found
 
 
-def in_largest_part(data: Comparisons) -> NDArray[np.bool_]:
+def in_largest_part(data: Comparisons, labels: Labels) -> NDArray[np.bool_]:
     compared: NDArray[np.bool_] = data.n_comparisons() > 0
-    return compared & (data.connected_parts() == 0)
+    return compared & (data.connected_parts(labels.ranked) == 0)

@@ -223,7 +223,7 @@ def describe(fit: Fit, labels: Labels, posterior: BasePosterior) -> None:
     }
     fit.converged, fit.message = verdict.converged, verdict.message
     fit.n_labels, fit.n_items, fit.n_annotators = data.n_labels, data.n_items, data.n_annotators
-    fit.n_parts = int(data.connected_parts().max()) + 1
+    fit.n_parts = len(np.unique(labels.parts()[labels.ranked]))
     fit.data_hash = data.data_hash()
     fit.components = components_of(posterior)
     fit.diagnostics |= {"checks": checks(labels)}

@@ -19,7 +19,7 @@ def rivals(posterior: BasePosterior, labels: Labels) -> dict[str, NDArray]:
     offsets = [offset for offset in range(-N_EACH_SIDE, N_EACH_SIDE + 1) if offset]
     found = np.full((n, len(offsets)), -1, dtype=np.int32)
     beats = np.full((n, len(offsets)), np.nan, dtype=np.float32)
-    parts, utilities = labels.data.connected_parts(), posterior.utilities()
+    parts, utilities = labels.parts(), posterior.utilities()
     kept = np.flatnonzero(labels.ranked & (labels.data.n_comparisons() > 0))
     order = kept[np.lexsort((kept, -utilities[kept], parts[kept]))]
     for column, offset in enumerate(offsets):

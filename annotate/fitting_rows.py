@@ -46,6 +46,10 @@ class Labels:
     annotator_ids: Ints
     data: Comparisons
 
+    def parts(self) -> Ints:
+        """(n_items,) number of the connected part; those with most items that are ranked come first."""
+        return self.data.connected_parts(self.ranked)
+
 
 def read_labels(project: Project) -> Labels | None:
     """The labels in one query, the items in another; None for a project without items.
@@ -121,7 +125,7 @@ def estimates(fit: Fit, project: Project, labels: Labels, posterior: BasePosteri
 
     An item never compared is a part of its own and keeps the prior.
     """
-    compared, parts = labels.data.n_comparisons(), labels.data.connected_parts()
+    compared, parts = labels.data.n_comparisons(), labels.parts()
     divisive = posterior.divisiveness()
     loadings = loadings_of(posterior)
     columns = _Columns(fit, labels.item_ids, compared, divisive if divisive.any() else None, loadings)

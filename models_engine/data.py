@@ -293,10 +293,11 @@ class Comparisons:
         """Every label as Plackett-Luce choices, grouped by set size; see `expansions.stages_of_groups`."""
         return stages_of_groups(self.groups())
 
-    def connected_parts(self) -> Ints:
+    def connected_parts(self, ranked: NDArray[np.bool_] | None = None) -> Ints:
         """(n_items,) number of the connected part of the comparison graph each item is in, largest part 0.
 
         Labels of weight 0 connect nothing. Nothing is known about items of different parts relative to each other.
+        ranked (n_items,): which items a part's size counts, all by default; parts with none of them come last.
         """
         rows = self.rows
         kept = self.weights[rows] > 0
@@ -304,7 +305,8 @@ class Comparisons:
         ones = np.ones(int(kept.sum()), dtype=np.int8)
         graph = scipy.sparse.coo_array((ones, (first[kept], self.items[kept])), shape=(self.n_items, self.n_items))
         _, part = connected_components(graph, directed=False)
-        order = np.argsort(-np.bincount(part), kind="stable")
+        size = np.bincount(part) if ranked is None else np.bincount(part[ranked], minlength=part.max(initial=-1) + 1)
+        order = np.argsort(-size, kind="stable")
         return np.argsort(order)[part].astype(np.int64)
 
     def n_comparisons(self) -> Ints:

@@ -63,7 +63,7 @@ def ranking_rows(
     Utilities, intervals and ranks are centred and counted within the part: nothing is known across parts.
     ranked (n_items,): which items are ranked at all; None for all.
     """
-    parts, compared = data.connected_parts(), data.n_comparisons()
+    parts, compared = data.connected_parts(ranked), data.n_comparisons()
     reach = float(ndtri((1 + level) / 2))
     members = np.argsort(parts, kind="stable")
     for items in np.split(members, np.flatnonzero(np.diff(parts[members])) + 1):

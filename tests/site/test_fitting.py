@@ -25,6 +25,7 @@ from models_engine.models import AnnotatorEstimate, Estimate, Fit
 from models_engine.posterior import GaussianPosterior
 from tests.conftest import NOW, make_annotator, make_items
 from tests.site.factories import make_labels
+from tests.site.pages import page, signed_in
 
 LATER = NOW + timedelta(hours=1)
 
@@ -206,6 +207,21 @@ def test_a_retired_item_leaves_the_ranking_but_its_labels_still_tell_of_others(p
     assert strong.pk not in rows
     assert rows[a.pk].utility > 0 > rows[b.pk].utility
     assert (rows[a.pk].rank, rows[b.pk].rank) == (1, 2)
+
+
+def test_a_part_of_retired_items_is_no_part_of_the_ranking(project, crowd, alice):
+    """Were it counted, it would be the largest, and the ranking without a first part."""
+    items = list(project.items.order_by("pk"))
+    old, new = items[:4], items[4:]
+    answer_pairs(crowd, list(pairwise(old)), lambda *_: 3)
+    answer_pairs([make_annotator(project, f"Mink {i}") for i in range(30)], [new], lambda *_: 28)
+    Item.objects.filter(pk__in=[item.pk for item in old]).update(retired_at=NOW)
+    fit = fit_now(project)
+    rows = rows_of(fit)
+    assert (fit.n_parts, {row.part for row in rows.values()}) == (1, {0})
+    assert [rows[item.pk].rank for item in new] == [1, 2]
+    assert "is behind it" in page(signed_in(alice), project, "ranking")
+    assert "Every item can be compared with every other" in page(signed_in(alice), project, "trust")
 
 
 def test_projects_with_hardly_anything_in_them(project, crowd):
