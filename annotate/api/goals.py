@@ -16,7 +16,6 @@ from annotate.forms.goal import GoalForm
 from annotate.models import Project
 from annotate.models.goals import Goal, PricePer
 from annotate.queries.goal import cost_of, goal_of
-from annotate.queries.progress import progress
 from annotate.queries.project import published_fit
 
 NAMES = GoalForm.Meta.fields
@@ -87,7 +86,7 @@ class GoalDetail(serializers.Serializer):
 
 def told(project: Project) -> Response:
     fit = published_fit(project)
-    found = goal_of(project, fit, progress(project, fit).n_counting, timezone.now())
+    found = goal_of(project, fit, timezone.now())
     values: dict[str, Any] = {name: getattr(project, name) for name in NAMES}
     if found:
         values |= {name: getattr(found, name) for name in ("sentence", "verdict", "stands", "needed", "hours")}

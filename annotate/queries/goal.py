@@ -6,15 +6,17 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from django.db.models import Count, Sum
+from django.db.models import Count, QuerySet, Sum
 from django.db.models.functions import Coalesce
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotate.charts import figure, grouped
+from annotate.exporting.labels import by_criterion
 from annotate.models import Label, Project
 from annotate.models.goals import Goal, PricePer
+from annotate.orders import COUNTED
 from annotate.queries.remember import remembered
 from models_engine.models import Fit
 
@@ -22,11 +24,12 @@ from models_engine.models import Fit
 SPANS = [timedelta(hours=1), timedelta(days=1), timedelta(days=7)]
 FEWEST_FOR_COST = 10  # labels with a time, below which an hourly cost is not forecast
 MS_PER_HOUR = 3_600_000
+IMPORT = "import"  # Label.app_version of what actions.comparison_rows writes
 
 
 @dataclass(frozen=True)
 class Rate:
-    """Labels an hour, over the span in words."""
+    """Labels an hour that say something of the items, over the span in words."""
 
     per_hour: float
     words: str
@@ -72,13 +75,13 @@ class Cost:
     between: str
 
 
-def goal_of(project: Project, fit: Fit | None, n_counting: int, now: datetime) -> GoalTold | None:
+def goal_of(project: Project, fit: Fit | None, now: datetime) -> GoalTold | None:
     if not project.goal:
         return None
     kept = (fit.diagnostics.get("goal") or {}) if fit else {}
     if fit is None or (kept.get("kind"), kept.get("value")) != (project.goal, project.goal_value):
         return GoalTold(sentence(project), "waiting", "", None, None, "")
-    needed = None if kept["met"] else needed_now(kept["needed"], n_counting - fit.n_labels)
+    needed = None if kept["met"] else needed_now(kept["needed"], n_since(project, fit))
     verdict = "met" if kept["met"] else "open" if needed else kept["why"] or "far"
     rate = rate_now(project, now) if needed else None
     hours = duration(needed, rate) if needed and rate else ""
@@ -115,13 +118,25 @@ def needed_now(kept: list[Any] | None, since: int) -> Needed | None:
     """What the fit forecast, less the labels that came since."""
     if not kept or kept[1] is None:
         return None
-    low, middle, high = (None if value is None else max(value - max(since, 0), 0) for value in kept)
+    low, middle, high = (None if value is None else max(value - since, 0) for value in kept)
     return Needed(low or 0, max(middle or 0, 1), high)
+
+
+def n_since(project: Project, fit: Fit) -> int:
+    """Labels given since the fit began that the next one will count: the forecast is in those, skips bring it no
+    nearer."""
+    return telling(project).filter(created_at__gt=fit.started_at).count()
+
+
+def telling(project: Project) -> QuerySet[Label]:
+    """Labels that say something of the items and reach the engine."""
+    labels = Label.objects.filter(project=project, voided_at=None, presentation__purpose__in=project.counted_purposes)
+    return by_criterion(project, labels, outcomes=COUNTED)
 
 
 def rate_now(project: Project, now: datetime) -> Rate | None:
     words = [_("in the last hour"), _("in the last day"), _("in the last week")]
-    labels = Label.objects.filter(project=project, voided_at=None)
+    labels = telling(project).exclude(app_version=IMPORT)  # what came in by a file says nothing of people's pace
     for span, told in zip(SPANS, words, strict=True):
         n = labels.filter(created_at__gte=now - span, created_at__lte=now).count()
         if n:

@@ -114,7 +114,7 @@ def progress(request: HttpRequest, project_id: UUID) -> HttpResponse:
     project = looked_at(request, project_id)
     fit, now = published_fit(project), timezone.now()
     found = progress_page(project, fit)
-    goal = goal_of(project, fit, found.n_counting, now)
+    goal = goal_of(project, fit, now)
     context = {
         "fit": fit,
         "progress": found,

@@ -3,6 +3,7 @@
 import csv
 import io
 import zipfile
+from datetime import timedelta
 
 import pytest
 from django.urls import reverse
@@ -10,7 +11,7 @@ from django.utils import timezone
 
 from annotate import cohort_runs
 from annotate.models import AnnotatorTag, Project
-from tests.conftest import answer_one, make_annotator
+from tests.conftest import NOW, answer_one, make_annotator
 from tests.site.api import Api
 from tests.site.factories import make_labels, spread_fit
 from tests.site.pages import signed_in
@@ -27,7 +28,9 @@ def test_a_goal_is_set_told_as_on_the_page_and_removed(alice, project):
     told = api("patch", "goal", {"goal": "comparisons", "goal_comparisons": 30, "price": "0.10"}).json()
     assert (told["goal"], told["verdict"], told["price"]) == ("comparisons", "waiting", "0.1000")
     kept = {"kind": "comparisons", "value": 30, "met": False, "state": 4, "why": "", "needed": [60, 80, None]}
-    spread_fit(project, list(project.items.order_by("pk")), diagnostics={"goal": kept}, n_labels=12)
+    later = NOW + timedelta(hours=1)  # than the labels
+    items = list(project.items.order_by("pk"))
+    spread_fit(project, items, diagnostics={"goal": kept}, n_labels=12, started_at=later)
     told = api("get", "goal").json()
     assert (told["verdict"], told["needed"]) == ("open", {"low": 60, "middle": 80, "high": None})
     assert told["cost"]["n_paid"] == 12

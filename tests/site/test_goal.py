@@ -81,6 +81,24 @@ def test_a_width_is_too_early_then_forecast_then_met(plain, alice):
     assert told[0]["data"]["n_labels"] == 460
 
 
+def test_only_labels_that_tell_something_bring_the_goal_nearer(plain, alice):
+    set_goal(plain, alice, goal="comparisons", goal_comparisons=60)
+    answers(plain, 30)
+    people = list(plain.annotators.all())
+    make_labels(plain, people, 25, seed=5, outcome="skip", chosen=None)
+    middle = kept(fit_now(plain))["needed"][1]
+    assert f"About {middle} more labels are needed." in page(signed_in(alice), plain, "progress")
+    just_now = timezone.now() - timedelta(seconds=3)  # a label comes three seconds later
+    make_labels(plain, people, 10, seed=6, start=just_now, every=timedelta(0), outcome="skip", chosen=None)
+    make_labels(plain, people, 12, seed=7, start=just_now, every=timedelta(0))
+    make_labels(
+        plain, people, 40, seed=8, start=just_now - timedelta(minutes=30), every=timedelta(0), app_version="import"
+    )
+    html = page(signed_in(alice), plain, "progress")
+    assert f"About {middle - 12} more labels are needed." in html
+    assert "At 12 labels an hour, as in the last hour" in html
+
+
 def test_the_top_is_met_where_a_tier_begins_below_it(plain, alice):
     set_goal(plain, alice, goal="top")
     answers(plain, 30, right=0.6)
