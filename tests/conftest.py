@@ -10,7 +10,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.core.cache import cache, caches
 from django.db import connection, connections
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from annotate import assigning
 from annotate.actions.api_tokens import create_token
@@ -101,6 +101,12 @@ def django_db_setup(django_db_setup, django_db_blocker):
 def fast_passwords(settings) -> None:
     """Slow hashes protect real accounts; these are not."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def own_language() -> None:
+    """A request in another language leaves it to whatever its thread does next, which here is another test."""
+    translation.deactivate()
 
 
 @pytest.fixture(autouse=True)
