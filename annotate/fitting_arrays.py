@@ -8,7 +8,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 
 from annotate.fitting_rivals import rivals
-from annotate.fitting_rows import Labels
+from annotate.fitting_rows import Labels, worths
 from models_engine.covariances import LowRankCovariance
 from models_engine.covariances import pack as pack_covariance
 from models_engine.estimators.base import Entry
@@ -25,12 +25,13 @@ SITE = "site/"
 
 def pack(posterior: BasePosterior, labels: Labels) -> bytes:
     """An npz file: the posterior's arrays, and under site/ whose figures they are."""
+    utility, deviation = worths(posterior, labels)
     site = {
         "version": np.array(settings.VERSION),
         "items": labels.item_ids,
         "annotators": labels.annotator_ids,
-        "utility": posterior.utilities(),
-        "sd": posterior.standard_deviations(),
+        "utility": utility,
+        "sd": deviation,
         **rivals(posterior, labels),
     }
     own = {SITE + name: value for name, value in site.items()}

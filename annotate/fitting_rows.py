@@ -50,6 +50,15 @@ class Labels:
         """(n_items,) number of the connected part; those with most items that are ranked come first."""
         return self.data.connected_parts(self.ranked)
 
+    def ranked_parts(self) -> Iterator[tuple[int, Ints]]:
+        """(number, items ranked and compared) of each part that has any, the largest first."""
+        kept = np.flatnonzero(self.ranked & (self.data.n_comparisons() > 0))
+        parts = self.parts()[kept]
+        order = np.argsort(parts, kind="stable")
+        for places in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1):
+            if len(places):
+                yield int(parts[places[0]]), kept[places]
+
 
 def read_labels(project: Project) -> Labels | None:
     """The labels in one query, the items in another; None for a project without items.
@@ -130,13 +139,20 @@ def estimates(fit: Fit, project: Project, labels: Labels, posterior: BasePosteri
     loadings = loadings_of(posterior)
     columns = _Columns(fit, labels.item_ids, compared, divisive if divisive.any() else None, loadings)
     alone = np.flatnonzero((compared == 0) & labels.ranked)
-    order = np.argsort(parts, kind="stable")
-    for items in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1):
-        kept = items[labels.ranked[items] & (compared[items] > 0)]
-        if len(kept):
-            yield _estimates_of_part(columns, project, posterior, int(parts[items[0]]), kept)
+    for part, items in labels.ranked_parts():
+        yield _estimates_of_part(columns, project, posterior, part, items)
     if len(alone):
         yield _estimates_alone(columns, posterior, parts[alone], alone)
+
+
+def worths(posterior: BasePosterior, labels: Labels) -> tuple[Floats, Floats]:
+    """(utilities, standard deviations), both (n_items,), as the rows have them: centred over the ranked items of their
+    part. Retired items have the utility that goes with it, and the deviation around the mean of all."""
+    utility, deviation, parts = posterior.utilities().copy(), posterior.standard_deviations().copy(), labels.parts()
+    for part, items in labels.ranked_parts():
+        utility[parts == part] -= utility[items].mean()
+        deviation[items] = posterior.restrict(items).standard_deviations()
+    return utility, deviation
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ COLUMNS = [
     Column("item", _("The item's key.")),
     Column(
         "utility",
-        _("Worth on the logit scale, zero in the middle of its part; only differences mean something."),
+        _("Worth in logits, in probits for CollaborativeGP; zero is its part's mean, only differences mean something."),
         Kind.NUMBER,
     ),
     Column("sd", _("Posterior standard deviation of the utility."), Kind.NUMBER),

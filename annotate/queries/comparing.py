@@ -12,6 +12,7 @@ from annotate.queries.fit_figures import figures_of
 from annotate.queries.history import Told, told
 from models_engine.models import Fit
 
+Figures = dict[int, tuple[float, float]]  # (utility, standard deviation) by item
 PAGE_SIZE = 100
 # Events that name the version of the data they made, so that the fits before and after them are known.
 MOVING = ("annotator excluded", "annotator readmitted")
@@ -55,7 +56,8 @@ class Around:
 
 @dataclass(frozen=True)
 class Compared:
-    """one_order: both fits put all their items in one order, so that places can be told. correlation: of utilities."""
+    """one_order: both fits put all their items in one order, so that places can be told; where they hold not the same
+    items, the second's utilities are moved to a like zero then. correlation: of utilities."""
 
     first: Fit
     second: Fit
@@ -113,6 +115,9 @@ def compare(project: Project, numbers: tuple[int, int], page: str | None) -> Com
         return None
     first, second = (found[number] for number in numbers)
     one, other = figures_of(first), figures_of(second)
+    one_order = first.n_parts == second.n_parts == 1
+    if one_order and one.keys() != other.keys():
+        other = moved(other, one)
     common = sorted(one.keys() & other.keys(), key=lambda pk: (-abs(other[pk][0] - one[pk][0]), pk))
     places_one, places_other = places(one, common), places(other, common)
     shown = Paginator(common, PAGE_SIZE).get_page(page)
@@ -131,12 +136,22 @@ def compare(project: Project, numbers: tuple[int, int], page: str | None) -> Com
         n_only_first=len(one.keys() - other.keys()),
         n_only_second=len(other.keys() - one.keys()),
         n_far=far,
-        one_order=first.n_parts == second.n_parts == 1,
+        one_order=one_order,
         correlation=correlation([one[pk][0] for pk in common], [other[pk][0] for pk in common]),
     )
 
 
-def places(figures: dict[int, tuple[float, float]], common: list[int]) -> dict[int, int]:
+def moved(figures: Figures, former: Figures) -> Figures:
+    """So that the middle change is 0: a fit's zero is the mean of its items, so one that came or went moves all others.
+
+    By the median, for a few that truly changed do not move it.
+    """
+    changes = [utility - former[pk][0] for pk, (utility, _sd) in figures.items() if pk in former]
+    middle = float(np.median(changes)) if changes else 0.0
+    return {pk: (utility - middle, sd) for pk, (utility, sd) in figures.items()}
+
+
+def places(figures: Figures, common: list[int]) -> dict[int, int]:
     """By utility among the items that both fits hold; 1 is the highest."""
     ordered = sorted(common, key=lambda pk: (-figures[pk][0], pk))
     return {pk: place for place, pk in enumerate(ordered, start=1)}

@@ -14,6 +14,7 @@ from annotate.actions.labels import Answer, record_label
 from annotate.fitting_arrays import from_bytes, pack, warm_start
 from annotate.fitting_rows import beta_interval, read_labels
 from annotate.models import Annotator, EngineState, Item, Label, Project
+from annotate.queries.fit_figures import figures_of
 from annotate.reconciler import LostClaim
 from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, NotConverged
@@ -178,8 +179,11 @@ def test_parts_that_nothing_connects_are_ranked_apart(project, crowd):
     assert max(rows[item.pk].rank_high for item in small) <= 2
     assert sum(rows[item.pk].p_top for item in large) == pytest.approx(2)
     assert [rows[item.pk].p_top for item in small] == [1, 1], "both of two are among the best two"
+    kept = figures_of(fit)
     for group in (large, small):
         assert sum(rows[item.pk].utility for item in group) == pytest.approx(0, abs=1e-9)
+        for item in group:  # an item's history ends with what the ranking says of it
+            assert kept[item.pk] == pytest.approx((rows[item.pk].utility, rows[item.pk].sd), rel=1e-9)
         assert [rows[item.pk].next_state for item in group][-1] == "last"
 
 
@@ -202,10 +206,15 @@ def test_a_retired_item_leaves_the_ranking_but_its_labels_still_tell_of_others(p
     a, strong, b = list(project.items.order_by("pk"))[:3]
     answer_pairs(crowd, [(a, strong)], lambda *_: 4)
     answer_pairs(crowd, [(strong, b)], lambda *_: 2)
+    before = figures_of(fit_now(project))
     Item.objects.filter(pk=strong.pk).update(retired_at=NOW)
-    rows = rows_of(fit_now(project))
+    fit = fit_now(project)
+    rows = rows_of(fit)
     assert strong.pk not in rows
     assert rows[a.pk].utility > 0 > rows[b.pk].utility
+    kept = figures_of(fit)
+    assert kept[a.pk] == pytest.approx((rows[a.pk].utility, rows[a.pk].sd), rel=1e-9)
+    assert kept[a.pk][0] - kept[strong.pk][0] == pytest.approx(before[a.pk][0] - before[strong.pk][0], rel=1e-5)
     assert (rows[a.pk].rank, rows[b.pk].rank) == (1, 2)
 
 

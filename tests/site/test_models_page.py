@@ -34,15 +34,27 @@ def test_two_fits_item_by_item(project, two_fits, alice):
     found = compare(project, (1, 2), None)
     assert (found.n_common, found.n_only_first, found.n_only_second, found.n_far) == (5, 0, 1, 1)
     widest = found.rows[0]
-    assert (widest.item.key, widest.change, widest.first[2], widest.second[2]) == ("item-0", -5, 1, 5)
+    assert (widest.item.key, widest.first[2], widest.second[2]) == ("item-0", 1, 5)
+    assert [row.change for row in found.rows] == pytest.approx([-5.2, -0.1, 0, 0, 0])  # 0.2 is the middle of what moved
     assert [row.is_far for row in found.rows] == [True, False, False, False, False]
     expected = np.corrcoef([2, 1, 0, -1, -2], [-3.0, 1.2, 0.2, -0.9, -1.8])[0, 1]
     assert found.correlation == pytest.approx(expected)
     html = page(signed_in(alice), project, "compare")  # the two latest, without being asked
     assert "1 of 5 items moved further" in html
     assert "fit 2, GPPL" in html
-    assert "−5.00" in html
+    assert "−5.20" in html
+    assert "utilities of fit 2 are moved so that the middle change is 0" in html
     assert html.index("Text number 0") < html.index("Text number 1")
+
+
+def test_items_that_came_move_no_others(project):
+    """Two weak items came: they lower the mean, and every utility is told around that."""
+    items = list(project.items.order_by("pk"))
+    spread_fit(project, items[:4], arrays=arrays(items[:4], [1.5, 0.5, -0.5, -1.5], 0.1))
+    spread_fit(project, items, arrays=arrays(items, [3.5, 2.5, 1.5, 0.5, -4.0, -4.0], 0.1))
+    found = compare(project, (1, 2), None)
+    assert [row.change for row in found.rows] == [0] * 4
+    assert (found.n_common, found.n_only_second, found.n_far) == (4, 2, 0)
 
 
 def test_of_several_parts_no_places_are_told(project, two_fits, alice):
