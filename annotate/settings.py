@@ -4,20 +4,20 @@ import secrets
 import sys
 from pathlib import Path
 
-import environ
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
+from annotate.environment import Environment
 from annotate.storage import storage_of
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VERSION = "0.1.0"
 
-env = environ.Env()
+env = Environment()
 env.prefix = ""
 
 # --- Safety -----------------------------------------------------------------------------------------------------------
-DEBUG = env.bool("DEBUG", default=False)
+DEBUG = env.switch("DEBUG", default=False)
 TESTING = "pytest" in sys.modules
 SECRET_KEY = env.str("SECRET_KEY", default="")
 if not SECRET_KEY:
@@ -29,9 +29,9 @@ if not SECRET_KEY:
     SECRET_KEY = secrets.token_urlsafe(50)
 
 # The machine may always ask itself, for its health checks.
-ALLOWED_HOSTS = [*env.list("ALLOWED_HOSTS", default=[]), "localhost", "127.0.0.1", "[::1]"]
+ALLOWED_HOSTS = [*env.hosts("ALLOWED_HOSTS"), "localhost", "127.0.0.1", "[::1]"]
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
-HTTPS = env.bool("HTTPS", default=not (DEBUG or TESTING))
+HTTPS = env.switch("HTTPS", default=not (DEBUG or TESTING))
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
@@ -39,7 +39,7 @@ SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
 SECURE_HSTS_PRELOAD = HTTPS
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 # Behind a proxy that ends TLS, and only there: otherwise a client could claim to be on HTTPS.
-if env.bool("BEHIND_PROXY", default=False):
+if env.switch("BEHIND_PROXY", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -131,7 +131,7 @@ TEMPLATES = [
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
 # --- Data -------------------------------------------------------------------------------------------------------------
-DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")}
+DATABASES = {"default": env.database("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")}
 database = DATABASES["default"]
 if database["ENGINE"] == "django.db.backends.sqlite3":
     # Readers never wait for writers, and a writer takes its lock at BEGIN, so that two of them queue, not fail.
@@ -147,14 +147,14 @@ if database["ENGINE"] == "django.db.backends.sqlite3":
         ),
     }
 else:
-    database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": env.int("DATABASE_POOL", default=20), "timeout": 20}}
+    database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": env.number("DATABASE_POOL", default=20), "timeout": 20}}
 # Threads that answer requests in one web process; an export holds one for as long as it lasts.
-WEB_THREADS = env.int("WEB_THREADS", default=16)
+WEB_THREADS = env.number("WEB_THREADS", default=16)
 # Of these, how many answer annotators at once; more would only wait for each other.
-ANSWERS_AT_ONCE = env.int("ANSWERS_AT_ONCE", default=3)
+ANSWERS_AT_ONCE = env.number("ANSWERS_AT_ONCE", default=3)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = env.str("REDIS_URL", default="")
+REDIS_URL = env.redis("REDIS_URL")
 CACHES = {
     "default": (
         # Rate limits count in the cache: several web processes need one that they share.
@@ -182,7 +182,7 @@ ACCOUNT_EMAIL_VERIFICATION = env.str("ACCOUNT_EMAIL_VERIFICATION", default="none
 ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_LOGOUT_ON_GET = False
 # Closed unless said otherwise: a stranger who finds the address gets no account.
-SIGNUP_OPEN = env.bool("SIGNUP_OPEN", default=False)
+SIGNUP_OPEN = env.switch("SIGNUP_OPEN", default=False)
 LOGIN_REDIRECT_URL = "home"
 LOGIN_URL = "account_login"
 AXES_FAILURE_LIMIT = 10
@@ -193,13 +193,13 @@ AXES_RESET_ON_SUCCESS = True
 AXES_LOCKOUT_TEMPLATE = "account/locked.html"
 AXES_CLIENT_IP_CALLABLE = "annotate.limits.client_address"
 
-vars().update(env.email_url("EMAIL_URL", default="consolemail://"))
+vars().update(env.mail("EMAIL_URL", default="consolemail://"))
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="crowdrank@localhost")
 
 # --- People's data ----------------------------------------------------------------------------------------------------
 # So many days after a project has closed, what names its annotators is dropped ("personal") or their labels are erased
 # as well ("labels"); 0 keeps everything. A project's own setting goes before it.
-RETENTION_DAYS = env.int("RETENTION_DAYS", default=0)
+RETENTION_DAYS = env.number("RETENTION_DAYS", default=0)
 RETENTION_DROPS = env.str("RETENTION_DROPS", default="personal")
 if RETENTION_DROPS not in ("personal", "labels") or RETENTION_DAYS < 0:
     raise ImproperlyConfigured(
@@ -207,7 +207,7 @@ if RETENTION_DROPS not in ("personal", "labels") or RETENTION_DAYS < 0:
         "labels, the other 0 or more days."
     )
 # How long it is remembered who signed in, or tried to, from which network address.
-SIGN_IN_DAYS = env.int("SIGN_IN_DAYS", default=90)
+SIGN_IN_DAYS = env.number("SIGN_IN_DAYS", default=90)
 
 # --- Language and time ------------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
@@ -240,8 +240,8 @@ STORAGES = {
 # Item media is served by a view that checks who asks; the web server must not serve this folder.
 MEDIA_ROOT = env.str("MEDIA_ROOT", default=str(BASE_DIR / "media"))
 # How large a file of an item may be.
-MAX_IMAGE_MB = env.int("MAX_IMAGE_MB", default=10)
-MAX_RECORDING_MB = env.int("MAX_RECORDING_MB", default=50)
+MAX_IMAGE_MB = env.number("MAX_IMAGE_MB", default=10)
+MAX_RECORDING_MB = env.number("MAX_RECORDING_MB", default=50)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 # More than an import takes, so that its own message with the limit is seen.
@@ -255,19 +255,19 @@ REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     # How many times one client may do a thing; annotate/limits.py counts.
     "DEFAULT_THROTTLE_RATES": {
-        "api": env.str("LIMIT_API", default="600/min"),
-        "join": env.str("LIMIT_JOIN", default="60/min"),
-        "answer": env.str("LIMIT_ANSWER", default="240/min"),
-        "export": env.str("LIMIT_EXPORT", default="60/min"),
-        "import": env.str("LIMIT_IMPORT", default="60/min"),
-        "password": env.str("LIMIT_PASSWORD", default="10/min"),
-        "invite": env.str("LIMIT_INVITE", default="30/hour"),
-        "invite-annotators": env.str("LIMIT_INVITE_ANNOTATORS", default="200/hour"),
-        "results": env.str("LIMIT_RESULTS", default="120/min"),
-        "results-media": env.str("LIMIT_RESULTS_MEDIA", default="2000/min"),
-        "code": env.str("LIMIT_CODE", default="60/min"),
+        "api": env.rate("LIMIT_API", default="600/min"),
+        "join": env.rate("LIMIT_JOIN", default="60/min"),
+        "answer": env.rate("LIMIT_ANSWER", default="240/min"),
+        "export": env.rate("LIMIT_EXPORT", default="60/min"),
+        "import": env.rate("LIMIT_IMPORT", default="60/min"),
+        "password": env.rate("LIMIT_PASSWORD", default="10/min"),
+        "invite": env.rate("LIMIT_INVITE", default="30/hour"),
+        "invite-annotators": env.rate("LIMIT_INVITE_ANNOTATORS", default="200/hour"),
+        "results": env.rate("LIMIT_RESULTS", default="120/min"),
+        "results-media": env.rate("LIMIT_RESULTS_MEDIA", default="2000/min"),
+        "code": env.rate("LIMIT_CODE", default="60/min"),
     },
-    "NUM_PROXIES": env.int("NUM_PROXIES", default=0),
+    "NUM_PROXIES": env.number("NUM_PROXIES", default=0),
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Crowdrank",
@@ -302,8 +302,8 @@ SPECTACULAR_SETTINGS = {
 
 # --- Webhooks ---------------------------------------------------------------------------------------------------------
 # An owner names the address that this machine then calls: never one inside the network it stands in, unless told so.
-WEBHOOKS_TO_PRIVATE_ADDRESSES = env.bool("WEBHOOKS_TO_PRIVATE_ADDRESSES", default=False)
-WEBHOOKS_WITHOUT_TLS = env.bool("WEBHOOKS_WITHOUT_TLS", default=DEBUG)
+WEBHOOKS_TO_PRIVATE_ADDRESSES = env.switch("WEBHOOKS_TO_PRIVATE_ADDRESSES", default=False)
+WEBHOOKS_WITHOUT_TLS = env.switch("WEBHOOKS_WITHOUT_TLS", default=DEBUG)
 
 # --- Platforms --------------------------------------------------------------------------------------------------------
 # Hosts to which participants may be sent back with a completion code; "*." stands for any name in front.
@@ -314,9 +314,9 @@ RETURN_HOSTS = env.list(
 
 # --- The engine -------------------------------------------------------------------------------------------------------
 # A presentation not answered within this many minutes goes back to the pool.
-PRESENTATION_LEASE_MINUTES = env.int("PRESENTATION_LEASE_MINUTES", default=15)
+PRESENTATION_LEASE_MINUTES = env.number("PRESENTATION_LEASE_MINUTES", default=15)
 # An engine that has not renewed its lease for this many seconds is taken for dead.
-ENGINE_LEASE_SECONDS = env.int("ENGINE_LEASE_SECONDS", default=30)
+ENGINE_LEASE_SECONDS = env.number("ENGINE_LEASE_SECONDS", default=30)
 
 LOGGING = {
     "version": 1,
