@@ -21,6 +21,7 @@ from annotate import dumping
 
 FORMAT = 1
 MANIFEST, MEDIA = "manifest.json", "media/"
+NEEDED = {"version", "made_at", "database", "migrations", "rows", "sha256"}
 
 
 class BackupError(dumping.DumpError):
@@ -114,8 +115,12 @@ def unpacked(source: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def check(folder: Path, manifest: dict[str, Any]) -> None:
-    if manifest.get("format") != FORMAT:
-        raise BackupError(f"The backup's format is {manifest.get('format')}; this version reads {FORMAT}.")
+    if not isinstance(manifest, dict) or "format" not in manifest:
+        raise BackupError(f"{MANIFEST} is not that of a backup; nothing was changed.")
+    if manifest["format"] != FORMAT:
+        raise BackupError(f"The backup's format is {manifest['format']}; this version reads {FORMAT}.")
+    if missing := NEEDED - manifest.keys():
+        raise BackupError(f"{MANIFEST} is not that of a backup: {min(missing)} is missing; nothing was changed.")
     for name, expected in manifest["sha256"].items():
         path = folder / name
         if not path.is_file() or hash_of(path) != expected:

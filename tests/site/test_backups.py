@@ -202,3 +202,9 @@ def test_a_copy_of_sqlite_is_whole_and_one_file(project, tmp_path):
     assert sqlite3.connect(copy).execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert (counts["annotate_project"], len(files)) == (2, 1)
     assert Label.objects.count() == counts["annotate_label"]
+
+
+@pytest.mark.parametrize("found", [[], {}, {"format": 1}])
+def test_a_manifest_of_something_else_is_refused(tmp_path, found):
+    with pytest.raises(backups.BackupError, match="not that of a backup"):
+        backups.check(tmp_path, found)
