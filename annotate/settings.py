@@ -158,7 +158,7 @@ REDIS_URL = env.redis("REDIS_URL")
 CACHES = {
     "default": (
         # Rate limits count in the cache: several web processes need one that they share.
-        {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "crowdrank"}
+        {"BACKEND": "annotate.caching.ForgivingRedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "crowdrank"}
         if REDIS_URL
         else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 20_000}}
     )
