@@ -148,6 +148,8 @@ if database["ENGINE"] == "django.db.backends.sqlite3":
     }
 else:
     database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": env.number("DATABASE_POOL", default=20), "timeout": 20}}
+    # Asked before each use whether it still lives: else a restart of the server fails a request for every one pooled.
+    database["CONN_HEALTH_CHECKS"] = True
 # Threads that answer requests in one web process; an export holds one for as long as it lasts.
 WEB_THREADS = env.number("WEB_THREADS", default=16)
 # Of these, how many answer annotators at once; more would only wait for each other.

@@ -77,7 +77,7 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix, t
 def own_cache(worker_id) -> None:
     """Each process of a parallel run counts in a Redis database of its own, where Redis is in use."""
     default = django_settings.CACHES["default"]
-    if "redis" in default["BACKEND"] and worker_id != "master":
+    if django_settings.REDIS_URL and worker_id != "master":
         address, _, number = default["LOCATION"].rpartition("/")
         default["LOCATION"] = f"{address}/{int(number) + int(worker_id.removeprefix('gw'))}"
         caches["default"].close()
