@@ -21,7 +21,8 @@ def test_progress_with_a_goal_is_accessible(live_site, open_page, sign_in, axe, 
     pairs = [[(3 * row + column) % 7 for column in range(row + 1)] for row in range(6)]
     kept = {"kind": "width", "value": 1.0, "met": False, "state": 1.32, "needed": [40, 110, 260], "why": ""}
     compared = {"sizes": [1] * 6, "pairs": pairs}
-    spread_fit(project, list(project.items.all()), n_labels=90, diagnostics={"goal": kept, "compared": compared})
+    known = {"n_labels": 90, "diagnostics": {"goal": kept, "compared": compared}}
+    spread_fit(project, list(project.items.all()), now=timezone.now(), **known)
     page = open_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
     sign_in(alice, page)
     for name, title in (("progress", "Progress"), ("goal", "Goal and cost")):
