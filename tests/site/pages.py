@@ -1,8 +1,13 @@
 """Looking at pages in tests: who asks, what the page says, which rows it shows."""
 
+from datetime import timedelta
+
+from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
+from annotate.assigning import expiry_look
 from annotate.models import Project, User
 
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
@@ -25,3 +30,9 @@ def page(client: Client, project: Project, name: str = "ranking", query: str = "
 def rows_shown(html: str) -> list[str]:
     """What identifies each row of the table, in order."""
     return [part.partition('"')[0] for part in html.split('data-item="')[1:]]
+
+
+def leases_looked_at(project: Project) -> None:
+    """Somebody else has looked for expired leases in each second to come: who does so takes a statement more."""
+    for second in range(60):
+        cache.add(expiry_look(project.pk, timezone.now() + timedelta(seconds=second)), True, timeout=90)

@@ -2,17 +2,14 @@
 
 import json
 import random
-from datetime import timedelta
 from itertools import combinations
 
 import numpy as np
 import pytest
-from django.core.cache import cache
 from django.db import IntegrityError, connection, transaction
 from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.http import urlencode
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,7 +18,6 @@ from annotate import assigning
 from annotate.actions.comparisons import import_comparisons
 from annotate.actions.labels import Answer, check_answer, record_label, undo_label
 from annotate.actions.projects import FixedByLabels, change_project
-from annotate.assigning import expiry_look
 from annotate.demo.manifest import open_folder
 from annotate.errors import BadAnswer, NothingToCompare
 from annotate.exporting.formats import csv_chunks
@@ -35,6 +31,7 @@ from models_engine.data import Comparisons
 from models_engine.estimators.table import ESTIMATORS
 from models_engine.tables import read_labels as read_file
 from tests.conftest import NOW, make_annotator
+from tests.site.pages import leases_looked_at
 from tests.site.task_types import TASKS, expected_ranks, form_of, set_task, shown_keys
 from tests.site.test_access import BACKEND
 from tests.site.test_labelling import HTMX, as_annotator
@@ -337,8 +334,7 @@ def test_a_task_of_ten_takes_as_many_queries_as_one_of_two(project):
             assert page.content.decode().count('class="option') >= project.k
             token = annotator.presentations.get(state="open").token
             data = form_of(project, list(range(n_named(project))))
-            for second in range(60):  # somebody else has looked for expired leases
-                cache.add(expiry_look(project.pk, timezone.now() + timedelta(seconds=second)), True, timeout=90)
+            leases_looked_at(project)
             with CaptureQueriesContext(connection) as answering:
                 answer = browser.post(reverse("submit", args=[token]), data, headers=HTMX)
             assert answer.status_code == 200, seed
