@@ -14,7 +14,18 @@ from django.db.models.functions import Random
 from annotate.assigning import set_key
 from annotate.errors import Archived
 from annotate.locking import alone
-from annotate.models import ORDERED, EngineState, Item, ItemSet, Label, Presentation, PresentedItem, Project, new_token
+from annotate.models import (
+    IMPORTED,
+    ORDERED,
+    EngineState,
+    Item,
+    ItemSet,
+    Label,
+    Presentation,
+    PresentedItem,
+    Project,
+    new_token,
+)
 from annotate.orders import ranks_of
 
 MOST_OVERLAP = 1000  # the limit of Project.overlap
@@ -85,7 +96,7 @@ def write_labels(
                 "ranks": ranks_of(row.outcome, row.order, len(row.items)) if row.outcome in ORDERED else "",
                 "created_at": row.at or now,
                 "response_ms": row.response_ms,
-                "app_version": "import",
+                "app_version": IMPORTED,
             }
             for pk, row in zip(shown, rows, strict=True)
         ),

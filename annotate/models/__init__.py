@@ -9,7 +9,7 @@ from annotate.models.events import Event
 from annotate.models.imports import FeatureNames, ImportJob, ItemFeatures
 from annotate.models.items import Captions, Context, Item, ItemSet, Tag
 from annotate.models.known import WITH_RIGHT_ANSWER, KnownSet, Purpose
-from annotate.models.labels import LONGEST_COMMENT, ORDERED, FurtherAnswer, Label, Presentation, PresentedItem
+from annotate.models.labels import IMPORTED, LONGEST_COMMENT, ORDERED, FurtherAnswer, Label, Presentation, PresentedItem
 from annotate.models.never_shown import NeverShown
 from annotate.models.people import User
 from annotate.models.portraits import AnnotatorPortrait, CohortComparison, Portrait
@@ -22,6 +22,7 @@ from annotate.models.retention import LONGEST_RETENTION, Retention
 from annotate.models.tokens import new_token
 
 __all__ = [
+    "IMPORTED",
     "LONGEST_COMMENT",
     "LONGEST_ID",
     "LONGEST_REASON",

@@ -14,6 +14,7 @@ from annotate.models.tokens import new_token
 
 LONGEST_COMMENT = 2000
 ORDERED = ["best_worst", "ranking", "top"]  # outcomes that put items in order, by ranks
+IMPORTED = "import"
 
 
 class Presentation(models.Model):
@@ -134,7 +135,7 @@ class Label(models.Model):
     # Of that, the time with a sign of life: a stretch without one counts for half a minute at most.
     active_ms = models.PositiveIntegerField(null=True, blank=True)
     session = models.CharField(max_length=16, blank=True)
-    app_version = models.CharField(max_length=20)
+    app_version = models.CharField(max_length=20)  # IMPORTED where it came in by a file
     voided_at = models.DateTimeField(null=True, blank=True)
     voided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"

@@ -14,7 +14,7 @@ from django.utils.translation import ngettext
 
 from annotate.charts import figure, grouped
 from annotate.exporting.labels import by_criterion
-from annotate.models import Label, Project
+from annotate.models import IMPORTED, Label, Project
 from annotate.models.goals import Goal, PricePer
 from annotate.orders import COUNTED
 from annotate.queries.remember import remembered
@@ -24,7 +24,6 @@ from models_engine.models import Fit
 SPANS = [timedelta(hours=1), timedelta(days=1), timedelta(days=7)]
 FEWEST_FOR_COST = 10  # labels with a time, below which an hourly cost is not forecast
 MS_PER_HOUR = 3_600_000
-IMPORT = "import"  # Label.app_version of what actions.comparison_rows writes
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ def telling(project: Project) -> QuerySet[Label]:
 
 def rate_now(project: Project, now: datetime) -> Rate | None:
     words = [_("in the last hour"), _("in the last day"), _("in the last week")]
-    labels = telling(project).exclude(app_version=IMPORT)  # what came in by a file says nothing of people's pace
+    labels = telling(project).exclude(app_version=IMPORTED)  # what came in by a file says nothing of people's pace
     for span, told in zip(SPANS, words, strict=True):
         n = labels.filter(created_at__gte=now - span, created_at__lte=now).count()
         if n:
