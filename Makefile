@@ -10,7 +10,7 @@ PEER_VENV := .venv-peers
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: backup restore help demo install test test-together test-alone test-services services-named services-together services-alone test-failed lint lock messages bench peers load clean
+.PHONY: backup restore check screenshots help demo install test test-together test-alone test-large test-search test-services services-named services-together services-alone test-failed lint lock messages bench peers load clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -41,18 +41,24 @@ EMBEDDED := env -u DATABASE_URL -u REDIS_URL $(BIN)/python -m pytest
 SERVICES := $(BIN)/python -m pytest
 TOGETHER := -n auto --maxprocesses 4
 
-test: test-together test-alone  ## every test, on SQLite and without any service
+test: test-together test-alone  ## every test but the larger versions, on SQLite and without any service
 test-together: $(VENV)/dev
-	$(EMBEDDED) $(TOGETHER) -m "not alone"
+	$(EMBEDDED) $(TOGETHER) -m "not alone and not large"
 test-alone: $(VENV)/dev
 	$(EMBEDDED) -m alone
+
+test-large: $(VENV)/dev  ## the larger versions of tests
+	$(EMBEDDED) $(TOGETHER) -m large
+
+test-search: $(VENV)/dev  ## property tests with other examples each time, and twenty times as many
+	HYPOTHESIS_PROFILE=search $(EMBEDDED) $(TOGETHER) -m hypothesis
 
 # Of the browser tests only the whole path: what pages look like doesn't depend on the database.
 test-services: services-together services-alone  ## the site's tests on the PostgreSQL and Redis named by DATABASE_URL and REDIS_URL
 services-named:
 	@test -n "$$DATABASE_URL" || { echo "DATABASE_URL is not set; for example postgres://postgres@127.0.0.1:5432/postgres" >&2; exit 1; }
 services-together: services-named $(VENV)/dev
-	$(SERVICES) $(TOGETHER) -m "not alone and not embedded" tests/site
+	$(SERVICES) $(TOGETHER) -m "not alone and not embedded and not large" tests/site
 services-alone: services-named $(VENV)/dev
 	$(SERVICES) -m alone tests/site tests/browser
 
@@ -61,7 +67,7 @@ test-failed: $(VENV)/dev  ## what failed last, once more and with nothing beside
 
 # Translations: xgettext and msgfmt (on Debian: apt-get install gettext) collect the strings and compile what is translated.
 messages: $(VENV)/runtime  ## collect the strings to translate into annotate/locale, compile the translations
-	env DEBUG=true $(BIN)/python manage.py makemessages --locale de --no-wrap --no-obsolete --add-location file --ignore .venv --ignore tests
+	env DEBUG=true $(BIN)/python manage.py makemessages --locale de --no-wrap --no-obsolete --add-location never --ignore .venv --ignore tests
 	env DEBUG=true $(BIN)/python manage.py compilemessages --locale de --ignore .venv
 
 lint: $(VENV)/dev  ## style, types and import directions
@@ -70,12 +76,15 @@ lint: $(VENV)/dev  ## style, types and import directions
 	env DEBUG=true $(BIN)/mypy annotate models_engine
 	$(BIN)/lint-imports
 
+check: lint  ## before every commit: lint, and every test that needs neither browser nor process nor more than a second
+	$(EMBEDDED) $(TOGETHER) -m "not browser and not process and not slow and not alone"
+
 COMPILE := uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 --quiet
 
 lock: $(BIN)/uv  ## resolve the dependencies of pyproject.toml anew
 	echo uv | $(BIN)/$(COMPILE) --upgrade - -o requirements-bootstrap.lock
-	$(BIN)/$(COMPILE) --upgrade pyproject.toml -o requirements.lock
-	$(BIN)/$(COMPILE) --upgrade pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
+	$(BIN)/$(COMPILE) --upgrade --extra site pyproject.toml -o requirements.lock
+	$(BIN)/$(COMPILE) --upgrade --extra site pyproject.toml --group dev -c requirements.lock -o requirements-dev.lock
 
 bench: $(VENV)/dev $(if $(PEERS),peers)  ## measure the engine and print a table (PEERS=1: beside other libraries; DATA=folder: on a real crowd)
 	$(BIN)/python -m models_engine.benchmarks $(if $(PEERS),peers --python $(PEER_VENV)/bin/python $(if $(DATA),--data $(DATA)),speed)
@@ -98,5 +107,8 @@ restore: $(VENV)/runtime  ## put a backup in place of the data: FROM=file (FORCE
 load: $(VENV)/dev  ## submit-and-next under 200 annotators, 10,000 items and 100,000 labels
 	$(BIN)/python -m tests.load
 
-clean:  ## remove the environments and the demo's files
-	rm -rf $(VENV) $(PEER_VENV) .demo
+screenshots: $(VENV)/dev  ## take the pictures of the documentation (docs/images) from a demo
+	$(BIN)/python -m tests.screenshots
+
+clean:  ## remove the environments, the demo's files and what building the package left
+	rm -rf $(VENV) $(PEER_VENV) .demo build dist

@@ -1,15 +1,9 @@
 #!/usr/bin/env python3
-"""Django's command line for Crowdrank."""
+"""Django's command line for Crowdrank; in an installed wheel the same is called `crowdrank`."""
 
-import os
 import sys
 
-from django.core.management import execute_from_command_line
-
-from annotate.demo.environment import set_environment
+from annotate.command_line import main
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotate.settings")
-    if sys.argv[1:2] == ["demo"]:
-        set_environment()
-    execute_from_command_line(sys.argv)
+    sys.exit(main())

@@ -10,8 +10,18 @@ from django.db.models import Exists
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
-from annotate.errors import Archived, LinkOver
-from annotate.models import Annotator, ApiToken, Entry, Item, Membership, Presentation, Project, ResultsLink, User
+from annotate.core.errors import LinkExpired, ProjectArchived
+from annotate.models import (
+    Annotator,
+    ApiToken,
+    Item,
+    Membership,
+    ParticipationRules,
+    Presentation,
+    Project,
+    ResultsLink,
+    User,
+)
 from annotate.models.results_links import signer
 
 Role = Membership.Role
@@ -25,7 +35,7 @@ SAFE = ("GET", "HEAD", "OPTIONS")
 SESSION_KEY = "annotators"  # in the session: {project id: annotator key}
 
 
-class SignInFirst(PermissionDenied):
+class SignInRequired(PermissionDenied):
     """What an account's annotator sent came without their being signed in; says to which project to come back."""
 
     def __init__(self, project_id: UUID) -> None:
@@ -42,7 +52,8 @@ def role_in(user: User | AnonymousUser, project_id: UUID) -> str | None:
 def project_for(request: HttpRequest, project_id: UUID, roles: frozenset[Role], *, in_archive: bool = False) -> Project:
     """The project, with `project.role` set to the asker's; 404 to outsiders, 403 to members whose role is too low.
 
-    What changes a project (neither GET nor for all who see it) raises Archived of an archived one, but `in_archive`.
+    What changes a project (neither GET nor for all who see it) raises ProjectArchived for an archived one, unless
+    `in_archive`.
     """
     role = role_in(request.user, project_id)
     if role is None or not token_reaches(request, project_id):
@@ -51,7 +62,7 @@ def project_for(request: HttpRequest, project_id: UUID, roles: frozenset[Role], 
         raise PermissionDenied
     project = get_object_or_404(Project, pk=project_id)
     if project.archived_at and not in_archive and roles != SEE and request.method not in SAFE:
-        raise Archived
+        raise ProjectArchived
     project.role = role  # type: ignore[attr-defined]
     return project
 
@@ -82,7 +93,7 @@ def annotator_for(request: HttpRequest, project_id: UUID) -> Annotator | None:
     return annotators.filter(project_id=project_id, key=key, user=None).first() if key else None
 
 
-def known_annotator(request: HttpRequest, project_id: UUID) -> Annotator:
+def annotator_or_404(request: HttpRequest, project_id: UUID) -> Annotator:
     """Who the asker is among the project's annotators; 404 to everybody else."""
     annotator = annotator_for(request, project_id)
     if annotator is None:
@@ -102,9 +113,9 @@ def project_to_join(token: str) -> Project:
     return get_object_or_404(Project, join_token=token)
 
 
-def entry_by_platform(token: str) -> Entry:
+def participation_rules_by_platform(token: str) -> ParticipationRules:
     """The rules of the project behind a platform link, while it takes people from a platform."""
-    return get_object_or_404(Entry.objects.select_related("project"), platform_token=token, platform=True)
+    return get_object_or_404(ParticipationRules.objects.select_related("project"), platform_token=token, platform=True)
 
 
 def annotator_to_resume(token: str) -> Annotator:
@@ -113,14 +124,14 @@ def annotator_to_resume(token: str) -> Annotator:
 
 
 def results_link(token: str, now: datetime) -> ResultsLink:
-    """The results link with this token; raises LinkOver where it has ended or was revoked."""
+    """The results link with this token; raises LinkExpired where it has ended or was revoked."""
     try:
         pk = UUID(signer.unsign(token))
     except (signing.BadSignature, ValueError):
         raise Http404 from None
     link = get_object_or_404(ResultsLink.objects.select_related("project"), pk=pk)
     if link.is_over(now):
-        raise LinkOver
+        raise LinkExpired
     return link
 
 
@@ -143,7 +154,7 @@ def presentation_for(request: HttpRequest, token: str) -> Presentation:
         raise Http404
     if owner.user_id is not None:
         if not request.user.is_authenticated:
-            raise SignInFirst(owner.project_id)
+            raise SignInRequired(owner.project_id)
         if request.user.pk != owner.user_id or role_in(request.user, owner.project_id) not in ANNOTATE:
             raise Http404
         return presentation
@@ -168,3 +179,7 @@ def item_for(request: HttpRequest, item_id: int) -> Item:
     if annotator and item.presented.filter(presentation__annotator=annotator).exists():
         return item
     raise Http404
+
+
+class SignedInRequest(HttpRequest):
+    user: User

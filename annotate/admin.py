@@ -6,10 +6,9 @@ from django.http import HttpRequest
 
 from annotate.models import (
     Annotator,
-    EngineProcess,
-    EngineState,
     Evaluation,
     Event,
+    FitState,
     Item,
     Label,
     Membership,
@@ -17,6 +16,7 @@ from annotate.models import (
     Project,
     RunRecord,
     User,
+    WorkerProcess,
 )
 from models_engine.models import Fit
 
@@ -90,13 +90,13 @@ class EventAdmin(ReadOnly):
     list_filter = ["verb"]
 
 
-@admin.register(EngineState)
+@admin.register(FitState)
 class EngineStateAdmin(ReadOnly):
     list_display = ["project", "wanted", "fitted", "published_fit", "owner", "error_at"]
     list_select_related = ["project"]
 
 
-@admin.register(EngineProcess)
+@admin.register(WorkerProcess)
 class EngineProcessAdmin(ReadOnly):
     list_display = ["name", "started_at", "seen_at", "project"]
     list_select_related = ["project"]

@@ -13,12 +13,12 @@ from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.conf import settings  # noqa: E402
 
+from annotate.core.request_buffering import BufferRequests  # noqa: E402
 from annotate.urls import websocket_urlpatterns  # noqa: E402
-from annotate.whole_requests import WholeRequests  # noqa: E402
 
 application = ProtocolTypeRouter(
     {
-        "http": WholeRequests(WSGIMiddleware(django, workers=settings.WEB_THREADS)),  # type: ignore[arg-type]
+        "http": BufferRequests(WSGIMiddleware(django, workers=settings.WEB_THREADS)),  # type: ignore[arg-type]
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

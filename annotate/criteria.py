@@ -1,4 +1,4 @@
-"""The criteria of a project: each presentation is answered by every one of them, and each has a fit of its own.
+"""Lists a project's criteria and picks one: each presentation is answered for every criterion, each has its own fit.
 
 A project without named criteria has one, number 1: its question.
 """
@@ -18,7 +18,7 @@ class Criterion:
 
 
 def criteria_of(project: Project) -> list[Criterion]:
-    """The named ones; of a project without any, none."""
+    """Return the named criteria; an empty list where the question is the only one."""
     return [Criterion(number, one["name"], one["question"]) for number, one in enumerate(project.criteria, start=1)]
 
 
@@ -26,21 +26,21 @@ def n_criteria(project: Project) -> int:
     return max(1, len(project.criteria))
 
 
-def seen_by(project: Project, number: int) -> Project:
-    """The project as it is looked at by this criterion: fits, labels and figures of the copy are those of it."""
+def for_criterion(project: Project, number: int) -> Project:
+    """Return a copy of the project whose fits, labels and figures are those of this criterion."""
     copied = copy.copy(project)
     copied.criterion = number
     return copied
 
 
-def chosen(project: Project, number: str | None) -> Project | None:
-    """The project by the criterion of this number, as an address names it; by the first without one, None if none."""
+def criterion_from_query(project: Project, number: str | None) -> Project | None:
+    """Return the project for the criterion that an address names, the first without one; None if it does not exist."""
     wanted = int(number) if number and number.isdecimal() and len(number) < 4 else 0
     if not number or wanted == 1:
         return project
-    return seen_by(project, wanted) if 1 <= wanted <= n_criteria(project) else None
+    return for_criterion(project, wanted) if 1 <= wanted <= n_criteria(project) else None
 
 
-def each(project: Project) -> Iterator[Project]:
-    """The project as it is looked at by each criterion."""
-    return (seen_by(project, number) for number in range(1, n_criteria(project) + 1))
+def for_each_criterion(project: Project) -> Iterator[Project]:
+    """Yield the project for each of its criteria."""
+    return (for_criterion(project, number) for number in range(1, n_criteria(project) + 1))

@@ -2,15 +2,16 @@
 
 import secrets
 import sys
-from pathlib import Path
 
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from annotate.environment import Environment
-from annotate.storage import storage_of
+from annotate.core.environment import Environment
+from annotate.core.folders import DATA, FILES, PACKAGE
+from annotate.core.storage import parse_storage_url
 
-BASE_DIR = Path(__file__).resolve().parent.parent
+# Where data go and processes start: the checkout, or with an installed wheel the current folder.
+BASE_DIR = DATA
 VERSION = "0.1.0"
 
 env = Environment()
@@ -105,7 +106,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "annotate.errors.RefusalMiddleware",
+    "annotate.core.errors.UserErrorMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 
@@ -116,14 +117,14 @@ WSGI_APPLICATION = "annotate.wsgi.application"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [FILES / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "annotate.accounts.signup",
+                "annotate.accounts.adapter.signup_context",
             ],
         },
     }
@@ -153,14 +154,14 @@ else:
 # Threads that answer requests in one web process; an export holds one for as long as it lasts.
 WEB_THREADS = env.number("WEB_THREADS", default=16)
 # Of these, how many answer annotators at once; more would only wait for each other.
-ANSWERS_AT_ONCE = env.number("ANSWERS_AT_ONCE", default=3)
+MAX_CONCURRENT_ANSWERS = env.number("MAX_CONCURRENT_ANSWERS", default=3)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.redis("REDIS_URL")
 CACHES = {
     "default": (
         # Rate limits count in the cache: several web processes need one that they share.
-        {"BACKEND": "annotate.caching.ForgivingRedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "crowdrank"}
+        {"BACKEND": "annotate.core.redis_cache.FailOpenRedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "crowdrank"}
         if REDIS_URL
         else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 20_000}}
     )
@@ -177,7 +178,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
-ACCOUNT_ADAPTER = "annotate.accounts.AccountAdapter"
+ACCOUNT_ADAPTER = "annotate.accounts.adapter.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = env.str("ACCOUNT_EMAIL_VERIFICATION", default="none" if DEBUG or TESTING else "mandatory")
@@ -193,7 +194,7 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_USERNAME_FORM_FIELD = "login"
 AXES_RESET_ON_SUCCESS = True
 AXES_LOCKOUT_TEMPLATE = "account/locked.html"
-AXES_CLIENT_IP_CALLABLE = "annotate.limits.client_address"
+AXES_CLIENT_IP_CALLABLE = "annotate.core.rate_limits.client_address"
 
 vars().update(env.mail("EMAIL_URL", default="consolemail://"))
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="crowdrank@localhost")
@@ -202,14 +203,14 @@ DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="crowd
 # So many days after a project has closed, what names its annotators is dropped ("personal") or their labels are erased
 # as well ("labels"); 0 keeps everything. A project's own setting goes before it.
 RETENTION_DAYS = env.number("RETENTION_DAYS", default=0)
-RETENTION_DROPS = env.str("RETENTION_DROPS", default="personal")
-if RETENTION_DROPS not in ("personal", "labels") or RETENTION_DAYS < 0:
+RETENTION_SCOPE = env.str("RETENTION_SCOPE", default="personal")
+if RETENTION_SCOPE not in ("personal", "labels") or RETENTION_DAYS < 0:
     raise ImproperlyConfigured(
-        f"RETENTION_DROPS is “{RETENTION_DROPS}” and RETENTION_DAYS {RETENTION_DAYS}: the one has to be personal or "
+        f"RETENTION_SCOPE is “{RETENTION_SCOPE}” and RETENTION_DAYS {RETENTION_DAYS}: the one has to be personal or "
         "labels, the other 0 or more days."
     )
 # How long it is remembered who signed in, or tried to, from which network address.
-SIGN_IN_DAYS = env.number("SIGN_IN_DAYS", default=90)
+SIGN_IN_LOG_DAYS = env.number("SIGN_IN_LOG_DAYS", default=90)
 
 # --- Language and time ------------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
@@ -219,18 +220,18 @@ LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_SECURE = HTTPS
 LANGUAGE_COOKIE_HTTPONLY = True
 LANGUAGE_COOKIE_SAMESITE = "Lax"
-LOCALE_PATHS = [BASE_DIR / "annotate" / "locale"]
+LOCALE_PATHS = [PACKAGE / "locale"]
 USE_I18N = USE_TZ = True
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 
 # --- Files ------------------------------------------------------------------------------------------------------------
 STATIC_URL = "/static/"
 STATIC_ROOT = None if DEBUG or TESTING else BASE_DIR / "staticfiles"
-STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_DIRS = [FILES / "static"]
 WHITENOISE_USE_FINDERS = DEBUG or TESTING
 WHITENOISE_AUTOREFRESH = False
 STORAGES = {
-    "default": storage_of(env.str("STORAGE_URL", default="")),
+    "default": parse_storage_url(env.str("STORAGE_URL", default="")),
     "staticfiles": {
         "BACKEND": (
             "django.contrib.staticfiles.storage.StaticFilesStorage"
@@ -255,19 +256,19 @@ REST_FRAMEWORK = {
     # What else a view of the API does by default is said in annotate/api/base.py.
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    # How many times one client may do a thing; annotate/limits.py counts.
+    # How many times one client may do a thing; annotate/core/rate_limits.py counts.
     "DEFAULT_THROTTLE_RATES": {
-        "api": env.rate("LIMIT_API", default="600/min"),
-        "join": env.rate("LIMIT_JOIN", default="60/min"),
-        "answer": env.rate("LIMIT_ANSWER", default="240/min"),
-        "export": env.rate("LIMIT_EXPORT", default="60/min"),
-        "import": env.rate("LIMIT_IMPORT", default="60/min"),
-        "password": env.rate("LIMIT_PASSWORD", default="10/min"),
-        "invite": env.rate("LIMIT_INVITE", default="30/hour"),
-        "invite-annotators": env.rate("LIMIT_INVITE_ANNOTATORS", default="200/hour"),
-        "results": env.rate("LIMIT_RESULTS", default="120/min"),
-        "results-media": env.rate("LIMIT_RESULTS_MEDIA", default="2000/min"),
-        "code": env.rate("LIMIT_CODE", default="60/min"),
+        "api": env.rate("RATE_LIMIT_API", default="600/min"),
+        "join": env.rate("RATE_LIMIT_JOIN", default="60/min"),
+        "answer": env.rate("RATE_LIMIT_ANSWER", default="240/min"),
+        "export": env.rate("RATE_LIMIT_EXPORT", default="60/min"),
+        "import": env.rate("RATE_LIMIT_IMPORT", default="60/min"),
+        "password": env.rate("RATE_LIMIT_PASSWORD", default="10/min"),
+        "invite": env.rate("RATE_LIMIT_INVITE", default="30/hour"),
+        "invite-annotators": env.rate("RATE_LIMIT_INVITE_ANNOTATORS", default="200/hour"),
+        "results": env.rate("RATE_LIMIT_RESULTS", default="120/min"),
+        "results-media": env.rate("RATE_LIMIT_RESULTS_MEDIA", default="2000/min"),
+        "code": env.rate("RATE_LIMIT_CODE", default="60/min"),
     },
     "NUM_PROXIES": env.number("NUM_PROXIES", default=0),
 }
@@ -289,7 +290,7 @@ SPECTACULAR_SETTINGS = {
         "NextStateEnum": "models_engine.models.Estimate.NextState",
         "ItemStateEnum": ["active", "retired"],
         "OutcomeEnum": "annotate.models.Label.Outcome",
-        "FieldKindEnum": "annotate.models.Field.Kind",
+        "FieldKindEnum": "annotate.models.QuestionField.Kind",
         "EndKindEnum": "annotate.models.Completion.Kind",
         "ImportKindEnum": "annotate.models.ImportJob.Kind",
         "ImportStateEnum": "annotate.models.ImportJob.State",
@@ -304,13 +305,13 @@ SPECTACULAR_SETTINGS = {
 
 # --- Webhooks ---------------------------------------------------------------------------------------------------------
 # An owner names the address that this machine then calls: never one inside the network it stands in, unless told so.
-WEBHOOKS_TO_PRIVATE_ADDRESSES = env.switch("WEBHOOKS_TO_PRIVATE_ADDRESSES", default=False)
-WEBHOOKS_WITHOUT_TLS = env.switch("WEBHOOKS_WITHOUT_TLS", default=DEBUG)
+WEBHOOKS_ALLOW_PRIVATE = env.switch("WEBHOOKS_ALLOW_PRIVATE", default=False)
+WEBHOOKS_ALLOW_HTTP = env.switch("WEBHOOKS_ALLOW_HTTP", default=DEBUG)
 
 # --- Platforms --------------------------------------------------------------------------------------------------------
 # Hosts to which participants may be sent back with a completion code; "*." stands for any name in front.
-RETURN_HOSTS = env.list(
-    "RETURN_HOSTS",
+ALLOWED_RETURN_HOSTS = env.list(
+    "ALLOWED_RETURN_HOSTS",
     default=["app.prolific.com", "app.prolific.co", "connect.cloudresearch.com", "*.sona-systems.com"],
 )
 
@@ -318,14 +319,14 @@ RETURN_HOSTS = env.list(
 # A presentation not answered within this many minutes goes back to the pool.
 PRESENTATION_LEASE_MINUTES = env.number("PRESENTATION_LEASE_MINUTES", default=15)
 # An engine that has not renewed its lease for this many seconds is taken for dead.
-ENGINE_LEASE_SECONDS = env.number("ENGINE_LEASE_SECONDS", default=30)
+WORKER_LEASE_SECONDS = env.number("WORKER_LEASE_SECONDS", default=30)
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-    "filters": {"discreet": {"()": "annotate.discretion.Discreet"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["discreet"]}},
+    "filters": {"redact": {"()": "annotate.core.log_filters.RedactSecrets"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["redact"]}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
     "loggers": {"axes": {"level": "WARNING"}},
 }

@@ -1,3 +1,3 @@
-"""The statistics of Crowdrank: comparisons in, a posterior over utilities out. See README.md in this folder."""
+"""The statistics of Crowdrank: a posterior over utilities from comparisons. See README.md in this folder."""
 
 __version__ = "0.1.0"

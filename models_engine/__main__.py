@@ -7,26 +7,34 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-# Before numpy is imported: with one BLAS thread the same input gives the same figures to the last bit.
+# Set before numpy is imported: with one BLAS thread the same input gives the same figures to the last bit.
 if "numpy" not in sys.modules:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
+from models_engine.data import Comparisons
 from models_engine.errors import EngineError, NotConverged
-from models_engine.estimators.choosing import AUTOMATIC, choose, names_for
-from models_engine.estimators.settings import configured
+from models_engine.estimators.choosing import AUTOMATIC, candidate_names, choose_estimator
+from models_engine.estimators.competitor_posterior import CompetitorPosterior
+from models_engine.estimators.competitor_table import Evidence, count_evidence
+from models_engine.estimators.competitors import Competitors
+from models_engine.estimators.settings import parse_settings
 from models_engine.estimators.table import ESTIMATORS
-from models_engine.reports import fit_record, write_fit
-from models_engine.reproducing import reproduce
-from models_engine.tables import KNOWN, read_features, read_labels
+from models_engine.io.competitor_files import Named, read_competitors, write_leaderboard
+from models_engine.io.label_tables import LAYOUTS, read_features, read_labels
+from models_engine.io.reports import fit_record, write_fit
+from models_engine.io.reproduction import reproduce
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; the exit code is 0, 1 where a record is not reproduced, 2 where the input cannot be used, or
-    130 after Ctrl-C."""
+    """Run one command and return the exit code.
+
+    0; 1 if a record is not reproduced; 2 if the input cannot be used; 130 after Ctrl-C.
+    """
     options = _parser().parse_args(arguments)
     try:
         return {"list": _list, "fit": _fit, "reproduce": _reproduce}[options.command](options)
@@ -42,17 +50,25 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m models_engine", description="Ranks items from comparisons.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="list the estimators and when to choose each")
-    fit = commands.add_parser("fit", help="fit an estimator to a CSV file of labels", epilog=f"Layouts: {KNOWN}.")
+    fit = commands.add_parser("fit", help="fit an estimator to a CSV file of labels", epilog=f"Layouts: {LAYOUTS}.")
     fit.add_argument("labels", type=Path, help="CSV or TSV, plain or gzipped")
     fit.add_argument("--estimator", default="BradleyTerry", choices=[*sorted(ESTIMATORS), AUTOMATIC], metavar="NAME")
     fit.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the three files")
-    fit.add_argument("--seed", type=int, default=0, help="of every random number (default 0)")
-    fit.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="an estimator's setting; repeat")
-    fit.add_argument("--columns", default="", metavar="NAME=COLUMN,...", help="what the file calls a layout's columns")
-    fit.add_argument("--items", type=Path, help="CSV: item, then numeric features; names items never compared, too")
+    fit.add_argument("--seed", type=int, default=0, help="seed of the random number generator (default 0)")
+    fit.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting; may be repeated")
+    fit.add_argument("--columns", default="", metavar="NAME=COLUMN,...", help="names of the columns in the file")
+    fit.add_argument("--items", type=Path, help="CSV: item, then numeric features; may include items never compared")
+    fit.add_argument(
+        "--competitors",
+        type=Path,
+        help="CSV: item, competitor[, context][, tag]; also ranks the competitors, in leaderboard.csv",
+    )
+    fit.add_argument(
+        "--set-competitors", action="append", default=[], metavar="NAME=VALUE", help="a setting of that fit; repeat"
+    )
     fit.add_argument("--annotators", type=Path, help="CSV: annotator, then numeric features")
     fit.add_argument("--level", type=float, default=0.9, help="probability of the intervals (default 0.9)")
-    fit.add_argument("--top-k", type=int, default=10, metavar="K", help="for p_top_k (default 10)")
+    fit.add_argument("--top-k", type=int, default=10, metavar="K", help="K of the column p_top_k (default 10)")
     fit.add_argument("--skip-bad-rows", action="store_true", help="leave out rows that cannot be used, and list them")
     fit.add_argument("--save-posterior", action="store_true", help="also write posterior.npz")
     again = commands.add_parser("reproduce", help="repeat the fit of a run record and compare")
@@ -68,9 +84,9 @@ def _list(options: argparse.Namespace) -> int:
 
 def _fit(options: argparse.Namespace) -> int:
     if not 0 < options.level < 1 or options.top_k < 1:
-        raise EngineError(f"--level {options.level} must lie between 0 and 1, --top-k {options.top_k} be 1 or more.")
+        raise EngineError(f"--level {options.level} must be between 0 and 1, and --top-k {options.top_k} 1 or more.")
     if options.estimator == AUTOMATIC and options.set:
-        raise EngineError("--set belongs to one estimator; name it with --estimator instead of Automatic.")
+        raise EngineError("--set needs one estimator; name it with --estimator instead of Automatic.")
     items = read_features(options.items) if options.items else None
     annotators = read_features(options.annotators) if options.annotators else None
     columns = dict(_renamings(options.columns))
@@ -80,14 +96,17 @@ def _fit(options: argparse.Namespace) -> int:
     for message in labels.refused:
         print(f"left out: {message}", file=sys.stderr)
     data = labels.data
+    named = read_competitors(options.competitors, labels.items) if options.competitors else None
+    if named:
+        named.table.contexts_of(data)
     size = f"{data.n_labels:,} labels, {data.n_items:,} items, {data.n_annotators:,} annotators"
     name = options.estimator
     if name == AUTOMATIC:
-        candidates = {one: ESTIMATORS[one].estimator() for one in names_for(data)}
-        choice = choose(data, candidates, seed=options.seed, progress=_Progress())
+        candidates = {one: ESTIMATORS[one].estimator() for one in candidate_names(data)}
+        choice = choose_estimator(data, candidates, seed=options.seed, progress=_Progress())
         name = choice.name
         print(choice.reason, file=sys.stderr)
-    estimator, settings = configured(ESTIMATORS[name].estimator, options.set)
+    estimator, settings = parse_settings(ESTIMATORS[name].estimator, options.set)
     print(f"{name} on {size}", file=sys.stderr)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NotConverged)
@@ -96,12 +115,30 @@ def _fit(options: argparse.Namespace) -> int:
         print(f"warning: {warning.message}", file=sys.stderr)
     summary = {"level": options.level, "k": options.top_k, "seed": options.seed}
     record = fit_record(labels, posterior, estimator=name, settings=settings, **summary)
+    leaderboard = _leaderboard(options, named, data) if named else None
     write_fit(options.output, labels, posterior, record, **summary)
+    if leaderboard:
+        write_leaderboard(options.output, *leaderboard, **summary)
     if options.save_posterior:
         np.savez_compressed(options.output / "posterior.npz", allow_pickle=False, **posterior.to_arrays())
     verdict = "converged" if posterior.diagnostics.converged else "NOT CONVERGED"
     print(f"{verdict} in {posterior.diagnostics.seconds:.2f} s; wrote {options.output}", file=sys.stderr)
     return 0
+
+
+def _leaderboard(
+    options: argparse.Namespace, named: Named, data: Comparisons
+) -> tuple[Named, CompetitorPosterior, Evidence, Comparisons, dict[str, Any]]:
+    """Return the arguments of `write_leaderboard`."""
+    estimator, settings = parse_settings(Competitors, options.set_competitors)
+    print(f"Competitors on {named.table.n_competitors:,} competitors", file=sys.stderr)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", NotConverged)
+        posterior = estimator.fit(data, named.table, progress=_Progress())
+    for warning in caught:
+        print(f"warning: {warning.message}", file=sys.stderr)
+    evidence = count_evidence(data, named.table, tied_ranks=estimator.tied_ranks)
+    return named, posterior, evidence, data, settings
 
 
 def _reproduce(options: argparse.Namespace) -> int:
@@ -114,12 +151,12 @@ def _renamings(text: str) -> Iterator[tuple[str, str]]:
     for part in filter(None, text.split(",")):
         name, equals, column = part.partition("=")
         if not equals:
-            raise EngineError(f"--columns {part!r} is not NAME=COLUMN; say winner=harder,loser=easier.")
+            raise EngineError(f"--columns {part!r} is not NAME=COLUMN; write for example winner=harder,loser=easier.")
         yield name, column
 
 
 class _Progress:
-    """One line per second on stderr; the last step always shows."""
+    """Prints one line per second on stderr, and always the last step."""
 
     def __init__(self) -> None:
         self.next_at = 0.0

@@ -1,4 +1,4 @@
-"""The engine as a Django app: it only owns the tables of fits and estimates."""
+"""The engine as a Django app, for the tables of fits and estimates."""
 
 from django.apps import AppConfig
 

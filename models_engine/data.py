@@ -1,4 +1,4 @@
-"""Comparisons: the engine's one input, validated read-only arrays of who was shown what and what they answered."""
+"""Comparisons: the engine's input, validated read-only arrays of the items shown and the answers."""
 
 import hashlib
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
 from models_engine.errors import InvalidData
-from models_engine.expansions import LabelGroup, PairTable, Stages, pairs_of_groups, stages_of_groups
+from models_engine.implied_pairs import LabelGroup, PairTable, Stages, expand_to_pairs, expand_to_stages
 from models_engine.validation import (
     check_count,
     check_distinct,
@@ -22,7 +22,7 @@ from models_engine.validation import (
     check_ranks,
     check_weights,
     flatten,
-    places,
+    places_in_sets,
     ranks_of_top,
 )
 
@@ -49,8 +49,8 @@ class Options(TypedDict, total=False):
 class Comparisons:
     """Labels over n_items items by n_annotators annotators. Build with the `from_...` methods, which validate.
 
-    A label shows a set of items and ranks them: rank 0 is best, equal ranks in a set of three or more were not told
-    apart, equal ranks in a pair are a tie. Labels are ragged: label l owns rows starts[l]:starts[l+1] of items,
+    A label is a ranking of a set of items: rank 0 is best, items of equal rank in a set of three or more are not
+    ordered, equal ranks in a pair are a tie. Labels are ragged: label l has rows starts[l]:starts[l+1] of items,
     ranks and positions. All arrays are read-only.
 
     starts (n_labels+1,)   items, ranks, positions (n_shown,)   annotators, weights (n_labels,)
@@ -78,7 +78,7 @@ class Comparisons:
         annotators: ArrayLike | None = None,
         **options: Unpack[Options],
     ) -> "Comparisons":
-        """Pairs as shown: outcome 1 prefers left, 0 right, 0.5 is a tie. All shape (n_labels,).
+        """Build from pairs as shown: outcome 1 prefers left, 0 right, 0.5 is a tie. All shape (n_labels,).
 
         annotators=None is one annotator for all. Raises InvalidData naming row and value.
         """
@@ -100,7 +100,7 @@ class Comparisons:
         annotators: ArrayLike | None = None,
         **options: Unpack[Options],
     ) -> "Comparisons":
-        """The best m of each shown set, best first; the rest of the set lost to them and is not ordered.
+        """Build from the best m of each shown set, best first; the rest of the set ranks below them and is not ordered.
 
         top: per label, 1 to k distinct items of its set.   sets: per label, the k items in the order shown.
         """
@@ -110,7 +110,7 @@ class Comparisons:
             raise InvalidData(f"top has {len(top_sizes)} rows and sets {len(sizes)}; give one of each per label.")
         check_distinct(items, sizes, rows)
         ranks = ranks_of_top(tops, top_sizes, top_rows, items, rows)
-        positions = places(sizes)
+        positions = places_in_sets(sizes)
         return cls._build(items, ranks, positions, sizes, annotators, options)
 
     @classmethod
@@ -122,10 +122,10 @@ class Comparisons:
         shown: Sequence[ArrayLike] | NDArray | None = None,
         **options: Unpack[Options],
     ) -> "Comparisons":
-        """Rankings, best first. `shown`: the same items in the order shown, where that is known."""
+        """Build from rankings, best first. `shown`: the same items in the order shown, if known."""
         items, sizes, rows = flatten(rankings, "rankings")
         check_distinct(items, sizes, rows)
-        if shown is None:  # stored by item number, so that the order stored says nothing about the answer
+        if shown is None:  # stored by item number, so that the stored order does not depend on the answer
             order = np.lexsort((items, rows))
             stored, positions = items[order], np.full(len(items), -1, dtype=np.int64)
         else:
@@ -135,7 +135,7 @@ class Comparisons:
                     "shown and rankings differ in set sizes; `shown` holds the ranked items in the order shown."
                 )
             check_distinct(stored, shown_sizes, shown_rows)
-            positions = places(sizes)
+            positions = places_in_sets(sizes)
         ranks = ranks_of_top(items, sizes, rows, stored, rows)
         return cls._build(stored, ranks, positions, sizes, annotators, options)
 
@@ -147,7 +147,7 @@ class Comparisons:
         annotators: ArrayLike | None = None,
         **options: Unpack[Options],
     ) -> "Comparisons":
-        """One item chosen out of each shown set (best-of-k)."""
+        """Build from one item chosen out of each shown set (best-of-k)."""
         return cls.from_top(check_indices(chosen, "chosen")[:, None], sets, annotators, **options)
 
     @classmethod
@@ -159,7 +159,7 @@ class Comparisons:
         annotators: ArrayLike | None = None,
         **options: Unpack[Options],
     ) -> "Comparisons":
-        """The best and the worst item of each shown set of three or more. best, worst: shape (n_labels,)."""
+        """Build from the best and the worst item of each shown set of three or more. best, worst: shape (n_labels,)."""
         bests, worsts = check_indices(best, "best"), check_indices(worst, "worst")
         items, sizes, rows = flatten(sets, "sets")
         if not len(bests) == len(worsts) == len(sizes):
@@ -179,7 +179,7 @@ class Comparisons:
                 )
         ranks = np.where(items == bests[rows], 0, np.where(items == worsts[rows], 2, 1))
         ranks = np.minimum(ranks, np.repeat(sizes, sizes) - 1)  # in a set of two the worst has rank 1
-        positions = places(sizes)
+        positions = places_in_sets(sizes)
         return cls._build(items, ranks, positions, sizes, annotators, options)
 
     @classmethod
@@ -190,17 +190,19 @@ class Comparisons:
         annotators: ArrayLike | None = None,
         **options: Unpack[Options],
     ) -> "Comparisons":
-        """Answers of every kind: the rank of each item of each shown set, 0 best, equal where not told apart."""
+        """Build from the rank of each item of each shown set, 0 best, equal where not ordered (answers of
+        every kind).
+        """
         items, sizes, _ = flatten(sets, "sets")
         flat, rank_sizes, _ = flatten(ranks, "ranks")
         check_ranks(flat, rank_sizes, sizes)
-        return cls._build(items, flat, places(sizes), sizes, annotators, options)
+        return cls._build(items, flat, places_in_sets(sizes), sizes, annotators, options)
 
     @classmethod
     def concatenate(cls, parts: Sequence["Comparisons"]) -> "Comparisons":
-        """Labels of several kinds over the same items and annotators; the counts are the largest of the parts.
+        """Concatenate labels over the same items and annotators; the counts are the largest of the parts.
 
-        Features are taken from the parts that have them, which must agree.
+        Features come from the parts that have them, which must agree.
         """
         if not parts:
             raise InvalidData("nothing to concatenate; give at least one Comparisons.")
@@ -211,10 +213,10 @@ class Comparisons:
             for name in ("items", "ranks", "positions", "annotators", "weights")
         }
         features = {
-            name: check_features(_common([getattr(part, name) for part in parts], name), rows, name)
+            name: check_features(_common_features([getattr(part, name) for part in parts], name), rows, name)
             for name, rows in (("item_features", n_items), ("annotator_features", n_annotators))
         }
-        return cls._frozen(starts=_starts(sizes), n_items=n_items, n_annotators=n_annotators, **joined, **features)
+        return cls._freeze(starts=_starts(sizes), n_items=n_items, n_annotators=n_annotators, **joined, **features)
 
     @classmethod
     def _build(
@@ -234,7 +236,7 @@ class Comparisons:
         if n_items == 0:
             raise InvalidData("there are no items; give n_items of 1 or more, or at least one comparison.", value=0)
         n_annotators = check_count(who, _count(options.get("n_annotators"), annotator_features), "annotator")
-        return cls._frozen(
+        return cls._freeze(
             starts=_starts(sizes),
             items=items,
             ranks=ranks,
@@ -248,7 +250,7 @@ class Comparisons:
         )
 
     @classmethod
-    def _frozen(cls, **fields: Any) -> "Comparisons":
+    def _freeze(cls, **fields: Any) -> "Comparisons":
         for value in fields.values():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
@@ -260,16 +262,16 @@ class Comparisons:
 
     @property
     def sizes(self) -> Ints:
-        """(n_labels,) number of items shown with each label."""
+        """Return the number of items shown with each label, (n_labels,)."""
         return np.diff(self.starts)
 
     @property
     def rows(self) -> Ints:
-        """(n_shown,) the label each shown item belongs to."""
+        """Return the label each shown item belongs to, (n_shown,)."""
         return np.repeat(np.arange(self.n_labels), self.sizes)
 
     def groups(self) -> list[LabelGroup]:
-        """Labels as rectangles, one LabelGroup per set size, sizes ascending."""
+        """Return labels as rectangular arrays, one LabelGroup per set size, sizes ascending."""
         found = []
         for size in np.unique(self.sizes):
             label = np.flatnonzero(self.sizes == size)
@@ -283,21 +285,25 @@ class Comparisons:
 
     @cached_property
     def _pairs(self) -> PairTable:
-        return pairs_of_groups(self.groups(), self.n_items, self.n_annotators)
+        return expand_to_pairs(self.groups(), self.n_items, self.n_annotators)
 
     def pairs(self) -> PairTable:
-        """Every label expanded to the pairs it implies, with composite weights; see PairTable."""
+        """Expand every label to the pairs it implies, with composite weights; see PairTable."""
         return self._pairs
 
+    def pairs_with_ties(self) -> PairTable:
+        """Expand as `pairs`, with equal ranks in a set of three or more as ties, for rankings that may have ties."""
+        return expand_to_pairs(self.groups(), self.n_items, self.n_annotators, tied_ranks=True)
+
     def stages(self) -> list[Stages]:
-        """Every label as Plackett-Luce choices, grouped by set size; see `expansions.stages_of_groups`."""
-        return stages_of_groups(self.groups())
+        """Expand every label to Plackett-Luce choices, by set size; see `implied_pairs.expand_to_stages`."""
+        return expand_to_stages(self.groups())
 
     def connected_parts(self, ranked: NDArray[np.bool_] | None = None) -> Ints:
-        """(n_items,) number of the connected part of the comparison graph each item is in, largest part 0.
+        """Return the connected part of the comparison graph each item is in, (n_items,), largest part 0.
 
-        Labels of weight 0 connect nothing. Nothing is known about items of different parts relative to each other.
-        ranked (n_items,): which items a part's size counts, all by default; parts with none of them come last.
+        Labels of weight 0 do not connect. Items of different parts are not comparable.
+        ranked (n_items,): which items count for a part's size, all by default; parts with none of them come last.
         """
         rows = self.rows
         kept = self.weights[rows] > 0
@@ -310,11 +316,11 @@ class Comparisons:
         return np.argsort(order)[part].astype(np.int64)
 
     def n_comparisons(self) -> Ints:
-        """(n_items,) number of labels of positive weight in which each item was shown."""
+        """Return the number of labels of positive weight in which each item was shown, (n_items,)."""
         return np.bincount(self.items[self.weights[self.rows] > 0], minlength=self.n_items)
 
     def renamed(self, permutation: ArrayLike) -> "Comparisons":
-        """The same labels with item i called permutation[i]; item features move along."""
+        """Return the same labels with item i renumbered to permutation[i]; item features move along."""
         new = check_indices(permutation, "permutation")
         if not np.array_equal(np.sort(new), np.arange(self.n_items)):
             raise InvalidData(f"permutation must hold each of 0..{self.n_items - 1} once.")
@@ -323,34 +329,34 @@ class Comparisons:
             moved = np.empty_like(features)
             moved[new] = features
             features = moved
-        return replace(self, items=_locked(new[self.items]), item_features=_locked(features))
+        return replace(self, items=_make_read_only(new[self.items]), item_features=_make_read_only(features))
 
     def subset(self, labels: ArrayLike) -> "Comparisons":
-        """Only the labels of a boolean mask or an index array; item and annotator numbers stay."""
+        """Select the labels of a boolean mask or an index array; item and annotator numbers stay."""
         chosen = np.asarray(labels)
         chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
         sizes = self.sizes[chosen]
         cells = np.repeat(self.starts[chosen] - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
         return replace(
             self,
-            starts=_locked(_starts(sizes)),
-            items=_locked(self.items[cells]),
-            ranks=_locked(self.ranks[cells]),
-            positions=_locked(self.positions[cells]),
-            annotators=_locked(self.annotators[chosen]),
-            weights=_locked(self.weights[chosen]),
+            starts=_make_read_only(_starts(sizes)),
+            items=_make_read_only(self.items[cells]),
+            ranks=_make_read_only(self.ranks[cells]),
+            positions=_make_read_only(self.positions[cells]),
+            annotators=_make_read_only(self.annotators[chosen]),
+            weights=_make_read_only(self.weights[chosen]),
         )
 
     def annotator_subset(self, annotators: ArrayLike) -> "Comparisons":
-        """Only the labels of these annotators (numbers); item and annotator numbers stay."""
+        """Select the labels of these annotators (numbers); item and annotator numbers stay."""
         return self.subset(np.isin(self.annotators, check_indices(np.atleast_1d(annotators), "annotators")))
 
     def with_weights(self, weights: ArrayLike | None) -> "Comparisons":
-        """The same labels with other weights, shape (n_labels,); None means all 1."""
-        return replace(self, weights=_locked(check_weights(weights, self.n_labels)))
+        """Return the same labels with other weights, shape (n_labels,); None means all 1."""
+        return replace(self, weights=_make_read_only(check_weights(weights, self.n_labels)))
 
     def data_hash(self) -> str:
-        """SHA-256, in hex, of counts, labels (in their order), weights and features; the same on every machine."""
+        """Return the SHA-256, in hex, of counts, labels (in order), weights and features; the same on every machine."""
         digest = hashlib.sha256(f"comparisons 1 {self.n_items} {self.n_annotators}".encode())
         for name in ("starts", "items", "ranks", "positions", "annotators"):
             digest.update(np.ascontiguousarray(getattr(self, name), dtype="<i8").tobytes())
@@ -366,17 +372,17 @@ def _starts(sizes: Ints) -> Ints:
 
 
 def _count(count: int | None, features: ArrayLike | None) -> int | None:
-    """The count given, else the rows of the features given."""
+    """Return the count given, else the number of rows of the features given."""
     return len(np.asarray(features)) if count is None and features is not None else count
 
 
-def _locked(array: T) -> T:
+def _make_read_only(array: T) -> T:
     if isinstance(array, np.ndarray):
         array.setflags(write=False)
     return array
 
 
-def _common(found: list[Floats | None], name: str) -> Floats | None:
+def _common_features(found: list[Floats | None], name: str) -> Floats | None:
     given = [array for array in found if array is not None]
     if any(not np.array_equal(given[0], other) for other in given[1:]):
         raise InvalidData(f"the parts have different {name}; give the same array to each, or to one of them.")

@@ -4,7 +4,10 @@ __all__ = [
     "Cancelled",
     "EngineError",
     "InsufficientData",
+    "InvalidAnchors",
+    "InvalidBoundaries",
     "InvalidData",
+    "InvalidDesign",
     "InvalidSetting",
     "NotConverged",
     "TooLarge",
@@ -17,7 +20,7 @@ class EngineError(Exception):
 
 
 class InvalidData(EngineError, ValueError):
-    """Input that cannot be a comparison. `row` (0-based, or None) and `value` say which."""
+    """Invalid input. `row` (0-based, or None) and `value` say where."""
 
     def __init__(self, message: str, *, row: int | None = None, value: object = None) -> None:
         super().__init__(message)
@@ -25,20 +28,32 @@ class InvalidData(EngineError, ValueError):
         self.value = value
 
 
+class InvalidBoundaries(InvalidData):
+    """Grade boundaries that are not finite and rising; `row` is the first one at fault, `value` what it was."""
+
+
+class InvalidAnchors(InvalidData):
+    """Anchors that cannot carry a scale; `row` is the first one at fault, or None where it is all of them."""
+
+
+class InvalidDesign(InvalidData):
+    """A plan that cannot be carried out; `value` is the number at fault."""
+
+
 class InvalidSetting(EngineError, ValueError):
-    """A setting of an estimator outside what it allows."""
+    """A setting of an estimator outside its allowed range."""
 
 
 class InsufficientData(EngineError, ValueError):
-    """Too little data for an estimator that has no prior to fall back on."""
+    """Too little data for an estimator without a prior."""
 
 
 class TooLarge(EngineError, MemoryError):
-    """An answer that would not fit in memory; the message names what to call instead."""
+    """A result that would not fit in memory; the message names an alternative."""
 
 
 class Unsupported(EngineError, NotImplementedError):
-    """A question this estimator's posterior cannot answer; the message names an estimator that can."""
+    """A request that this estimator's posterior does not support; the message names an estimator that does."""
 
 
 class Cancelled(EngineError):
@@ -46,4 +61,4 @@ class Cancelled(EngineError):
 
 
 class NotConverged(UserWarning):
-    """A fit that stopped before it met its tolerance; `posterior.diagnostics` says how far it got."""
+    """Warning: a fit stopped before it met its tolerance; see `posterior.diagnostics`."""

@@ -1,4 +1,4 @@
-"""The comparison graph: distinct pairs of items, sums over them, and the sparse precision matrices they make."""
+"""The comparison graph: distinct pairs of items, sums over them, and their sparse precision matrices."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from models_engine.linalg import laplacian, sums
+from models_engine.linalg import laplacian, sum_by_group
 
 __all__ = ["GraphPrecision", "PairGraph"]
 
@@ -25,7 +25,7 @@ class PairGraph:
 
     @classmethod
     def of(cls, left: Ints, right: Ints, n_items: int) -> tuple["PairGraph", Ints]:
-        """The graph of these rows, and the pair (index into low and high) of each row."""
+        """Build the graph of these rows; also return the pair (index into low and high) of each row."""
         keys, pair = np.unique(np.minimum(left, right) * n_items + np.maximum(left, right), return_inverse=True)
         return cls(keys // n_items, keys % n_items, n_items), pair
 
@@ -34,28 +34,28 @@ class PairGraph:
         return len(self.low)
 
     def differences(self, f: Floats) -> Floats:
-        """(n_pairs,) f_low - f_high, i.e. D f."""
+        """Return D f, f_low - f_high, (n_pairs,)."""
         return f[self.low] - f[self.high]
 
     def divergence(self, values: Floats) -> Floats:
-        """(n_items,) D' values: what flows into low and out of high."""
+        """Return D' values, (n_items,): added at low, subtracted at high."""
         n = self.n_items
-        return sums(self.low, values, n) - sums(self.high, values, n)
+        return sum_by_group(self.low, values, n) - sum_by_group(self.high, values, n)
 
     def dense(self, weights: Floats, ridge: Floats) -> Floats:
-        """(n_items, n_items) `D' diag(weights) D + diag(ridge)`."""
+        """Return `D' diag(weights) D + diag(ridge)`, (n_items, n_items)."""
         matrix = laplacian(self.low, self.high, weights, self.n_items).toarray()
         matrix[np.diag_indices(self.n_items)] += ridge
         return matrix
 
     def precision(self, weights: Floats, ridge: Floats) -> "GraphPrecision":
-        """The same as `dense`, sparse."""
+        """Return the same matrix as `dense` in sparse form."""
         return GraphPrecision(self, weights, ridge)
 
 
 @dataclass(frozen=True, eq=False)
 class GraphPrecision:
-    """Q = D' diag(weights) D + diag(ridge): weights (n_pairs,) of 0 or more, ridge (n_items,) positive in total."""
+    """Precision Q = D' diag(weights) D + diag(ridge): weights (n_pairs,), ridge (n_items,) nonnegative, not all 0."""
 
     graph: PairGraph
     weights: Floats
@@ -65,29 +65,30 @@ class GraphPrecision:
     def diagonal(self) -> Floats:
         n = self.graph.n_items
         low, high = self.graph.low, self.graph.high
-        return sums(low, self.weights, n) + sums(high, self.weights, n) + self.ridge
+        return sum_by_group(low, self.weights, n) + sum_by_group(high, self.weights, n) + self.ridge
 
     @cached_property
     def upper(self) -> scipy.sparse.csr_array:
-        """Weights above the diagonal: Q = diag(diagonal) - upper - upper'."""
+        """Return the weights above the diagonal: Q = diag(diagonal) - upper - upper'."""
         n = self.graph.n_items
         starts = np.searchsorted(self.graph.low, np.arange(n + 1))
         return scipy.sparse.csr_array((self.weights, self.graph.high, starts), shape=(n, n))
 
     @cached_property
     def weight_matrix(self) -> scipy.sparse.csr_array:
-        """Weights on both sides of the diagonal."""
+        """Return the weights on both sides of the diagonal."""
         return (self.upper + self.upper.T).tocsr()
 
     def times(self, x: Floats) -> Floats:
-        """Q x for x (n_items,) or (n_items, m)."""
+        """Return Q x for x (n_items,) or (n_items, m)."""
         return (self.diagonal * x.T).T - self.weight_matrix @ x
 
     def solve(self, b: Floats, *, tolerance: float = 1e-9, limit: int = 20_000) -> Floats:
-        """Q^-1 b, b (n_items, m), by conjugate gradients with the diagonal as preconditioner, all columns at once.
+        """Solve Q x = b, b (n_items, m), by conjugate gradients with the diagonal as preconditioner, all columns at
+        once.
 
         Ends when every column's residual, relative to b in the norm of diag(Q)^-1, is below tolerance. The ridge
-        bounds the condition number, so that the limit is met only where rounding forbids more.
+        bounds the condition number, so that the limit is reached only where rounding prevents more accuracy.
         """
         inverse = 1 / self.diagonal[:, None]
         x, residual = np.zeros_like(b), b.copy()
@@ -110,7 +111,7 @@ class GraphPrecision:
         return x
 
     def perturbations(self, n: int, rng: np.random.Generator) -> Floats:
-        """(n_items, n) draws from N(0, Q): D' sqrt(weights) e1 + sqrt(ridge) e2 (Papandreou & Yuille 2010)."""
+        """Draw from N(0, Q), (n_items, n): D' sqrt(weights) e1 + sqrt(ridge) e2 (Papandreou & Yuille 2010)."""
         result = np.sqrt(self.ridge)[:, None] * rng.standard_normal((self.graph.n_items, n))
         root = np.sqrt(self.weights)
         for column in range(n):

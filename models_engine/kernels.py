@@ -1,4 +1,4 @@
-"""Kernels over items: which items are alike a priori, from their features or not at all."""
+"""Kernels over items: prior correlations from item features, or none."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,30 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-__all__ = ["Form", "ItemKernel", "matern32", "median_distance", "standardised"]
+__all__ = ["Form", "ItemKernel", "matern32", "median_distance", "standardise"]
 
 Floats = NDArray[np.float64]
 Form = Literal["matern32", "matern32-product", "rbf"]
 JITTER = 1e-6
-MOST_ROWS = 1_000  # a median distance is taken over at most so many rows
+MAX_ROWS = 1_000  # over which a median distance is computed
 
 
 def matern32(distance: Floats) -> Floats:
-    """Matern-3/2 correlation at distance / length scale (Rasmussen & Williams 2006, eq. 4.17)."""
+    """Return the Matern-3/2 correlation at distance / length scale (Rasmussen & Williams 2006, eq. 4.17)."""
     scaled = np.sqrt(3) * distance
     return (1 + scaled) * np.exp(-scaled)
 
 
 def median_distance(features: Floats) -> float:
-    """Median distance between two different rows, of at most 1,000 evenly spread; 1 where there are no two."""
-    few = features[:: 1 + (len(features) - 1) // MOST_ROWS]
+    """Return the median distance between different rows, of at most 1,000 evenly spread rows; 1 if there are none."""
+    few = features[:: 1 + (len(features) - 1) // MAX_ROWS]
     distances = cdist(few, few)
     apart = distances[distances > 0]
     return float(np.median(apart)) if apart.size else 1.0
 
 
-def standardised(features: Floats, reference: Floats) -> Floats:
-    """Columns shifted and scaled by the mean and sd of `reference`; constant columns, which tell nothing, dropped."""
+def standardise(features: Floats, reference: Floats) -> Floats:
+    """Standardise columns by the mean and sd of `reference`; constant columns are dropped."""
     deviation = reference.std(axis=0)
     kept = deviation > 1e-12 * np.maximum(1.0, np.abs(reference).max(axis=0, initial=0.0))
     return (features[:, kept] - reference.mean(axis=0)[kept]) / deviation[kept]
@@ -44,8 +44,8 @@ class ItemKernel:
     features (n_items, d) or None (then K = I). length: length scale as a multiple of the median heuristic's. share: how
     much of the variance the features explain, 0 to 1. form: "matern32" and "rbf" are isotropic in the distance between
     standardised features, whose median is the heuristic; "matern32-product" multiplies a Matern-3/2 of every feature,
-    of length sqrt(d) times that feature's median distance. Without the sqrt(d), as crowd_gppl's code has it, features
-    would hardly correlate any two items; with their (28), d, nearly all would be alike.
+    of length sqrt(d) times that feature's median distance. Without the sqrt(d), as in crowd_gppl's code, hardly any
+    two items would be correlated; with their (28), d, nearly all would be.
     """
 
     features: Floats | None
@@ -60,8 +60,8 @@ class ItemKernel:
 
     @cached_property
     def known(self) -> Floats:
-        """(n_items, d') standardised features."""
-        return np.zeros((self.n_items, 0)) if self.features is None else standardised(self.features, self.features)
+        """Return standardised features (n_items, d')."""
+        return np.zeros((self.n_items, 0)) if self.features is None else standardise(self.features, self.features)
 
     @cached_property
     def _lengths(self) -> list[float]:
@@ -71,7 +71,7 @@ class ItemKernel:
         return [self.length * np.sqrt(width) * median_distance(self.known[:, [c]]) for c in range(width)]
 
     def correlation(self, one: Floats, other: Floats) -> Floats:
-        """(n_one, n_other) what the features alone say, between rows of standardised features."""
+        """Return the correlation by the features, (n_one, n_other), between rows of standardised features."""
         if self.form == "matern32-product":
             product = np.ones((len(one), len(other)))
             for column, length in enumerate(self._lengths):
@@ -81,7 +81,7 @@ class ItemKernel:
         return matern32(distance) if self.form == "matern32" else np.exp(-(distance**2) / 2)
 
     def matrix(self) -> Floats:
-        """(n_items, n_items), positive definite also with duplicate rows."""
+        """Return the matrix (n_items, n_items), positive definite also with duplicate rows."""
         if self.features is None or self.share == 0.0:
             return np.eye(self.n_items)
         kernel = self.share * self.correlation(self.known, self.known)
@@ -89,10 +89,12 @@ class ItemKernel:
         return kernel / (1 + JITTER)
 
     def cross(self, features: Floats) -> tuple[Floats, Floats]:
-        """For new items: their covariance with the known ones (n_new, n_items), and among themselves (n_new, n_new)."""
+        """Return the covariance of new items with the known ones (n_new, n_items) and among themselves (n_new,
+        n_new).
+        """
         if self.features is None:
             return np.zeros((len(features), self.n_items)), np.eye(len(features))
-        new = standardised(features, self.features)
+        new = standardise(features, self.features)
         among = self.share * self.correlation(new, new)
         among[np.diag_indices(len(new))] += 1 - self.share + JITTER
         return self.share * self.correlation(new, self.known) / (1 + JITTER), among / (1 + JITTER)

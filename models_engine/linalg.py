@@ -8,27 +8,27 @@ from numpy.typing import ArrayLike, NDArray
 from models_engine.errors import TooLarge
 
 __all__ = [
-    "DENSE_LIMIT",
+    "MAX_DENSE_ITEMS",
     "centre",
     "centre_covariance",
     "check_dense",
     "cholesky",
-    "chunks",
+    "chunk_slices",
     "inverse_and_log_determinant",
     "inverse_from_cholesky",
     "laplacian",
-    "sums",
+    "sum_by_group",
 ]
 
 
-DENSE_LIMIT = 5_000
-NARROW = 16  # width of a matrix up to which LAPACK is quicker than halving
+MAX_DENSE_ITEMS = 5_000
+MAX_LAPACK_WIDTH = 16  # width of a matrix up to which LAPACK is quicker than the blockwise inverse
 
 
 def laplacian(
     left: NDArray[np.integer], right: NDArray[np.integer], weights: NDArray[np.float64], n_items: int
 ) -> scipy.sparse.csr_array:
-    """Weighted graph Laplacian `D' diag(weights) D`, D being pairs x items with +1 at left and -1 at right.
+    """Build the weighted graph Laplacian `D' diag(weights) D`, D being pairs x items with +1 at left and -1 at right.
 
     left, right, weights: shape (n_pairs,); repeated pairs add up. Returns a sparse (n_items, n_items) array.
     """
@@ -45,7 +45,7 @@ def centre(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def centre_covariance(covariance: ArrayLike) -> NDArray[np.float64]:
-    """Covariance of `x - mean(x)` given that of x: `J C J`, J = I - 11'/n. Exactly symmetric."""
+    """Return the covariance of `x - mean(x)` given that of x: `J C J`, J = I - 11'/n. Exactly symmetric."""
     covariance = np.asarray(covariance, dtype=np.float64)
     means = covariance.mean(axis=0)
     centred = covariance - means[None, :] - means[:, None] + means.mean()
@@ -53,7 +53,7 @@ def centre_covariance(covariance: ArrayLike) -> NDArray[np.float64]:
 
 
 def cholesky(matrix: ArrayLike) -> NDArray[np.float64]:
-    """Lower Cholesky factor; one singular to rounding gets the smallest jitter (relative 1e-12 to 1e-6) that helps.
+    """Return the lower Cholesky factor, adding the smallest sufficient jitter (relative 1e-12 to 1e-6) if singular.
 
     Raises numpy.linalg.LinAlgError where even 1e-6 of the mean diagonal does not make it positive definite.
     """
@@ -68,7 +68,7 @@ def cholesky(matrix: ArrayLike) -> NDArray[np.float64]:
 
 
 def inverse_from_cholesky(lower: NDArray[np.floating]) -> NDArray[np.float64]:
-    """`(L L')^-1` from its lower factor, exactly symmetric."""
+    """Return `(L L')^-1` from its lower factor, exactly symmetric."""
     if not lower.size:
         return np.zeros(lower.shape)
     half = scipy.linalg.lapack.dpotri(np.asarray(lower, dtype=np.float64), lower=1)[0]
@@ -77,12 +77,13 @@ def inverse_from_cholesky(lower: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def inverse_and_log_determinant(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Inverses (u, d, d) and log determinants (u,) of symmetric positive definite matrices (u, d, d).
+    """Invert symmetric positive definite matrices (u, d, d); also return their log determinants (u,).
 
-    By halves (Banachiewicz), so that nearly all work is matrix products: two to three times quicker than LAPACK there.
+    Blockwise by halves (Banachiewicz), so that nearly all work is matrix products: two to three times quicker than
+    LAPACK.
     """
     d = stack.shape[-1]
-    if d <= NARROW:
+    if d <= MAX_LAPACK_WIDTH:
         return np.asarray(np.linalg.inv(stack), np.float64), np.asarray(np.linalg.slogdet(stack)[1], np.float64)
     half = d // 2
     corner = np.ascontiguousarray(stack[:, half:, :half])
@@ -99,22 +100,22 @@ def inverse_and_log_determinant(stack: NDArray[np.float64]) -> tuple[NDArray[np.
     return result, log_first + log_last
 
 
-def sums(groups: NDArray[np.integer], values: ArrayLike, n_groups: int) -> NDArray[np.float64]:
-    """(n_groups,) sum of the values in each group; 0 for an empty one."""
+def sum_by_group(groups: NDArray[np.integer], values: ArrayLike, n_groups: int) -> NDArray[np.float64]:
+    """Sum the values in each group, (n_groups,); 0 for an empty one."""
     return np.bincount(groups, np.asarray(values, dtype=np.float64), minlength=n_groups).astype(np.float64)
 
 
-def chunks(total: int, width: int, *, budget: int = 4_000_000) -> list[slice]:
-    """Slices over range(total) such that a chunk times `width` numbers stays within `budget` numbers."""
+def chunk_slices(total: int, width: int, *, budget: int = 4_000_000) -> list[slice]:
+    """Return slices over range(total) such that a chunk times `width` numbers stays within `budget` numbers."""
     step = max(1, budget // max(1, width))
     return [slice(start, min(start + step, total)) for start in range(0, total, step)]
 
 
 def check_dense(n_items: int) -> None:
-    """Raise TooLarge where an (n_items, n_items) matrix should not be built."""
-    if n_items > DENSE_LIMIT:
+    """Raise TooLarge if an (n_items, n_items) matrix would be too large."""
+    if n_items > MAX_DENSE_ITEMS:
         gib = 8 * n_items**2 / 2**30
         raise TooLarge(
-            f"a covariance of {n_items:,} items takes {gib:.1f} GiB; the limit is {DENSE_LIMIT:,} items. "
+            f"a covariance of {n_items:,} items takes {gib:.1f} GiB; the limit is {MAX_DENSE_ITEMS:,} items. "
             "Use difference_variance(left, right) for the pairs you need, or sample(n, rng=rng) for joint draws."
         )

@@ -1,10 +1,10 @@
-"""Fits and their estimates: computed from labels, disposable, linked to the site by ids and not by foreign keys."""
+"""Tables of fits and estimates: computed from labels, disposable, linked to the site by ids, not foreign keys."""
 
 from django.db import models
 from django.db.models import Q
 
-# Of those an estimator has, the components of taste that are kept: at most so many numbers per item and annotator.
-MOST_COMPONENTS = 5
+# The maximum number of components of taste that are stored per item and annotator.
+MAX_COMPONENTS = 5
 
 
 class Fit(models.Model):
@@ -12,12 +12,12 @@ class Fit(models.Model):
 
     class Status(models.TextChoices):
         RUNNING = "running"
-        # The estimates are being written; nobody sees them before the fit is published.
+        # The estimates are being written; they are not visible before the fit is published.
         DONE = "done"
         FAILED = "failed"
 
     project_id = models.UUIDField()
-    # Whose answers it is made of, where a project has several criteria; numbers of fits run through all of them.
+    # The criterion whose answers were fitted; fits of all criteria of a project are numbered together.
     criterion = models.PositiveSmallIntegerField(default=1)
     number = models.PositiveIntegerField()
     estimator = models.CharField(max_length=50)
@@ -36,10 +36,12 @@ class Fit(models.Model):
     message = models.TextField(blank=True)
     # Iterations, objective trace, seconds of each step; see models_engine.posterior.Diagnostics.
     diagnostics = models.JSONField(default=dict)
-    # What loadings and scores of the estimates below are of, where the estimator has components of taste:
-    # {"kind": "tastes" or "groups", "shares": [of the taste variance, or of the crowd; at most MOST_COMPONENTS]}.
+    # The meaning of loadings and scores of the estimates below, if the estimator has components of taste:
+    # {"kind": "tastes" or "groups", "shares": [of the taste variance, or of the crowd; at most MAX_COMPONENTS]}.
     components = models.JSONField(null=True)
-    # The posterior as an npz file, for the next warm start and for questions asked later.
+    # Utilities times this are logits of an average person's answer (analysis.scores.common_unit), in the largest part.
+    unit = models.FloatField(null=True)
+    # The posterior as an npz file, for the next warm start and for later predictions.
     arrays = models.BinaryField(null=True)
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
@@ -58,10 +60,10 @@ class Fit(models.Model):
 
 
 class Estimate(models.Model):
-    """A fit's figures for one item; kept for the published fit only."""
+    """A fit's figures for one item; stored for the published fit only."""
 
     class NextState(models.TextChoices):
-        """How an item stands to the one ranked just below it."""
+        """State of an item and the item ranked next below it."""
 
         SEPARATED = "separated"
         TIED = "tied"
@@ -76,16 +78,24 @@ class Estimate(models.Model):
     sd = models.FloatField()
     low = models.FloatField()
     high = models.FloatField()
+    # The chance, in per cent, to be preferred to an average item, with its 90% interval (analysis.scores). Null where
+    # never compared, and in fits made before there were scores.
+    score = models.FloatField(null=True)
+    score_low = models.FloatField(null=True)
+    score_high = models.FloatField(null=True)
     rank = models.PositiveIntegerField()
     rank_low = models.PositiveIntegerField()
     rank_high = models.PositiveIntegerField()
     p_top = models.FloatField()
     tier = models.PositiveIntegerField()
+    # The class of the place, and the highest one that the item is not excluded from (analysis.classes); null as scores.
+    rank_class = models.PositiveIntegerField(null=True)
+    highest_class = models.PositiveIntegerField(null=True)
     next_state = models.CharField(max_length=10, choices=NextState)
     n_comparisons = models.PositiveIntegerField()
     # Spread of the item's utility over annotators, where the estimator has one.
     divisiveness = models.FloatField(null=True)
-    # One number per component of the fit: by how much its score of 1 raises this item's utility.
+    # One number per component of the fit: the change of this item's utility for a score of 1.
     loadings = models.JSONField(null=True)
 
     class Meta:
@@ -97,19 +107,19 @@ class Estimate(models.Model):
 
 
 class AnnotatorEstimate(models.Model):
-    """A fit's figures for one annotator; null where the estimator has none."""
+    """A fit's figures for one annotator; null if the estimator has none."""
 
     fit = models.ForeignKey(Fit, on_delete=models.CASCADE, related_name="annotator_estimates")
     annotator_id = models.BigIntegerField()
     n_labels = models.PositiveIntegerField()
     # The share of this annotator's comparisons that agree with the consensus order.
     agreement = models.FloatField(null=True)
-    # Of how many comparisons that both they and the consensus decide.
+    # The number of comparisons that `agreement` is a share of: those decided by the annotator and the consensus.
     n_decided = models.PositiveIntegerField(default=0)
-    # Sets of three items of which they told each pair apart, and how many go in a circle; null where too many to count.
+    # Sets of three items with a preference in each pair, and how many of them are circular; null if too many to count.
     n_triads = models.PositiveIntegerField(null=True)
     n_cycles = models.PositiveIntegerField(null=True)
-    # Answers with a single best item, and how many of those put the item shown first there.
+    # Answers with a single best item, and how many of those chose the item shown first.
     n_sides = models.PositiveIntegerField(default=0)
     n_first = models.PositiveIntegerField(default=0)
     # P(answers by the consensus utilities rather than against them), 90% interval.

@@ -1,4 +1,4 @@
-"""What a fit returns, the Posterior (see protocol.py), in its two forms: Gaussian and sampled."""
+"""The posteriors that fits return (see protocol.py): Gaussian and sampled."""
 
 import json
 from abc import ABC, abstractmethod
@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr
 
-from models_engine.answers import log_answers
-from models_engine.covariances import Covariance, SumCovariance, pack, unpack
+from models_engine.covariance.forms import Covariance, SumCovariance, pack, unpack
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData, Unsupported
-from models_engine.linalg import centre, centre_covariance, check_dense, chunks
+from models_engine.linalg import centre, centre_covariance, check_dense, chunk_slices
+from models_engine.log_predictive import log_label_probabilities
 from models_engine.predictive import Likelihood
 from models_engine.protocol import Posterior
 from models_engine.summaries import AnnotatorSummary, Components, Diagnostics, RankSummary, rank_draws, summarise_ranks
@@ -37,7 +37,7 @@ NO_FIGURES = AnnotatorSummary()
 
 
 class BasePosterior(ABC):
-    """What every form of posterior derives from its utilities, difference variances and draws."""
+    """Base class: methods derived from utilities, difference variances and draws."""
 
     diagnostics: Diagnostics
     likelihood: Likelihood
@@ -69,15 +69,15 @@ class BasePosterior(ABC):
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> "BasePosterior": ...
     @abstractmethod
     def preference(self, left: NDArray, right: NDArray) -> Floats:
-        """P(left preferred to right) by somebody with exactly these utilities, uncertainty integrated."""
+        """Return P(left preferred to right) for an annotator with these utilities, uncertainty integrated."""
 
     @abstractmethod
     def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats:
-        """log P(outcome) of pairs as shown, answered by somebody with exactly these utilities."""
+        """Return log P(outcome) of pairs as shown, for an annotator with these utilities."""
 
     @property
     def is_personal(self) -> bool:
-        """Whether for_annotator(j) answers differently from a new annotator."""
+        """Return whether for_annotator(j) answers differently from a new annotator."""
         return False
 
     def pairwise_probabilities(self, left: ArrayLike, right: ArrayLike, annotator: int | None = None) -> Floats:
@@ -90,11 +90,11 @@ class BasePosterior(ABC):
                 f"the data have {data.n_items} items and the posterior {self.n_items}; use the fitted items."
             )
         if not self.is_personal:
-            return log_answers(self.for_annotator(None), data)
+            return log_label_probabilities(self.for_annotator(None), data)
         result = np.empty(data.n_labels)
         for annotator in np.unique(data.annotators):
             rows = np.flatnonzero(data.annotators == annotator)
-            result[rows] = log_answers(self.for_annotator(int(annotator)), data.subset(rows))
+            result[rows] = log_label_probabilities(self.for_annotator(int(annotator)), data.subset(rows))
         return result
 
     def rank_summary(
@@ -104,7 +104,7 @@ class BasePosterior(ABC):
             n_samples = 2_000 if self.n_items <= 2_000 else 1_000
         generator = np.random.default_rng(0) if rng is None else rng
         ranks = np.empty((n_samples, self.n_items), dtype=np.int32)
-        for part in chunks(n_samples, self.n_items):
+        for part in chunk_slices(n_samples, self.n_items):
             ranks[part] = rank_draws(self.sample(part.stop - part.start, rng=generator))
         return summarise_ranks(self.utilities(), ranks, level, k)
 
@@ -119,7 +119,7 @@ class BasePosterior(ABC):
 
     def at(self, item_features: ArrayLike) -> "BasePosterior":
         raise Unsupported(
-            f"{type(self).__name__} learns nothing from item features, so it cannot rank new items; "
+            f"{type(self).__name__} does not use item features, so it cannot rank new items; "
             "fit GPPL or CollaborativeGP with item_features instead."
         )
 
@@ -138,13 +138,13 @@ class BasePosterior(ABC):
 
 @dataclass(frozen=True, eq=False)
 class GaussianPosterior(BasePosterior):
-    """f ~ N(mean, spread): a mean (n_items,) and the covariance of the centred utilities in any form.
+    """Gaussian posterior N(mean, spread): a mean (n_items,) and the covariance of the centred utilities in any form.
 
     taste: covariance of one annotator's own centred utilities around the consensus, None where all share one taste.
-    lapses (n_annotators,): each annotator's share of answers the wrong way round, None where the estimator has none;
+    lapses (n_annotators,): each annotator's share of reversed answers, None where the estimator has none;
     likelihood.lapse is that of a new annotator.
     prior_sd: the prior standard deviation of a utility that was used or learned, where there is just one.
-    Estimators that know each annotator's taste subclass this and override for_annotator and is_personal.
+    Estimators of each annotator's taste subclass this and override for_annotator and is_personal.
     """
 
     mean: Floats
@@ -234,7 +234,7 @@ class GaussianPosterior(BasePosterior):
 
 @dataclass(frozen=True, eq=False)
 class SamplePosterior(BasePosterior):
-    """Utilities as draws (n_draws, n_items), centred by `of`; for samplers and posteriors far from Gaussian."""
+    """Posterior as draws (n_draws, n_items), centred by `of`; for samplers and posteriors far from Gaussian."""
 
     draws: Floats
     diagnostics: Diagnostics
@@ -243,7 +243,7 @@ class SamplePosterior(BasePosterior):
 
     @classmethod
     def of(cls, draws: ArrayLike, diagnostics: Diagnostics, likelihood: Likelihood = LOGIT) -> Self:
-        """From draws that need not be centred. Raises InvalidData under two draws."""
+        """Build from draws that need not be centred. Raises InvalidData for fewer than two draws."""
         centred = centre(draws)
         if centred.ndim != 2 or len(centred) < 2:
             raise InvalidData(f"draws have shape {centred.shape}; give two draws or more, shape (n_draws, n_items).")
@@ -267,13 +267,13 @@ class SamplePosterior(BasePosterior):
         return self._over_pairs(self._items(left), self._items(right), lambda margins: margins.var(axis=0, ddof=1))
 
     def sample(self, n: int, *, rng: np.random.Generator) -> Floats:
-        """Rows of the stored draws, without repeats as long as they last."""
+        """Return rows of the stored draws, without repeats if there are enough."""
         whole = np.tile(np.arange(len(self.draws)), n // len(self.draws))
         rest = rng.choice(len(self.draws), n - len(whole), replace=False)
         return self.draws[rng.permutation(np.concatenate([whole, rest]))]
 
     def superiority(self, left: ArrayLike, right: ArrayLike) -> Floats:
-        """Share of draws with left above right, equal ones counting half."""
+        """Return the share of draws with left above right, equal ones counting half."""
         return self._over_pairs(
             self._items(left), self._items(right), lambda margins: (1 + np.sign(margins)).mean(axis=0) / 2
         )
@@ -283,7 +283,7 @@ class SamplePosterior(BasePosterior):
 
     def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats:
         result = np.empty(len(left))
-        for part in chunks(len(left), len(self.draws)):
+        for part in chunk_slices(len(left), len(self.draws)):
             margins = self.draws[:, left[part]] - self.draws[:, right[part]]
             given_draw = self.likelihood.log_outcome(outcome[part], margins, 0.0, sided=sided[part])
             result[part] = logsumexp(given_draw, axis=0) - np.log(len(self.draws))
@@ -309,13 +309,13 @@ class SamplePosterior(BasePosterior):
         lefts, rights = np.broadcast_arrays(left, right)
         flat_left, flat_right = lefts.ravel(), rights.ravel()
         result = np.empty(len(flat_left))
-        for part in chunks(len(flat_left), len(self.draws)):
+        for part in chunk_slices(len(flat_left), len(self.draws)):
             result[part] = statistic(self.draws[:, flat_left[part]] - self.draws[:, flat_right[part]])
         return result.reshape(lefts.shape)
 
 
 def shared_fields(arrays: Mapping[str, NDArray]) -> dict[str, Any]:
-    """diagnostics, likelihood and annotators as stored by `to_arrays`."""
+    """Return diagnostics, likelihood and annotators as stored by `to_arrays`."""
     meta = json.loads(str(arrays["meta"]))
     trace = tuple(meta["diagnostics"].pop("objective"))
     prefix = "annotators/"
@@ -328,7 +328,7 @@ def shared_fields(arrays: Mapping[str, NDArray]) -> dict[str, Any]:
 
 
 def gaussian_fields(arrays: Mapping[str, NDArray]) -> dict[str, Any]:
-    """The fields of a GaussianPosterior as stored by `to_arrays`, for subclasses that add their own."""
+    """Return the fields of a GaussianPosterior as stored by `to_arrays`, for subclasses that add their own."""
     own = {
         "mean": np.asarray(arrays["mean"]),
         "spread": unpack("spread", arrays),

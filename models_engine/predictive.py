@@ -1,4 +1,4 @@
-"""P(answer) given Gaussian utilities: logit and probit links, ties, side effect, lapses, integrated by quadrature."""
+"""P(answer) given Gaussian utilities, by quadrature: logit and probit links, ties, side effect, lapses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Likelihood:
-    """How a margin (utility of left minus utility of right) becomes an answer to a pair.
+    """Likelihood of an answer to a pair given its margin (utility of left minus utility of right).
 
     link: logit, P = 1/(1+exp(-margin)); probit, P = Phi(margin).
     side: utility added to the item shown left.
-    lapse: share of answers given the wrong way round, 0 to 1; P becomes lapse + (1 - 2 lapse) P.
+    lapse: share of reversed answers, 0 to 1; P becomes lapse + (1 - 2 lapse) P.
     tie: Davidson's nu (logit only): P(tie) = nu / (2 cosh(margin/2) + nu).
     tie_rate: where there is no nu, the constant share of answers that are ties, used only by log_outcome.
     side_sd: posterior standard deviation of side, reported only; None where no side effect was inferred.
@@ -33,7 +33,7 @@ class Likelihood:
     side_sd: float | None = None
 
     def preference(self, mean: ArrayLike, variance: ArrayLike) -> Floats:
-        """P(left preferred | no tie), averaged over who is shown left, margin ~ N(mean, variance)."""
+        """Return P(left preferred | no tie), averaged over who is shown left, margin ~ N(mean, variance)."""
         mean, variance = np.broadcast_arrays(np.asarray(mean, float), np.asarray(variance, float))
         shown_left = self._no_tie(mean + self.side, variance)
         average = (shown_left + self._no_tie(mean - self.side, variance)) / 2 if self.side else shown_left
@@ -42,10 +42,10 @@ class Likelihood:
     def log_outcome(
         self, outcome: ArrayLike, mean: ArrayLike, variance: ArrayLike, *, sided: ArrayLike = True
     ) -> Floats:
-        """log P(outcome 1 left, 0 right, 0.5 tie) of pairs as shown, margin ~ N(mean, variance).
+        """Return log P(outcome 1 left, 0 right, 0.5 tie) of pairs as shown, margin ~ N(mean, variance).
 
-        sided: whether the order shown is known, so that the side effect applies. Without tie and tie_rate a tie scores
-        half a win each way, which is a score and not a probability.
+        sided: whether the order shown is known, so that the side effect applies. Without tie and tie_rate a tie counts
+        as half a win each way, which gives a score and not a probability.
         """
         outcome, mean, variance, sided = np.broadcast_arrays(outcome, mean, variance, sided)
         mean = np.asarray(mean, float) + self.side * sided
@@ -68,7 +68,7 @@ class Likelihood:
         return expectation(log_expit, mean, variance)
 
     def _log_win(self, mean: Floats, variance: Floats) -> Floats:
-        """log P(this side is preferred and it is no tie)."""
+        """Return log P(this side is preferred and it is no tie)."""
         if self.link == "probit" and not self.lapse:
             return log_ndtr(mean / np.sqrt(1 + variance))
         if self.tie is None or self.tie <= 0:
@@ -83,7 +83,7 @@ class Likelihood:
 
 
 def expectation(log_function: Callable[[Floats], Floats], mean: ArrayLike, variance: ArrayLike) -> Floats:
-    """E[exp(log_function(z))], z ~ N(mean, variance), elementwise; absolute and relative error below 1e-9.
+    """Return E[exp(log_function(z))], z ~ N(mean, variance), elementwise; absolute and relative error below 1e-9.
 
     Trapezoidal rule over z, which converges exponentially for functions analytic in a strip; the step is at most 0.6
     (the logistic's poles lie pi from the real line) and a third of the standard deviation, over 9 of those each way.
@@ -91,7 +91,7 @@ def expectation(log_function: Callable[[Floats], Floats], mean: ArrayLike, varia
     means, variances = np.broadcast_arrays(np.asarray(mean, float), np.asarray(variance, float))
     flat_mean, flat_sd = means.ravel(), np.sqrt(np.maximum(variances.ravel(), 0.0))
     result = np.empty(len(flat_mean))
-    order = np.argsort(flat_sd, kind="stable")  # points are shared within a chunk: keep like widths together
+    order = np.argsort(flat_sd, kind="stable")  # a chunk shares its nodes: group similar widths
     start = 0
     while start < len(order):
         widest = flat_sd[order[min(start + 20_000, len(order)) - 1]]

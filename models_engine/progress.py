@@ -1,4 +1,4 @@
-"""FitLog: what a fit keeps while it runs - objective trace, time, the caller's progress callback - and its verdict."""
+"""FitLog: the objective trace, time and progress callback of a running fit, and its diagnostics."""
 
 import time
 import warnings
@@ -10,7 +10,7 @@ from models_engine.summaries import Diagnostics
 __all__ = ["FitLog", "Progress"]
 
 Progress = Callable[[int, int, float], bool | None]
-"""progress(step, total, objective): called after every step; returning False cancels the fit (None goes on)."""
+"""progress(step, total, objective): called after every step; returning False cancels the fit (None continues)."""
 
 
 class FitLog:
@@ -28,14 +28,14 @@ class FitLog:
         self._started = time.perf_counter()
 
     def step(self, objective: float) -> None:
-        """Note one step. Raises Cancelled."""
+        """Record one step. Raises Cancelled."""
         self.objective.append(float(objective))
         count = len(self.objective)
         if self._progress is not None and self._progress(count, self.total, float(objective)) is False:
             raise Cancelled(f"the fit was cancelled after {count} of at most {self.total} steps.")
 
     def finish(self, *, converged: bool, message: str, n_iterations: int | None = None) -> Diagnostics:
-        """The verdict. Warns NotConverged, with the message, where it is not good."""
+        """Return the diagnostics. Warns NotConverged, with the message, if the fit did not converge."""
         if not converged:
             warnings.warn(f"not converged after {len(self.objective)} steps: {message}", NotConverged, stacklevel=3)
         steps = len(self.objective) if n_iterations is None else n_iterations

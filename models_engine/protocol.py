@@ -1,4 +1,4 @@
-"""Posterior: the questions every fit can be asked, with shapes and units."""
+"""Posterior: the methods of every fit's result, with shapes and units."""
 
 from collections.abc import Mapping
 from typing import Protocol, Self, runtime_checkable
@@ -28,51 +28,51 @@ class Posterior(Protocol):
     @property
     def n_items(self) -> int: ...
     def utilities(self) -> Floats:
-        """(n_items,) posterior means, mean zero."""
+        """Return posterior means, (n_items,), with mean zero."""
 
     def standard_deviations(self) -> Floats:
-        """(n_items,) of the centred utilities."""
+        """Return standard deviations of the centred utilities, (n_items,)."""
 
     def covariance(self) -> Floats:
-        """(n_items, n_items) of the centred utilities. Raises TooLarge above 5,000 items."""
+        """Return the covariance of the centred utilities, (n_items, n_items). Raises TooLarge above 5,000 items."""
 
     def difference_variance(self, left: ArrayLike, right: ArrayLike) -> Floats:
-        """Posterior variance of f_left - f_right, elementwise."""
+        """Return the posterior variance of f_left - f_right, elementwise."""
 
     def sample(self, n: int, *, rng: np.random.Generator) -> Floats:
-        """(n, n_items) joint draws, each centred."""
+        """Draw jointly, (n, n_items), each draw centred."""
 
     def pairwise_probabilities(self, left: ArrayLike, right: ArrayLike, annotator: int | None = None) -> Floats:
-        """P(a new answer prefers left), elementwise: uncertainty integrated, no tie, sides averaged.
+        """Return P(a new answer prefers left), elementwise: uncertainty integrated, no tie, sides averaged.
 
         annotator=None is a new annotator drawn from the crowd.
         """
 
     def superiority(self, left: ArrayLike, right: ArrayLike) -> Floats:
-        """P(f_left > f_right) for the consensus, elementwise."""
+        """Return P(f_left > f_right) for the consensus, elementwise."""
 
     def log_predictive(self, data: Comparisons) -> Floats:
-        """(n_labels,) log P(label), weights not applied."""
+        """Return log P(label), (n_labels,), weights not applied."""
 
     def rank_summary(self, level: float = 0.9, k: int = 10, *, rng: np.random.Generator | None = None) -> RankSummary:
-        """Ranks with their distribution, by joint sampling."""
+        """Summarise the distribution of ranks, by joint sampling."""
 
     def divisiveness(self) -> Floats:
-        """(n_items,) standard deviation of the item's centred utility over annotators; 0 without tastes."""
+        """Return the standard deviation of the item's centred utility over annotators, (n_items,); 0 without tastes."""
 
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> "Posterior":
-        """Utilities of annotator j, of one with these features (n_features,), or of a new one (None)."""
+        """Return the posterior of annotator j, of one with these features (n_features,), or of a new one (None)."""
 
     def at(self, item_features: ArrayLike) -> "Posterior":
-        """Over items never compared, given their features (n_new, n_features)."""
+        """Return the posterior over items never compared, given their features (n_new, n_features)."""
 
     def restrict(self, items: ArrayLike) -> "Posterior":
-        """Over some items only, in the order given, centred among themselves."""
+        """Restrict to some items, in the order given, centred among themselves."""
 
     def annotator_summary(self) -> AnnotatorSummary: ...
     def components(self) -> Components | None: ...
     def to_arrays(self) -> dict[str, NDArray]:
-        """For numpy.savez; loads without pickle."""
+        """Return arrays for numpy.savez; loads without pickle."""
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Self: ...

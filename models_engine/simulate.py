@@ -1,4 +1,4 @@
-"""Simulated crowds: people with known utilities, tastes, reliability and side bias who answer any kind of question."""
+"""Simulated crowds: annotators with known utilities, tastes, reliability and side bias, and their answers."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +11,7 @@ from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
 from models_engine.linalg import centre
 
-__all__ = ["Crowd", "crowd"]
+__all__ = ["Competition", "Crowd", "competition", "opposed_camps", "simulate_crowd"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -19,10 +19,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """A crowd whose truth is known. All answers are drawn from the generator passed in, so a seed repeats them.
+    """A crowd with known parameters. All answers are drawn from the generator passed in, so a seed repeats them.
 
     utilities (n_items,): the consensus, centred.   own (n_annotators, n_items): each annotator's utilities.
-    reliability (n_annotators,): P(an answer follows the utilities; else it is the other way round).
+    reliability (n_annotators,): P(an answer follows the utilities; else it is reversed).
     side (n_annotators,): utility each annotator adds to the item shown left (pairs only).
     tie: Davidson's nu (pairs under the logit link only).   link: logit (Gumbel noise, Plackett-Luce) or probit
     (Thurstone, noise variance 1/2 per item).
@@ -44,9 +44,9 @@ class Crowd:
         return self.own.shape[0]
 
     def pairs(self, n_labels: int, rng: np.random.Generator, *, shown: ArrayLike | None = None) -> Comparisons:
-        """Pairs of random items, or the (n_labels, 2) pairs `shown`, left first."""
-        sets = self._sets(n_labels, 2, rng) if shown is None else np.asarray(shown)
-        who = self._who(n_labels, rng)
+        """Draw pairs of random items, or of the (n_labels, 2) pairs `shown`, left first."""
+        sets = self._draw_sets(n_labels, 2, rng) if shown is None else np.asarray(shown)
+        who = self._draw_annotators(n_labels, rng)
         worth = self.own[who[:, None], sets]
         margin = worth[:, 0] - worth[:, 1] + self.side[who]
         if self.link == "probit":
@@ -59,35 +59,43 @@ class Crowd:
         counts = {"n_items": self.n_items, "n_annotators": self.n_annotators}
         return Comparisons.from_pairs(sets[:, 0], sets[:, 1], outcome, who, **counts)
 
-    def rankings(self, n_labels: int, k: int, rng: np.random.Generator) -> Comparisons:
-        """Full rankings of k random items, best first."""
-        sets, order, who = self._orders(n_labels, k, rng)
+    def rankings(
+        self, n_labels: int, k: int, rng: np.random.Generator, *, shown: ArrayLike | None = None
+    ) -> Comparisons:
+        """Draw full rankings, best first, of k random items, or of the (n_labels, k) sets `shown`."""
+        sets, order, who = self._draw_orders(n_labels, k, rng, shown)
         counts = {"n_items": self.n_items, "n_annotators": self.n_annotators}
         return Comparisons.from_rankings(np.take_along_axis(sets, order, axis=1), who, shown=sets, **counts)
 
-    def top(self, n_labels: int, k: int, m: int, rng: np.random.Generator) -> Comparisons:
-        """The best m of k random items, best first."""
-        sets, order, who = self._orders(n_labels, k, rng)
+    def top(
+        self, n_labels: int, k: int, m: int, rng: np.random.Generator, *, shown: ArrayLike | None = None
+    ) -> Comparisons:
+        """Draw the best m, best first, of k random items, or of the (n_labels, k) sets `shown`."""
+        sets, order, who = self._draw_orders(n_labels, k, rng, shown)
         counts = {"n_items": self.n_items, "n_annotators": self.n_annotators}
         return Comparisons.from_top(np.take_along_axis(sets, order[:, :m], axis=1), sets, who, **counts)
 
-    def choices(self, n_labels: int, k: int, rng: np.random.Generator) -> Comparisons:
-        """The best of k random items."""
-        return self.top(n_labels, k, 1, rng)
+    def choices(
+        self, n_labels: int, k: int, rng: np.random.Generator, *, shown: ArrayLike | None = None
+    ) -> Comparisons:
+        """Draw the best of k random items, or of the (n_labels, k) sets `shown`."""
+        return self.top(n_labels, k, 1, rng, shown=shown)
 
-    def best_worst(self, n_labels: int, k: int, rng: np.random.Generator) -> Comparisons:
-        """The best and the worst of k random items."""
-        sets, order, who = self._orders(n_labels, k, rng)
+    def best_worst(
+        self, n_labels: int, k: int, rng: np.random.Generator, *, shown: ArrayLike | None = None
+    ) -> Comparisons:
+        """Draw the best and the worst of k random items, or of the (n_labels, k) sets `shown`."""
+        sets, order, who = self._draw_orders(n_labels, k, rng, shown)
         ends = np.take_along_axis(sets, order[:, [0, -1]], axis=1)
         counts = {"n_items": self.n_items, "n_annotators": self.n_annotators}
         return Comparisons.from_best_worst(ends[:, 0], ends[:, 1], sets, who, **counts)
 
-    def _who(self, n_labels: int, rng: np.random.Generator) -> Ints:
-        """Annotators in random order, equally often up to one label."""
+    def _draw_annotators(self, n_labels: int, rng: np.random.Generator) -> Ints:
+        """Draw annotators in random order, equally often up to one label."""
         return rng.permutation(np.resize(np.arange(self.n_annotators), n_labels))
 
-    def _sets(self, n_labels: int, k: int, rng: np.random.Generator) -> Ints:
-        """(n_labels, k) distinct random items in random order."""
+    def _draw_sets(self, n_labels: int, k: int, rng: np.random.Generator) -> Ints:
+        """Draw distinct random items in random order, (n_labels, k)."""
         if not 2 <= k <= self.n_items:
             raise InvalidData(
                 f"sets of {k} cannot be drawn from {self.n_items} items; k is 2 to {self.n_items}.", value=k
@@ -99,16 +107,19 @@ class Crowd:
             return sets
         return np.argsort(rng.random((n_labels, self.n_items)), axis=1)[:, :k]
 
-    def _orders(self, n_labels: int, k: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints]:
-        """(sets, order best first as columns of sets, annotators)."""
-        sets, who = self._sets(n_labels, k, rng), self._who(n_labels, rng)
+    def _draw_orders(
+        self, n_labels: int, k: int, rng: np.random.Generator, shown: ArrayLike | None = None
+    ) -> tuple[Ints, Ints, Ints]:
+        """Draw (sets, order best first as columns of sets, annotators)."""
+        sets = self._draw_sets(n_labels, k, rng) if shown is None else np.asarray(shown, dtype=np.int64)
+        who = self._draw_annotators(n_labels, rng)
         noise = rng.gumbel(size=sets.shape) if self.link == "logit" else rng.normal(scale=np.sqrt(0.5), size=sets.shape)
         worth = self.own[who[:, None], sets]
         honest = np.where(rng.random(n_labels) < self.reliability[who], 1.0, -1.0)
         return sets, np.argsort(-(worth * honest[:, None] + noise), axis=1), who
 
 
-def crowd(
+def simulate_crowd(
     rng: np.random.Generator,
     n_items: int,
     n_annotators: int,
@@ -121,7 +132,7 @@ def crowd(
     tie: float = 0.0,
     link: Literal["logit", "probit"] = "logit",
 ) -> Crowd:
-    """A random crowd. Utilities are N(0, utility_sd^2).
+    """Simulate a crowd. Utilities are N(0, utility_sd^2).
 
     taste_sd: standard deviation, per item, of an annotator's utilities around the consensus, through n_components
     latent factors.   reliability: (a, b) of a Beta distribution over annotators; None: all answer by their utilities.
@@ -135,3 +146,92 @@ def crowd(
     if tie and link == "probit":
         raise InvalidData(f"tie={tie} needs the logit link; Davidson's tie has no probit form here.", value=tie)
     return Crowd(utilities, own, honest, side, tie, link)
+
+
+@dataclass(frozen=True, eq=False)
+class Competition:
+    """Competitors who each made an item for every context, and a crowd whose members may prefer a competitor.
+
+    utilities (n,): the competitors', centred.
+    items (n_contexts, n): utilities of the items, with their own effects and their tags'; item number
+    context * n + competitor.   tag (n_contexts,): -1 for none.   tag_effects (n_tags, n).
+    tastes (n_annotators, n): what an annotator adds to a competitor.   side: added to the item shown left.
+    tie: Davidson's nu.
+    """
+
+    utilities: Floats
+    items: Floats
+    tag: Ints
+    tag_effects: Floats
+    tastes: Floats
+    side: float = 0.0
+    tie: float = 0.0
+
+    @property
+    def competitor(self) -> Ints:
+        """Return the number for each item, (n_items,)."""
+        return np.tile(np.arange(self.items.shape[1]), len(self.items))
+
+    @property
+    def context(self) -> Ints:
+        """Return the number for each item, (n_items,)."""
+        return np.repeat(np.arange(len(self.items)), self.items.shape[1])
+
+    def pairs(self, n_labels: int, rng: np.random.Generator) -> Comparisons:
+        """Draw pairs of items of random contexts, by random annotators."""
+        n_contexts, n = self.items.shape
+        context, who = rng.integers(n_contexts, size=n_labels), rng.integers(len(self.tastes), size=n_labels)
+        left = rng.integers(n, size=n_labels)
+        right = (left + rng.integers(1, n, size=n_labels)) % n
+        worth = [self.items[context, one] + self.tastes[who, one] for one in (left, right)]
+        margin = worth[0] - worth[1] + self.side
+        tied = rng.random(n_labels) < self.tie / (2 * np.cosh(margin / 2) + self.tie)
+        outcome = np.where(tied, 0.5, (rng.random(n_labels) < expit(margin)).astype(np.float64))
+        counts = {"n_items": self.items.size, "n_annotators": len(self.tastes)}
+        return Comparisons.from_pairs(context * n + left, context * n + right, outcome, who, **counts)
+
+
+def competition(
+    rng: np.random.Generator,
+    n_competitors: int,
+    n_contexts: int,
+    n_annotators: int,
+    *,
+    utility_sd: float = 1.0,
+    item_sd: float = 0.0,
+    taste_sd: float = 0.0,
+    n_tags: int = 0,
+    tag_sd: float = 0.0,
+    side: float = 0.0,
+    tie: float = 0.0,
+) -> Competition:
+    """Simulate a competition: normal effects of these standard deviations; contexts have random tags."""
+    utilities = centre(rng.normal(scale=utility_sd, size=n_competitors))
+    tag = rng.integers(n_tags, size=n_contexts) if n_tags else np.full(n_contexts, -1)
+    by_tag = centre(rng.normal(scale=tag_sd, size=(n_tags, n_competitors)))
+    items = utilities + rng.normal(scale=item_sd, size=(n_contexts, n_competitors))
+    items += by_tag[tag] if n_tags else 0.0
+    tastes = rng.normal(scale=taste_sd, size=(n_annotators, n_competitors))
+    return Competition(utilities, items, tag, by_tag, tastes, side, tie)
+
+
+def opposed_camps(
+    rng: np.random.Generator,
+    n_items: int,
+    n_annotators: int,
+    *,
+    utility_sd: float = 1.0,
+    taste_sd: float = 1.0,
+    own_sd: float = 0.2,
+    link: Literal["logit", "probit"] = "probit",
+) -> Crowd:
+    """Simulate two groups of opposed tastes: consensus +- one direction N(0, taste_sd^2), and own_sd for each
+    annotator.
+
+    The first half of the annotators is one group, the larger of an odd number. Consensus: N(0, utility_sd^2).
+    """
+    utilities = centre(rng.normal(scale=utility_sd, size=n_items))
+    direction = rng.normal(scale=taste_sd, size=n_items)
+    camp = np.where(np.arange(n_annotators) < (n_annotators + 1) // 2, 1.0, -1.0)
+    own = utilities + camp[:, None] * direction + rng.normal(scale=own_sd, size=(n_annotators, n_items))
+    return Crowd(utilities, own, np.ones(n_annotators), np.zeros(n_annotators), 0.0, link)

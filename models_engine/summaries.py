@@ -1,4 +1,4 @@
-"""The plain figures a posterior reports: rank summary, annotator summary, components, diagnostics."""
+"""Summaries of a posterior: ranks, annotators, components, diagnostics."""
 
 from dataclasses import dataclass, fields
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from models_engine.linalg import chunks
+from models_engine.linalg import chunk_slices
 
 __all__ = ["AnnotatorSummary", "Components", "Diagnostics", "RankSummary", "rank_draws", "summarise_ranks"]
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """How a fit went. `objective` is the trace of what the fit maximised (log posterior, bound or log evidence)."""
+    """Diagnostics of a fit. `objective` is the trace of what it maximised (log posterior, bound or log evidence)."""
 
     converged: bool
     n_iterations: int
@@ -27,7 +27,7 @@ class Diagnostics:
 
 @dataclass(frozen=True, eq=False)
 class RankSummary:
-    """Rank 1 is the best item. All arrays (n_items,).
+    """Summary of ranks; rank 1 is the best item. All arrays (n_items,).
 
     rank: rank of the posterior mean.   expected: mean of the sampled ranks.
     low, high: smallest and largest rank inside the central interval of probability `level`.
@@ -47,7 +47,7 @@ class RankSummary:
 class AnnotatorSummary:
     """Figures per annotator, (n_annotators,) arrays, None where the estimator does not infer them.
 
-    reliability: P(the annotator answers by the utilities rather than the other way round), 0 to 1.
+    reliability: P(an answer follows the utilities rather than being reversed), 0 to 1.
     taste_distance: root mean square difference between own and consensus utilities, in utility units.
     side_bias: utility added to the item shown on the left.
     """
@@ -82,7 +82,7 @@ class Components:
 
 
 def rank_draws(draws: NDArray) -> NDArray[np.int32]:
-    """Ranks, 1 = largest, of each row of draws (n_draws, n_items)."""
+    """Rank each row of draws (n_draws, n_items), 1 = largest."""
     order = np.argsort(-draws, axis=1)
     ranks: NDArray[np.int32] = np.empty(order.shape, dtype=np.int32)
     np.put_along_axis(ranks, order, np.arange(1, draws.shape[1] + 1, dtype=np.int32)[None, :], axis=1)
@@ -90,11 +90,11 @@ def rank_draws(draws: NDArray) -> NDArray[np.int32]:
 
 
 def summarise_ranks(mean: Floats, ranks: NDArray, level: float, k: int) -> RankSummary:
-    """Summary of sampled ranks (n_draws, n_items); low and high are the closest ranks holding the central `level`."""
+    """Summarise sampled ranks (n_draws, n_items); low and high are the closest ranks with the central `level`."""
     tail = (1 - level) / 2
     last = len(ranks) - 1
     low, high = np.empty(ranks.shape[1], np.int64), np.empty(ranks.shape[1], np.int64)
-    for part in chunks(ranks.shape[1], len(ranks)):
+    for part in chunk_slices(ranks.shape[1], len(ranks)):
         columns = np.sort(ranks[:, part], axis=0)
         low[part] = columns[int(np.floor(tail * last))]
         high[part] = columns[int(np.ceil((1 - tail) * last))]

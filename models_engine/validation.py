@@ -1,4 +1,4 @@
-"""Checks of raw input: each turns a caller's sequence into a clean array or raises InvalidData naming row and value."""
+"""Checks of raw input: each returns a validated array or raises InvalidData naming row and value."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ __all__ = [
     "check_ranks",
     "check_weights",
     "flatten",
-    "places",
+    "places_in_sets",
     "ranks_of_top",
 ]
 
@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 
 def check_indices(values: ArrayLike, name: str, *, rows: Ints | None = None) -> Ints:
-    """Non-negative whole numbers, shape (m,). `rows[i]` is the label value i belongs to (default: i itself)."""
+    """Check non-negative whole numbers, shape (m,). `rows[i]` is the label value i belongs to (default: i itself)."""
     array = np.asarray(values)
     if array.ndim != 1:
         raise InvalidData(f"{name} has shape {array.shape}; give one whole number per row, shape (n,).")
@@ -35,23 +35,23 @@ def check_indices(values: ArrayLike, name: str, *, rows: Ints | None = None) -> 
         raise InvalidData(f"{name} holds {array.dtype} values such as {array[0]!r}; give item and annotator numbers.")
     whole = np.isfinite(array) & (array == np.floor(array)) & (array >= 0) if array.dtype.kind == "f" else array >= 0
     if not whole.all():
-        _refuse(~whole, array, f"{name} must be a whole number of 0 or more", rows)
+        _raise_first(~whole, array, f"{name} must be a whole number of 0 or more", rows)
     return array.astype(np.int64)
 
 
 def check_count(indices: Ints, count: int | None, name: str, *, rows: Ints | None = None) -> int:
-    """The given count, which no index may reach, or the largest index + 1 where none is given."""
+    """Return the given count, which must exceed every index, or the largest index + 1 if none is given."""
     if count is None:
         return int(indices.max()) + 1 if indices.size else 0
     if count < 0 or int(count) != count:
         raise InvalidData(f"n_{name}s is {count}; give a whole number of 0 or more.", value=count)
     if indices.size and int(indices.max()) >= count:
-        _refuse(indices >= count, indices, f"{name} numbers run from 0 to {count - 1} (n_{name}s={count})", rows)
+        _raise_first(indices >= count, indices, f"{name} numbers run from 0 to {count - 1} (n_{name}s={count})", rows)
     return int(count)
 
 
 def check_weights(weights: ArrayLike | None, n_labels: int) -> Floats:
-    """One finite weight of 0 or more per label; None means all 1."""
+    """Check one finite weight of 0 or more per label; None means all 1."""
     if weights is None:
         return np.ones(n_labels)
     array = _as_floats(weights, "weights")
@@ -59,38 +59,38 @@ def check_weights(weights: ArrayLike | None, n_labels: int) -> Floats:
         raise InvalidData(f"weights has shape {array.shape}; give one weight per label, shape ({n_labels},).")
     bad = ~(np.isfinite(array) & (array >= 0))
     if bad.any():
-        _refuse(bad, array, "a weight must be a finite number of 0 or more (0 leaves the label out)", None)
+        _raise_first(bad, array, "a weight must be a finite number of 0 or more (0 leaves the label out)", None)
     return array
 
 
 def check_outcomes(outcome: ArrayLike, n_labels: int) -> Floats:
-    """One of 1 (left), 0.5 (tie), 0 (right) per pair."""
+    """Check one of 1 (left), 0.5 (tie), 0 (right) per pair."""
     array = _as_floats(outcome, "outcome")
     if array.shape != (n_labels,):
         raise InvalidData(f"outcome has shape {array.shape}; give one outcome per pair, shape ({n_labels},).")
     bad = ~np.isin(array, (0.0, 0.5, 1.0))
     if bad.any():
-        _refuse(bad, array, "an outcome is 1 (left preferred), 0 (right preferred) or 0.5 (tie)", None)
+        _raise_first(bad, array, "an outcome is 1 (left preferred), 0 (right preferred) or 0.5 (tie)", None)
     return array
 
 
 def check_ranks(ranks: Ints, rank_sizes: Ints, sizes: Ints) -> None:
-    """One rank for each shown item, each label's ranks running from 0 without a gap."""
+    """Check one rank for each shown item, each label's ranks running from 0 without a gap."""
     if not np.array_equal(rank_sizes, sizes):
         differing = np.flatnonzero(rank_sizes[: len(sizes)] != sizes[: len(rank_sizes)])
         row = int(differing[0]) if len(differing) else min(len(sizes), len(rank_sizes))
         raise InvalidData(f"row {row}: give one rank for each item of the set.", row=row)
     rows = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((ranks, rows))
-    first = places(sizes) == 0
+    first = places_in_sets(sizes) == 0
     step = np.diff(ranks[order], prepend=0)
     bad = np.where(first, ranks[order] != 0, step > 1)
     if bad.any():
-        _refuse(bad, ranks[order], "a label's ranks run from 0 without a gap", rows)
+        _raise_first(bad, ranks[order], "a label's ranks run from 0 without a gap", rows)
 
 
 def check_features(features: ArrayLike | None, n_rows: int, name: str) -> Floats | None:
-    """A finite (n_rows, n_features) matrix, or None."""
+    """Check a finite (n_rows, n_features) matrix, or None."""
     if features is None:
         return None
     array = _as_floats(features, name)
@@ -111,7 +111,7 @@ def check_features(features: ArrayLike | None, n_rows: int, name: str) -> Floats
 
 
 def check_distinct(items: Ints, sizes: Ints, rows: Ints) -> None:
-    """Each label shows at least two items, each once."""
+    """Check that each label shows at least two items, each once."""
     short = np.flatnonzero(sizes < 2)
     if len(short):
         row = int(short[0])
@@ -128,7 +128,7 @@ def check_distinct(items: Ints, sizes: Ints, rows: Ints) -> None:
 
 
 def flatten(sets: Sequence[ArrayLike] | NDArray, name: str) -> tuple[Ints, Ints, Ints]:
-    """(items, sizes, rows) of ragged or rectangular sets: all items in order, set sizes, the row of each item."""
+    """Flatten ragged or rectangular sets to (items, sizes, rows): items in order, set sizes, the row of each item."""
     if isinstance(sets, np.ndarray) and sets.ndim == 2:
         sizes = np.full(len(sets), sets.shape[1], dtype=np.int64)
         flat: ArrayLike = sets.ravel()
@@ -141,13 +141,13 @@ def flatten(sets: Sequence[ArrayLike] | NDArray, name: str) -> tuple[Ints, Ints,
     return check_indices(flat, name, rows=rows), sizes, rows
 
 
-def places(sizes: Ints) -> Ints:
-    """0, 1, ... within each set."""
+def places_in_sets(sizes: Ints) -> Ints:
+    """Return 0, 1, ... within each set."""
     return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def ranks_of_top(tops: Ints, top_sizes: Ints, top_rows: Ints, items: Ints, rows: Ints) -> Ints:
-    """Ranks of the shown items, given each label's best items in order; items not named share the next rank."""
+    """Return ranks of the shown items, given each label's best items in order; items not named share the next rank."""
     for row in np.flatnonzero(top_sizes == 0)[:1]:
         raise InvalidData(f"row {row}: no item was chosen; leave the label out.", row=int(row))
     width = int(max(tops.max(initial=0), items.max(initial=0))) + 1
@@ -162,7 +162,7 @@ def ranks_of_top(tops: Ints, top_sizes: Ints, top_rows: Ints, items: Ints, rows:
         row, value = int(rows[cell]), int(items[cell])
         raise InvalidData(f"row {row}: item {value} is ranked twice; name each item once.", row=row, value=value)
     ranks = top_sizes[rows]
-    ranks[cells] = places(top_sizes)
+    ranks[cells] = places_in_sets(top_sizes)
     return ranks
 
 
@@ -173,7 +173,7 @@ def _as_floats(values: ArrayLike, name: str) -> Floats:
         raise InvalidData(f"{name} must be numbers: {error}.") from error
 
 
-def _refuse(bad: NDArray[np.bool_], values: NDArray, rule: str, rows: Ints | None) -> None:
+def _raise_first(bad: NDArray[np.bool_], values: NDArray, rule: str, rows: Ints | None) -> None:
     index = int(np.flatnonzero(bad)[0])
     row, value = int(rows[index]) if rows is not None else index, values[index].item()
     raise InvalidData(f"row {row}: {value} is not allowed; {rule}.", row=row, value=value)

@@ -1,9 +1,11 @@
 """The cast of every site test: Alice owns, Manuel manages, Bob annotates, Vera views, Charlie is a stranger."""
 
-import os
+import platform
 import random
+import subprocess
 import zlib
 from datetime import UTC, datetime
+from multiprocessing.process import BaseProcess
 
 import hypothesis
 import pytest
@@ -12,20 +14,35 @@ from django.core.cache import cache, caches
 from django.db import connection, connections
 from django.utils import timezone, translation
 
-from annotate import assigning
-from annotate.actions.api_tokens import create_token
-from annotate.actions.labels import Answer, record_label
+from annotate.accounts.actions import create_token
+from annotate.labelling import assignment
+from annotate.labelling.actions import Answer, record_label
+from annotate.labelling.outcomes import EXTRA_OUTCOMES
 from annotate.models import Annotator, ApiToken, Item, Label, Membership, Presentation, Project, User
-from annotate.orders import OTHERS
+from tests.budget import PROFILE, SEARCH, examples
 from tests.load.database import command
+from tests.migrated import copy_migrated
 
-# The same examples every time, so that a run says whether the change is right; with
-# HYPOTHESIS_PROFILE=search others are looked for.
+# The same few examples every time, so that a run says whether the change is right; with HYPOTHESIS_PROFILE=search,
+# which is `make test-search`, many others are looked for.
 hypothesis.settings.register_profile(
     "same", derandomize=True, deadline=None, print_blob=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
-hypothesis.settings.register_profile("search", deadline=None, print_blob=True)
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+hypothesis.settings.register_profile(
+    SEARCH,
+    max_examples=examples(100),
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=list(hypothesis.HealthCheck),
+)
+hypothesis.settings.load_profile(PROFILE)
+
+# What `make check` leaves out, and the seconds from which a test should be among them.
+LEFT_OUT = {"browser", "process", "slow", "alone"}
+SLOW = 5
+
+# It starts uname once in each process and keeps what that says; run records ask for it.
+platform.processor()
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -50,7 +67,7 @@ def make_annotator(project: Project, name: str, **values) -> Annotator:
 
 def answer_one(annotator: Annotator, *, chosen: int | None = 0, outcome: str = "choice", now=NOW, seed=0) -> Label:
     """One whole step of an annotator: the next presentation, answered."""
-    presentation = assigning.next_presentation(annotator=annotator, now=now, rng=random.Random(seed))
+    presentation = assignment.next_presentation(annotator=annotator, now=now, rng=random.Random(seed))
     return record_label(
         presentation=presentation, answer=Answer(outcome=outcome, chosen=chosen, response_ms=1200), now=now
     )
@@ -60,17 +77,26 @@ def answer_one(annotator: Annotator, *, chosen: int | None = 0, outcome: str = "
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix, tmp_path_factory, pytestconfig) -> None:
     """SQLite in a file, as in production: the in-memory one fails at once where two threads meet at a table.
 
+    The file is copied from one that was migrated before; with --create-db this process migrates one of its own.
     On PostgreSQL a database for each checkout, so that two may run at once; what a killed run left is taken away.
     """
     database = connections["default"]
     test = database.settings_dict["TEST"]
     if database.vendor == "sqlite":
-        test["NAME"] = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
+        file = tmp_path_factory.mktemp("database") / "test.sqlite3"
+        copy_migrated(file)
+        test["NAME"] = str(file)
     else:
         name = test["NAME"] or f"test_{database.settings_dict['NAME']}"
         test["NAME"] = f"{name}_{zlib.crc32(str(pytestconfig.rootpath).encode()):08x}"
         if not pytestconfig.getoption("reuse_db"):
             command(database.settings_dict, f"DROP DATABASE IF EXISTS {test['NAME']} WITH (FORCE)")
+
+
+@pytest.fixture(scope="session")
+def django_db_keepdb(django_db_keepdb) -> bool:
+    """A copied file has every table already."""
+    return django_db_keepdb or connection.vendor == "sqlite"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -98,9 +124,35 @@ def django_db_setup(django_db_setup, django_db_blocker):
 
 
 @pytest.fixture(autouse=True)
+def no_process_unless_marked(request, monkeypatch) -> None:
+    """Without the mark `process` a test belongs to `make check`, where starting one is too slow."""
+    if request.node.get_closest_marker("process") or request.node.get_closest_marker("browser"):
+        return
+
+    def refuse(*args, **kwargs):
+        pytest.fail("This test starts a process: mark it with pytest.mark.process.")
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
+    monkeypatch.setattr(BaseProcess, "start", refuse)
+
+
+def pytest_terminal_summary(terminalreporter) -> None:
+    """Tests that `make check` had better leave out; on a busy machine some will be here that are not slow."""
+    for report in terminalreporter.getreports("passed"):
+        if report.when == "call" and report.duration > SLOW and not LEFT_OUT & set(report.keywords):
+            terminalreporter.write_line(f"{report.duration:.0f} s, but not marked slow: {report.nodeid}")
+
+
+@pytest.fixture(autouse=True)
 def fast_passwords(settings) -> None:
     """Slow hashes protect real accounts; these are not."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def static_files_when_asked_for(settings) -> None:
+    """Otherwise every test's client lists all static files first, which takes longer than most requests."""
+    settings.WHITENOISE_AUTOREFRESH = True
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +179,7 @@ def project(alice) -> Project:
         name="Convincing arguments",
         question="Which argument is more convincing?",
         state=Project.State.OPEN,
-        outcomes=[str(outcome) for outcome in OTHERS],
+        outcomes=[str(outcome) for outcome in EXTRA_OUTCOMES],
         overlap=2,
     )
     Membership.objects.create(project=project, user=alice, role=Membership.Role.OWNER)
@@ -164,4 +216,4 @@ def charlie(db) -> User:
 @pytest.fixture
 def presentation(project) -> Presentation:
     annotator = make_annotator(project, "Quiet Otter")
-    return assigning.next_presentation(annotator=annotator, now=NOW, rng=random.Random(1))
+    return assignment.next_presentation(annotator=annotator, now=NOW, rng=random.Random(1))

@@ -12,9 +12,9 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from annotate.actions.api_tokens import note_use
+from annotate.accounts.actions import record_token_use
 from annotate.models import Annotator, ApiToken, User
-from annotate.models.api import digest_of
+from annotate.models.api_tokens import digest_of
 
 READ, WRITE, ANNOTATE = ApiToken.Scope.READ, ApiToken.Scope.WRITE, ApiToken.Scope.ANNOTATE
 BEARER, ANNOTATOR = "Bearer", "Annotator"
@@ -39,7 +39,7 @@ class TokenAuthentication(BaseAuthentication):
             raise AuthenticationFailed(_("This token is unknown or revoked. Make a new one under “Access tokens”."))
         if token.expires_at and token.expires_at <= now:
             raise AuthenticationFailed(_("This token has expired. Make a new one under “Access tokens”."))
-        note_use(token=token, now=now)
+        record_token_use(token=token, now=now)
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:

@@ -18,11 +18,11 @@ from rest_framework.views import APIView
 
 from annotate.api import problems
 from annotate.api.authentication import AnnotatorAuthentication, HasScope, TokenAuthentication
-from annotate.api.formats import Parser, Renderer
+from annotate.api.renderers import Parser, Renderer
 from annotate.api.throttling import ApiThrottle
-from annotate.criteria import n_criteria, seen_by
-from annotate.models import MOST_CRITERIA, Project, User
-from annotate.stored_words import in_words
+from annotate.core.stored_messages import render_message
+from annotate.criteria import for_criterion, n_criteria
+from annotate.models import MAX_CRITERIA, Project, User
 
 DEFAULT_PAGE, LARGEST_PAGE = 100, 1000
 JSON_TYPES = [
@@ -63,7 +63,7 @@ class Words(serializers.CharField):
     """What an engine process stored to be read, in the language of whoever asks."""
 
     def to_representation(self, value: str) -> str:
-        return in_words(value)
+        return render_message(value)
 
 
 class Strict(serializers.Serializer):
@@ -128,17 +128,17 @@ class CriterionQuery(Strict):
         required=False,
         default=1,
         min_value=1,
-        max_value=MOST_CRITERIA,
+        max_value=MAX_CRITERIA,
         help_text="Of a project with several criteria, the number of the one asked about.",
     )
 
 
-def looked_at(project: Project, query: dict[str, Any]) -> Project:
+def project_for_criterion(project: Project, query: dict[str, Any]) -> Project:
     """The project by the criterion asked about; raises Unfit."""
     if query["criterion"] > n_criteria(project):
         text = _("There is no criterion %(value)d; the project has %(n)d.")
         raise problems.Unfit({"criterion": [text % {"value": query["criterion"], "n": n_criteria(project)}]})
-    return seen_by(project, query["criterion"])
+    return for_criterion(project, query["criterion"])
 
 
 class NoQuery(Strict):

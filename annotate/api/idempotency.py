@@ -16,9 +16,9 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
 from annotate.api.base import ApiRequest, View
-from annotate.api.formats import Renderer
 from annotate.api.problems import Conflict
-from annotate.models import StoredAnswer
+from annotate.api.renderers import Renderer
+from annotate.models import StoredResponse
 
 KEPT = timedelta(hours=24)
 LONGEST_KEY = 200
@@ -55,9 +55,9 @@ def idempotent(method: Method) -> Method:
             b"\0".join([str(request.method).encode(), request.get_full_path().encode(), request.body])
         ).hexdigest()
         now = timezone.now()
-        StoredAnswer.objects.filter(created_at__lt=now - KEPT).delete()
+        StoredResponse.objects.filter(created_at__lt=now - KEPT).delete()
         with transaction.atomic():
-            stored, is_new = StoredAnswer.objects.get_or_create(
+            stored, is_new = StoredResponse.objects.get_or_create(
                 user=request.user,
                 key=key,
                 defaults={"digest": digest, "status": 0, "body": "", "created_at": now},
@@ -72,7 +72,7 @@ def idempotent(method: Method) -> Method:
     return answer
 
 
-def replayed(stored: StoredAnswer, digest: str) -> Response:
+def replayed(stored: StoredResponse, digest: str) -> Response:
     if stored.digest != digest:
         raise Conflict(
             _("The Idempotency-Key “%(key)s” was used for another request. Take a new key.") % {"key": stored.key[:50]}

@@ -11,8 +11,8 @@ from django.utils.translation import gettext_lazy
 from rest_framework import exceptions
 from rest_framework.response import Response
 
-from annotate.access import SignInFirst
-from annotate.errors import Refusal, TooMany
+from annotate.access import SignInRequired
+from annotate.core.errors import RateLimited, UserError
 
 CONTENT_TYPE = "application/problem+json"
 TITLES = {
@@ -44,14 +44,14 @@ class Conflict(exceptions.APIException):
 def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     """The problem that an exception of a view stands for; None for those that are our own mistakes."""
     headers: dict[str, str] = {}
-    if isinstance(error, Refusal):
-        if isinstance(error, TooMany):
+    if isinstance(error, UserError):
+        if isinstance(error, RateLimited):
             headers["Retry-After"] = str(error.wait_seconds)
         status = Unfit.status_code if error.status == 400 else error.status
-        return problem(status, kebab(type(error).__name__), str(error), headers=headers)
+        return problem(status, code_of(type(error)), str(error), headers=headers)
     if isinstance(error, (Http404, ObjectDoesNotExist)):  # the latter has gone since it was found
         error = exceptions.NotFound()
-    elif isinstance(error, SignInFirst):
+    elif isinstance(error, SignInRequired):
         error = exceptions.NotAuthenticated()
     elif isinstance(error, DjangoPermissionDenied):
         error = exceptions.PermissionDenied(_("Your role in this project does not allow that."))
@@ -96,5 +96,5 @@ def flat(detail: Any, path: str = "") -> list[tuple[str, list[str]]]:
     return [found for name, value in pairs for found in flat(value, name)]
 
 
-def kebab(name: str) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()
+def code_of(error: type[UserError]) -> str:
+    return error.code or re.sub(r"(?<!^)(?=[A-Z])", "-", error.__name__).lower()

@@ -16,8 +16,8 @@ from annotate.client.options import COLUMNS, STATES, parser
 from annotate.client.transport import BETWEEN_LOOKS
 
 
-def main(arguments: list[str] | None = None) -> int:
-    options = parser(__doc__).parse_args(arguments)
+def main(arguments: list[str] | None = None, *, program: str = "python -m annotate.client") -> int:
+    options = parser(program, __doc__).parse_args(arguments)
     token = os.environ.get("CROWDRANK_TOKEN", "")
     if not options.url or not token:
         return fail("Set CROWDRANK_URL to the site and CROWDRANK_TOKEN to an access token from your account menu.")
@@ -95,8 +95,8 @@ def show_ranking(client: Client, options: argparse.Namespace) -> None:
         if options.json:
             lines([row])
             continue
-        utility = "" if row["utility"] is None else f"{row['utility']:.2f}"
-        print(row["part"], f"{row['rank']} ({row['rank_low']}-{row['rank_high']})", utility, row["item"], sep="\t")
+        score = "" if row["score"] is None else f"{row['score']:.0f}"
+        print(row["part"], f"{row['rank']} ({row['rank_low']}-{row['rank_high']})", score, row["item"], sep="\t")
 
 
 def set_goal(client: Client, options: argparse.Namespace) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 STATES = {"open": "open", "pause": "paused", "close": "closed"}
-COLUMNS = ("text", "key", "kind", "tags", "link", "context")
+COLUMNS = ("text", "key", "title", "kind", "tags", "link", "context")
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
-def parser(about: str | None) -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="python -m annotate.client", description=about)
+def parser(program: str, about: str | None) -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog=program, description=about)
     top.add_argument("--url", default=os.environ.get("CROWDRANK_URL", ""), help="the site (CROWDRANK_URL)")
     commands = top.add_subparsers(dest="command", required=True)
     commands.add_parser("projects", help="list your projects")

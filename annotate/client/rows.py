@@ -16,10 +16,11 @@ class Project(TypedDict):
 
 
 class NewItem(TypedDict, total=False):
-    """text is needed, but for links. context: what stands above, such as a prompt."""
+    """text is needed, but for links. title: what results call it; context: what stands above, such as a prompt."""
 
     text: str
     key: str
+    title: str
     kind: str
     tags: list[str]
     link: str
@@ -29,6 +30,7 @@ class NewItem(TypedDict, total=False):
 class Item(TypedDict):
     id: int
     key: str
+    title: str
     kind: str
     text: str
     media: str | None
@@ -41,7 +43,8 @@ class Item(TypedDict):
 
 
 class RankedItem(TypedDict):
-    """Figures of the published fit; low and high are the ends of 90% intervals, part 0 is the largest."""
+    """Figures of the published fit. score: the chance, in per cent, to be preferred to an average item. low, high: the
+    ends of 90% intervals. part: 0 is the largest."""
 
     item: str
     title: str
@@ -50,12 +53,17 @@ class RankedItem(TypedDict):
     rank: int
     rank_low: int
     rank_high: int
+    score: float | None
+    score_low: float | None
+    score_high: float | None
     utility: float | None
     sd: float | None
     low: float | None
     high: float | None
     p_top_k: float | None
     tier: int
+    rank_class: int | None
+    highest_class: int | None
     next_state: str
     n_comparisons: int
     divisiveness: float | None

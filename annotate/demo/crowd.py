@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from annotate.actions.comparisons import Comparison
-from annotate.actions.labels import Answer, record_label
-from annotate.assigning import next_presentation
+from annotate.core.errors import AnnotatorExcluded, CapReached, NothingToCompare, ScreenedOut, SittingCapReached
 from annotate.demo.texts import likes
-from annotate.errors import CapReached, Excluded, NothingToCompare, ScreenedOut, SittingOver
+from annotate.imports.comparisons.actions import Comparison
+from annotate.labelling.actions import Answer, record_label
+from annotate.labelling.assignment import next_presentation
+from annotate.labelling.outcomes import allowed_extra_outcomes
+from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Annotator, Item, Label, Project
-from annotate.orders import ASKED, n_named, others_allowed
 
 SIZE = 24
 SPREAD = 1.5  # standard deviation of what all agree on, in logits
@@ -93,13 +94,13 @@ class Crowd:
         self.finished.clear()
 
     def answer(self, now: datetime) -> Label | None:
-        """One answer of one person; None where nothing is left for any. Raises NotOpen."""
+        """One answer of one person; None where nothing is left for any. Raises ProjectNotOpen."""
         while not self.has_finished:
             waiting = [person for person in self.people if person.name not in self.finished]
             person = self.rng.choices(waiting, [person.busy for person in waiting])[0]
             try:
                 shown = next_presentation(annotator=self.annotators[person.name], now=now, rng=self.rng)
-            except (NothingToCompare, CapReached, SittingOver, Excluded, ScreenedOut):
+            except (NothingToCompare, CapReached, SittingCapReached, AnnotatorExcluded, ScreenedOut):
                 self.finished.add(person.name)
                 continue
             self.project.refresh_from_db(
@@ -141,7 +142,7 @@ class Crowd:
         seconds = self.rng.lognormvariate(math.log(person.seconds), 0.5) * (1 + (len(items) - 2) / 2)
         chosen = order[0] if outcome == Outcome.CHOICE else None
         grade = ""
-        if chosen is not None and self.project.task_type == Project.TaskType.GRADED:
+        if chosen is not None and task_type_of(self.project).is_graded:
             grade = Label.Grade.CLEARLY if abs(utilities[0] - utilities[1]) > SPREAD else Label.Grade.SLIGHTLY
         return Answer(
             outcome,
@@ -154,13 +155,14 @@ class Crowd:
 
     def outcome(self, person: Person, utilities: list[float]) -> tuple[str, list[int]]:
         """What they say and the places they name, with lapses, a habit of the first place, and answers of no use."""
-        allowed, rng = others_allowed(self.project), self.rng
+        allowed, rng = allowed_extra_outcomes(self.project), self.rng
         for outcome, share in ((Outcome.CANT_JUDGE, CANT_JUDGE), (Outcome.SKIP, SKIP)):
             if outcome in allowed and rng.random() < share:
                 return outcome, []
-        if self.project.task_type in (Project.TaskType.PAIR, Project.TaskType.GRADED):
+        task_type = task_type_of(self.project)
+        if task_type.is_fixed_size:
             return self.of_two(person, utilities, allowed)
-        return ASKED[Project.TaskType(self.project.task_type)], self.order(person, utilities)
+        return task_type.outcome, self.order(person, utilities)
 
     def order(self, person: Person, utilities: list[float]) -> list[int]:
         """Plackett-Luce: best first by utility with a Gumbel-distributed error; a lapse turns the order round."""
@@ -169,9 +171,7 @@ class Crowd:
         best_first = sorted(range(len(noisy)), key=lambda place: -noisy[place])
         if self.rng.random() >= person.care:
             best_first.reverse()
-        if self.project.task_type == Project.TaskType.BEST_WORST:
-            return [best_first[0], best_first[-1]]
-        return best_first[: n_named(self.project)]
+        return task_type_of(self.project).simulate(best_first, self.project)
 
     def of_two(self, person: Person, utilities: list[float], allowed: list[str]) -> tuple[str, list[int]]:
         """Davidson's model of ties."""

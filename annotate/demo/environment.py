@@ -4,12 +4,12 @@ import os
 import secrets
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from annotate.core.folders import DATA
 
 
 def folder() -> Path:
     """Where the demo keeps its database and pictures; git ignores it."""
-    return Path(os.environ.get("DEMO_FOLDER") or ROOT / ".demo").resolve()
+    return Path(os.environ.get("DEMO_FOLDER") or DATA / ".demo").resolve()
 
 
 def set_environment() -> None:

@@ -32,11 +32,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from annotate.actions.comparisons import SIDES, Comparison
-from annotate.actions.labels import MAX_RESPONSE_MS
-from annotate.importing.bounds import MAX_FILE_BYTES
-from annotate.importing.sets import order_in, shown_in, without_apostrophe
-from annotate.orders import COUNTED, OTHERS
+from annotate.files.limits import MAX_FILE_BYTES
+from annotate.imports.comparisons.actions import SIDES, Comparison
+from annotate.imports.sets import order_in, shown_in, without_apostrophe
+from annotate.labelling.actions import MAX_RESPONSE_MS
+from annotate.labelling.outcomes import EXTRA_OUTCOMES, INFORMATIVE
 
 MANIFEST = "crowdrank.json"
 PROJECT_KEYS = {"name", "question", "more_means", "instructions", "estimator", "overlap", "top_k"}
@@ -46,7 +46,7 @@ LABEL_KEYS = {
     *("file", "annotator", "annotator_format", "winner", "loser", "left", "right", "outcome", "outcomes"),
     *("at", "response_ms", "grade", "comment", "shown", "ranking"),
 }
-OUTCOMES = dict.fromkeys([*SIDES, *(outcome.value for outcome in (*OTHERS, *COUNTED))])
+OUTCOMES = dict.fromkeys([*SIDES, *(outcome.value for outcome in (*EXTRA_OUTCOMES, *INFORMATIVE))])
 # One limit for the whole process, as csv has it: the one that importing sets too.
 csv.field_size_limit(MAX_FILE_BYTES)
 
@@ -79,7 +79,7 @@ class Folder:
     def outcomes(self) -> list[str]:
         """The outcomes besides a choice that the labels can have."""
         values = self.manifest["labels"].get("outcomes", {}).values()
-        return sorted(set(values) & set(OTHERS))
+        return sorted(set(values) & set(EXTRA_OUTCOMES))
 
     def comparisons(self) -> list[Comparison]:
         return list(read_comparisons(self.path, self.manifest["labels"]))
@@ -91,10 +91,10 @@ class Folder:
         if "file" in items:
             return list(read_items(self.path, items, shown))
         keys = {key for row in comparisons for key in row.shown}
-        return [ItemRow(key, shown.replace("{}", key)) for key in sorted(keys, key=natural)]
+        return [ItemRow(key, shown.replace("{}", key)) for key in sorted(keys, key=natural_sort_key)]
 
 
-def natural(key: str) -> tuple[int, int, str]:
+def natural_sort_key(key: str) -> tuple[int, int, str]:
     """Numbers before words, 9 before 10."""
     return (0, int(key), key) if key.isascii() and key.isdigit() else (1, 0, key)
 

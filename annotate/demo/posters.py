@@ -88,10 +88,10 @@ def rays(draw: ImageDraw.ImageDraw, size: tuple[int, int], colours: Colours, rng
 
 def blocks(draw: ImageDraw.ImageDraw, size: tuple[int, int], colours: Colours, rng: random.Random) -> None:
     """Rectangles cut again and again, as Mondrian's."""
-    cut(draw, (0, 0, size[0], size[1]), colours, rng, 5)
+    split_rectangle(draw, (0, 0, size[0], size[1]), colours, rng, 5)
 
 
-def cut(
+def split_rectangle(
     draw: ImageDraw.ImageDraw, box: tuple[int, int, int, int], colours: Colours, rng: random.Random, depth: int
 ) -> None:
     left, top, right, bottom = box
@@ -106,7 +106,7 @@ def cut(
         at = round(top + (bottom - top) * rng.uniform(0.3, 0.7))
         halves = (left, top, right, at), (left, at, right, bottom)
     for half in halves:
-        cut(draw, half, colours, rng, depth - 1)
+        split_rectangle(draw, half, colours, rng, depth - 1)
 
 
 Draw = Callable[[ImageDraw.ImageDraw, tuple[int, int], Colours, random.Random], None]

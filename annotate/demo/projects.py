@@ -9,15 +9,15 @@ from allauth.account.models import EmailAddress
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from annotate.actions.comparisons import Report, import_comparisons
-from annotate.actions.items import import_items
-from annotate.actions.projects import create_project, set_state
 from annotate.demo.crowd import Crowd
 from annotate.demo.manifest import Folder
 from annotate.demo.posters import posters
-from annotate.demo.texts import IDEAS, MOTTOES, key_of
-from annotate.importing.rows import NewItem
+from annotate.demo.texts import IDEAS, MOTTOES, item_key
+from annotate.imports.comparisons.actions import Report, import_comparisons
+from annotate.items.actions import import_items
+from annotate.items.rows import NewItem
 from annotate.models import Annotator, Item, Label, Project, User
+from annotate.projects.actions import create_project, set_state
 
 OWNER = "owner@example.org"
 # Labels that are there when the first page is opened, given over the last hours.
@@ -48,7 +48,7 @@ def new_password() -> str:
 
 def make_ideas(owner: User, now: datetime) -> Project:
     rows = [
-        NewItem(place, key_of(place), text, Item.Kind.TEXT, (subject,))
+        NewItem(place, item_key(place), text, Item.Kind.TEXT, (subject,))
         for place, (subject, text) in enumerate(
             ((subject, text) for subject, texts in IDEAS.items() for text in texts), start=1
         )

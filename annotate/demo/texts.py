@@ -79,9 +79,11 @@ def likes() -> dict[str, float]:
     """What all of the simulated crowd agree on, in logits, by item key: from 2 to -2 within each subject."""
     keys = iter(range(1, 1 + sum(map(len, IDEAS.values()))))
     return {
-        key_of(next(keys)): 2 - 4 * place / (len(texts) - 1) for texts in IDEAS.values() for place in range(len(texts))
+        item_key(next(keys)): 2 - 4 * place / (len(texts) - 1)
+        for texts in IDEAS.values()
+        for place in range(len(texts))
     }
 
 
-def key_of(number: int) -> str:
+def item_key(number: int) -> str:
     return f"idea-{number:02d}"

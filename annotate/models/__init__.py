@@ -1,82 +1,95 @@
-"""The site's tables and the constraints that keep labels true; writes go through annotate.actions."""
+"""The site's tables and the constraints that keep labels true; writes go through the actions of each subject."""
 
-from annotate.models.annotators import LONGEST_TAG, MOST_ANNOTATOR_TAGS, Annotator, AnnotatorTag
-from annotate.models.api import ApiToken, StoredAnswer, Webhook, WebhookDelivery
-from annotate.models.engine import EngineProcess, EngineState
-from annotate.models.entry import LONGEST_ID, Completion, Consent, ConsentText, Entry
+from annotate.models.annotators import MAX_ANNOTATOR_TAGS, MAX_TAG_LENGTH, Annotator, AnnotatorTag
+from annotate.models.api_tokens import ApiToken
+from annotate.models.conflicts import ConflictOfInterest
 from annotate.models.evaluation import Evaluation
+from annotate.models.event_verbs import EventVerb
 from annotate.models.events import Event
+from annotate.models.fit_states import FitState, WorkerProcess
+from annotate.models.gold_sets import CHECKED_PURPOSES, GoldSet, GoldSetItem, Purpose
+from annotate.models.idempotency import StoredResponse
 from annotate.models.imports import FeatureNames, ImportJob, ItemFeatures
 from annotate.models.items import Captions, Context, Item, ItemSet, Tag
-from annotate.models.known import WITH_RIGHT_ANSWER, KnownSet, Purpose
-from annotate.models.labels import IMPORTED, LONGEST_COMMENT, ORDERED, FurtherAnswer, Label, Presentation, PresentedItem
-from annotate.models.never_shown import NeverShown
-from annotate.models.people import User
-from annotate.models.portraits import AnnotatorPortrait, CohortComparison, Portrait
-from annotate.models.projects import MOST_CRITERIA, MOST_PLANNED, MOST_SHOWN, Membership, Project
-from annotate.models.quality import LONGEST_REASON, QualitySettings
-from annotate.models.questionnaire import LONGEST_TEXT, MOST_FIELDS, Field, FieldAnswer
-from annotate.models.records import RunRecord, RunRecordPart
+from annotate.models.labels import (
+    IMPORTED_APP_VERSION,
+    MAX_COMMENT_LENGTH,
+    ORDERED,
+    CriterionAnswer,
+    Label,
+    Presentation,
+    PresentedItem,
+)
+from annotate.models.participation import MAX_ID_LENGTH, Completion, Consent, ConsentText, ParticipationRules
+from annotate.models.projects import MAX_CRITERIA, MAX_ITEMS_SHOWN, MAX_PLANNED_SETS, Membership, Project
+from annotate.models.quality import MAX_REASON_LENGTH, QualitySettings
+from annotate.models.questionnaire import MAX_QUESTION_FIELDS, MAX_TEXT_LENGTH, QuestionAnswer, QuestionField
 from annotate.models.results_links import ResultsLink
-from annotate.models.retention import LONGEST_RETENTION, Retention
+from annotate.models.retention import MAX_RETENTION_DAYS, Retention
+from annotate.models.run_records import RunRecord, RunRecordPart
+from annotate.models.tastes import AnnotatorTaste, CohortComparison, TasteMap
 from annotate.models.tokens import new_token
+from annotate.models.users import User
+from annotate.models.webhooks import Webhook, WebhookDelivery
 
 __all__ = [
-    "IMPORTED",
-    "LONGEST_COMMENT",
-    "LONGEST_ID",
-    "LONGEST_REASON",
-    "LONGEST_RETENTION",
-    "LONGEST_TAG",
-    "LONGEST_TEXT",
-    "MOST_ANNOTATOR_TAGS",
-    "MOST_CRITERIA",
-    "MOST_FIELDS",
-    "MOST_PLANNED",
-    "MOST_SHOWN",
+    "CHECKED_PURPOSES",
+    "IMPORTED_APP_VERSION",
+    "MAX_ANNOTATOR_TAGS",
+    "MAX_COMMENT_LENGTH",
+    "MAX_CRITERIA",
+    "MAX_ID_LENGTH",
+    "MAX_ITEMS_SHOWN",
+    "MAX_PLANNED_SETS",
+    "MAX_QUESTION_FIELDS",
+    "MAX_REASON_LENGTH",
+    "MAX_RETENTION_DAYS",
+    "MAX_TAG_LENGTH",
+    "MAX_TEXT_LENGTH",
     "ORDERED",
-    "WITH_RIGHT_ANSWER",
     "Annotator",
-    "AnnotatorPortrait",
     "AnnotatorTag",
+    "AnnotatorTaste",
     "ApiToken",
     "Captions",
     "CohortComparison",
     "Completion",
+    "ConflictOfInterest",
     "Consent",
     "ConsentText",
     "Context",
-    "EngineProcess",
-    "EngineState",
-    "Entry",
+    "CriterionAnswer",
     "Evaluation",
     "Event",
+    "EventVerb",
     "FeatureNames",
-    "Field",
-    "FieldAnswer",
-    "FurtherAnswer",
+    "FitState",
+    "GoldSet",
+    "GoldSetItem",
     "ImportJob",
     "Item",
     "ItemFeatures",
     "ItemSet",
-    "KnownSet",
     "Label",
     "Membership",
-    "NeverShown",
-    "Portrait",
+    "ParticipationRules",
     "Presentation",
     "PresentedItem",
     "Project",
     "Purpose",
     "QualitySettings",
+    "QuestionAnswer",
+    "QuestionField",
     "ResultsLink",
     "Retention",
     "RunRecord",
     "RunRecordPart",
-    "StoredAnswer",
+    "StoredResponse",
     "Tag",
+    "TasteMap",
     "User",
     "Webhook",
     "WebhookDelivery",
+    "WorkerProcess",
     "new_token",
 ]

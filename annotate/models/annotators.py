@@ -10,8 +10,8 @@ from django.utils.translation import gettext_lazy as _
 from annotate.models.projects import Project
 from annotate.models.tokens import new_token
 
-LONGEST_TAG = 100
-MOST_ANNOTATOR_TAGS = 20  # on one annotator
+MAX_TAG_LENGTH = 100
+MAX_ANNOTATOR_TAGS = 20  # on one annotator
 
 
 class Annotator(models.Model):
@@ -33,7 +33,7 @@ class Annotator(models.Model):
     key = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     resume_token = models.CharField(max_length=40, unique=True, default=new_token)
     source = models.CharField(max_length=10, choices=Source)
-    # The keys of the task page: on or off, and those chosen instead of the usual ones (action of annotate.keys: key).
+    # The keys of the task page: on or off, and those chosen instead of the usual ones (labelling.keys.bindings).
     shortcuts = models.BooleanField(default=True)
     keys = models.JSONField(default=dict, blank=True)
     joined_at = models.DateTimeField(db_default=Now())
@@ -41,7 +41,7 @@ class Annotator(models.Model):
     # How many labels of practice there are, when it was passed or found not to be needed, and when it was failed.
     practised = models.PositiveSmallIntegerField(default=0)
     practice_over_at = models.DateTimeField(null=True, blank=True)
-    # Whether NeverShown has rows for them.
+    # Whether ConflictOfInterest has rows for them.
     has_never_shown = models.BooleanField(default=False)
     screened_out_at = models.DateTimeField(null=True, blank=True)
     # What a platform calls the participant, the study and the session they came by; told to managers alone.
@@ -76,7 +76,7 @@ class AnnotatorTag(models.Model):
     """A word that the owner puts to an annotator, such as a group; seen by members of the project alone."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="tags")
-    name = models.CharField(max_length=LONGEST_TAG)
+    name = models.CharField(max_length=MAX_TAG_LENGTH)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["annotator", "name"], name="one_tag_per_annotator_and_name")]

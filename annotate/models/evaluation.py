@@ -2,11 +2,12 @@
 
 from django.db import models
 
+from annotate.models.leased_jobs import IdleJob
 from annotate.models.projects import Project
 
 
-class Evaluation(models.Model):
-    """The latest evaluation by a criterion, made by an engine process when no fit waits; empty until the first."""
+class Evaluation(IdleJob):
+    """The latest evaluation of the estimators by a criterion; empty until the first."""
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="evaluations", db_index=False)
     criterion = models.PositiveSmallIntegerField(default=1)
@@ -16,15 +17,9 @@ class Evaluation(models.Model):
     n_drawn = models.PositiveIntegerField(null=True, blank=True)
     fit_number = models.PositiveIntegerField(null=True, blank=True)
     estimator = models.CharField(max_length=50, blank=True)
-    # A list of models_engine.evaluation.Evaluation, as JSON.
+    # A list of models_engine.analysis.evaluation.Evaluation, as JSON.
     figures = models.JSONField(default=list)
     made_at = models.DateTimeField(null=True, blank=True)
-    # Which engine process is at it, how often one gave way to a fit, and when the next may begin.
-    owner = models.CharField(max_length=100, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
-    gave_way = models.PositiveIntegerField(default=0)
-    not_before = models.DateTimeField(null=True, blank=True)
-    message = models.TextField(blank=True)
 
     class Meta:
         constraints = [

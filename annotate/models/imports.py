@@ -1,15 +1,18 @@
 """Imports that the engine carries out, and the features that came with items."""
 
+from datetime import datetime
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from annotate.models.items import Item
+from annotate.models.leased_jobs import LeasedJob
 from annotate.models.projects import Project
 
 
-class ImportJob(models.Model):
+class ImportJob(LeasedJob):
     """One file on its way into a project: every row is checked first, then they are written in chunks."""
 
     class Kind(models.TextChoices):
@@ -25,6 +28,8 @@ class ImportJob(models.Model):
         DONE = "done", _("Done")
         FAILED = "failed", _("Failed")
         CANCELLED = "cancelled", _("Stopped")
+
+    UNDER_WAY = (State.UPLOADED, State.RUNNING)
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="imports")
     asked_by = models.ForeignKey(
@@ -54,9 +59,6 @@ class ImportJob(models.Model):
     n_lines = models.PositiveIntegerField(default=0)
     n_written = models.PositiveIntegerField(default=0)
     place = models.PositiveBigIntegerField(default=0)
-    # Which engine process is at it, and until when its word is taken for it.
-    owner = models.CharField(max_length=100, blank=True)
-    lease_until = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveIntegerField(default=0)
     message = models.TextField(blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
@@ -74,13 +76,20 @@ class ImportJob(models.Model):
     def __str__(self) -> str:
         return f"import {self.pk} ({self.source})"
 
+    @classmethod
+    def is_free(cls, now: datetime) -> Q:
+        return super().is_free(now) & Q(state__in=cls.UNDER_WAY)
+
+    def is_held(self) -> Q:
+        return super().is_held() & Q(state__in=self.UNDER_WAY)
+
     @property
     def n_good(self) -> int:
         return self.n_rows - self.n_bad
 
     @property
     def is_under_way(self) -> bool:
-        return self.state in (self.State.UPLOADED, self.State.RUNNING)
+        return self.state in self.UNDER_WAY
 
 
 class FeatureNames(models.Model):

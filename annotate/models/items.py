@@ -5,8 +5,8 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from annotate.core.sanitizing import strip_tags
 from annotate.models.projects import Project
-from annotate.rendering import without_tags
 
 
 class Tag(models.Model):
@@ -40,7 +40,7 @@ class Context(models.Model):
 
     def __str__(self) -> str:
         """One line that names the context in tables."""
-        return one_line(without_tags(self.body) if self.kind == self.Kind.HTML else self.body)
+        return one_line(strip_tags(self.body) if self.kind == self.Kind.HTML else self.body)
 
 
 class Item(models.Model):
@@ -58,6 +58,9 @@ class Item(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="items")
     # The owner's own name for the item: unique, exported, never shown to annotators.
     key = models.CharField(max_length=200)
+    # What the owner calls it in tables and results, such as a pupil's name: never shown to annotators, need not be
+    # unique. Pages show `title`, which falls back to the first words.
+    name = models.CharField(max_length=200, blank=True, default="", db_default="")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TEXT)
     # The text; of an image, what it shows in words; of sound and video, their transcript; of a link, its words.
     body = models.TextField()
@@ -93,13 +96,17 @@ class Item(models.Model):
 
     @property
     def title(self) -> str:
-        """One line that names the item in tables."""
+        """Return one line that names the item to those who see the results, never to annotators."""
+        return self.name or self.first_words
+
+    @property
+    def first_words(self) -> str:
         return one_line(self.words)
 
     @property
     def words(self) -> str:
         """The text without its tags."""
-        return without_tags(self.body) if self.kind == self.Kind.HTML else self.body
+        return strip_tags(self.body) if self.kind == self.Kind.HTML else self.body
 
 
 class Captions(models.Model):

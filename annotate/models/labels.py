@@ -6,15 +6,15 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from annotate.models.annotators import Annotator
+from annotate.models.gold_sets import CHECKED_PURPOSES, GoldSet, Purpose
 from annotate.models.items import Item, ItemSet
-from annotate.models.known import WITH_RIGHT_ANSWER, KnownSet, Purpose
-from annotate.models.projects import MOST_CRITERIA, MOST_SHOWN, Project
-from annotate.models.quality import LONGEST_REASON
+from annotate.models.projects import MAX_CRITERIA, MAX_ITEMS_SHOWN, Project
+from annotate.models.quality import MAX_REASON_LENGTH
 from annotate.models.tokens import new_token
 
-LONGEST_COMMENT = 2000
+MAX_COMMENT_LENGTH = 2000
 ORDERED = ["best_worst", "ranking", "top"]  # outcomes that put items in order, by ranks
-IMPORTED = "import"
+IMPORTED_APP_VERSION = "import"
 
 
 class Presentation(models.Model):
@@ -37,7 +37,7 @@ class Presentation(models.Model):
     purpose = models.CharField(max_length=10, choices=Purpose, default=Purpose.ORDINARY)
     # Whose right answer the label is held against.
     known = models.ForeignKey(
-        KnownSet, on_delete=models.PROTECT, null=True, blank=True, related_name="presentations", db_index=False
+        GoldSet, on_delete=models.PROTECT, null=True, blank=True, related_name="presentations", db_index=False
     )
     # 0, but for a repeat that was planned or imported, or a practice tried again: then the how many-th time this
     # annotator sees the set again.
@@ -56,8 +56,8 @@ class Presentation(models.Model):
             ),
             models.UniqueConstraint(fields=["annotator"], condition=Q(state="open"), name="one_open_presentation"),
             models.CheckConstraint(
-                condition=Q(purpose__in=WITH_RIGHT_ANSWER, known__isnull=False)
-                | (~Q(purpose__in=WITH_RIGHT_ANSWER) & Q(known__isnull=True)),
+                condition=Q(purpose__in=CHECKED_PURPOSES, known__isnull=False)
+                | (~Q(purpose__in=CHECKED_PURPOSES) & Q(known__isnull=True)),
                 name="known_if_its_purpose_says_so",
             ),
         ]
@@ -124,10 +124,10 @@ class Label(models.Model):
     grade = models.CharField(max_length=10, choices=Grade, blank=True)
     # Best and worst, a ranking, the best few: the rank of each item in the order shown, one digit each; 0 is best,
     # equal digits were not told apart. Empty for every other outcome.
-    ranks = models.CharField(max_length=MOST_SHOWN, blank=True)
-    comment = models.TextField(max_length=LONGEST_COMMENT, blank=True)
+    ranks = models.CharField(max_length=MAX_ITEMS_SHOWN, blank=True)
+    comment = models.TextField(max_length=MAX_COMMENT_LENGTH, blank=True)
     # Why it was skipped, where that is asked.
-    reason = models.CharField(max_length=LONGEST_REASON, blank=True)
+    reason = models.CharField(max_length=MAX_REASON_LENGTH, blank=True)
     created_at = models.DateTimeField()
     # By the browser's clock: when the answer was given, and how long the items had been in view.
     client_at = models.DateTimeField(null=True, blank=True)
@@ -168,7 +168,7 @@ class Label(models.Model):
         return f"{self.annotator}: {self.outcome}"
 
 
-class FurtherAnswer(models.Model):
+class CriterionAnswer(models.Model):
     """What a label says by a criterion after the first, whose answer is in the label's own columns.
 
     Written with the label and never changed; it counts while the label does.
@@ -180,14 +180,13 @@ class FurtherAnswer(models.Model):
     outcome = models.CharField(max_length=10, choices=Label.Outcome)
     chosen = models.ForeignKey(Item, on_delete=models.PROTECT, null=True, blank=True, related_name="chosen_further_in")
     grade = models.CharField(max_length=10, choices=Label.Grade, blank=True)
-    ranks = models.CharField(max_length=MOST_SHOWN, blank=True)
+    ranks = models.CharField(max_length=MAX_ITEMS_SHOWN, blank=True)
 
     class Meta:
+        db_table = "annotate_furtheranswer"
         constraints = [
             models.UniqueConstraint(fields=["label", "criterion"], name="one_answer_per_criterion"),
-            models.CheckConstraint(
-                condition=Q(criterion__range=(2, MOST_CRITERIA)), name="a_criterion_after_the_first"
-            ),
+            models.CheckConstraint(condition=Q(criterion__range=(2, MAX_CRITERIA)), name="a_criterion_after_the_first"),
             models.CheckConstraint(
                 condition=Q(outcome="choice", chosen__isnull=False) | (~Q(outcome="choice") & Q(chosen__isnull=True)),
                 name="a_further_choice_names_its_item",

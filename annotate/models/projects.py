@@ -11,14 +11,15 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.models.goals import GoalSettings
 from annotate.models.quality import QualitySettings
+from annotate.models.task_words import TaskWords
 from annotate.models.tokens import new_token
 
-MOST_SHOWN = 10
-MOST_CRITERIA = 5
-MOST_PLANNED = 20_000  # drawing them takes two seconds, in which nobody else writes to the project
+MAX_ITEMS_SHOWN = 10
+MAX_CRITERIA = 5
+MAX_PLANNED_SETS = 20_000  # drawing them takes two seconds, in which nobody else writes to the project
 
 
-class Project(GoalSettings, QualitySettings):
+class Project(GoalSettings, QualitySettings, TaskWords):
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
         OPEN = "open", _("Open")
@@ -45,7 +46,7 @@ class Project(GoalSettings, QualitySettings):
     task_type = models.CharField(_("what annotators do"), max_length=10, choices=TaskType, default=TaskType.PAIR)
     # How many items are shown at a time, and of a ranking of the best few how many are ranked.
     k = models.PositiveSmallIntegerField(
-        _("items shown at a time"), default=2, validators=[MinValueValidator(2), MaxValueValidator(MOST_SHOWN)]
+        _("items shown at a time"), default=2, validators=[MinValueValidator(2), MaxValueValidator(MAX_ITEMS_SHOWN)]
     )
     m = models.PositiveSmallIntegerField(_("how many are ranked"), null=True, blank=True)
     # Outcomes an annotator may give besides what the task asks for: a list of Label.Outcome values.
@@ -59,7 +60,10 @@ class Project(GoalSettings, QualitySettings):
     )
     # How many different sets are asked about; they are drawn beforehand. Null: new ones are made as annotators ask.
     n_sets = models.PositiveIntegerField(
-        _("different sets"), null=True, blank=True, validators=[MinValueValidator(1), MaxValueValidator(MOST_PLANNED)]
+        _("different sets"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_PLANNED_SETS)],
     )
     # What Entry says, so that answering needs no look at it: which text must be agreed to (ConsentText.version), and
     # whether there is an ending behind the last task.
@@ -85,9 +89,9 @@ class Project(GoalSettings, QualitySettings):
         constraints = [
             models.CheckConstraint(
                 condition=Q(task_type__in=["pair", "graded"], k=2, m=None)
-                | Q(task_type__in=["best", "ranking"], k__range=(2, MOST_SHOWN), m=None)
-                | Q(task_type="best_worst", k__range=(3, MOST_SHOWN), m=None)
-                | Q(task_type="top", k__range=(3, MOST_SHOWN), m__isnull=False, m__gte=2, m__lt=F("k")),
+                | Q(task_type__in=["best", "ranking"], k__range=(2, MAX_ITEMS_SHOWN), m=None)
+                | Q(task_type="best_worst", k__range=(3, MAX_ITEMS_SHOWN), m=None)
+                | Q(task_type="top", k__range=(3, MAX_ITEMS_SHOWN), m__isnull=False, m__gte=2, m__lt=F("k")),
                 name="a_task_that_can_be_done",
             ),
             models.CheckConstraint(

@@ -4,7 +4,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-LONGEST_REASON = 200
+MAX_REASON_LENGTH = 200
 
 
 class QualitySettings(models.Model):

@@ -7,11 +7,11 @@ from django.utils.translation import gettext_lazy as _
 from annotate.models.annotators import Annotator
 from annotate.models.projects import Project
 
-LONGEST_TEXT = 200
-MOST_FIELDS = 20
+MAX_TEXT_LENGTH = 200
+MAX_QUESTION_FIELDS = 20
 
 
-class Field(models.Model):
+class QuestionField(models.Model):
     """One thing asked. What it asks never changes: a changed one is retired, deleted if unanswered, and made anew."""
 
     class Kind(models.TextChoices):
@@ -24,7 +24,7 @@ class Field(models.Model):
     number = models.PositiveIntegerField()  # within the project; names the column of the export
     at_end = models.BooleanField()
     kind = models.CharField(max_length=10, choices=Kind)
-    label = models.CharField(max_length=LONGEST_TEXT)
+    label = models.CharField(max_length=MAX_TEXT_LENGTH)
     choices = models.JSONField(default=list, blank=True)  # of a list, its texts
     least = models.IntegerField(null=True, blank=True)
     most = models.IntegerField(null=True, blank=True)
@@ -33,6 +33,7 @@ class Field(models.Model):
     retired_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
+        db_table = "annotate_field"
         constraints = [
             models.UniqueConstraint(fields=["project", "number"], name="one_field_per_number"),
             models.CheckConstraint(condition=Q(kind="number") | Q(least=None, most=None), name="numbers_have_bounds"),
@@ -42,15 +43,16 @@ class Field(models.Model):
         return self.label
 
 
-class FieldAnswer(models.Model):
+class QuestionAnswer(models.Model):
     """What an annotator said last: words, digits, a text of the list, or yes or no."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="field_answers")
-    field = models.ForeignKey(Field, on_delete=models.CASCADE, related_name="answers")
-    value = models.CharField(max_length=LONGEST_TEXT)
+    field = models.ForeignKey(QuestionField, on_delete=models.CASCADE, related_name="answers")
+    value = models.CharField(max_length=MAX_TEXT_LENGTH)
     at = models.DateTimeField()
 
     class Meta:
+        db_table = "annotate_fieldanswer"
         constraints = [models.UniqueConstraint(fields=["annotator", "field"], name="one_answer_per_field")]
 
     def __str__(self) -> str:

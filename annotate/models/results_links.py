@@ -7,7 +7,7 @@ from django.core import signing
 from django.db import models
 from django.db.models import Q
 
-from annotate.models.projects import MOST_CRITERIA, Project
+from annotate.models.projects import MAX_CRITERIA, Project
 
 # What its holder has is the id with a signature of the site: nobody can make one up, nor read one out of a backup.
 signer = signing.Signer(sep=".", salt="annotate.results-link")
@@ -25,7 +25,7 @@ class ResultsLink(models.Model):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(condition=Q(criterion__range=(1, MOST_CRITERIA)), name="a_criterion_there_can_be")
+            models.CheckConstraint(condition=Q(criterion__range=(1, MAX_CRITERIA)), name="a_criterion_there_can_be")
         ]
 
     def __str__(self) -> str:

@@ -1,11 +1,19 @@
 """For how long what annotators said of themselves is kept."""
 
-from django.db import models
-from django.utils.translation import gettext_lazy as _
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
+from django.conf import settings
+from django.db import models
+from django.db.models import Max
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from annotate.models.event_verbs import EventVerb
+from annotate.models.events import Event
 from annotate.models.projects import Project
 
-LONGEST_RETENTION = 3650  # days
+MAX_RETENTION_DAYS = 3650  # days
 
 
 class Retention(models.Model):
@@ -24,3 +32,68 @@ class Retention(models.Model):
 
     def __str__(self) -> str:
         return f"{self.project_id}: {self.days}"
+
+
+Drops = Retention.Drops
+
+
+@dataclass(frozen=True)
+class RetentionRule:
+    """days: from closing; 0 keeps everything.   own: whether the project's owner has chosen it."""
+
+    days: int
+    drops: str
+    own: bool
+
+
+def retention_rule(project: Project) -> RetentionRule:
+    row = Retention.objects.filter(project=project).first()
+    if row is None or row.days is None:
+        return RetentionRule(settings.RETENTION_DAYS, settings.RETENTION_SCOPE, own=False)
+    return RetentionRule(row.days, row.drops, own=True)
+
+
+def retention_notice(project: Project) -> str:
+    """What annotators are told; "" where everything is kept."""
+    return notice_text(retention_rule(project))
+
+
+def notice_text(rule: RetentionRule) -> str:
+    if not rule.days:
+        return ""
+    if rule.drops == Drops.LABELS:
+        text = ngettext(
+            "%(n)d day after this project has closed, your answers and everything else about you are erased.",
+            "%(n)d days after this project has closed, your answers and everything else about you are erased.",
+            rule.days,
+        )
+    else:
+        text = ngettext(
+            "%(n)d day after this project has closed, your name, what you said about yourself, your comments and what "
+            "a platform calls you are erased. Your answers stay, but nobody can tell that they were yours.",
+            "%(n)d days after this project has closed, your name, what you said about yourself, your comments and what "
+            "a platform calls you are erased. Your answers stay, but nobody can tell that they were yours.",
+            rule.days,
+        )
+    return text % {"n": rule.days}
+
+
+def closed_at(project: Project, now: datetime) -> datetime | None:
+    """When the project closed, by its owner or by its hours; None while it may still take answers."""
+    if project.state == Project.State.CLOSED:
+        closings = Event.objects.filter(
+            project=project, verb__in=[EventVerb.PROJECT_CLOSED, EventVerb.PROJECT_ARCHIVED]
+        )
+        return closings.aggregate(last=Max("at"))["last"] or project.created_at
+    if project.closes_at and project.closes_at <= now and project.state != Project.State.DRAFT:
+        return project.closes_at
+    return None
+
+
+def retention_due_since(project: Project, now: datetime) -> datetime | None:
+    """The closing for which the promise has fallen due and is not kept yet; None for no such."""
+    rule, closed = retention_rule(project), closed_at(project, now)
+    if not rule.days or closed is None or closed + timedelta(days=rule.days) > now:
+        return None
+    done = Retention.objects.filter(project=project, done_for=closed).exists()
+    return None if done else closed

@@ -12,11 +12,19 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotate.charts import figure, in_percent
-from annotate.stored_words import in_words
+from annotate.core.folders import COMMAND
+from annotate.core.numbers import format_number, format_percent, format_probability, is_unknown
+from annotate.core.stored_messages import render_message
 
 register = template.Library()
-register.filter(in_words)
+register.filter(render_message)
+register.filter("share", format_probability)
+
+
+@register.simple_tag
+def command() -> str:
+    """Say how this installation's commands are given: manage.py or crowdrank."""
+    return COMMAND
 
 
 # Seconds up to which, seconds of one unit, the phrase; static/js/ago.js counts on in the same ones.
@@ -52,52 +60,26 @@ def ago(when: datetime | None, now: datetime) -> SafeString | str:
     )
 
 
-def unknown(value: Any) -> bool:
-    """None, or the empty text that templates make of an attribute of None."""
-    return value is None or value == ""
-
-
 @register.filter
 def fixed(value: Any, decimals: int = 2) -> str:
     """A number with so many decimals, "-" where it is not known."""
-    return "-" if unknown(value) else figure(value, decimals)
-
-
-@register.filter
-def share(value: Any) -> str:
-    """A probability as people write it: .98, or 0,98 in German.
-
-    Draws that all agree prove no certainty, so 0 and 1 are never said.
-    """
-    if unknown(value):
-        return "-"
-    if value < 0.005:
-        return "<" + below_one(0.01)
-    if value >= 0.995:
-        return ">" + below_one(0.99)
-    return below_one(value)
-
-
-def below_one(value: float) -> str:
-    """Where a decimal point is written, no zero stands before it; before a comma it does."""
-    text = figure(value)
-    return text.removeprefix("0") if text.startswith("0.") else text
+    return "-" if is_unknown(value) else format_number(value, decimals)
 
 
 @register.filter
 def percent(value: Any) -> str:
     """A share of 1 in whole percent."""
-    return "-" if unknown(value) else in_percent(value)
+    return "-" if is_unknown(value) else format_percent(value)
 
 
 @register.filter
 def seconds(milliseconds: Any) -> str:
     """A response time: 2.4 s, 35 s, 3 min."""
-    if unknown(milliseconds):
+    if is_unknown(milliseconds):
         return "-"
     value = milliseconds / 1000
     if value < 9.95:
-        return _("%(n)s s") % {"n": figure(value, 1)}
+        return _("%(n)s s") % {"n": format_number(value, 1)}
     if value < 120:
         return _("%(n)s s") % {"n": f"{value:.0f}"}
     return _("%(n)s min") % {"n": f"{value / 60:.0f}"}

@@ -6,7 +6,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotate.keys import DEFAULTS, Keys
+from annotate.labelling.keys.bindings import DEFAULTS, Keys
 
 register = template.Library()
 CAPS = {

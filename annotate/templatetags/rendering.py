@@ -3,21 +3,21 @@
 from django import template
 from django.utils.safestring import SafeString
 
-from annotate import links, rendering
+from annotate.core import embeds, sanitizing
 
 register = template.Library()
 
 
 @register.filter
 def markdown(text: str) -> SafeString:
-    return rendering.markdown(text)
+    return sanitizing.render_markdown(text)
 
 
 @register.filter
 def formatted(text: str, kind: str) -> SafeString:
-    return rendering.formatted(text, kind)
+    return sanitizing.render_text(text, kind)
 
 
 @register.filter
 def player(link: str) -> str:
-    return links.player_of(link)
+    return embeds.player_url(link)

@@ -5,7 +5,7 @@ from typing import Any
 from django import template
 
 from annotate.models import Project
-from annotate.queries.setup import setup
+from annotate.projects.setup.queries import setup_state
 
 register = template.Library()
 
@@ -13,5 +13,5 @@ register = template.Library()
 @register.inclusion_tag("projects/steps.html")
 def setup_steps(project: Project, here: str) -> dict[str, Any]:
     """here: the name of the page's address."""
-    state = setup(project)
+    state = setup_state(project)
     return {"project": project, "steps": state.steps, "at": state.at(here), "following": state.after(here)}

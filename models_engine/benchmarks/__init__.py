@@ -1,1 +1,1 @@
-"""Measurements of the estimators on real and simulated data; each table is written by a command, never by hand."""
+"""Measurements of the estimators on real and simulated data; every table is the output of a command."""

@@ -1,4 +1,4 @@
-"""python -m models_engine.benchmarks NAME ...: the table of measurements, one line each."""
+"""python -m models_engine.benchmarks NAME ...: the list of benchmarks."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -6,9 +6,13 @@ from collections.abc import Callable, Sequence
 from models_engine.benchmarks import (
     angle,
     apa,
+    classes,
+    competitors,
     coverage,
     peers,
+    personal,
     plackett_luce,
+    plan,
     readability,
     speed,
     sushi,
@@ -22,13 +26,17 @@ __all__ = ["COMMANDS", "main"]
 COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
     "angle": (angle.main, "rankings of ten sushi in East and West Japan (angle-based models, Table 2)"),
     "apa": (apa.main, "groups among the ballots of an election: held-out log likelihood, DIC"),
-    "coverage": (coverage.main, "do the intervals of simulated crowds hold the truth?"),
-    "peers": (peers.main, "other libraries beside ours on the same data: seconds, memory, predictions, intervals"),
+    "classes": (classes.main, "classes of a ranking: are their items alike, is their order the true one?"),
+    "competitors": (competitors.main, "systems and models ranked over many contexts: new contexts, halves, seconds"),
+    "coverage": (coverage.main, "coverage of intervals in simulated crowds"),
+    "peers": (peers.main, "other libraries and ours on the same data: seconds, memory, predictions, intervals"),
+    "plan": (plan.main, "the planner's forecasts beside full simulations"),
+    "personal": (personal.main, "people's own intervals, what surely differs, groups, on simulated crowds"),
     "plackett-luce": (plackett_luce.main, "rankings explained by item features: AUC, top-K, bound against eta"),
     "readability": (readability.main, "reading difficulty ranked by a crowd: AUC and Spearman against grade levels"),
     "speed": (speed.main, "seconds and memory of cold and warm fits"),
     "sushi": (sushi.main, "personal preferences on the Sushi data (crowd_gppl, Table 2)"),
-    "ukp": (ukp.main, "convincing arguments on topics left out, from their texts: accuracy and log loss"),
+    "ukp": (ukp.main, "convincing arguments on held-out topics, from their texts: accuracy and log loss"),
     "ukp-pairs": (ukp_pairs.main, "convincing arguments by a crowd: held-out log loss of win, tie and loss"),
 }
 

@@ -9,17 +9,17 @@ from pathlib import Path
 from models_engine.benchmarks.sushi_data import SushiData, read_sushi
 from models_engine.data import Comparisons
 from models_engine.estimators.angle_based import AngleBased
-from models_engine.inference.angle import AngleLabels, fit_variational
+from models_engine.inference.angle.likelihood import AngleLabels, fit_variational
 
-__all__ = ["PUBLISHED", "Row", "main", "run"]
+__all__ = ["PUBLISHED", "AngleRow", "main", "run"]
 
 EAST_OR_WEST = 2  # column of SushiData.users: where somebody lived longest until 15
 REGIONS = ("East", "West")
 
 
 @dataclass(frozen=True)
-class Row:
-    """Parameters of the variational form; kappa is its posterior mean a / b; None where nothing was printed."""
+class AngleRow:
+    """Parameters of the variational form; kappa is its posterior mean a / b; None where the paper prints none."""
 
     n: int | None
     beta: float
@@ -31,13 +31,13 @@ class Row:
 
 
 PUBLISHED = {  # printed with 3285 and 1715 people; the data have 3258 and 1742
-    "East": Row(None, 1458.85, 18509.84, 3801.57, 4.87),
-    "West": Row(None, 741.61, 9462.70, 2087.37, 4.53),
+    "East": AngleRow(None, 1458.85, 18509.84, 3801.57, 4.87),
+    "West": AngleRow(None, 741.61, 9462.70, 2087.37, 4.53),
 }
 
 
-def run(data: SushiData) -> dict[str, Row]:
-    """Our row of each region.
+def run(data: SushiData) -> dict[str, AngleRow]:
+    """Compute our row of each region.
 
     The paper's beta_0 is "close to zero". Its (9) then adds (t-2)/2 for theta's prior to a; that (10) should take as
     much back from kappa through b, as beta_0 ln I'(beta_0 kappa) -> (t-2)/(2 kappa), the printed figures do not show.
@@ -50,7 +50,7 @@ def run(data: SushiData) -> dict[str, Row]:
         form = fit_variational(labels.resultant, labels.total, ((labels.t - 2) / 2, 1e-6))
         drawn = AngleBased(prior_sd=100.0).fit(rankings).concentrations()
         moments = (float(drawn.mean()), float(drawn.std(ddof=1)))
-        found[region] = Row(rankings.n_labels, form.beta, form.a, form.b, form.a / form.b, *moments)
+        found[region] = AngleRow(rankings.n_labels, form.beta, form.a, form.b, form.a / form.b, *moments)
     return found
 
 

@@ -15,15 +15,15 @@ from models_engine.errors import InvalidData
 from models_engine.estimators.angle_mixture import AngleBasedMixture
 from models_engine.estimators.plackett_luce import PlackettLuce
 
-__all__ = ["Row", "main", "read_apa", "run"]
+__all__ = ["ModelRow", "main", "read_apa", "run"]
 
 Ints = NDArray[np.int64]
 N_FOLDS = 5
 
 
 @dataclass(frozen=True)
-class Row:
-    """One model: held-out log likelihood per ballot, and on all ballots DIC, the smallest group and the tightest."""
+class ModelRow:
+    """One model: held-out log likelihood per ballot, and on all ballots DIC, smallest share and largest kappa."""
 
     model: str
     held_out: float
@@ -33,7 +33,9 @@ class Row:
 
 
 def read_apa(folder: Path) -> Ints:
-    """(5738, 5) full ballots, best first, from `folder` or its subfolder apa1980. Raises InvalidData if missing."""
+    """Read full ballots (5738, 5), best first, from `folder` or its subfolder apa1980. Raises InvalidData if
+    missing.
+    """
     name = "full_rankings.csv.gz"
     found = next((place / name for place in (folder, folder / "apa1980") if (place / name).is_file()), None)
     if found is None:
@@ -43,12 +45,12 @@ def read_apa(folder: Path) -> Ints:
 
 
 def _ballots(rankings: Ints) -> Comparisons:
-    """Every ballot an annotator's own."""
+    """Build comparisons with an annotator for each ballot."""
     return Comparisons.from_rankings(rankings, np.arange(len(rankings)), n_items=rankings.shape[1])
 
 
-def run(rankings: Ints, groups: Sequence[int], seed: int) -> list[Row]:
-    """Uniform, Plackett-Luce and mixtures of these numbers of groups, all on the same folds."""
+def run(rankings: Ints, groups: Sequence[int], seed: int) -> list[ModelRow]:
+    """Evaluate the uniform model, Plackett-Luce and mixtures of these numbers of groups on the same folds."""
     fold = np.random.default_rng(seed).permutation(len(rankings)) % N_FOLDS
     parts = [(_ballots(rankings[fold != one]), rankings[fold == one]) for one in range(N_FOLDS)]
     total = {"uniform": 0.0, "Plackett-Luce": 0.0} | {f"{size} groups": 0.0 for size in groups}
@@ -58,11 +60,11 @@ def run(rankings: Ints, groups: Sequence[int], seed: int) -> list[Row]:
         total["Plackett-Luce"] += float(PlackettLuce().fit(train).log_predictive(test).sum())
         for size in groups:
             total[f"{size} groups"] += float(AngleBasedMixture(size).fit(train).log_predictive(test).sum())
-    rows = [Row(name, value / len(rankings)) for name, value in total.items()]
+    rows = [ModelRow(name, value / len(rankings)) for name, value in total.items()]
     for index, size in enumerate(groups, len(rows) - len(groups)):
         posterior = AngleBasedMixture(size).fit(_ballots(rankings))
         share, kappa = posterior.shares.mean(axis=0), np.linalg.norm(posterior.groups, axis=2).mean(axis=0)
-        rows[index] = Row(
+        rows[index] = ModelRow(
             rows[index].model, rows[index].held_out, posterior.dic, float(share.min()), float(kappa.max())
         )
     return rows

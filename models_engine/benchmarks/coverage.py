@@ -1,4 +1,4 @@
-"""Honest intervals: how often the 90% intervals of the consensus hold the truth of simulated crowds, and the slope."""
+"""Coverage of the consensus's 90% intervals in simulated crowds, and the slope of the truth on the estimates."""
 
 import argparse
 import json
@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from models_engine.benchmarks.facts import facts
+from models_engine.analysis.metrics import calibration_slope, coverage, mean_width
+from models_engine.benchmarks.machine import describe_machine
 from models_engine.errors import NotConverged
-from models_engine.estimators.plackett_luce import shape_of
-from models_engine.estimators.settings import make
+from models_engine.estimators.plackett_luce import match_gamma_shape
+from models_engine.estimators.settings import build_estimator
 from models_engine.estimators.table import ESTIMATORS
 from models_engine.linalg import centre
-from models_engine.metrics import calibration_slope, coverage, mean_width
-from models_engine.simulate import Crowd, crowd
+from models_engine.simulate import Crowd, simulate_crowd
 
-__all__ = ["OWN_MODEL", "SCENARIOS", "Found", "main", "measure"]
+__all__ = ["OWN_MODEL", "SCENARIOS", "CoverageResult", "main", "measure"]
 
-# The crowd each estimator believes in at its default prior: keywords of `simulate.crowd`. Others: utilities of sd 1.
+# Crowds of each estimator's own model at its default prior: arguments of `simulate_crowd`. Others: utilities of sd 1.
 OWN_MODEL: dict[str, dict[str, Any]] = {
     "BradleyTerry": {"utility_sd": 1.5},
     "CollaborativeGP": {"taste_sd": 0.7, "n_components": 50, "link": "probit"},  # tastes in every direction alike
@@ -34,7 +34,7 @@ OWN_MODEL: dict[str, dict[str, Any]] = {
     "PlackettLuce": {"utility_sd": 1.5},
 }
 LOG_GAMMA = {"PlackettLuce"}  # whose prior on worths is a Gamma, so that utilities are skewed
-USUAL: dict[str, Any] = {"utility_sd": 1.0}
+DEFAULT_CROWD: dict[str, Any] = {"utility_sd": 1.0}
 DIFFERING_TASTE = 1.0
 SCENARIOS = {
     "own": "(a) the estimator's own model at its default prior",
@@ -43,11 +43,11 @@ SCENARIOS = {
     "tastes": f"(c) tastes of sd {DIFFERING_TASTE} along two directions",
     "rankings": "(d) rankings of 10 instead of pairs",
 }
-HONEST = (0.85, 0.95)  # coverage of 90% intervals within which they are called honest
+COVERAGE_BAND = (0.85, 0.95)  # accepted coverage of 90% intervals
 
 
 @dataclass(frozen=True)
-class Found:
+class CoverageResult:
     """One fit of one crowd."""
 
     estimator: str
@@ -61,7 +61,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Size:
+class CrowdSize:
     """Items, annotators, and labels (pairs) of each crowd; in (d) labels / 10 rankings."""
 
     n_items: int = 50
@@ -69,42 +69,42 @@ class Size:
     n_labels: int = 3_000
 
 
-def world(name: str, scenario: str, size: Size, rng: np.random.Generator) -> Crowd:
-    """The crowd that estimator `name` meets in this scenario."""
-    believed = USUAL | OWN_MODEL.get(name, {})
+def simulate_scenario(name: str, scenario: str, size: CrowdSize, rng: np.random.Generator) -> Crowd:
+    """Simulate the crowd of this scenario for estimator `name`."""
+    believed = DEFAULT_CROWD | OWN_MODEL.get(name, {})
     believed = believed | {"utility_sd": believed["utility_sd"] * {"double": 2.0, "half": 0.5}.get(scenario, 1.0)}
     if scenario == "tastes":
         believed |= {"taste_sd": DIFFERING_TASTE, "n_components": 2}
-    people = crowd(rng, size.n_items, size.n_annotators, **believed)
+    people = simulate_crowd(rng, size.n_items, size.n_annotators, **believed)
     if name not in LOG_GAMMA:
         return people
-    utilities = centre(np.log(rng.gamma(shape_of(believed["utility_sd"]), size=size.n_items)))
+    utilities = centre(np.log(rng.gamma(match_gamma_shape(believed["utility_sd"]), size=size.n_items)))
     return replace(people, utilities=utilities, own=people.own - people.utilities + utilities)
 
 
-def measure(name: str, scenario: str, seed: int, size: Size, settings: dict[str, Any]) -> Found:
+def measure(name: str, scenario: str, seed: int, size: CrowdSize, settings: dict[str, Any]) -> CoverageResult:
     """Simulate one crowd and fit it."""
     rng = np.random.default_rng([seed, list(SCENARIOS).index(scenario)])
-    people = world(name, scenario, size, rng)
+    people = simulate_scenario(name, scenario, size, rng)
     data = people.rankings(size.n_labels // 10, 10, rng) if scenario == "rankings" else people.pairs(size.n_labels, rng)
     begun = time.process_time()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NotConverged)
-        posterior = make(ESTIMATORS[name].estimator, settings).fit(data)
+        posterior = build_estimator(ESTIMATORS[name].estimator, settings).fit(data)
     converged = not any(issubclass(one.category, NotConverged) for one in caught)
     found = (coverage(posterior, people.utilities), calibration_slope(posterior, people.utilities))
-    return Found(name, scenario, seed, *found, mean_width(posterior), time.process_time() - begun, converged)
+    return CoverageResult(name, scenario, seed, *found, mean_width(posterior), time.process_time() - begun, converged)
 
 
-def verdict(mean: float, error: float) -> str:
-    """In words, where a coverage leaves HONEST by more than two standard errors of its mean over crowds."""
-    if mean + 2 * error < HONEST[0]:
+def describe_coverage(mean: float, error: float) -> str:
+    """Describe a coverage that is outside COVERAGE_BAND by more than two standard errors of its mean over crowds."""
+    if mean + 2 * error < COVERAGE_BAND[0]:
         return "  overconfident"
-    return "  cautious" if mean - 2 * error > HONEST[1] else ""
+    return "  cautious" if mean - 2 * error > COVERAGE_BAND[1] else ""
 
 
-def table(found: Sequence[Found]) -> str:
-    """Per estimator and scenario: means with standard errors over crowds."""
+def format_table(found: Sequence[CoverageResult]) -> str:
+    """Format, by estimator and scenario, means with standard errors over crowds."""
     lines = [f"{'':<18}{'':<52}{'coverage of 90%':>18}{'slope':>17}{'width':>8}{'CPU s':>9}"]
     for name in dict.fromkeys(one.estimator for one in found):
         for scenario in dict.fromkeys(one.scenario for one in found):
@@ -115,7 +115,7 @@ def table(found: Sequence[Found]) -> str:
             failed = sum(not one.converged for one in rows)
             lines.append(
                 f"{name:<18}{SCENARIOS[scenario]:<52}{mean[0]:>10.3f} ±{error[0]:.3f}{mean[1]:>10.3f} ±{error[1]:.3f}"
-                f"{mean[2]:>8.2f}{mean[3]:>9.2f}{verdict(mean[0], error[0])}"
+                f"{mean[2]:>8.2f}{mean[3]:>9.2f}{describe_coverage(mean[0], error[0])}"
                 + (f"  not converged: {failed}" if failed else "")
             )
     return "\n".join(lines)
@@ -124,7 +124,7 @@ def table(found: Sequence[Found]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; progress on stderr, the table on stdout."""
     options = _parser().parse_args(arguments)
-    size = Size(options.items, options.annotators, options.labels)
+    size = CrowdSize(options.items, options.annotators, options.labels)
     found = []
     for name in options.estimators.split(","):
         for scenario in options.scenarios.split(","):
@@ -132,9 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 found.append(measure(name, scenario, seed, size, options.settings))
                 print(f"{len(found)} {found[-1]}", file=sys.stderr, flush=True)
     known = {"crowds": options.crowds, "first seed": options.seed, **asdict(size), "settings": options.settings}
-    known["measured"] = facts()
+    known["measured"] = describe_machine()
     print(", ".join(f"{key} {value}" for key, value in known.items()))
-    print(table(found))
+    print(format_table(found))
     if options.json:
         options.json.write_text(json.dumps({"facts": known, "found": [asdict(one) for one in found]}, indent=1))
     return 0

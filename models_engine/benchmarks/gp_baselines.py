@@ -29,22 +29,22 @@ class OwnPosteriors:
     rest: GPPLPosterior
 
     def pairwise_probabilities(self, left: ArrayLike, right: ArrayLike, annotator: int) -> Floats:
-        """P(that annotator prefers left)."""
+        """Return P(that annotator prefers left)."""
         return self.own.get(annotator, self.rest).pairwise_probabilities(left, right)
 
     def personal_utilities(self, annotator: int) -> Floats:
-        """(n_items,) of that annotator."""
+        """Return the utilities of that annotator, (n_items,)."""
         return self.own.get(annotator, self.rest).utilities()
 
     def utilities(self) -> Floats:
-        """(n_items,) mean of all annotators' utilities, as the paper takes the consensus of GPPL-per-user."""
+        """Return the mean of all annotators' utilities, (n_items,): the paper's consensus for GPPL-per-user."""
         return np.mean([one.utilities() for one in self.own.values()], axis=0) if self.own else self.rest.utilities()
 
 
 @dataclass(frozen=True)
 class GPPLPerAnnotator:
-    """GPPL on each annotator's labels alone ("GPPL-per-user"): nothing is shared but the kernel, chosen on all labels
-    as if one person had given them."""
+    """GPPL on each annotator's labels alone ("GPPL-per-user"): only the kernel is shared, chosen on all labels
+    as if one annotator had given them."""
 
     def fit(self, data: Comparisons) -> OwnPosteriors:
         """Fit one annotator after the other."""
@@ -57,7 +57,7 @@ class GPPLPerAnnotator:
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """A GP regression: mean (n_items,) at the fitted items, and where else the features lead."""
+    """GP regression: mean (n_items,) at the fitted items, and predictions at other features."""
 
     kernel: ItemKernel
     weights: Floats
@@ -65,19 +65,19 @@ class Regression:
     mean: Floats
 
     def at(self, features: Floats) -> Floats:
-        """(n_new,) mean at new features (n_new, d)."""
+        """Return the mean at new features (n_new, d), (n_new,)."""
         return self.kernel.cross(features)[0] @ self.weights
 
     def pairwise_probabilities(self, left: ArrayLike, right: ArrayLike, annotator: int | None = None) -> Floats:
-        """The logistic of the margin, the same for everybody."""
+        """Return the logistic of the margin, the same for every annotator."""
         return np.asarray(expit(self.mean[np.asarray(left)] - self.mean[np.asarray(right)]))
 
     def personal_utilities(self, annotator: int) -> Floats:
-        """(n_items,), the same for everybody."""
+        """Return the utilities, (n_items,), the same for every annotator."""
         return self.mean
 
     def utilities(self) -> Floats:
-        """(n_items,)."""
+        """Return the utilities, (n_items,)."""
         return self.mean
 
 
@@ -98,7 +98,7 @@ class CrowdBTThenGP:
 
 
 def _best(kernel: ItemKernel, targets: Floats, noise: Floats) -> Regression:
-    """The regression with the kernel times its best variance."""
+    """Fit the regression with the kernel times its best variance."""
     matrix = kernel.matrix()
 
     def fitted(log_variance: float) -> tuple[float, Floats]:

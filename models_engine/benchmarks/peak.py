@@ -1,4 +1,4 @@
-"""Peak memory of a process; nothing but the standard library, as the peers' environment runs it too."""
+"""Peak memory of a process, by the standard library alone, because the peers' environment runs it too."""
 
 import resource
 import sys
@@ -10,8 +10,10 @@ STATUS = Path("/proc/self/status")
 
 
 def peak_mib() -> float:
-    """Peak resident memory of this process in MiB: where /proc tells it from there, as the figure of getrusage begins
-    at what the parent held when it started this process."""
+    """Return the peak resident memory of this process in MiB.
+
+    Uses /proc if available, because the figure of getrusage includes the parent's memory at the start of the process.
+    """
     if STATUS.is_file():
         for line in STATUS.read_text().splitlines():
             if line.startswith("VmHWM:"):

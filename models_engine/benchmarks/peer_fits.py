@@ -1,4 +1,4 @@
-"""Other people's libraries on one of our files, run by their own Python: python -m models_engine.benchmarks.peer_fits.
+"""Fits of other libraries, run by their own Python: python -m models_engine.benchmarks.peer_fits.
 
 Needs numpy and the one library that it measures; nothing else of the engine may be imported here.
 """
@@ -22,13 +22,15 @@ __all__ = ["PEERS", "Fitted", "main"]
 
 Floats = NDArray[np.float64]
 Arrays = Mapping[str, NDArray]
-# What a fit returns: P(left is preferred) of every test pair, asked after the clock has stopped.
+# A fit returns a function for P(left is preferred) of every test pair, called after timing.
 Fitted = Callable[[], Floats]
-SPECTRAL = 0.01  # what the spectral methods add to each rate, so that every item can be reached
+SPECTRAL = 0.01  # added to each rate in the spectral methods, so that the graph is connected
 
 
 def choix(name: str, alpha: float | None = None) -> Callable[[Arrays], Callable[[], Fitted]]:
-    """A function of choix for pairs or rankings; alpha: of its regularisation, None for the precision of our prior."""
+    """Wrap a function of choix for pairs or rankings; alpha: its regularisation, None for the precision of our
+    prior.
+    """
 
     def prepare(data: Arrays) -> Callable[[], Fitted]:
         fit, n = getattr(importlib.import_module("choix"), name), int(data["n_items"])
@@ -45,16 +47,16 @@ def choix(name: str, alpha: float | None = None) -> Callable[[Arrays], Callable[
 
 
 def crowdkit_bradley_terry(data: Arrays) -> Callable[[], Fitted]:
-    """crowd-kit's Bradley-Terry by minorisation-maximisation, without a prior."""
+    """Fit crowd-kit's Bradley-Terry by minorisation-maximisation, without a prior."""
     model = importlib.import_module("crowdkit.aggregation").BradleyTerry(n_iter=100)
-    frame = labels_of(data)
-    return lambda: by_strength(model.fit_predict(frame), data)
+    frame = crowdkit_frame(data)
+    return lambda: predict_by_strength(model.fit_predict(frame), data)
 
 
 def crowdkit_noisy(data: Arrays) -> Callable[[], Fitted]:
-    """crowd-kit's NoisyBradleyTerry: a skill and a left-right habit of each annotator."""
+    """Prepare crowd-kit's NoisyBradleyTerry: a skill and a left-right bias of each annotator."""
     model = importlib.import_module("crowdkit.aggregation").NoisyBradleyTerry()
-    frame = labels_of(data)
+    frame = crowdkit_frame(data)
 
     def fit() -> Fitted:
         model.fit(frame)
@@ -76,15 +78,15 @@ def crowdkit_noisy(data: Arrays) -> Callable[[], Fitted]:
 
 
 def evalica_bradley_terry(data: Arrays) -> Callable[[], Fitted]:
-    """evalica's Bradley-Terry (Newman's iteration in Rust), without a prior."""
+    """Fit evalica's Bradley-Terry (Newman's iteration in Rust), without a prior."""
     evalica = importlib.import_module("evalica")
     left, right = data["left"].tolist(), data["right"].tolist()
     winners = [evalica.Winner.X if won else evalica.Winner.Y for won in data["outcome"] == 1]
-    return lambda: by_strength(evalica.bradley_terry(left, right, winners).scores, data)
+    return lambda: predict_by_strength(evalica.bradley_terry(left, right, winners).scores, data)
 
 
 def botorch_pairwise_gp(data: Arrays) -> Callable[[], Fitted]:
-    """botorch's PairwiseGP (a gpytorch model; Laplace) over item features, kernel by marginal likelihood."""
+    """Prepare botorch's PairwiseGP (a gpytorch model; Laplace) over item features, kernel by marginal likelihood."""
     torch = importlib.import_module("torch")
     models = importlib.import_module("botorch.models.pairwise_gp")
     fit_mll = importlib.import_module("botorch.fit").fit_gpytorch_mll
@@ -102,18 +104,18 @@ def botorch_pairwise_gp(data: Arrays) -> Callable[[], Fitted]:
         # botorch's probit divides the margin by sqrt 2.
         variance = covariance[a, a] + covariance[b, b] - 2 * covariance[a, b]
         margin = (mean[a] - mean[b]) / np.sqrt(2 + np.maximum(variance, 0))
-        return lambda: normal(margin)
+        return lambda: normal_cdf(margin)
 
     return fit
 
 
-def normal(margin: Floats) -> Floats:
-    """The standard normal distribution function."""
+def normal_cdf(margin: Floats) -> Floats:
+    """Return the standard normal distribution function."""
     return np.asarray(importlib.import_module("scipy.special").ndtr(margin))
 
 
 def expit(z: Floats) -> Floats:
-    """The logistic, without overflow."""
+    """Return the logistic, without overflow."""
     return np.exp(-np.logaddexp(0.0, -z))
 
 
@@ -123,27 +125,27 @@ def log_odds(p: Floats) -> Floats:
 
 
 def winners_first(data: Arrays) -> NDArray[np.int64]:
-    """(n_labels, 2)."""
+    """Return winner and loser of each label, (n_labels, 2)."""
     won = data["outcome"] == 1
     return np.column_stack(
         [np.where(won, data["left"], data["right"]), np.where(won, data["right"], data["left"])]
     ).astype(np.int64)
 
 
-def labels_of(data: Arrays) -> Any:
-    """The frame crowd-kit takes."""
+def crowdkit_frame(data: Arrays) -> Any:
+    """Build the data frame for crowd-kit."""
     columns = {"worker": data["annotator"], "left": data["left"], "right": data["right"]}
     columns |= {"label": np.where(data["outcome"] == 1, data["left"], data["right"])}
     return importlib.import_module("pandas").DataFrame(columns)
 
 
 def logistic(utilities: Floats, data: Arrays) -> Fitted:
-    """P by the logistic of the difference of utilities (n_items,)."""
+    """Predict P by the logistic of the difference of utilities (n_items,)."""
     return lambda: expit(utilities[data["test_left"]] - utilities[data["test_right"]])
 
 
-def by_strength(scores: Any, data: Arrays) -> Fitted:
-    """P = s_a / (s_a + s_b) of strengths, a Series by item; 1/2 where both are 0 or unknown."""
+def predict_by_strength(scores: Any, data: Arrays) -> Fitted:
+    """Predict P = s_a / (s_a + s_b) from strengths, a Series by item; 1/2 where both are 0 or unknown."""
 
     def answer() -> Floats:
         strength = np.zeros(int(data["n_items"]))
@@ -169,9 +171,9 @@ PEERS: dict[str, tuple[str, Callable[[Arrays], Callable[[], Fitted]], bool]] = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    """NAME INPUT.npz OUTPUT.npz LIMIT: fit, write P of the test pairs, print seconds and memory as JSON.
+    """Run NAME INPUT.npz OUTPUT.npz LIMIT: fit, write P of the test pairs, print seconds and memory as JSON.
 
-    The system ends the process after LIMIT seconds of CPU. Without arguments: the version of each library or null.
+    The system stops the process after LIMIT seconds of CPU. Without arguments: the version of each library or null.
     """
     if not arguments:
         print(json.dumps({distribution: version(distribution) for distribution, _, _ in PEERS.values()}))

@@ -15,7 +15,7 @@ from models_engine.data import Comparisons
 from models_engine.estimators.feature_plackett_luce import GRID, FeaturePlackettLuce
 from models_engine.estimators.feature_posterior import FeaturePosterior, scaled_features
 
-__all__ = ["Score", "auc", "main", "run", "top_k"]
+__all__ = ["SplitScore", "auc", "main", "run", "top_k"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -28,7 +28,7 @@ MODELS = {
 
 
 @dataclass(frozen=True)
-class Score:
+class SplitScore:
     """One model on one split: AUC over test pairs and top-10 value."""
 
     model: str
@@ -38,7 +38,7 @@ class Score:
 
 
 def auc(score: Floats, wins: Floats) -> float:
-    """Area under the curve of score[a, b] for "a beats b", every answered pair seen from both sides (paper, 5.2).
+    """Return the area under the curve of score[a, b] for "a beats b", every answered pair in both orders (paper, 5.2).
 
     score (n, n): P(a beats b).   wins (n, n): how often a beat b. Equal scores count half.
     """
@@ -51,15 +51,15 @@ def auc(score: Floats, wins: Floats) -> float:
 
 
 def top_k(score: Floats, wins: Floats, k: int) -> float:
-    """True value of the k items estimated best over that of the truly best k, (27) and (28)."""
+    """Return the true value of the k items estimated best over that of the truly best k, (27) and (28)."""
     answered = wins + wins.T
     total = np.maximum(answered.sum(axis=1), 1)
     value, estimate = wins.sum(axis=1) / total, (score * answered).sum(axis=1) / total
     return float(value[np.argsort(-estimate)[:k]].sum() / np.sort(value)[-k:].sum())
 
 
-def wins_of(rankings: Ints, n_items: int) -> Floats:
-    """(n_items, n_items) how often row's item was ranked above column's."""
+def count_wins(rankings: Ints, n_items: int) -> Floats:
+    """Count how often the row's item was ranked above the column's, (n_items, n_items)."""
     wins = np.zeros((n_items, n_items))
     for better in range(rankings.shape[1]):
         for worse in range(better + 1, rankings.shape[1]):
@@ -67,18 +67,20 @@ def wins_of(rankings: Ints, n_items: int) -> Floats:
     return wins
 
 
-def run(data: SushiData, repeats: int, seed: int) -> tuple[list[Score], dict[float, float], float]:
-    """Scores of every model on `repeats` splits; mean bound at each eta (features alone); the bound's largest fall."""
-    scores: list[Score] = []
+def run(data: SushiData, repeats: int, seed: int) -> tuple[list[SplitScore], dict[float, float], float]:
+    """Score every model on `repeats` splits; also the mean bound at each eta (features alone) and its largest
+    decrease.
+    """
+    scores: list[SplitScore] = []
     bounds, fall = {float(sd): 0.0 for sd in GRID}, -np.inf
     for repeat in range(repeats):
         people = np.random.default_rng([seed, repeat]).permutation(len(data.rankings_b))
         train = Comparisons.from_rankings(data.rankings_b[people[:N_TRAIN]], item_features=data.items)
-        wins = wins_of(data.rankings_b[people[-len(people) // 3 :]], train.n_items)
+        wins = count_wins(data.rankings_b[people[-len(people) // 3 :]], train.n_items)
         for name, estimator in MODELS.items():
             posterior = estimator.fit(train)
             probability = _plug_in(posterior) if name.startswith("MAP") else _integrated(posterior)
-            scores.append(Score(name, repeat, auc(probability, wins), top_k(probability, wins, 10)))
+            scores.append(SplitScore(name, repeat, auc(probability, wins), top_k(probability, wins, 10)))
         for sd in bounds:
             trace = FeaturePlackettLuce(prior_sd=sd, item_sd=0.0, inference="vi").fit(train).diagnostics.objective
             bounds[sd] += trace[-1] / repeats
@@ -106,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, help="also write every score to this file")
     options = parser.parse_args(arguments)
     scores, bounds, fall = run(read_sushi(options.data), options.repeats, options.seed)
-    print(f"Sushi-B, {N_TRAIN} rankings to learn from, a third of all people held out, {options.repeats} repeats")
+    print(f"Sushi-B, {N_TRAIN} training rankings, a third of all people held out, {options.repeats} repeats")
     print(f"{'model':<22}{'AUC':>8}{'s.e.':>8}{'top-10':>9}")
     for model in MODELS:
         own = [one for one in scores if one.model == model]
@@ -117,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         "mean bound on log p(labels) by eta:", *(f"{eta:.4g}: {bound:.2f}" for eta, bound in bounds.items()), sep="\n  "
     )
-    print(f"from one step to the next the bound rose by {-fall:.3g} or more")
+    print(f"the bound increased by at least {-fall:.3g} in every step")
     if options.json:
         options.json.write_text(json.dumps({"scores": [asdict(one) for one in scores], "bounds": bounds}, indent=1))
     return 0

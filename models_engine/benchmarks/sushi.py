@@ -15,29 +15,29 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from models_engine.analysis.metrics import accuracy, cross_entropy, kendall_tau_mean, kendall_tau_pooled
 from models_engine.benchmarks.baselines import BASELINES
-from models_engine.benchmarks.facts import facts
+from models_engine.benchmarks.machine import describe_machine
 from models_engine.benchmarks.peak import peak_mib
-from models_engine.benchmarks.sushi_data import PROTOCOLS, Split, read_sushi, split
+from models_engine.benchmarks.sushi_data import PROTOCOLS, Split, make_split, read_sushi
 from models_engine.errors import InvalidSetting, NotConverged
-from models_engine.estimators.settings import make
+from models_engine.estimators.settings import build_estimator
 from models_engine.estimators.table import ESTIMATORS
-from models_engine.metrics import accuracy, cross_entropy, kendall_tau_mean, kendall_tau_pooled
 
-__all__ = ["Score", "main", "paired", "score"]
+__all__ = ["SushiScore", "main", "mean_difference", "score_fit"]
 
 Floats = NDArray[np.float64]
 METRICS = ("accuracy", "cee", "tau", "tau_pooled", "seconds", "mib")
 
 
-class Personal(Protocol):
-    """What a fit must answer to be scored here."""
+class PersonalPredictor(Protocol):
+    """Methods of a fit that are needed for scores."""
 
     def pairwise_probabilities(self, left: ArrayLike, right: ArrayLike, annotator: int) -> Floats: ...
 
 
 @dataclass(frozen=True)
-class Score:
+class SushiScore:
     """One fit on one split. cee in nats; tau: mean over annotators of tau-b with the own ranking of ten; tau_pooled:
     one tau-b over all their cells; seconds of wall time of the fit; mib: peak resident memory of its process."""
 
@@ -52,17 +52,17 @@ class Score:
     converged: bool
 
 
-def estimator_named(name: str, settings: dict[str, Any]) -> Any:
-    """An estimator of ESTIMATORS with these settings, or a baseline. Raises InvalidSetting naming all."""
+def build_named_estimator(name: str, settings: dict[str, Any]) -> Any:
+    """Build an estimator of ESTIMATORS with these settings, or a baseline. Raises InvalidSetting with all names."""
     if name in ESTIMATORS:
-        return make(ESTIMATORS[name].estimator, settings)
+        return build_estimator(ESTIMATORS[name].estimator, settings)
     if name in BASELINES:
         return BASELINES[name]()
     raise InvalidSetting(f"there is no estimator {name!r}; choose from {', '.join([*ESTIMATORS, *BASELINES])}.")
 
 
-def score(posterior: Personal, test: Split) -> tuple[float, float, float, float]:
-    """(accuracy, CEE, mean tau, pooled tau). Gold utilities are 10 for the best of an annotator's ten down to 1."""
+def score_fit(posterior: PersonalPredictor, test: Split) -> tuple[float, float, float, float]:
+    """Compute (accuracy, CEE, mean tau, pooled tau). Gold utilities are 10 for the best of an annotator's ten to 1."""
     probability = np.empty(len(test.left))
     order = np.argsort(test.annotator, kind="stable")
     bounds = np.searchsorted(test.annotator[order], np.arange(len(test.gold) + 1))
@@ -87,22 +87,22 @@ def _utilities(posterior: Any, annotator: int) -> Floats:
     return np.asarray(posterior.for_annotator(annotator).utilities())
 
 
-def run_one(task: dict[str, Any]) -> Score:
-    """One fit, in a process of its own so that its peak memory is its own."""
+def run_one(task: dict[str, Any]) -> SushiScore:
+    """Run one fit, in its own process so that its peak memory is measured alone."""
     data = read_sushi(Path(task["data"]))
-    test = split(data, task["protocol"], task["seed"], task["repeat"], features=task["features"])
-    estimator = estimator_named(task["estimator"], task["settings"])
+    test = make_split(data, task["protocol"], task["seed"], task["repeat"], features=task["features"])
+    estimator = build_named_estimator(task["estimator"], task["settings"])
     begun = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NotConverged)
         posterior = estimator.fit(test.train)
     seconds = time.perf_counter() - begun
     converged = not any(issubclass(one.category, NotConverged) for one in caught)
-    return Score(task["estimator"], task["repeat"], *score(posterior, test), seconds, peak_mib(), converged)
+    return SushiScore(task["estimator"], task["repeat"], *score_fit(posterior, test), seconds, peak_mib(), converged)
 
 
-def paired(scores: Sequence[Score], estimator: str, baseline: str, metric: str) -> tuple[float, float]:
-    """Mean difference of a metric over the splits both were run on, and its standard error (nan for one split)."""
+def mean_difference(scores: Sequence[SushiScore], estimator: str, baseline: str, metric: str) -> tuple[float, float]:
+    """Return the mean difference of a metric over common splits, and its standard error (nan for one split)."""
     own = {one.repeat: getattr(one, metric) for one in scores if one.estimator == estimator}
     other = {one.repeat: getattr(one, metric) for one in scores if one.estimator == baseline}
     differences = np.array([own[repeat] - other[repeat] for repeat in sorted(own.keys() & other.keys())])
@@ -110,8 +110,8 @@ def paired(scores: Sequence[Score], estimator: str, baseline: str, metric: str) 
     return float(differences.mean()), error
 
 
-def table(scores: Sequence[Score]) -> str:
-    """Means with standard deviations over splits, then differences from the baselines with standard errors."""
+def format_table(scores: Sequence[SushiScore]) -> str:
+    """Format means with standard deviations over splits, then differences from baselines with standard errors."""
     names = list(dict.fromkeys(one.estimator for one in scores))
     lines = [f"{'':<20}" + "".join(f"{metric:>16}" for metric in METRICS)]
     for name in names:
@@ -123,7 +123,7 @@ def table(scores: Sequence[Score]) -> str:
         lines.append(f"{name:<20}" + "".join(cells) + (f"  not converged: {failed}" if failed else ""))
     for baseline in (name for name in names if name in BASELINES):
         for name in (name for name in names if name != baseline):
-            found = [paired(scores, name, baseline, metric) for metric in METRICS[:4]]
+            found = [mean_difference(scores, name, baseline, metric) for metric in METRICS[:4]]
             cells = [f"{difference:>+9.4f} ±{error:>5.4f}" for difference, error in found]
             lines.append(f"{name} minus {baseline}: " + " ".join(cells) + "  (± standard error)")
     return "\n".join(lines)
@@ -132,10 +132,10 @@ def table(scores: Sequence[Score]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; progress on stderr, the table on stdout."""
     options = _parser().parse_args(arguments)
-    read_sushi(options.data)  # a missing file is named before any work
+    read_sushi(options.data)  # reports a missing file before any work
     names = options.estimators.split(",")
     for name in names:
-        estimator_named(name, options.settings)
+        build_named_estimator(name, options.settings)
     shared = {"data": str(options.data), "protocol": options.protocol, "seed": options.seed}
     shared |= {"features": options.features, "settings": options.settings}
     tasks = [shared | {"estimator": name, "repeat": repeat} for repeat in range(options.repeats) for name in names]
@@ -151,10 +151,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "seed": options.seed,
         "features": options.features,
         "settings": options.settings,
-        "measured": facts(),
+        "measured": describe_machine(),
     }
     print(", ".join(f"{key} {value}" for key, value in known.items()))
-    print(table(scores))
+    print(format_table(scores))
     if options.json:
         options.json.write_text(json.dumps({"facts": known, "scores": [asdict(one) for one in scores]}, indent=1))
     return 0
@@ -171,6 +171,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--settings", type=json.loads, default={}, help='of estimators, as JSON: {"n_components": 5}')
     parser.add_argument("--features", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--jobs", type=int, default=1, help="fits at once, each in a process of its own")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel fits, each in its own process")
     parser.add_argument("--json", type=Path, help="also write every score to this file")
     return parser

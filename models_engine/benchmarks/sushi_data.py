@@ -1,6 +1,6 @@
 """Kamishima's Sushi preference data (2016 release) from a folder, and the splits of crowd_gppl's section 5.3.
 
-The data's terms forbid redistribution, so nothing of it is here: the files are read where they lie.
+The data's terms forbid redistribution, so they are not part of the project.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
 
-__all__ = ["PROTOCOLS", "Protocol", "Split", "SushiData", "read_sushi", "split"]
+__all__ = ["PROTOCOLS", "Protocol", "Split", "SushiData", "make_split", "read_sushi"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -64,19 +64,19 @@ def read_sushi(folder: Path) -> SushiData:
 
 
 def _items(path: Path) -> Floats:
-    """Style, major group, minor group as indicators, oiliness, eating frequency, price, selling frequency."""
+    """Read style, major group, minor group as indicators, oiliness, eating frequency, price, selling frequency."""
     table = np.genfromtxt(path, delimiter="\t", dtype=np.float64, usecols=range(2, 9))
     minor = np.eye(MINOR_GROUPS)[table[:, 2].astype(np.int64)]
     return np.column_stack([table[:, [0, 1]], minor, table[:, 3:]])
 
 
 def _users(path: Path) -> Floats:
-    """Gender, age band, east or west in childhood and now, moved."""
+    """Read gender, age band, east or west in childhood and now, moved."""
     return np.loadtxt(path, dtype=np.float64)[:, [1, 2, 6, 9, 10]]
 
 
-def split(data: SushiData, protocol: Protocol, seed: int, repeat: int, *, features: bool) -> Split:
-    """A pure function of its arguments: annotators, then each one's training and test pairs out of their 45."""
+def make_split(data: SushiData, protocol: Protocol, seed: int, repeat: int, *, features: bool) -> Split:
+    """Draw annotators, then training and test pairs out of each one's 45; a pure function of the arguments."""
     which, n_annotators, n_train, n_test = PROTOCOLS[protocol]
     rng = np.random.default_rng([seed, repeat, list(PROTOCOLS).index(protocol)])
     rankings = data.rankings_a if which == "a" else data.rankings_b

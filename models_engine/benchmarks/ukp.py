@@ -1,4 +1,4 @@
-"""Which argument convinces more on topics never judged (UKPConvArg1): one topic left out at a time, its texts known."""
+"""Which argument is more convincing on an unseen topic (UKPConvArg1): one topic held out at a time, texts known."""
 
 import argparse
 import json
@@ -14,29 +14,29 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit
 
+from models_engine.analysis.metrics import accuracy, cross_entropy
 from models_engine.benchmarks.crowd_data import read_ukp, read_ukp_texts
-from models_engine.benchmarks.facts import facts
-from models_engine.benchmarks.fits import estimator_names, fit_at_cost
+from models_engine.benchmarks.fits import measure_fit, parse_estimator_names
+from models_engine.benchmarks.machine import describe_machine
 from models_engine.benchmarks.text_features import log_lengths, text_features
 from models_engine.data import Comparisons
 from models_engine.errors import NotConverged
-from models_engine.estimators.settings import make
+from models_engine.estimators.settings import build_estimator
 from models_engine.estimators.table import ESTIMATORS
-from models_engine.metrics import accuracy, cross_entropy
 
-__all__ = ["CHANCE", "LENGTH", "Score", "length_slope", "main", "run", "summary"]
+__all__ = ["CHANCE", "LENGTH", "TopicScore", "length_slope", "main", "run", "summarise_scores"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 CHANCE, LENGTH = "chance", "longer text"
-# Thirty-two fits to a thousand arguments: so many inducing points carry all that the features say.
+# For thirty-two fits to a thousand arguments; more inducing points do not improve predictions.
 SETTINGS: dict[str, dict[str, Any]] = {"GPPL": {"n_inducing": 100, "tolerance": 1e-4}}
-NO_TEXTS = "The folder has no texts: nothing tells the arguments of a topic left out apart, and every P is 1/2."
+NO_TEXTS = "The folder has no texts, so arguments of a held-out topic cannot be distinguished: every P is 1/2."
 
 
 @dataclass(frozen=True)
-class Score:
-    """One way to predict the untied answers about one topic from all others'. loss: in nats.   cpu_s: of the fit."""
+class TopicScore:
+    """Score of one predictor on the untied answers of a held-out topic. loss: in nats.   cpu_s: of the fit."""
 
     predictor: str
     topic: int
@@ -47,7 +47,7 @@ class Score:
 
 
 def length_slope(train: Comparisons, lengths: Floats) -> float:
-    """Of a logistic regression of the untied answers on the difference in log length, with a weak N(0, 10^2) prior."""
+    """Fit the slope of a logistic regression of untied answers on the difference in log length, prior N(0, 10^2)."""
     pairs = train.pairs()
     decided = pairs.outcome != 0.5
     longer = np.where(pairs.outcome == 1, 1, -1)[decided] * (lengths[pairs.left] - lengths[pairs.right])[decided]
@@ -55,8 +55,8 @@ def length_slope(train: Comparisons, lengths: Floats) -> float:
     return float(best.x)
 
 
-def run(folder: Path, names: Sequence[str], width: int, n_topics: int | None = None) -> list[Score]:
-    """Every predictor on each of the first n_topics topics."""
+def run(folder: Path, names: Sequence[str], width: int, n_topics: int | None = None) -> list[TopicScore]:
+    """Score every predictor on each of the first n_topics topics."""
     data, topics = read_ukp(folder)
     texts = read_ukp_texts(folder)
     if texts is not None:
@@ -71,24 +71,26 @@ def run(folder: Path, names: Sequence[str], width: int, n_topics: int | None = N
         if not len(left):
             continue
 
-        def scored(name: str, p: Floats, cpu_s: float | None = None, y: Floats = outcome, of: int = topic) -> Score:
-            return Score(name, int(of), len(y), accuracy(p, y), cross_entropy(p, y), cpu_s)
+        def scored(
+            name: str, p: Floats, cpu_s: float | None = None, y: Floats = outcome, of: int = topic
+        ) -> TopicScore:
+            return TopicScore(name, int(of), len(y), accuracy(p, y), cross_entropy(p, y), cpu_s)
 
         scores.append(scored(CHANCE, np.full(len(left), 0.5)))
         if lengths is not None:
             scores.append(scored(LENGTH, expit(length_slope(train, lengths) * (lengths[left] - lengths[right]))))
         for name in names:
-            estimator = make(ESTIMATORS[name].estimator, SETTINGS.get(name, {}))
+            estimator = build_estimator(ESTIMATORS[name].estimator, SETTINGS.get(name, {}))
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", NotConverged)  # a prediction is scored all the same
-                posterior, cost = fit_at_cost(estimator, train)
+                warnings.simplefilter("ignore", NotConverged)  # predictions are scored even if not converged
+                posterior, cost = measure_fit(estimator, train)
             scores.append(scored(name, posterior.pairwise_probabilities(left, right), cost.cpu_s))
             print(f"{scores[-1]}", file=sys.stderr, flush=True)
     return scores
 
 
-def summary(scores: Sequence[Score]) -> list[dict[str, Any]]:
-    """Per predictor: means over topics, and differences from the longer text's with standard errors over topics."""
+def summarise_scores(scores: Sequence[TopicScore]) -> list[dict[str, Any]]:
+    """Summarise by predictor: means over topics, and differences from the longer text's with standard errors."""
     rows = []
     for name in dict.fromkeys(one.predictor for one in scores):
         own = {one.topic: one for one in scores if one.predictor == name}
@@ -106,8 +108,8 @@ def summary(scores: Sequence[Score]) -> list[dict[str, Any]]:
     return rows
 
 
-def table(scores: Sequence[Score]) -> str:
-    """One line per topic, then the means."""
+def format_table(scores: Sequence[TopicScore]) -> str:
+    """Format one line per topic, then the means."""
     names = list(dict.fromkeys(one.predictor for one in scores))
     lines = [f"{'topic':<8}{'answers':>8}" + "".join(f"{name:>24}" for name in names)]
     found = {(one.topic, one.predictor): one for one in scores}
@@ -115,7 +117,7 @@ def table(scores: Sequence[Score]) -> str:
         cells = "".join(f"{found[topic, name].accuracy:>15.3f}{found[topic, name].loss:>9.4f}" for name in names)
         lines.append(f"{topic:<8}{found[topic, names[0]].n_answers:>8}{cells}")
     lines += ["", f"{'mean over topics':<22}{'accuracy':>10}{'log loss':>10}{'CPU s':>8}   minus the longer text's"]
-    for row in summary(scores):
+    for row in summarise_scores(scores):
         seconds = "" if row["cpu_s"] is None else f"{row['cpu_s']:.1f}"
         line = f"{row['predictor']:<22}{row['accuracy']:>10.4f}{row['loss']:>10.4f}{seconds:>8}"
         for figure in ("accuracy", "loss"):
@@ -131,20 +133,20 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks ukp", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of ukpconvarg1")
     parser.add_argument("--estimators", default="GPPL,FeaturePlackettLuce", help="names, separated by commas")
-    parser.add_argument("--width", type=int, default=50, help="singular vectors kept of the words")
-    parser.add_argument("--topics", type=int, help="leave out only so many, one after the other; all without")
+    parser.add_argument("--width", type=int, default=50, help="number of singular vectors of the words")
+    parser.add_argument("--topics", type=int, help="number of topics to hold out, one at a time (default all)")
     parser.add_argument("--json", type=Path, help="also write every figure to this file")
     options = parser.parse_args(arguments)
-    names = estimator_names(options.estimators)
+    names = parse_estimator_names(options.estimators)
     texts = read_ukp_texts(options.data)
     scores = run(options.data, names, options.width, options.topics)
-    known = {"measured": facts(), "width": options.width, "texts": texts is not None, "settings": SETTINGS}
+    known = {"measured": describe_machine(), "width": options.width, "texts": texts is not None, "settings": SETTINGS}
     print(known["measured"])
-    print("Per topic: accuracy and log loss of its untied answers, seen by nobody; its texts are known to all.")
+    print("Per topic: accuracy and log loss on its untied answers, all held out; its texts are known.")
     if texts is None:
         print(NO_TEXTS)
-    print(table(scores))
+    print(format_table(scores))
     if options.json:
-        found = {"facts": known, "means": summary(scores), "scores": [asdict(one) for one in scores]}
+        found = {"facts": known, "means": summarise_scores(scores), "scores": [asdict(one) for one in scores]}
         options.json.write_text(json.dumps(found, indent=1))
     return 0

@@ -1,1 +1,1 @@
-"""The estimators, one per file; `table.ESTIMATORS` names them all."""
+"""The estimators, one per file; `table.ESTIMATORS` lists them all."""

@@ -1,4 +1,4 @@
-"""AngleBased: rankings by their angle to a consensus score vector; exact up to eight items, any kind of label."""
+"""AngleBased: rankings by their angle to a consensus vector; exact up to eight items, any kind of label."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,41 +11,42 @@ from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData, InvalidSetting
 from models_engine.estimators.angle_posterior import AnglePosterior
 from models_engine.estimators.plackett_luce import split_rhat
-from models_engine.inference.angle import AngleLabels, AngleTarget, Variational, fit_variational, gamma_of
-from models_engine.inference.completions import Completions, draw_rankings
-from models_engine.inference.permutations import EXACT_LIMIT, log_constant, place_scores
-from models_engine.inference.von_mises_fisher import log_sphere_mean, sample_directions
+from models_engine.inference.angle.completions import Completions, draw_rankings
+from models_engine.inference.angle.likelihood import AngleLabels, AngleTarget, Variational, fit_variational, match_gamma
+from models_engine.inference.angle.permutations import EXACT_LIMIT, log_constant, place_scores
+from models_engine.inference.angle.von_mises_fisher import log_sphere_mean, sample_directions
 from models_engine.posterior import Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
 
 __all__ = ["AngleBased"]
 
 Floats = NDArray[np.float64]
-FLAT = 1e6  # prior_sd that stands for no prior at all
-VAGUE = 1e6  # a variance of eta this many times 1 / n says that nothing holds it
-WIDER = 0.5  # proposals' Gamma has this share of the variational one's shape and rate
-DEGREES = 6.0  # of freedom of the Student proposals around the mode
+NO_PRIOR_SD = 1e6  # prior_sd that has the effect of no prior
+MIN_VAGUE_VARIANCE = 1e6  # a variance of eta above this multiple of 1 / n means that eta is not identified
+PROPOSAL_SHARE = 0.5  # of shape and rate of the variational Gamma, for the proposals
+DEGREES_OF_FREEDOM = 6.0  # of the Student proposals around the mode
 
 
 @dataclass(frozen=True)
 class AngleBased:
-    """P(ranking) ~ exp(kappa theta'y), y the standardised ranks (Xu, Alvo & Yu, Angle-Based Models for Ranking Data).
+    """Model P(ranking) ~ exp(kappa theta'y), y the standardised ranks (Xu, Alvo & Yu, Angle-Based Models for Ranking
+    Data).
 
-    A utility is -kappa theta_i, so that more is better: in the two places that a and b take together, the odds that a
+    A utility is -kappa theta_i, so that larger is better: given the two places that a and b have, the odds that a
     has the better one are exp((f_a - f_b) * distance of the places), the distance of first and last being about
     sqrt(12/n_items). Utilities here are therefore larger than logits; they are not those of Plackett-Luce.
     prior_sd: prior standard deviation of a utility, independent normals; by "vi" the Gamma on kappa with the same mean
         and variance. "mle" has no prior.
-    inference: "sir", sampling importance resampling from the posterior: to eight items by the exact constant and
-        around the mode, beyond by the von Mises-Fisher constant from the variational form;
-        "vi", the variational form itself (Algorithm 1) with the approximate constant, whose error the message gives;
+    inference: "sir", sampling importance resampling from the posterior: up to eight items with the exact constant and
+        proposals at the mode, above with the von Mises-Fisher constant and proposals from the variational form;
+        "vi", the variational form (Algorithm 1) with the approximate constant, whose error the message gives;
         "laplace", the normal around the exact likelihood's mode; "mle", the same without a prior.
-    Incomplete labels (pairs, choices, tops, rankings of some items) stand for all complete rankings compatible with
-    them: summed exactly to eight items by "sir", "laplace" and "mle"; else completed by Metropolis swaps inside a Gibbs
-    sampler of kappa and theta ("sir": exact for the approximate constant; "vi": drawing from the variational form).
-    The sampler mixes slowly when most items are missing from most labels: heed its R-hat, or use Plackett-Luce.
-    In simulated crowds of the model itself 90% intervals covered 90% by "sir" and 80% by "laplace" (30 labels over five
-    items). No claim of coverage is made for crowds of another model, whose utilities mean something else.
+    The likelihood of incomplete labels (pairs, choices, tops, rankings of some items) sums over all compatible complete
+    rankings: exactly up to eight items by "sir", "laplace" and "mle"; else by Metropolis swaps inside a Gibbs sampler
+    of kappa and theta ("sir": exact for the approximate constant; "vi": drawing from the variational form).
+    The sampler mixes slowly when most items are missing from most labels: check its R-hat, or use Plackett-Luce.
+    In simulated crowds of this model 90% intervals covered 90% by "sir" and 80% by "laplace" (30 labels over five
+    items). Coverage is not claimed for crowds of other models, whose utilities have another meaning.
     """
 
     prior_sd: float = 3.0
@@ -86,24 +87,26 @@ class AngleBased:
         return AnglePosterior(utilities, diagnostics, Likelihood(tie_rate=data.pairs().tie_rate()), scores=scores)
 
 
-Fit = tuple[Floats, FitLog, bool, str]
+DrawsResult = tuple[Floats, FitLog, bool, str]
 
 
 @dataclass(frozen=True, eq=False)
 class _Run:
-    """One fit: each method returns draws of eta = kappa theta (n_draws, t), the log, whether it converged, and why."""
+    """One fit: each method returns draws of eta = kappa theta (n_draws, t), the log, whether it converged, and
+    a message.
+    """
 
     settings: AngleBased
     labels: AngleLabels
     rng: np.random.Generator
     log: FitLog
 
-    def single_item(self) -> Fit:
+    def single_item(self) -> DrawsResult:
         self.log.step(0.0)
-        return np.zeros((self.settings.n_draws, 1)), self.log, True, "one item has nothing to be compared with"
+        return np.zeros((self.settings.n_draws, 1)), self.log, True, "there is only one item, so nothing to compare"
 
-    def direct(self) -> Fit:
-        """Without completing rankings one by one."""
+    def direct(self) -> DrawsResult:
+        """Fit without sampling completions of incomplete rankings."""
         inference, exact = self.settings.inference, self.labels.t <= EXACT_LIMIT
         empty = not (self.labels.total or len(self.labels.weight))
         if inference == "mle":
@@ -120,8 +123,10 @@ class _Run:
         weight = self._log_weight(eta, form, self.labels.total)
         return self._resampled(eta, weight)
 
-    def gibbs(self, data: Comparisons) -> Fit:
-        """Completions given (kappa, theta) by swaps; (kappa, theta) given completions by an independence step."""
+    def gibbs(self, data: Comparisons) -> DrawsResult:
+        """Sample completions given (kappa, theta) by swaps; (kappa, theta) given completions by an
+        independence step.
+        """
         settings, rng = self.settings, self.rng
         completions = Completions(data, rng)
         eta, draws = np.zeros(self.labels.t), np.empty((settings.n_draws, self.labels.t))
@@ -131,8 +136,8 @@ class _Run:
             form = self._variational(resultant, total, tolerance=1e-4)
             proposed = self._from(form, 1, wider=settings.inference == "sir")[0]
             weights = self._log_weight(np.stack([eta, proposed]), form, total)
-            settling = sweep < -settings.n_burn_in // 2  # weights mean nothing far from where labels put eta
-            if settling or settings.inference == "vi" or np.log(rng.random()) < weights[1] - weights[0]:
+            discard_weights = sweep < -settings.n_burn_in // 2  # weights mean nothing far from where labels put eta
+            if discard_weights or settings.inference == "vi" or np.log(rng.random()) < weights[1] - weights[0]:
                 eta = proposed
             if sweep >= 0 and sweep % settings.thin == 0:
                 draws[sweep // settings.thin] = eta
@@ -141,18 +146,18 @@ class _Run:
         message = f"split R-hat of the utilities at most {spread:.3f}; 1.05 or less counts as converged"
         return draws, self.log, spread <= 1.05, message
 
-    def _mle(self) -> Fit:
-        mode = AngleTarget(self.labels, FLAT).mode()
+    def _mle(self) -> DrawsResult:
+        mode = AngleTarget(self.labels, NO_PRIOR_SD).mode()
         n = self.labels.total + self.labels.weight.sum()
-        if n == 0 or not mode.converged or n * (mode.root**2).sum(axis=0).max() > VAGUE:
+        if n == 0 or not mode.converged or n * (mode.root**2).sum(axis=0).max() > MIN_VAGUE_VARIANCE:
             raise InsufficientData(
                 "the likelihood has no maximum: too few rankings, or all agree on something; "
                 'add rankings, or use inference="sir", which has a prior.'
             )
-        return self._around_mode(resample=False, prior_sd=FLAT)
+        return self._around_mode(resample=False, prior_sd=NO_PRIOR_SD)
 
-    def _around_mode(self, *, resample: bool, prior_sd: float | None = None) -> Fit:
-        """Draws from the normal around the mode; or Student draws around it, resampled by their weights."""
+    def _around_mode(self, *, resample: bool, prior_sd: float | None = None) -> DrawsResult:
+        """Draw from the normal at the mode; or Student draws around it, resampled by their weights."""
         target = AngleTarget(self.labels, self.settings.prior_sd if prior_sd is None else prior_sd)
         mode = target.mode()
         self.log.step(mode.value)
@@ -161,44 +166,46 @@ class _Run:
         if not resample:
             message = f"mode of the log posterior, {mode.value:.6g}, and the normal around it"
             return (mode.mean + normal @ mode.root.T) @ target.basis.T, self.log, mode.converged, message
-        scale = np.sqrt(DEGREES / self.rng.chisquare(DEGREES, size=n))[:, None]
+        scale = np.sqrt(DEGREES_OF_FREEDOM / self.rng.chisquare(DEGREES_OF_FREEDOM, size=n))[:, None]
         unit = normal * scale
-        log_proposal = -(DEGREES + p) / 2 * np.log1p((unit**2).sum(axis=1) / DEGREES)
+        log_proposal = -(DEGREES_OF_FREEDOM + p) / 2 * np.log1p((unit**2).sum(axis=1) / DEGREES_OF_FREEDOM)
         z = mode.mean + unit @ mode.root.T
         return self._resampled(z @ target.basis.T, target.log_density(z) - log_proposal, mode.converged)
 
     def _variational(self, resultant: Floats, total: float, tolerance: float = 1e-8) -> Variational:
         return fit_variational(
-            resultant, total, gamma_of(self.settings.prior_sd, self.labels.t - 1), tolerance=tolerance
+            resultant, total, match_gamma(self.settings.prior_sd, self.labels.t - 1), tolerance=tolerance
         )
 
     def _from(self, form: Variational, n: int, *, wider: bool = False) -> Floats:
-        """(n, t) draws of eta from the variational form, or from one with kappa spread more widely."""
-        share, t = (WIDER if wider else 1.0), len(form.direction)
+        """Draw eta (n, t) from the variational form, or from a wider one for kappa."""
+        share, t = (PROPOSAL_SHARE if wider else 1.0), len(form.direction)
         kappa = self.rng.gamma(share * form.a, size=n) / (share * form.b)
         basis = AngleTarget(self.labels, 1.0).basis
         along = basis.T @ form.direction if form.beta else np.eye(t - 1)[0]
         return kappa[:, None] * sample_directions(along, kappa * form.beta, self.rng) @ basis.T
 
     def _log_weight(self, eta: Floats, form: Variational, total: float) -> Floats:
-        """Log of posterior over proposal at eta (n, t): the parts in theta cancel but for the constant."""
+        """Return the log of posterior over proposal at eta (n, t); the terms in theta cancel except for the
+        constant.
+        """
         kappa, p = np.maximum(np.linalg.norm(eta, axis=1), 1e-12), eta.shape[1] - 1
         prior = (p - 1) * np.log(kappa) - kappa**2 / (2 * self.settings.prior_sd**2)
-        proposal = (WIDER * form.a - 1) * np.log(kappa) - WIDER * form.b * kappa
+        proposal = (PROPOSAL_SHARE * form.a - 1) * np.log(kappa) - PROPOSAL_SHARE * form.b * kappa
         return prior - total * log_constant(eta) + log_sphere_mean(form.beta * kappa, p) - proposal
 
-    def _resampled(self, eta: Floats, log_weight: Floats, converged: bool = True) -> Fit:
-        """Systematic resampling; converged where the weights are worth a hundred equal ones."""
+    def _resampled(self, eta: Floats, log_weight: Floats, converged: bool = True) -> DrawsResult:
+        """Resample systematically; converged if the effective sample size is 100 or more."""
         weight = softmax(log_weight)
         worth = float(1 / (weight**2).sum())
         points = (np.arange(self.settings.n_draws) + self.rng.random()) / self.settings.n_draws
         rows = np.minimum(np.searchsorted(np.cumsum(weight), points), len(eta) - 1)
         self.log.step(float(np.log(np.exp(log_weight - log_weight.max()).mean()) + log_weight.max()))
-        message = f"{len(eta):,} weighted proposals are worth {worth:.0f} equal ones; 100 are enough"
+        message = f"effective sample size {worth:.0f} of {len(eta):,} weighted proposals; 100 is enough"
         return eta[self.rng.permutation(rows)], self.log, converged and worth >= 100, message
 
     def _error_of_constant(self, eta: Floats) -> str:
-        """How far the approximate log constant is from the exact one at the posterior mean."""
+        """Describe the error of the approximate log constant at the posterior mean."""
         if self.labels.t > EXACT_LIMIT:
             return "constant approximated"
         mean = eta.mean(axis=0, keepdims=True)

@@ -1,4 +1,4 @@
-"""AngleBasedMixture: groups of annotators, each with an angle-based model of its own; as many as DIC says."""
+"""AngleBasedMixture: groups of annotators, each with its own angle-based model; DIC chooses their number."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,9 +11,9 @@ from scipy.special import logsumexp
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData, InvalidSetting
 from models_engine.estimators.angle_posterior import AnglePosterior
-from models_engine.inference.angle_groups import Groups, Votes
-from models_engine.inference.completions import draw_rankings
-from models_engine.inference.permutations import EXACT_LIMIT, place_scores
+from models_engine.inference.angle.completions import draw_rankings
+from models_engine.inference.angle.mixture import LabelProfiles, MixtureGroups
+from models_engine.inference.angle.permutations import EXACT_LIMIT, place_scores
 from models_engine.linalg import centre
 from models_engine.posterior import Likelihood, Posterior, SamplePosterior, shared_fields
 from models_engine.progress import FitLog, Progress
@@ -24,20 +24,20 @@ __all__ = ["AngleBasedMixture", "AngleMixturePosterior"]
 Floats = NDArray[np.float64]
 N_DEVIANCES = 100
 FIRST_STEPS = 30
-WORTH = 5.0  # what a further group must take off DIC (Spiegelhalter et al. 2002: less is no reason to prefer)
+MIN_DIC_GAIN = 5.0  # by which one more group must reduce DIC (Spiegelhalter et al. 2002: less is not conclusive)
 GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True)
 class AngleBasedMixture:
-    """Each annotator belongs to one of n_groups groups, each with its own kappa and theta (Xu, Alvo & Yu, 4.2).
+    """Mixture: each annotator belongs to one of n_groups groups with their own kappa and theta (Xu, Alvo & Yu, 4.2).
 
-    All labels of an annotator share the group: give each ballot its own annotator where voters are anonymous.
-    To eight items any kind of label, by the exact constant around each group's mode, so that no group gains by being
-    tight (the approximate constant invites groups of one ranking); beyond, complete rankings by the variational form.
-    Utilities are the crowd's: the groups' own, weighted by their shares. A group's spread is that of its members'
-    labels; that memberships are uncertain too is left out, so intervals are too narrow where groups overlap.
-    n_groups: None tries 1, 2, ... while DIC falls by 5 or more, at most `most_groups`.
+    All labels of an annotator share the group: give each ballot its own annotator if voters are anonymous.
+    Up to eight items any kind of label, with the exact constant at each group's mode (the approximate constant would
+    favour groups of a single ranking); above, complete rankings by the variational form.
+    Utilities are the crowd's: the groups' utilities weighted by their shares. A group's uncertainty is that given its
+    members; uncertainty of memberships is ignored, so intervals are too narrow where groups overlap.
+    n_groups: None tries 1, 2, ... while DIC decreases by 5 or more, at most `most_groups`.
     prior_sd: prior standard deviation of a group's utilities; it keeps kappa finite.
     n_restarts: random starts; the best bound on log p(labels) wins.
     Raises InvalidData for incomplete rankings of more than eight items.
@@ -61,10 +61,10 @@ class AngleBasedMixture:
         """See Estimator.fit. `start` is not used."""
         if not self.prior_sd > 0 or (self.n_groups is not None and self.n_groups < 1):
             raise InvalidSetting(f"prior_sd is {self.prior_sd}, n_groups {self.n_groups}; both must be above 0.")
-        votes = Votes.of(data)
-        if data.n_items > EXACT_LIMIT and (votes.which >= 0).any():
+        profiles = LabelProfiles.of(data)
+        if data.n_items > EXACT_LIMIT and (profiles.which >= 0).any():
             raise InvalidData(
-                f"incomplete rankings of {data.n_items} items; groups are found to {EXACT_LIMIT} items, or from "
+                f"there are incomplete rankings of {data.n_items} items; groups need at most {EXACT_LIMIT} items or "
                 "complete rankings. Use AngleBased or PlackettLuce, or fit each group by itself."
             )
         if data.n_items < 2:
@@ -72,47 +72,51 @@ class AngleBasedMixture:
         rng = np.random.default_rng(0) if rng is None else rng
         sizes = range(1, self.most_groups + 1) if self.n_groups is None else [self.n_groups]
         log = FitLog(len(sizes) * self.n_restarts * self.max_iterations, progress)
-        tried: list[_Tried] = []
+        tried: list[_GroupCountResult] = []
         for size in sizes:
-            tried.append(self._tried(votes, size, rng, log))
-            if len(tried) > 1 and tried[-1].dic > tried[-2].dic - WORTH:
+            tried.append(self._try_group_count(profiles, size, rng, log))
+            if len(tried) > 1 and tried[-1].dic > tried[-2].dic - MIN_DIC_GAIN:
                 break
-        best = tried[-2] if len(tried) > 1 and tried[-1].dic > tried[-2].dic - WORTH else tried[-1]
+        best = tried[-2] if len(tried) > 1 and tried[-1].dic > tried[-2].dic - MIN_DIC_GAIN else tried[-1]
         listed = ", ".join(f"{len(one.groups.groups)} groups {one.dic:.1f}" for one in tried)
         diagnostics = log.finish(converged=best.converged, message=f"DIC: {listed}; bound {best.groups.bound:.6g}")
         order = np.argsort(-best.groups.dirichlet)
         shares, utilities = best.shares[:, order], centre(-best.eta[:, order])
-        drawn = draw_rankings(-utilities.reshape(-1, votes.t), rng).reshape(utilities.shape)
+        drawn = draw_rankings(-utilities.reshape(-1, profiles.t), rng).reshape(utilities.shape)
         return AngleMixturePosterior(
             draws=np.einsum("ng,ngt->nt", shares, utilities),
             diagnostics=diagnostics,
             likelihood=Likelihood(tie_rate=data.pairs().tie_rate()),
             groups=utilities,
             shares=shares,
-            memberships=best.groups.memberships[votes.profile][:, order],
-            group_scores=place_scores(votes.t)[drawn],
+            memberships=best.groups.memberships[profiles.profile][:, order],
+            group_scores=place_scores(profiles.t)[drawn],
             dic=best.dic,
         )
 
-    def _tried(self, votes: Votes, size: int, rng: np.random.Generator, log: FitLog) -> "_Tried":
-        """The best of the random starts after a few steps, carried on to the end; with draws and DIC."""
+    def _try_group_count(
+        self, profiles: LabelProfiles, size: int, rng: np.random.Generator, log: FitLog
+    ) -> "_GroupCountResult":
+        """Fit this number of groups from the best random start after a few steps; with draws and DIC."""
         starts = [
-            Groups.of(votes, rng.dirichlet(np.ones(size), size=len(votes.count)), self.prior_sd)
+            MixtureGroups.of(profiles, rng.dirichlet(np.ones(size), size=len(profiles.count)), self.prior_sd)
             for _ in range(1 if size == 1 else self.n_restarts)
         ]
-        early = [self._updated(votes, one, FIRST_STEPS, log)[0] for one in starts]
+        early = [self._update(profiles, one, FIRST_STEPS, log)[0] for one in starts]
         best = max(early, key=lambda one: one.bound)
-        groups, converged = self._updated(votes, best, self.max_iterations - FIRST_STEPS, log)
+        groups, converged = self._update(profiles, best, self.max_iterations - FIRST_STEPS, log)
         eta = np.stack([group.draw(self.n_draws, rng) for group in groups.groups], axis=1)
         shares = rng.dirichlet(groups.dirichlet, size=self.n_draws)
-        dic = groups.dic(votes, eta[:N_DEVIANCES], shares[:N_DEVIANCES])
-        return _Tried(groups, eta, shares, dic, converged)
+        dic = groups.dic(profiles, eta[:N_DEVIANCES], shares[:N_DEVIANCES])
+        return _GroupCountResult(groups, eta, shares, dic, converged)
 
-    def _updated(self, votes: Votes, groups: Groups, n_steps: int, log: FitLog) -> tuple[Groups, bool]:
-        """Memberships and groups in turn until the bound stands still; and whether it did."""
+    def _update(
+        self, profiles: LabelProfiles, groups: MixtureGroups, n_steps: int, log: FitLog
+    ) -> tuple[MixtureGroups, bool]:
+        """Update memberships and groups in turn until the bound converges; return whether it did."""
         for _ in range(n_steps):
             before = groups.bound
-            groups = Groups.of(votes, groups.next_memberships(votes), self.prior_sd, groups)
+            groups = MixtureGroups.of(profiles, groups.next_memberships(profiles), self.prior_sd, groups)
             log.step(groups.bound)
             if abs(groups.bound - before) <= self.tolerance * (1 + abs(groups.bound)):
                 return groups, True
@@ -120,10 +124,10 @@ class AngleBasedMixture:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tried:
-    """One number of groups: where it ended, draws (n_draws, n_groups, t) and (n_draws, n_groups), and DIC."""
+class _GroupCountResult:
+    """Result for one number of groups, with draws (n_draws, n_groups, t) and (n_draws, n_groups), and DIC."""
 
-    groups: Groups
+    groups: MixtureGroups
     eta: Floats
     shares: Floats
     dic: float
@@ -132,7 +136,7 @@ class _Tried:
 
 @dataclass(frozen=True, eq=False)
 class AngleMixturePosterior(SamplePosterior):
-    """Consensus of the crowd as draws, and the groups behind it, largest first.
+    """Posterior of the consensus as draws, and of the groups, largest first.
 
     groups (n_draws, n_groups, n_items): their utilities.   shares (n_draws, n_groups).   memberships (n_annotators,
     n_groups): P(annotator belongs to the group).   group_scores like groups: y of a ranking drawn from each.
@@ -149,7 +153,7 @@ class AngleMixturePosterior(SamplePosterior):
         return self.shares.shape[1] > 1
 
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> AnglePosterior:
-        """Of one of those fitted by the memberships; of a new one (None) by the shares."""
+        """Mix the groups by the memberships of a fitted annotator; by the shares for a new one (None)."""
         known = annotator is not None and annotator < len(self.memberships)
         weight = np.broadcast_to(self.memberships[annotator], self.shares.shape) if known else self.shares
         points = (np.arange(len(weight)) * GOLDEN) % 1  # evenly spread, the same each time
@@ -166,7 +170,7 @@ class AngleMixturePosterior(SamplePosterior):
         return self.for_annotator(None).log_pairs(left, right, outcome, sided)
 
     def log_predictive(self, data: Comparisons) -> Floats:
-        """By each annotator's memberships; of annotators never seen by the shares, every group counted exactly."""
+        """Return log P(label) by each annotator's memberships, by the shares for new annotators; summed over groups."""
         if data.n_items > self.n_items:
             raise InvalidData(
                 f"the data have {data.n_items} items and the posterior {self.n_items}; use the fitted items."
@@ -177,12 +181,12 @@ class AngleMixturePosterior(SamplePosterior):
         return logsumexp(by_group, axis=1, b=weight)
 
     def divisiveness(self) -> Floats:
-        """(n_items,) standard deviation of the item's utility over groups."""
+        """Return the standard deviation of the item's utility over groups, (n_items,)."""
         share, mean = self.shares.mean(axis=0), self.groups.mean(axis=0)
         return np.sqrt(share @ (mean - share @ mean) ** 2)
 
     def components(self) -> Components:
-        """Loadings: the groups' utilities less the consensus; scores: the memberships."""
+        """Return as loadings the groups' utilities minus the consensus, as scores the memberships."""
         loadings = (self.groups.mean(axis=0) - self.utilities()).T
         return Components(loadings, self.memberships, self.shares.mean(axis=0), are_groups=True)
 

@@ -1,4 +1,4 @@
-"""AnglePosterior: draws of angle-based utilities, each with a ranking drawn from it, for predicting any label."""
+"""AnglePosterior: draws of angle-based utilities, each with a ranking drawn from it, to predict any label."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,9 +10,9 @@ from scipy.special import logsumexp
 
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
-from models_engine.expansions import LabelGroup
-from models_engine.inference.permutations import log_place_sum
-from models_engine.linalg import centre, chunks
+from models_engine.implied_pairs import LabelGroup
+from models_engine.inference.angle.permutations import log_place_sum
+from models_engine.linalg import centre, chunk_slices
 from models_engine.posterior import SamplePosterior, shared_fields
 
 __all__ = ["AnglePosterior"]
@@ -20,34 +20,34 @@ __all__ = ["AnglePosterior"]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 N_PREDICTIVE = 250
-LARGEST = 600.0  # log odds beyond which logarithms of probabilities would be minus infinity
+MAX_LOG_ODDS = 600.0  # above it logarithms of probabilities would be minus infinity
 
 
 @dataclass(frozen=True, eq=False)
 class AnglePosterior(SamplePosterior):
-    """Utilities -kappa theta: draws (n_draws, n_items).   scores (n_draws, n_items): y of a ranking drawn from each.
+    """Posterior of utilities -kappa theta: draws, scores (n_draws, n_items): y of a ranking drawn from each.
 
-    A label says in which order the items of its set take the places they hold together; given those places, its
-    probability is known exactly, so that averaging over `scores` leaves little Monte Carlo error.
+    A label orders the items of its set among the places they have together; given those places its probability is
+    exact, so that averaging over `scores` has a small Monte Carlo error.
     """
 
     scores: Floats = field(kw_only=True)
 
     def concentrations(self) -> Floats:
-        """(n_draws,) kappa: 0 is pure chance."""
+        """Return kappa, (n_draws,): 0 is pure chance."""
         return np.linalg.norm(self.draws, axis=1)
 
     def preference(self, left: NDArray, right: NDArray) -> Floats:
         lefts, rights = np.broadcast_arrays(left, right)
         result = np.empty(lefts.size)
-        for part in chunks(lefts.size, len(self.draws)):
+        for part in chunk_slices(lefts.size, len(self.draws)):
             margins = self._margins(lefts.ravel()[part], rights.ravel()[part])
             result[part] = self.likelihood.preference(margins, 0.0).mean(axis=0)
         return result.reshape(lefts.shape)
 
     def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats:
         result = np.empty(len(left))
-        for part in chunks(len(left), len(self.draws)):
+        for part in chunk_slices(len(left), len(self.draws)):
             margins = self._margins(left[part], right[part])
             given_draw = self.likelihood.log_outcome(outcome[part], margins, 0.0, sided=sided[part])
             result[part] = logsumexp(given_draw, axis=0) - np.log(len(self.draws))
@@ -81,9 +81,9 @@ class AnglePosterior(SamplePosterior):
         return cls(draws=np.asarray(arrays["draws"]), scores=np.asarray(arrays["scores"]), **shared_fields(arrays))
 
     def _margins(self, left: NDArray, right: NDArray) -> Floats:
-        """(n_draws, m) log odds that left takes the better of the two places that left and right hold."""
+        """Return the log odds that left has the better of the two places of left and right, (n_draws, m)."""
         gap = np.abs(self.scores[:, left] - self.scores[:, right])
-        return np.clip((self.draws[:, left] - self.draws[:, right]) * gap, -LARGEST, LARGEST)
+        return np.clip((self.draws[:, left] - self.draws[:, right]) * gap, -MAX_LOG_ODDS, MAX_LOG_ODDS)
 
     def _log_sets(self, group: LabelGroup) -> Floats:
         items, ranks = group.best_first()
@@ -91,7 +91,7 @@ class AnglePosterior(SamplePosterior):
         draws, scores = self.draws[::step], self.scores[::step]
         distinct, which = np.unique(np.hstack([items, ranks]), axis=0, return_inverse=True)
         result = np.empty(len(distinct))
-        for part in chunks(len(distinct), len(draws) * group.size * 8):
+        for part in chunk_slices(len(distinct), len(draws) * group.size * 8):
             items, ranks = np.split(distinct[part], 2, axis=1)
             order = _log_order(-draws[:, items], np.sort(scores[:, items], axis=-1), ranks)
             result[part] = logsumexp(order, axis=0) - np.log(len(draws))
@@ -99,7 +99,9 @@ class AnglePosterior(SamplePosterior):
 
 
 def _log_order(eta: Floats, scores: Floats, ranks: Ints) -> Floats:
-    """(n_draws, m) log P(order | places): eta (n_draws, m, k) best first, scores sorted, ranks (m, k); ties summed."""
+    """Return log P(order | places), (n_draws, m): eta (n_draws, m, k) best first, scores sorted, ranks (m, k);
+    ties summed.
+    """
     result = -log_place_sum(eta, scores)
     patterns, which = np.unique(ranks, axis=0, return_inverse=True)
     for index, pattern in enumerate(patterns):

@@ -10,18 +10,18 @@ from models_engine.data import Comparisons
 from models_engine.posterior import BasePosterior, Posterior
 from models_engine.progress import Progress
 
-__all__ = ["Claim", "Entry", "Estimator", "Holds"]
+__all__ = ["Claim", "ClaimLevel", "Estimator", "EstimatorEntry"]
 
 Claim = Literal[
     "prior",  # no data gives the prior: mean 0; where there is no prior, InsufficientData ("insufficient")
     "renaming",  # renaming items renames results
     "reversal",  # reversing every pair negates utilities
-    "weights",  # weight 2 is the same as the row twice
-    "warm start",  # a fit started from another ends where the cold fit does
+    "weights",  # weight 2 equals the row twice
+    "warm start",  # a warm start gives the same result as a cold start
     "coverage",  # known utilities recovered from `simulate`, 90% intervals covering 85-95%
 ]
-Holds = Literal["exactly", "in distribution", "objective", "insufficient", "no"]
-"""How a claim holds: to rounding; up to Monte Carlo error; only the objective is no worse; see Claim; not claimed."""
+ClaimLevel = Literal["exactly", "in distribution", "objective", "insufficient", "no"]
+"""How a claim holds: up to rounding; up to Monte Carlo error; the objective is no worse; see Claim; not claimed."""
 
 
 @runtime_checkable
@@ -42,17 +42,17 @@ class Estimator(Protocol):
 
 
 @dataclass(frozen=True)
-class Entry:
-    """A row of ESTIMATORS: the class, the class of its posterior, when to choose it, and what it claims.
+class EstimatorEntry:
+    """A row of ESTIMATORS: the class, the class of its posterior, when to choose it, and its claims.
 
     when: one plain sentence shown to project owners.
-    claims: only those that do not hold exactly; the conformance suite tests what is claimed.
+    claims: only those that do not hold exactly; the conformance suite tests them.
     """
 
     estimator: type[Estimator]
     posterior: type[BasePosterior]
     when: str
-    claims: Mapping[Claim, Holds] = field(default_factory=dict)
+    claims: Mapping[Claim, ClaimLevel] = field(default_factory=dict)
 
-    def holds(self, claim: Claim) -> Holds:
+    def holds(self, claim: Claim) -> ClaimLevel:
         return self.claims.get(claim, "exactly")

@@ -1,4 +1,4 @@
-"""BradleyTerry: one utility per item, shared by all annotators; the posterior's mode or the Gaussian nearest to it."""
+"""BradleyTerry: one utility per item, shared by all annotators; by the posterior's mode or the nearest Gaussian."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -7,32 +7,32 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from models_engine.covariances import Covariance, DenseCovariance
+from models_engine.covariance.forms import Covariance, DenseCovariance
+from models_engine.covariance.graph import GraphCovariance
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData, InvalidSetting, TooLarge
-from models_engine.expansions import PairTable
-from models_engine.graph_covariance import GraphCovariance
-from models_engine.inference.davidson import DENSE_ITEMS, Curvature, Problem, Tally, maximise
-from models_engine.inference.davidson_variational import nearest_gaussian, start_from
+from models_engine.implied_pairs import PairTable
+from models_engine.inference.davidson.mode import MAX_DENSE_ITEMS, Curvature, DavidsonProblem, PairCounts, maximise
+from models_engine.inference.davidson.variational import find_nearest_gaussian, start_gaussian
 from models_engine.posterior import GaussianPosterior, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
 
 __all__ = ["BradleyTerry"]
 
 Floats = NDArray[np.float64]
-CENTRAL_SD = 1.5  # the prior's scale where it is learned has a log-normal prior around this, a factor e wide
+CENTRAL_SD = 1.5  # median of the log-normal prior of a learned prior_sd, whose log has sd 1
 SCALE_STEPS = 30
 
 
 @dataclass(frozen=True)
 class BradleyTerry:
-    """P(left preferred) = 1/(1+exp(-(f_left - f_right))), f_i ~ N(0, prior_sd^2) (Bradley & Terry 1952).
+    """Model P(left preferred) = 1/(1+exp(-(f_left - f_right))), f_i ~ N(0, prior_sd^2) (Bradley & Terry 1952).
 
-    prior_sd: prior standard deviation of a utility, in logits; None learns it by the evidence (MacKay 1992), which
-        keeps intervals honest whatever the scale of the data; do so with variational inference.
+    prior_sd: prior standard deviation of a utility, in logits; None learns it by the evidence (MacKay 1992), so that
+        intervals cover whatever the scale of the data; use variational inference with it.
     inference: "map" is the mode with Laplace's covariance, at any size. "variational" is the Gaussian closest to the
-        posterior (Opper & Archambeau 2009): with under some 50 comparisons an item its means are less shrunk and its
-        intervals cover better, up to 2,000 items. "auto" is variational up to there and the mode beyond.
+        posterior (Opper & Archambeau 2009): below about 50 comparisons per item its means are less biased and its
+        intervals cover better, up to 2,000 items. "auto" is variational up to there and the mode above.
     ties: "davidson" adds P(tie) = nu/(2 cosh(margin/2)+nu) (Davidson 1970) as soon as a tie is seen, "half" counts a
         tie as half a win each way, "ignore" leaves ties out.   tie_sd: prior standard deviation of log nu around 0.
     side: also infer a utility added to the item shown left, with prior N(0, side_sd^2); pairs of known order only.
@@ -57,18 +57,20 @@ class BradleyTerry:
         rng: np.random.Generator | None = None,
         progress: Progress | None = None,
     ) -> GaussianPosterior:
-        """See Estimator.fit. The objective is concave, so every start leads to the same answer; rng is not used."""
+        """See Estimator.fit. The objective is concave, so every start gives the same result; rng is not used."""
         self._check(data)
         log = FitLog(self.max_iterations, progress)
-        pairs = _weighted(data.pairs(), self)
+        pairs = _keep_weighted(data.pairs(), self)
         sided = self.side & (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0)
-        problem = self._problem(Tally.of(pairs, sided, halve_ties=self.ties == "half"))
+        problem = self._build_problem(PairCounts.of(pairs, sided, halve_ties=self.ties == "half"))
         x = _starting_point(problem, start)
-        if self.inference == "variational" or (self.inference == "auto" and data.n_items <= DENSE_ITEMS):
+        if self.inference == "variational" or (self.inference == "auto" and data.n_items <= MAX_DENSE_ITEMS):
             run: _Run = _Variational(problem, x, self.tolerance, log, start)
         else:
             run = _Mode(problem, x, self.tolerance, log)
-        prior_sd = run.learn_scale(_starting_sd(start)) if self.prior_sd is None else run.at_scale(self.prior_sd)
+        prior_sd = (
+            run.learn_scale(_starting_sd(start)) if self.prior_sd is None else run.optimise_at_scale(self.prior_sd)
+        )
         converged = run.converged and bool(np.isfinite(run.x).all())
         message = f"{'all steps' if converged else 'steps not'} below {self.tolerance:g}; prior_sd {prior_sd:.6g}"
         diagnostics = log.finish(converged=converged, message=message)
@@ -87,23 +89,23 @@ class BradleyTerry:
             value = getattr(self, name)
             if value is not None and not 0 < value < np.inf:
                 raise InvalidSetting(f"{name}={value} must be a positive finite number.")
-        if self.inference == "variational" and data.n_items > DENSE_ITEMS:
+        if self.inference == "variational" and data.n_items > MAX_DENSE_ITEMS:
             raise TooLarge(
-                f"variational inference keeps a matrix over all items; {data.n_items:,} is above its limit of "
-                f'{DENSE_ITEMS:,}. Use inference="map", or rank the connected parts one by one.'
+                f"variational inference needs a matrix over all items; {data.n_items:,} is above its limit of "
+                f'{MAX_DENSE_ITEMS:,}. Use inference="map", or rank the connected parts one by one.'
             )
 
-    def _problem(self, tally: Tally) -> Problem:
-        has_tie = self.ties == "davidson" and bool(tally.ties.sum() > 0)
+    def _build_problem(self, counts: PairCounts) -> DavidsonProblem:
+        has_tie = self.ties == "davidson" and bool(counts.ties.sum() > 0)
         nuisances = [self.side_sd**-2] * self.side + [self.tie_sd**-2] * has_tie
-        prior = np.concatenate([np.full(tally.graph.n_items, (self.prior_sd or CENTRAL_SD) ** -2), nuisances])
-        return Problem(tally, self.side, has_tie, prior)
+        prior = np.concatenate([np.full(counts.graph.n_items, (self.prior_sd or CENTRAL_SD) ** -2), nuisances])
+        return DavidsonProblem(counts, self.side, has_tie, prior)
 
 
 class _Run(ABC):
-    """A fit under way, at one prior scale after another."""
+    """A running fit, at one prior scale after another."""
 
-    def __init__(self, problem: Problem, x: Floats, tolerance: float, log: FitLog) -> None:
+    def __init__(self, problem: DavidsonProblem, x: Floats, tolerance: float, log: FitLog) -> None:
         self.problem, self.x, self.tolerance, self.log = problem, x, tolerance, log
         self.converged = True
         self.curvature = problem.at(x).curvature
@@ -113,21 +115,21 @@ class _Run(ABC):
         return max(0, self.log.total - len(self.log.objective))
 
     @abstractmethod
-    def at_scale(self, prior_sd: float, within: float = 0.0) -> float:
-        """Bring x and curvature to the optimum for this prior, to `within` where that is coarser than tolerance."""
+    def optimise_at_scale(self, prior_sd: float, within: float = 0.0) -> float:
+        """Optimise x and curvature for this prior, to `within` if that is coarser than tolerance."""
 
     @abstractmethod
     def trace(self) -> float:
-        """Sum of the utilities' variances, not centred."""
+        """Return the sum of the uncentred utilities' variances."""
 
     def learn_scale(self, first: float) -> float:
         """Solve d log evidence / d log prior_sd = 0 by the secant rule from MacKay's first step."""
         position, before, step = np.log(first), (np.nan, np.nan), 1e-2
         for _ in range(SCALE_STEPS):
-            sd = self.at_scale(float(np.exp(position)), within=min(1e-3, 1e-2 * abs(step)))
+            sd = self.optimise_at_scale(float(np.exp(position)), within=min(1e-3, 1e-2 * abs(step)))
             slope, first_step = self._evidence_slope(sd)
             if abs(slope) < 1e-6 * self.problem.n_items:
-                return self.at_scale(sd)
+                return self.optimise_at_scale(sd)
             secant = -slope * (position - before[0]) / (slope - before[1]) if slope != before[1] else np.nan
             step = float(np.clip(secant if np.isfinite(secant) else first_step, -0.7, 0.7))
             before, position = (position, slope), position + step
@@ -135,7 +137,9 @@ class _Run(ABC):
         return sd
 
     def _evidence_slope(self, sd: float) -> tuple[float, float]:
-        """E|f|^2/sd^2 - n, with the log-normal prior's pull; and MacKay's step, the log of effective sd over sd."""
+        """Return E|f|^2/sd^2 - n plus the log-normal prior's gradient; and MacKay's step, the log of effective
+        sd over sd.
+        """
         f = self.problem.split(self.x)[0]
         pull = -np.log(sd / CENTRAL_SD)
         fitted, free = float(f @ f) / sd**2, self.problem.n_items - self.trace() / sd**2
@@ -143,9 +147,9 @@ class _Run(ABC):
 
 
 class _Mode(_Run):
-    """At the mode."""
+    """Fit at the mode."""
 
-    def at_scale(self, prior_sd: float, within: float = 0.0) -> float:
+    def optimise_at_scale(self, prior_sd: float, within: float = 0.0) -> float:
         problem = self.problem.with_prior_sd(prior_sd)
         tolerance = max(within, self.tolerance)
         state, found = maximise(
@@ -161,21 +165,23 @@ class _Mode(_Run):
 
 
 class _Variational(_Run):
-    """At the nearest Gaussian, started from Laplace's or, where there is one, from the earlier posterior."""
+    """Fit of the nearest Gaussian, started from Laplace's or from the earlier posterior."""
 
-    def __init__(self, problem: Problem, x: Floats, tolerance: float, log: FitLog, start: Posterior | None) -> None:
+    def __init__(
+        self, problem: DavidsonProblem, x: Floats, tolerance: float, log: FitLog, start: Posterior | None
+    ) -> None:
         super().__init__(problem, x, tolerance, log)
         if start is None:
             state, _ = maximise(problem, problem.at(x), tolerance=1e-2, limit=self.steps_left, step_done=log.step)
         else:
             state = problem.with_variance(_starting_variance(problem, start)).at(x)
-        self.nearest = start_from(problem, state.x, state.curvature.precision.weights)
+        self.nearest = start_gaussian(problem, state.x, state.curvature.precision.weights)
 
-    def at_scale(self, prior_sd: float, within: float = 0.0) -> float:
+    def optimise_at_scale(self, prior_sd: float, within: float = 0.0) -> float:
         problem = self.nearest.problem.with_prior_sd(prior_sd)
-        begin = start_from(problem, self.nearest.state.x, self.nearest.weights)
+        begin = start_gaussian(problem, self.nearest.state.x, self.nearest.weights)
         tolerance = max(within, 100 * self.tolerance)
-        self.nearest, found = nearest_gaussian(
+        self.nearest, found = find_nearest_gaussian(
             begin, tolerance=tolerance, limit=self.steps_left, step_done=self.log.step
         )
         self.x, self.curvature, self.converged = self.nearest.state.x, self.nearest.curvature, self.converged and found
@@ -185,8 +191,8 @@ class _Variational(_Run):
         return float(np.trace(self.nearest.covariance))
 
 
-def _weighted(pairs: PairTable, settings: BradleyTerry) -> PairTable:
-    """Without the pairs that carry no weight, ties among them if they are to be ignored."""
+def _keep_weighted(pairs: PairTable, settings: BradleyTerry) -> PairTable:
+    """Leave out the pairs of weight 0, and ties if they are to be ignored."""
     weight = pairs.weight
     if settings.annotator_weights is not None:
         given = np.asarray(settings.annotator_weights, dtype=np.float64)
@@ -199,7 +205,7 @@ def _weighted(pairs: PairTable, settings: BradleyTerry) -> PairTable:
     return replace(pairs, weight=weight).select(keep)
 
 
-def _starting_point(problem: Problem, start: Posterior | None) -> Floats:
+def _starting_point(problem: DavidsonProblem, start: Posterior | None) -> Floats:
     x = np.zeros(len(problem.prior))
     if start is None:
         return x
@@ -212,13 +218,13 @@ def _starting_point(problem: Problem, start: Posterior | None) -> Floats:
     return x
 
 
-def _starting_variance(problem: Problem, start: Posterior) -> Floats:
-    """Of the rows' margins under the earlier posterior; items it does not know count as unknown as the prior."""
-    graph = problem.tally.graph
+def _starting_variance(problem: DavidsonProblem, start: Posterior) -> Floats:
+    """Return variances of the rows' margins under the earlier posterior; items it lacks have the prior's variance."""
+    graph = problem.counts.graph
     known = graph.high < start.n_items  # low < high
     by_pair = np.full(graph.n_pairs, 2 / problem.prior[0])
     by_pair[known] = start.difference_variance(graph.low[known], graph.high[known])
-    return by_pair[problem.tally.pair]
+    return by_pair[problem.counts.pair]
 
 
 def _starting_sd(start: Posterior | None) -> float:
@@ -227,7 +233,7 @@ def _starting_sd(start: Posterior | None) -> float:
 
 
 def _covariance(curvature: Curvature) -> tuple[Covariance, float | None]:
-    """Of the centred utilities, nuisances integrated out; and the first nuisance's standard deviation."""
+    """Return the covariance of the centred utilities, nuisances integrated out, and the first nuisance's sd."""
     n = curvature.n_items
     if curvature.is_dense:
         inverse = curvature.inverse

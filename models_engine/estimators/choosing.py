@@ -1,4 +1,4 @@
-"""The automatic choice: which of several estimators predicts labels it has not seen best, and why, in words."""
+"""The automatic choice of the estimator that predicts held-out labels best, with the reason in words."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,25 +9,27 @@ from numpy.typing import NDArray
 from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, EngineError, InsufficientData
 from models_engine.estimators.base import Estimator
-from models_engine.linalg import sums
+from models_engine.linalg import sum_by_group
 from models_engine.progress import Progress
 
-__all__ = ["AUTOMATIC", "Choice", "Trial", "choose", "folds_of", "names_for", "paired_difference"]
+__all__ = ["AUTOMATIC", "Choice", "Trial", "assign_folds", "candidate_names", "choose_estimator", "paired_difference"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-AUTOMATIC = "Automatic"  # what is named in place of an estimator
+AUTOMATIC = "Automatic"  # the name used in place of an estimator's
 SIMPLEST_FIRST = ("BradleyTerry", "PlackettLuce", "CrowdBT", "CollaborativeGP")
 N_FOLDS = 5
-ALL_FOLDS = 2_000  # labels up to which every fold is held out in turn; past them one fifth says enough
-FEWEST_LABELS = 50
-FEWEST_CLUSTERS = 10  # annotators from which the error allows for labels of one annotator going together
+MAX_LABELS_ALL_FOLDS = 2_000  # up to which every fold is held out in turn; above it one fifth is enough
+MIN_LABELS = 50
+MIN_CLUSTERS = 10  # annotators from which the standard error is clustered by annotator
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One candidate: mean loss, minus log probability of a held-out label in nats; how much worse than the best one
-    (0 for the best) and the standard error of that; `failed` says why there is no loss."""
+    """One candidate: mean loss, minus log probability of a held-out label in nats; difference from the best one.
+
+    error: standard error of the difference.   failed: why there is no loss.
+    """
 
     name: str
     loss: float = float("nan")
@@ -38,7 +40,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Choice:
-    """The name chosen, the reason in a sentence, and all trials, simplest first. n_held_out: labels predicted."""
+    """The chosen name, the reason in a sentence, and all trials, simplest first. n_held_out: labels predicted."""
 
     name: str
     reason: str
@@ -46,16 +48,18 @@ class Choice:
     n_held_out: int
 
 
-def names_for(data: Comparisons) -> list[str]:
-    """The estimators an automatic choice tries, the simplest first; Plackett-Luce where more than two were shown."""
+def candidate_names(data: Comparisons) -> list[str]:
+    """List the estimators of an automatic choice, the simplest first; Plackett-Luce if sets have more than two
+    items.
+    """
     return [name for name in SIMPLEST_FIRST if name != "PlackettLuce" or (data.sizes > 2).any()]
 
 
-def folds_of(data: Comparisons, seed: int, n_folds: int = N_FOLDS) -> Ints:
-    """(n_labels,) fold of each label, a function of the data and the seed alone.
+def assign_folds(data: Comparisons, seed: int, n_folds: int = N_FOLDS) -> Ints:
+    """Assign each label to a fold, (n_labels,), as a function of data and seed.
 
-    Answers of one annotator to one set of items share a fold, in whatever order it was shown: none is predicted from
-    its own repetition.
+    Answers of one annotator to one set of items share a fold, whatever the order shown, so that none is predicted from
+    a repetition of itself.
     """
     asked: dict[tuple[int, ...], int] = {}
     question = np.empty(data.n_labels, dtype=np.int64)
@@ -67,37 +71,37 @@ def folds_of(data: Comparisons, seed: int, n_folds: int = N_FOLDS) -> Ints:
 
 
 def paired_difference(worse: Floats, better: Floats, annotators: Ints) -> tuple[float, float]:
-    """Mean of worse - better over labels (n,), and its standard error, labels of an annotator going together.
+    """Return the mean of worse - better over labels (n,), and its standard error, clustered by annotator.
 
-    With fewer than ten annotators labels count as independent. The error of a single label is infinite.
+    With fewer than ten annotators labels count as independent. The standard error of a single label is infinite.
     """
     difference = worse - better
     _, cluster = np.unique(annotators, return_inverse=True)
-    if cluster.max(initial=-1) + 1 < FEWEST_CLUSTERS:
+    if cluster.max(initial=-1) + 1 < MIN_CLUSTERS:
         cluster = np.arange(len(difference))
     n_clusters = int(cluster.max(initial=-1)) + 1
     if n_clusters < 2:
         return float(difference.mean()), float("inf")
-    apart = sums(cluster, difference - difference.mean(), n_clusters)
+    apart = sum_by_group(cluster, difference - difference.mean(), n_clusters)
     error = np.sqrt(n_clusters / (n_clusters - 1) * (apart**2).sum()) / len(difference)
     return float(difference.mean()), float(error)
 
 
-def choose(
+def choose_estimator(
     data: Comparisons, candidates: Mapping[str, Estimator], *, seed: int = 0, progress: Progress | None = None
 ) -> Choice:
-    """Choose by the log probability of labels held out, five folds in turn or, past 2,000 labels, one of five.
+    """Choose by the log probability of held-out labels: five folds in turn or, above 2,000 labels, one of five.
 
     candidates: the simplest first; the first one within one standard error of the best is chosen (Breiman et al. 1984,
-    3.4.3). One that fails is passed over. progress: as of a fit; it hears of every candidate's own steps.
-    Raises InsufficientData where none can be fitted, Cancelled.
+    3.4.3). Candidates that fail are skipped. progress: as for a fit, called at each candidate's steps.
+    Raises InsufficientData if none can be fitted; Cancelled.
     """
     names = list(candidates)
-    if len(names) == 1 or data.n_labels < FEWEST_LABELS:
-        few = f"there are fewer than {FEWEST_LABELS} labels to compare by" if len(names) > 1 else "it is the only one"
+    if len(names) == 1 or data.n_labels < MIN_LABELS:
+        few = f"there are fewer than {MIN_LABELS} labels to compare by" if len(names) > 1 else "it is the only one"
         return Choice(names[0], f"{names[0]}, the simplest, because {few}.", (), 0)
-    fold = folds_of(data, seed)
-    tested = range(N_FOLDS) if data.n_labels <= ALL_FOLDS else range(1)
+    fold = assign_folds(data, seed)
+    tested = range(N_FOLDS) if data.n_labels <= MAX_LABELS_ALL_FOLDS else range(1)
     held_out = np.concatenate([np.flatnonzero(fold == one) for one in tested])
     found: dict[str, Floats] = {}
     failed: dict[str, str] = {}
@@ -116,7 +120,7 @@ def choose(
 def _losses(
     data: Comparisons, out: NDArray[np.bool_], estimator: Estimator, seed: int, progress: Progress | None
 ) -> Floats:
-    """Minus log probability of each label held out, given the others."""
+    """Return minus the log probability of each held-out label, given the others."""
     posterior = estimator.fit(data.subset(~out), rng=np.random.default_rng(seed), progress=progress)
     return -posterior.log_predictive(data.subset(out))
 

@@ -1,4 +1,4 @@
-"""CrowdBT: Bradley-Terry where every annotator has a reliability, from always right to always the wrong way round."""
+"""CrowdBT: Bradley-Terry where every annotator has a reliability, from always right to always reversed."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -6,16 +6,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from models_engine.covariances import Covariance
+from models_engine.covariance.forms import Covariance
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidSetting
-from models_engine.estimators.crowd_posterior import CrowdPosterior, beta_of, summary_of
-from models_engine.expansions import PairTable
-from models_engine.inference.crowd_fit import Job, Solution, climb, solve
-from models_engine.inference.crowd_scales import DEFAULT_SCALES, Learner, Scales
-from models_engine.inference.mirrored import MirroredPairs
-from models_engine.inference.mirrored_laplace import laplace
-from models_engine.inference.reliability import BetaPrior
+from models_engine.estimators.crowd_posterior import CrowdPosterior, beta_from_moments, summarise_reliabilities
+from models_engine.implied_pairs import PairTable
+from models_engine.inference.crowd_bt.fit import CrowdFitSpec, Solution, ascend_objective, solve_crowd
+from models_engine.inference.crowd_bt.laplace import laplace
+from models_engine.inference.crowd_bt.pairs import NoisyPairs
+from models_engine.inference.crowd_bt.reliability import BetaPrior
+from models_engine.inference.crowd_bt.scales import DEFAULT_SCALES, ScaleLearner, Scales
 from models_engine.posterior import Diagnostics, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
 
@@ -28,23 +28,23 @@ Floats = NDArray[np.float64]
 class CrowdBT:
     """P(left preferred) = eta_j s(z) + (1 - eta_j) s(-z), z = f_left - f_right, s the logistic (Chen et al. 2013).
 
-    eta_j, the reliability of annotator j, has a Beta prior of mean above 1/2, so that right is told from wrong.
+    eta_j, the reliability of annotator j, has a Beta prior of mean above 1/2, which identifies the direction.
 
     prior_sd: prior standard deviation of a utility, in logits.   reliability: (alpha, beta) of the Beta prior. None
-        learns them from the labels, so that intervals stay honest whatever the scale of the data and the crowd.
-    inference: "ep" is expectation propagation, whose means and intervals are the more honest; "map" is the mode, found
+        learns them from the labels, so that intervals cover whatever the scale of the data and the crowd.
+    inference: "ep" is expectation propagation, whose means and intervals are more accurate; "map" is the mode, found
         by Newton steps on EM's objective, with Laplace's covariance: quicker and reproducible by hand, but where labels
-        are few its utilities are 10 to 30% too flat and its 90% intervals hold the truth in 75 to 85% only; it does
-        not learn, None stands for prior_sd=1.5 and reliability=(8.5, 1.5).
-    ties: "davidson" adds P(tie) = nu/(2 cosh(z/2)+nu) (Davidson 1970), the same for right and wrong way round, "half"
+        are few its utilities are 10 to 30% too small and its 90% intervals cover only 75 to 85%; it does
+        not learn, and None means prior_sd=1.5 and reliability=(8.5, 1.5).
+    ties: "davidson" adds P(tie) = nu/(2 cosh(z/2)+nu) (Davidson 1970), the same for reversed answers, "half"
         counts a tie as half a win each way, "ignore" leaves ties out.   tie_sd: prior standard deviation of log nu.
     side: also infer a utility added to the item shown left, with prior N(0, side_sd^2); pairs of known order only. It
-        is part of what the annotator sees, so that a wrong-way-round answer turns it round as well.
-    Weights multiply a label's log likelihood after right and wrong way round are summed out. Larger sets enter as their
+        is part of what the annotator sees, so that a reversed answer reverses it as well.
+    Weights multiply a label's log likelihood after reversed and unreversed are summed out. Larger sets enter as their
     implied pairs (Comparisons.pairs). A warm start saves time on more than 2,000 wins and is not used on fewer.
 
-    Where the labels leave it open which way round the ranking is, "ep" mixes both, if either is a fixed point of EP.
-    A dozen labels under a prior of mean 0.6 have one only, too steep and too sure: give a prior of 0.7 or more.
+    Where the labels allow the ranking and its reverse, "ep" mixes both, if both are fixed points of EP.
+    A dozen labels under a prior of mean 0.6 have only one, too spread out and overconfident: use 0.7 or more.
     """
 
     prior_sd: float | None = None
@@ -68,12 +68,12 @@ class CrowdBT:
         learned scales, after each sweep; or, for "map", the log posterior after each step."""
         self._check()
         log = FitLog(self.max_iterations, progress)
-        job, first = self._job(data, start), FitLog(self.max_iterations, progress)
-        x = _unknowns(job, start)
+        spec, first = self._spec(data, start), FitLog(self.max_iterations, progress)
+        x = _starting_point(spec, start)
         if self.inference == "map":
-            return self._at_mode(job, x, log, data)
-        log = FitLog(self.max_iterations, _after(first, progress))
-        solution = solve(job, x, _margins(job, start), first.step, log.step)
+            return self._fit_mode(spec, x, log, data)
+        log = FitLog(self.max_iterations, _continue_progress(first, progress))
+        solution = solve_crowd(spec, x, _starting_margins(spec, start), first.step, log.step)
         total = len(first.objective) + len(log.objective)
         done = solution.converged
         diagnostics = log.finish(converged=done, message=_message(solution, self.tolerance), n_iterations=total)
@@ -86,8 +86,8 @@ class CrowdBT:
             solution.utilities(), solution.covariance(), diagnostics, likelihood, scales, solution.reliabilities()
         )
 
-    def _at_mode(self, job: Job, x: Floats, log: FitLog, data: Comparisons) -> CrowdPosterior:
-        point, _, converged = climb(job, x, log.step, self.tolerance / 100)
+    def _fit_mode(self, spec: CrowdFitSpec, x: Floats, log: FitLog, data: Comparisons) -> CrowdPosterior:
+        point, _, converged = ascend_objective(spec, x, log.step, self.tolerance / 100)
         verdict = "less" if converged else "more"
         message = f"the last step moved the unknowns by {verdict} than {self.tolerance / 100:g}"
         diagnostics = log.finish(converged=converged, message=message)
@@ -96,7 +96,7 @@ class CrowdBT:
         crowd = point.evaluation.crowd
         mean = (crowd.mass * crowd.eta).sum(axis=1)
         variance = (crowd.mass * crowd.eta**2).sum(axis=1) - mean**2 + own
-        scales = replace(job.scales, log_nu=log_nu)
+        scales = replace(spec.scales, log_nu=log_nu)
         likelihood = self._likelihood(data, scales, side, side_sd)
         return _posterior(f, covariance, diagnostics, likelihood, scales, (mean, variance))
 
@@ -113,15 +113,15 @@ class CrowdBT:
                     "expected to be right more often than not, or the ranking could as well be the other way round."
                 )
 
-    def _job(self, data: Comparisons, start: Posterior | None) -> Job:
-        """Labels tallied; scales as set, as an earlier fit of this model learned them, or as their priors expect."""
+    def _spec(self, data: Comparisons, start: Posterior | None) -> CrowdFitSpec:
+        """Sum the labels; take scales as set, else from an earlier fit of this model, else their prior medians."""
         table = data.pairs()
         if self.ties == "ignore":
             table = table.select(table.outcome != 0.5)
         if self.ties == "half":
-            table = _halved(table)
+            table = _halve_ties(table)
         sided = self.side & (data.sizes[table.label] == 2) & (data.positions[data.starts[table.label]] >= 0)
-        pairs = MirroredPairs.of(table, sided)
+        pairs = NoisyPairs.of(table, sided)
         has_tie = bool(pairs.ties.sum() > 0)
         scales = DEFAULT_SCALES
         if isinstance(start, CrowdPosterior) and start.prior_sd is not None and self.inference == "ep":
@@ -132,8 +132,10 @@ class CrowdBT:
             scales.reliability if self.reliability is None else BetaPrior(*self.reliability),
             (scales.log_nu if np.isfinite(scales.log_nu) else 0.0) if has_tie else -np.inf,
         )
-        learner = Learner(self.prior_sd is None, self.reliability is None, has_tie, self.tie_sd)
-        return Job(pairs, scales, learner, self.side_sd if self.side else None, self.tolerance, self.max_iterations)
+        learner = ScaleLearner(self.prior_sd is None, self.reliability is None, has_tie, self.tie_sd)
+        return CrowdFitSpec(
+            pairs, scales, learner, self.side_sd if self.side else None, self.tolerance, self.max_iterations
+        )
 
     def _likelihood(self, data: Comparisons, scales: Scales, side: float, side_sd: float | None) -> Likelihood:
         return Likelihood(
@@ -153,15 +155,15 @@ def _posterior(
     scales: Scales,
     reliabilities: tuple[Floats, Floats],
 ) -> CrowdPosterior:
-    """reliabilities: mean and variance, (n_annotators,) each."""
-    counts = beta_of(*reliabilities)
+    """Build the posterior. reliabilities: mean and variance, (n_annotators,) each."""
+    counts = beta_from_moments(*reliabilities)
     return CrowdPosterior(
         f - f.mean(),
         covariance,
         diagnostics,
         likelihood,
         lapses=1 - reliabilities[0],
-        annotators=summary_of(counts),
+        annotators=summarise_reliabilities(counts),
         prior_sd=scales.prior_sd,
         counts=counts,
         crowd=(scales.reliability.alpha, scales.reliability.beta),
@@ -175,20 +177,20 @@ def _message(solution: Solution, tolerance: float) -> str:
         f"the last sweep moved every margin and scale by {moved} than {tolerance:g}; prior_sd {scales.prior_sd:.3g}, "
         f"mean reliability {scales.reliability.mean:.3g}"
     )
-    if solution.doubt > 0.01:
-        text += f"; probability {solution.doubt:.2f} that the whole ranking is the wrong way round"
+    if solution.reversed_probability > 0.01:
+        text += f"; probability {solution.reversed_probability:.2f} that the whole ranking is the wrong way round"
     return text if solution.converged else text + "; raise max_iterations"
 
 
-def _after(first: FitLog, progress: Progress | None) -> Progress | None:
-    """The caller's progress callback, counting on from the steps of an earlier stage."""
+def _continue_progress(first: FitLog, progress: Progress | None) -> Progress | None:
+    """Return the caller's progress callback, counting from the steps of an earlier stage."""
     if progress is None:
         return None
     return lambda step, total, objective: progress(len(first.objective) + step, 2 * total, objective)
 
 
-def _halved(table: PairTable) -> PairTable:
-    """Every tie as half a win each way."""
+def _halve_ties(table: PairTable) -> PairTable:
+    """Replace every tie by half a win each way."""
     tied = np.flatnonzero(table.outcome == 0.5)
     rows = np.concatenate([np.arange(len(table)), tied])
     outcome, weight = table.outcome[rows], table.weight[rows]
@@ -198,24 +200,24 @@ def _halved(table: PairTable) -> PairTable:
     return replace(table.select(rows), outcome=outcome, weight=weight)
 
 
-def _unknowns(job: Job, start: Posterior | None) -> Floats:
-    """Where the climb begins: nothing known, or an earlier fit's utilities as far as it goes."""
-    f = np.zeros(job.pairs.graph.n_items)
+def _starting_point(spec: CrowdFitSpec, start: Posterior | None) -> Floats:
+    """Return the start of the search for the mode: zeros, or an earlier fit's utilities for the items it has."""
+    f = np.zeros(spec.pairs.graph.n_items)
     if start is None:
-        return job.x(f, 0.0)
+        return spec.x(f, 0.0)
     known = start.utilities()[: len(f)]
     f[: len(known)] = known
-    return job.x(f, start.likelihood.side)
+    return spec.x(f, start.likelihood.side)
 
 
-def _margins(job: Job, start: Posterior | None) -> tuple[Floats, Floats] | None:
-    """Means and variances (n_rows,) of the margins by an earlier fit; items it does not know have their prior."""
+def _starting_margins(spec: CrowdFitSpec, start: Posterior | None) -> tuple[Floats, Floats] | None:
+    """Return means and variances of the margins, (n_rows,), under an earlier fit; items it lacks have their prior."""
     if not isinstance(start, CrowdPosterior):
         return None
-    pairs, n = job.pairs, start.n_items
+    pairs, n = spec.pairs, start.n_items
     low, high = pairs.graph.low, pairs.graph.high
     inside = (low < n) & (high < n)
-    variance = np.full(len(low), 2 * job.scales.prior_sd**2)
+    variance = np.full(len(low), 2 * spec.scales.prior_sd**2)
     variance[inside] = start.difference_variance(low[inside], high[inside])
-    mean = pairs.margins(_unknowns(job, start)[: pairs.graph.n_items + (job.side_sd is not None)])
+    mean = pairs.margins(_starting_point(spec, start)[: pairs.graph.n_items + (spec.side_sd is not None)])
     return mean, np.maximum(variance, 1e-12)[pairs.pair]

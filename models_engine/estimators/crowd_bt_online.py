@@ -1,4 +1,4 @@
-"""CrowdBTOnline: the model of CrowdBT, one judgement at a time by moment matching (Chen et al. 2013)."""
+"""CrowdBTOnline: the model of CrowdBT, updated by one answer at a time with moment matching (Chen et al. 2013)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,32 +6,33 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from models_engine.covariances import LowRankCovariance
+from models_engine.covariance.forms import LowRankCovariance
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData, InvalidSetting
-from models_engine.estimators.crowd_posterior import CrowdPosterior, summary_of
-from models_engine.inference.moment_matching import match, matched_beta
+from models_engine.estimators.crowd_posterior import CrowdPosterior, summarise_reliabilities
+from models_engine.inference.crowd_bt.moment_matching import match_moments, update_beta
 from models_engine.posterior import Diagnostics, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
 
 __all__ = ["CrowdBTOnline"]
 
 Floats = NDArray[np.float64]
-LABELS_A_STEP = 1_000
-MOST_WEIGHT = 10_000.0
+LABELS_PER_STEP = 1_000
+MAX_WEIGHT = 10_000.0
 
 
 @dataclass(frozen=True)
 class CrowdBTOnline:
     """CrowdBT's model with independent Gaussians for utilities and Betas for reliabilities, updated label by label.
 
-    `fit` goes once through the labels in their order; `update` adds new ones to a posterior, some 30 microseconds each.
-    Utilities are taken as independent and nothing is looked at twice, so that the order of the labels matters a little
-    and no scale is learned: use it where every vote must count at once, and CrowdBT for the final ranking.
+    `fit` makes one pass over the labels in their order; `update` adds new ones to a posterior, some 30 microseconds
+    each. Utilities are treated as independent and each label is used once, so that the order of the labels matters a
+    little
+    and no scale is learned: use it where every answer must count at once, and CrowdBT for the final ranking.
 
     prior_sd, reliability, ties, tie_sd, side, side_sd: as in CrowdBT, but the scales are not learned; log nu is, from
-    the first tie on. A label of weight w counts as floor(w) labels and one of the weight left, whose power of P is
-    matched; a weight above 10,000 raises InvalidData. Larger sets enter as their implied pairs.
+    the first tie on. A label of weight w counts as floor(w) labels and one of the remaining weight, as a power of P;
+    a weight above 10,000 raises InvalidData. Larger sets enter as their implied pairs.
     """
 
     prior_sd: float = 1.5
@@ -50,16 +51,17 @@ class CrowdBTOnline:
     ) -> CrowdPosterior:
         """See Estimator.fit; start and rng are not used. diagnostics.objective: sum of log P(label | labels before)."""
         self._check()
-        return self._through(_State.prior(self, data.n_items, data.n_annotators), data, progress)
+        return self._run(_State.prior(self, data.n_items, data.n_annotators), data, progress)
 
     def update(self, posterior: CrowdPosterior, data: Comparisons, progress: Progress | None = None) -> CrowdPosterior:
-        """A new posterior that also counts these labels, which must not be among those counted before.
+        """Return a new posterior that also counts these labels, which must not have been counted before.
 
-        Also takes CrowdBT's posterior, keeping its variances only. data may have further items and annotators.
+        Also accepts CrowdBT's posterior, of which only the variances are used. data may have further items and
+        annotators.
         """
         self._check()
         state = _State.prior(self, max(data.n_items, posterior.n_items), max(data.n_annotators, len(posterior.counts)))
-        return self._through(state.knowing(posterior, self), data, progress)
+        return self._run(state.with_posterior(posterior, self), data, progress)
 
     def _check(self) -> None:
         for name in ("prior_sd", "tie_sd", "side_sd"):
@@ -69,21 +71,21 @@ class CrowdBTOnline:
         if not 0.1 <= beta < alpha < np.inf:
             raise InvalidSetting(f"reliability={self.reliability} must be (alpha, beta) with alpha > beta >= 0.1.")
 
-    def _through(self, state: "_State", data: Comparisons, progress: Progress | None) -> CrowdPosterior:
+    def _run(self, state: "_State", data: Comparisons, progress: Progress | None) -> CrowdPosterior:
         pairs = data.pairs()
         kept = pairs.weight > 0
         if self.ties == "ignore":
             kept &= pairs.outcome != 0.5
         pairs = pairs.select(kept)
-        if len(pairs) and pairs.weight.max() > MOST_WEIGHT:
+        if len(pairs) and pairs.weight.max() > MAX_WEIGHT:
             raise InvalidData(
-                f"a pair has the weight {pairs.weight.max():g}; labels are counted one by one here, "
-                f"so that {MOST_WEIGHT:g} is the limit. Use CrowdBT, or smaller weights."
+                f"a pair has weight {pairs.weight.max():g}; the limit is {MAX_WEIGHT:g}, "
+                "because labels are counted one by one. Use CrowdBT, or smaller weights."
             )
         if self.ties == "davidson" and (pairs.outcome == 0.5).any() and state.log_nu == -np.inf:
             state.log_nu, state.log_nu_variance = 0.0, self.tie_sd**2
         sided = self.side & (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0)
-        log = FitLog(1 + len(pairs) // LABELS_A_STEP, progress)
+        log = FitLog(1 + len(pairs) // LABELS_PER_STEP, progress)
         rows = zip(
             pairs.left.tolist(),
             pairs.right.tolist(),
@@ -95,8 +97,8 @@ class CrowdBTOnline:
         )
         total = 0.0
         for count, (left, right, outcome, annotator, weight, is_sided) in enumerate(rows, start=1):
-            total += state.judge(left, right, outcome, annotator, weight, is_sided, halve=self.ties == "half")
-            if count % LABELS_A_STEP == 0:
+            total += state.count_pair(left, right, outcome, annotator, weight, is_sided, halve=self.ties == "half")
+            if count % LABELS_PER_STEP == 0:
                 log.step(total)
         log.step(total)
         diagnostics = log.finish(converged=True, message=f"one pass over {len(pairs)} pairs, in their order")
@@ -105,7 +107,7 @@ class CrowdBTOnline:
 
 @dataclass
 class _State:
-    """What is known so far, changed in place while one pass runs: lists of floats, quicker than arrays here."""
+    """Current means and variances, changed in place during a pass: lists of floats are faster than arrays here."""
 
     mean: list[float]
     variance: list[float]
@@ -130,8 +132,8 @@ class _State:
             0.0,
         )
 
-    def knowing(self, posterior: CrowdPosterior, settings: CrowdBTOnline) -> "_State":
-        """With what a posterior knows of its items and annotators."""
+    def with_posterior(self, posterior: CrowdPosterior, settings: CrowdBTOnline) -> "_State":
+        """Return the state of a posterior for its items and annotators, the prior for others."""
         n, m = posterior.n_items, len(posterior.counts)
         self.mean[:n] = posterior.mean.tolist()
         spread = posterior.spread
@@ -146,28 +148,28 @@ class _State:
             self.log_nu_variance = posterior.log_nu_sd**2
         return self
 
-    def judge(
+    def count_pair(
         self, left: int, right: int, outcome: float, annotator: int, weight: float, sided: bool, *, halve: bool
     ) -> float:
-        """Count one pair; log P(it), weights applied."""
+        """Update by one pair; return its log P, weights applied."""
         if outcome == 0.5 and halve:
-            first = self.judge(left, right, 1.0, annotator, weight / 2, sided, halve=False)
-            return first + self.judge(left, right, 0.0, annotator, weight / 2, sided, halve=False)
+            first = self.count_pair(left, right, 1.0, annotator, weight / 2, sided, halve=False)
+            return first + self.count_pair(left, right, 0.0, annotator, weight / 2, sided, halve=False)
         winner, loser, side = (left, right, 1.0) if outcome else (right, left, -1.0)
         total = 0.0
         while weight > 1e-12:
             share = min(1.0, weight)
-            total += self._match(winner, loser, side * sided, annotator, share, outcome == 0.5)
+            total += self._count_answer(winner, loser, side * sided, annotator, share, outcome == 0.5)
             weight -= share
         return total
 
-    def _match(self, winner: int, loser: int, side: float, annotator: int, weight: float, tie: bool) -> float:
-        """Each of the Gaussians that make up the margin takes its part of the margin's change (Minka 2001)."""
+    def _count_answer(self, winner: int, loser: int, side: float, annotator: int, weight: float, tie: bool) -> float:
+        """Match moments: each Gaussian in the margin takes its share of the margin's change (Minka 2001)."""
         alpha, beta = self.alpha[annotator], self.beta[annotator]
         of_winner, of_loser, of_side = self.variance[winner], self.variance[loser], side * side * self.side_variance
         mean = self.mean[winner] - self.mean[loser] + side * self.side
         variance = of_winner + of_loser + of_side
-        found = match(
+        found = match_moments(
             mean,
             variance,
             alpha / (alpha + beta),
@@ -185,7 +187,7 @@ class _State:
         self.side_variance += (side * self.side_variance) ** 2 * shrink
         self.log_nu, self.log_nu_variance = found.log_nu, found.log_nu_variance
         if not tie:
-            self.alpha[annotator], self.beta[annotator] = matched_beta(alpha, beta, found.right, weight)
+            self.alpha[annotator], self.beta[annotator] = update_beta(alpha, beta, found.right, weight)
         return found.log_probability
 
     def posterior(self, settings: CrowdBTOnline, diagnostics: Diagnostics, data: Comparisons) -> CrowdPosterior:
@@ -205,7 +207,7 @@ class _State:
             diagnostics,
             likelihood,
             lapses=counts[:, 1] / counts.sum(axis=1),
-            annotators=summary_of(counts),
+            annotators=summarise_reliabilities(counts),
             prior_sd=settings.prior_sd,
             counts=counts,
             crowd=settings.reliability,

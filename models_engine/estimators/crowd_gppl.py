@@ -1,6 +1,6 @@
-"""CrowdGPPL: a consensus and a few components of taste, their number found by shrinking those that are not needed."""
+"""CrowdGPPL: a consensus and a few components of taste, with unneeded components shrunk to zero."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -8,23 +8,25 @@ from numpy.typing import NDArray
 
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidSetting, TooLarge
-from models_engine.estimators.collaborative_fit import Fit
-from models_engine.estimators.collaborative_learning import CANDIDATES, Begin, Shape
-from models_engine.estimators.collaborative_posterior import CollaborativePosterior
-from models_engine.estimators.collaborative_steps import Steps, n_folds
-from models_engine.inference.annotator_blocks import Block, blocks_of
-from models_engine.inference.batched_ep import CrowdPrior
-from models_engine.inference.pair_sites import PairSites, capped, sites_with_rankings
-from models_engine.inference.pairwise_gp import GammaPrior
-from models_engine.inference.taste_factors import TasteFactors
+from models_engine.estimators.collaborative.fit import CollaborativeFit
+from models_engine.estimators.collaborative.learning import CANDIDATES, EPStart, LearnedShape
+from models_engine.estimators.collaborative.posterior import CollaborativePosterior
+from models_engine.estimators.collaborative.sampled import scale_densities
+from models_engine.estimators.collaborative.steps import Steps, count_folds
+from models_engine.inference.pairwise_gp.model import GammaPrior
+from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior
+from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites_with_rankings, cap_sites
+from models_engine.inference.tastes.factors import TasteFactors
+from models_engine.inference.tastes.sampling import GRID, ScaleDensities
 from models_engine.posterior import Posterior
 from models_engine.progress import Progress
 
 __all__ = ["CrowdGPPL"]
 
 Floats = NDArray[np.float64]
-MOST_ITEMS = 1_000
-SETTLED = 0.01  # relative change of the taste covariance at which the factors are done
+MAX_ITEMS = 1_000
+FACTOR_TOLERANCE = 0.01  # relative change of the taste covariance below which the factors have converged
 
 
 @dataclass(frozen=True)
@@ -35,17 +37,19 @@ class CrowdGPPL:
     which shrinks components that are not needed. K is the identity, mixed with a Matern-3/2 kernel where items have
     features.
 
-    The paper's variational factors overstate what is known: their consensus ignores that tastes and consensus trade
-    off, and their 90% intervals hold the truth in 63 to 85% only. So they are used for the shape of tastes alone,
-    E[V V']. Its size, and a share of K beside it, are chosen by the evidence of annotators left out, and the posterior
-    is that of expectation propagation with all tastes integrated out, as in CollaborativeGP.
+    The paper's variational factors are overconfident: they ignore the posterior correlation of tastes and consensus,
+    their 90% intervals cover only 63 to 85%, and with few annotators they may find no tastes. So V, w and the scales
+    (inverse Gamma for at most 6 components) are drawn by Gibbs sampling in the cases where CollaborativeGP samples; see
+    there. In larger problems the factors are used only for the shape of tastes, E[V V']. Its size, and a share of K
+    beside it, are chosen by the evidence of held-out annotators. The posterior is that of expectation propagation with
+    all tastes integrated out, as in CollaborativeGP.
 
     n_components: C, at most.   consensus_sd, taste_sd: prior medians of tau and sigma, in units of the answer's noise;
-    log_scale_sd: how far, in logs, the labels may move them.   features: whether item and annotator features are used.
-    Annotator features say what an annotator never seen is expected to like, not more about one who gave labels.
-    max_pairs: at most so many distinct pairs per annotator enter, at random; None takes all.
-    Ties are half a win each way; larger sets are answered as in Thurstone's model (label weights that are not
-    whole: as the pairs they imply), of which the factors see each two items of neighbouring ranks as a pair.
+    log_scale_sd: sd of their log-normal priors.   features: whether item and annotator features are used.
+    Annotator features predict the taste of an annotator without labels; they do not change that of one with labels.
+    max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
+    Ties are half a win each way; larger sets follow Thurstone's model (with label weights that are not whole, they
+    enter as the pairs they imply); the factors use each two items of neighbouring ranks as a pair.
     """
 
     n_components: int = 20
@@ -67,40 +71,40 @@ class CrowdGPPL:
         rng: np.random.Generator | None = None,
         progress: Progress | None = None,
     ) -> CollaborativePosterior:
-        """See Estimator.fit. start: a posterior of this estimator over nearly the same labels lends the shape of tastes
-        and the scales, as for CollaborativeGP. Raises TooLarge above 1,000 items.
+        """See Estimator.fit. start: a posterior of this estimator over nearly the same labels, from which the shape of
+        tastes and the scales are reused, as for CollaborativeGP. Raises TooLarge above 1,000 items.
 
         diagnostics.objective: the factors' approximate bound after each step, then the final log evidence.
         """
         self._check(data)
         generator = np.random.default_rng(0) if rng is None else rng
-        sites = capped(sites_with_rankings(data), self.max_pairs, generator)
-        blocks = blocks_of(sites)
-        steps = Steps(self._n_steps(n_folds(sites, blocks)), progress)
+        sites = cap_sites(build_sites_with_rankings(data), self.max_pairs, generator)
+        blocks = build_blocks(sites)
+        steps = Steps(self._n_steps(count_folds(sites, blocks)), progress)
         gamma = GammaPrior(self.prior_shape, self.prior_rate)
-        fitting = _FactorFit(self, data, sites, blocks, generator, steps, gamma=gamma)
+        fitting = FactorFit(self, data, sites, blocks, generator, steps, gamma=gamma)
         return fitting.run(start if isinstance(start, CollaborativePosterior) else None)
 
     @property
     def covariance(self) -> Literal["auto", "full", "low-rank", "prior"]:
-        """The form of the learned taste covariance, as CollaborativeGP names it."""
-        return "low-rank"
+        """Return the form of the taste covariance: sampled if affordable, otherwise that of the variational factors."""
+        return "auto"
 
     @property
     def pseudo_annotators(self) -> float:
-        """None: components are shrunk by their scales."""
+        """Return 0: components are shrunk by their scales instead."""
         return 0.0
 
     @property
     def steepness(self) -> bool:
-        """Every annotator's answers follow their utilities equally steeply."""
+        """Return False: every annotator's answers follow their utilities equally steeply."""
         return False
 
     def _check(self, data: Comparisons) -> None:
-        if data.n_items > MOST_ITEMS:
+        if data.n_items > MAX_ITEMS:
             raise TooLarge(
                 f"CrowdGPPL holds {self.n_components + 1} matrices of {data.n_items:,} x {data.n_items:,} items; the "
-                f"limit is {MOST_ITEMS:,}. Use CollaborativeGP, or fit a part of the items."
+                f"limit is {MAX_ITEMS:,}. Use CollaborativeGP, or fit a part of the items."
             )
         for name in ("n_components", "prior_shape", "prior_rate", "consensus_sd", "taste_sd", "tolerance", "max_steps"):
             if not 0 < getattr(self, name) < np.inf:
@@ -112,10 +116,17 @@ class CrowdGPPL:
 
 
 @dataclass(frozen=True, eq=False)
-class _FactorFit(Fit):
-    """The stages of a CollaborativeGP fit, the shape of tastes being that of variational factors."""
+class FactorFit(CollaborativeFit):
+    """Stages of a CollaborativeGP fit, with the shape of tastes from variational factors."""
 
     gamma: GammaPrior = field(kw_only=True)
+
+    def densities(self) -> ScaleDensities:
+        """Return those of CollaborativeGP, with inverse Gamma variances of components as in the paper."""
+        settings, gamma = self.settings, self.gamma
+        count = min(settings.n_components, max(1, self.data.n_items - 1))
+        inverse = settings.taste_sd**2 / (count * GRID**2)
+        return replace(scale_densities(settings), component=gamma.shape * np.log(inverse) - gamma.rate * inverse)
 
     def shape(
         self,
@@ -123,11 +134,11 @@ class _FactorFit(Fit):
         blocks: list[Block],
         prior: CrowdPrior,
         taste: Floats | None,
-        begin: Begin | None,
+        begin: EPStart | None,
         *,
         again: bool,
-    ) -> Shape:
+    ) -> LearnedShape:
         count = min(self.settings.n_components, max(1, self.data.n_items - 1))
         factors = TasteFactors(sites, blocks, prior, count, self.gamma, taste)
-        on_step = self.steps.record if again else self.steps.tick
-        return Shape(factors.run(self.settings.max_steps, SETTLED, on_step).taste(), None)
+        on_step = self.steps.record if again else self.steps.report
+        return LearnedShape(factors.run(self.settings.max_steps, FACTOR_TOLERANCE, on_step).taste(), None)

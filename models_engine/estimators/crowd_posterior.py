@@ -8,26 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from models_engine.answers import log_answers
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
+from models_engine.log_predictive import log_label_probabilities
 from models_engine.posterior import AnnotatorSummary, GaussianPosterior, gaussian_fields
 
-__all__ = ["CrowdPosterior", "beta_of", "summary_of"]
+__all__ = ["CrowdPosterior", "beta_from_moments", "summarise_reliabilities"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class CrowdPosterior(GaussianPosterior):
-    """Utilities of the consensus, and Beta posteriors of the annotators' reliabilities.
+    """Posterior of the consensus utilities, and Beta posteriors of the annotators' reliabilities.
 
     counts (n_annotators, 2): (alpha, beta) of the Beta distribution with the posterior's mean and variance.
     crowd: (alpha, beta) of the Beta prior, that of an annotator not seen yet.
     log_nu_sd: posterior standard deviation of log(likelihood.tie), 0 where it counts as known.
 
-    `for_annotator(j)` has the utilities of the consensus, as one who answers the wrong way round knows the ranking too,
-    and j's reliability, which changes the chances of j's answers only: below 1/2, j prefers the worse item.
+    `for_annotator(j)` has the consensus utilities, because an annotator who reverses answers knows the ranking too, and
+    j's reliability, which only changes the probabilities of j's answers: below 1/2, j prefers the worse item.
     """
 
     counts: Floats = field(default_factory=lambda: np.zeros((0, 2)))
@@ -35,20 +35,20 @@ class CrowdPosterior(GaussianPosterior):
     log_nu_sd: float = 0.0
 
     def reliability_interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
-        """(n_annotators,) ends of the central interval of each annotator's reliability."""
+        """Return the ends of the central interval of each annotator's reliability, (n_annotators,) each."""
         tail = (1 - level) / 2
         alpha, beta = self.counts.T
         return betaincinv(alpha, beta, tail), betaincinv(alpha, beta, 1 - tail)
 
     def log_predictive(self, data: Comparisons) -> Floats:
-        """(n_labels,) log P(label): a mixture of the right and of the wrong way round, by who answered."""
+        """Return log P(label), (n_labels,): a mixture of unreversed and reversed, by the annotator's reliability."""
         if data.n_items > self.n_items:
             raise InvalidData(
                 f"the data have {data.n_items} items and the posterior {self.n_items}; use the fitted items."
             )
         lapses = np.append(1 - self.counts[:, 0] / self.counts.sum(axis=1), self.likelihood.lapse)
         lapse = np.clip(lapses[np.minimum(data.annotators, len(self.counts))], 1e-300, 1 - 1e-16)
-        right, wrong = (log_answers(self._with_lapse(share), data) for share in (0.0, 1.0 - 1e-15))
+        right, wrong = (log_label_probabilities(self._with_lapse(share), data) for share in (0.0, 1.0 - 1e-15))
         return np.logaddexp(np.log1p(-lapse) + right, np.log(lapse) + wrong)
 
     def _with_lapse(self, lapse: float) -> GaussianPosterior:
@@ -69,15 +69,15 @@ class CrowdPosterior(GaussianPosterior):
         )
 
 
-def beta_of(mean: Floats, variance: Floats) -> Floats:
-    """(n, 2) (alpha, beta) of the Beta distributions with these means and variances, (n,) each."""
+def beta_from_moments(mean: Floats, variance: Floats) -> Floats:
+    """Return (alpha, beta), (n, 2), of the Beta distributions with these means and variances, (n,) each."""
     mean = np.clip(mean, 1e-9, 1 - 1e-9)
     size = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-300) - 1, 1e-3)
     return np.column_stack([mean * size, (1 - mean) * size])
 
 
-def summary_of(counts: Floats) -> AnnotatorSummary:
-    """Reliabilities with standard deviations, of Beta posteriors (n_annotators, 2)."""
+def summarise_reliabilities(counts: Floats) -> AnnotatorSummary:
+    """Return reliabilities with standard deviations, from Beta posteriors (n_annotators, 2)."""
     size = counts.sum(axis=1)
     mean = counts[:, 0] / size
     return AnnotatorSummary(reliability=mean, reliability_sd=np.sqrt(mean * (1 - mean) / (size + 1)))

@@ -1,4 +1,4 @@
-"""FeaturePosterior: utilities learned together with weights of item features, so that new items can be ranked."""
+"""FeaturePosterior: utilities with weights of item features, so that new items can be ranked."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models_engine.covariances import LowRankCovariance
+from models_engine.covariance.forms import LowRankCovariance
 from models_engine.errors import InvalidData, Unsupported
-from models_engine.kernels import standardised
+from models_engine.kernels import standardise
 from models_engine.linalg import centre
 from models_engine.posterior import GaussianPosterior, gaussian_fields
 
@@ -19,14 +19,14 @@ Floats = NDArray[np.float64]
 
 
 def scaled_features(features: Floats, reference: Floats) -> Floats:
-    """Columns standardised by `reference` and divided by the root of their number: rows have length about 1."""
-    columns = standardised(features, reference)
+    """Standardise columns by `reference` and divide by the root of their number: rows have length about 1."""
+    columns = standardise(features, reference)
     return columns / np.sqrt(max(1, columns.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)
 class FeaturePosterior(GaussianPosterior):
-    """f_i = weights'x_i + an item's own effect ~ N(0, item_sd^2); x_i as `scaled_features` makes it.
+    """Posterior of f_i = weights'x_i + an item's effect ~ N(0, item_sd^2); x_i from `scaled_features`.
 
     weights (d,) posterior mean, weights_root (d, r): weights_root weights_root' is their posterior covariance.
     reference (n_items, columns): the features fitted, None where there were none.
@@ -39,7 +39,7 @@ class FeaturePosterior(GaussianPosterior):
     item_sd: float = 0.0
 
     def at(self, item_features: ArrayLike) -> GaussianPosterior:
-        """Over items never compared, features (n_new, columns). Raises InvalidData, Unsupported without features."""
+        """Predict items never compared, features (n_new, columns). Raises InvalidData; Unsupported without features."""
         if self.weights is None or self.weights_root is None or self.reference is None:
             raise Unsupported("this fit had no item_features, so it cannot rank new items; fit with item_features.")
         given = np.asarray(item_features, dtype=np.float64)

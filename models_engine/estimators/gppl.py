@@ -7,16 +7,16 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from models_engine.covariances import Covariance, DenseCovariance, LowRankCovariance
+from models_engine.covariance.forms import Covariance, DenseCovariance, LowRankCovariance
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidSetting, TooLarge
-from models_engine.estimators.gppl_posterior import FORMS, GPPLPosterior, Source
-from models_engine.inference.expected_probit import expected_factor
-from models_engine.inference.inducing import ItemPrior, prior_of
-from models_engine.inference.kernel_choice import candidates, most_probable_kernel
-from models_engine.inference.pairwise_ep import PairwiseEP, pooled_sites
-from models_engine.inference.pairwise_gp import GammaPrior, PairFactors, PairwiseGP, State
-from models_engine.inference.pairwise_vg import maximise_bound, solve_linearised, stochastic
+from models_engine.estimators.gppl_posterior import FORMS, FittedProcess, GPPLPosterior
+from models_engine.inference.pairwise_gp.ep import PairwiseEP, pool_sites
+from models_engine.inference.pairwise_gp.inducing import ItemPrior, build_item_prior
+from models_engine.inference.pairwise_gp.kernel_choice import choose_kernel, kernel_candidates
+from models_engine.inference.pairwise_gp.model import GammaPrior, GPState, PairFactors, PairwiseGP
+from models_engine.inference.pairwise_gp.variational import fit_stochastic, maximise_bound, solve_linearised
+from models_engine.inference.probit_ep.expected_probit import expected_factor
 from models_engine.kernels import Form, ItemKernel
 from models_engine.linalg import centre, cholesky
 from models_engine.posterior import Diagnostics, Likelihood, Posterior
@@ -25,27 +25,28 @@ from models_engine.progress import FitLog, Progress
 __all__ = ["GPPL"]
 
 Floats = NDArray[np.float64]
-MOST_ITEMS = 2_000  # without features, where no inducing points can stand for the items
-MOST_SCALES = 120  # scales EP tries at most
+MAX_ITEMS = 2_000  # without features, where inducing points are not possible
+MAX_SCALES = 120  # tried by EP
 
 
 @dataclass(frozen=True)
 class GPPL:
-    """P(a preferred to b) = Phi(f_a - f_b), f ~ GP(0, K / s), s ~ Gamma(prior_shape, rate prior_rate), for everybody.
+    """Model P(a preferred to b) = Phi(f_a - f_b), f ~ GP(0, K / s), s ~ Gamma(prior_shape, rate prior_rate).
 
-    After Chu & Ghahramani (2005) and Simpson & Gurevych (2020, crowd_gppl sections 3.1 and 4.2).
+    All annotators share f. After Chu & Ghahramani (2005) and Simpson & Gurevych (2020, crowd_gppl sections 3.1 and
+    4.2).
 
     inference: "vg", the Gaussian nearest to the posterior; "ep", expectation propagation with s at its mode, up to
-        n_inducing items; "linearised", crowd_gppl's own scheme, kept to compare with: its sites are taken at the
-        posterior mean alone.
+        n_inducing items; "linearised", crowd_gppl's own scheme, for comparison: its sites depend on the posterior mean
+        only.
     prior_shape, prior_rate: E[s] = shape / rate; a utility's prior variance is 1 / s in units of the answer's noise.
     kernel: over item features where given, "identity" else; see ItemKernel for the forms and the median heuristic.
     share, length_scale: how much of the variance the features explain, and the length scale as a multiple of the
         median heuristic's; None chooses by the bound over the most compared items (300, or 2,000 through inducing
         points).
-    n_inducing: with more items than these the process is seen through so many inducing points, by k-means++; then what
-        features do not explain of an item is not learned, but stays as uncertainty.
-    batch_size: distinct pairs a step of stochastic variational inference sees (vg only), None for all; epochs passes
+    n_inducing: with more items the process is approximated by this number of inducing points, from k-means++; then the
+    part of a utility that features do not explain is not learned and stays uncertain.
+    batch_size: distinct pairs in a step of stochastic variational inference (vg only), None for all; epochs passes
         over all with rho_i = (i + delay)^-forget.
     Equal pairs of all annotators are summed; ties are half a win each way; larger sets enter as their implied pairs.
     """
@@ -71,7 +72,7 @@ class GPPL:
         rng: np.random.Generator | None = None,
         progress: Progress | None = None,
     ) -> GPPLPosterior:
-        """See Estimator.fit. start: its utilities and scale are where vg begins; not used through inducing points.
+        """See Estimator.fit. start: vg starts from its utilities and scale; not used with inducing points.
 
         diagnostics.objective: the bound on log p(labels) (vg, linearised), a batch's expected log likelihood (with
         batch_size), or EP's log evidence and log prior at each s tried.
@@ -82,8 +83,8 @@ class GPPL:
         first = FitLog(self._n_steps(factors), progress)
         kernel = self._kernel(data, factors, scale, first)
         n_points = max(self.n_inducing, 1) if not kernel.is_identity else data.n_items
-        log = FitLog(self._n_steps(factors), _after(first, progress))
-        prior = prior_of(kernel, n_points, generator)
+        log = FitLog(self._n_steps(factors), _continue_progress(first, progress))
+        prior = build_item_prior(kernel, n_points, generator)
         if self.inference == "ep":
             return self._by_ep(data, kernel, prior, scale, log)
         problem = PairwiseGP(factors, prior, scale)
@@ -93,10 +94,14 @@ class GPPL:
 
     def _run(
         self, problem: PairwiseGP, start: Posterior | None, rng: np.random.Generator, log: FitLog
-    ) -> tuple[State, Diagnostics]:
-        state = problem.start() if start is None or problem.prior.reach is not None else _lent(problem, start)
+    ) -> tuple[GPState, Diagnostics]:
+        state = (
+            problem.start()
+            if start is None or problem.prior.reach is not None
+            else _state_from_posterior(problem, start)
+        )
         if self.batch_size is not None and self.inference == "vg" and self.batch_size < len(problem.factors):
-            found = stochastic(
+            found = fit_stochastic(
                 problem.start(),
                 rng,
                 batch_size=self.batch_size,
@@ -105,12 +110,12 @@ class GPPL:
                 forget=self.forget,
                 on_step=log.step,
             )
-            message = f"the closing step over all pairs moved a margin by {found.change:.2g} of its standard deviation"
+            message = f"the final step over all pairs changed a margin by {found.change:.2g} of its standard deviation"
             message += "" if found.converged else ", not below 0.2; raise epochs"
         else:
             solve = maximise_bound if self.inference == "vg" else solve_linearised
             found = solve(state, tolerance=self.tolerance, limit=self.max_iterations, on_step=log.step)
-            message = f"the last step moved margins and log scale by {found.change:.1g}"
+            message = f"the last step changed margins and log scale by {found.change:.1g}"
             message += "" if found.converged else f", not below {self.tolerance:g}; raise max_iterations"
         sd = found.state.expected_scale**-0.5
         return found.state, log.finish(converged=found.converged, message=f"{message}; prior sd {sd:.3g}")
@@ -123,7 +128,7 @@ class GPPL:
                 f'inference="ep" works on the items themselves, up to n_inducing={self.n_inducing}; there are '
                 f'{data.n_items:,}. Use inference="vg", or raise n_inducing.'
             )
-        sites = pooled_sites(data.pairs(), data.weights)
+        sites = pool_sites(data.pairs(), data.weights)
         propagation = PairwiseEP(sites, prior.kernel, prior.precision, scale, self.tolerance)
         inverse_scale, found = propagation.run(self.max_iterations, log.step)
         message = f"expectation propagation: last change {found.change:.1g} after {found.n_iterations} iterations"
@@ -142,14 +147,14 @@ class GPPL:
             raise InvalidSetting(f"delay={self.delay} must be 0 or more.")
         if self.share is not None and not 0 <= self.share <= 1:
             raise InvalidSetting(f"share={self.share} must be between 0 and 1.")
-        if self._features(data) is None and data.n_items > MOST_ITEMS:
+        if self._features(data) is None and data.n_items > MAX_ITEMS:
             raise TooLarge(
-                f"without item features GPPL keeps a matrix over all items; {data.n_items:,} is above its limit of "
-                f"{MOST_ITEMS:,}. Use BradleyTerry, or give item_features."
+                f"without item features GPPL needs a matrix over all items; {data.n_items:,} is above its limit of "
+                f"{MAX_ITEMS:,}. Use BradleyTerry, or give item_features."
             )
 
     def _features(self, data: Comparisons) -> Floats | None:
-        """Item features that tell items apart, where they are to be used."""
+        """Return item features if they are to be used and differ between items."""
         features = data.item_features
         used = self.kernel != "identity" and self.share != 0 and features is not None and features.size
         return features if used and features is not None and np.ptp(features, axis=0).any() else None
@@ -158,17 +163,17 @@ class GPPL:
         features = self._features(data)
         if features is None or self.kernel == "identity":
             return ItemKernel(None, data.n_items)
-        tried, exact = candidates(self.share, self.length_scale), data.n_items <= self.n_inducing
+        tried, exact = kernel_candidates(self.share, self.length_scale), data.n_items <= self.n_inducing
         if not exact:
             tried = [one for one in tried if one[0] > 0]
         form: Form = self.kernel
         kernel = ItemKernel(features, data.n_items, form=form)
-        return most_probable_kernel(factors, kernel, tried, scale, log.step, exact=exact)
+        return choose_kernel(factors, kernel, tried, scale, log.step, exact=exact)
 
     def _n_steps(self, factors: PairFactors) -> int:
-        choice = len(candidates(self.share, self.length_scale))
+        choice = len(kernel_candidates(self.share, self.length_scale))
         if self.inference == "ep":
-            return choice + MOST_SCALES
+            return choice + MAX_SCALES
         batches = 1 if self.batch_size is None else max(1, len(factors) // self.batch_size)
         return choice + (self.max_iterations if batches == 1 else batches * self.epochs + 1)
 
@@ -191,7 +196,7 @@ class GPPL:
         if not kernel.is_identity and kernel.features is not None:
             settings = np.array([kernel.share, kernel.length, FORMS.index(kernel.form)])
             points = np.zeros((0, 0)) if prior.points is None else prior.points
-            source = Source(kernel.features, settings, points, mean, covariance, np.array(inverse_scale))
+            source = FittedProcess(kernel.features, settings, points, mean, covariance, np.array(inverse_scale))
         return GPPLPosterior(
             centre(utilities),
             spread,
@@ -202,8 +207,8 @@ class GPPL:
         )
 
 
-def _lent(problem: PairwiseGP, start: Posterior) -> State:
-    """Where an earlier fit's utilities lead: sites there, items it does not know at the prior."""
+def _state_from_posterior(problem: PairwiseGP, start: Posterior) -> GPState:
+    """Build the state of sites at an earlier fit's utilities; items it lacks start at the prior."""
     factors, n = problem.factors, min(start.n_items, problem.prior.n_points)
     mean = np.zeros(problem.prior.n_points)
     mean[:n] = start.utilities()[:n]
@@ -216,8 +221,8 @@ def _lent(problem: PairwiseGP, start: Posterior) -> State:
     return problem.at(expected_factor(margin, variance, factors.wins, factors.losses)[2], inverse_scale, mean)
 
 
-def _after(first: FitLog, progress: Progress | None) -> Callable[[int, int, float], bool | None] | None:
-    """The caller's progress callback, counting on from the steps of choosing the kernel."""
+def _continue_progress(first: FitLog, progress: Progress | None) -> Callable[[int, int, float], bool | None] | None:
+    """Return the caller's progress callback, counting from the steps of choosing the kernel."""
     if progress is None:
         return None
     return lambda step, total, objective: progress(len(first.objective) + step, total, objective)

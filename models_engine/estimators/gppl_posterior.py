@@ -1,4 +1,4 @@
-"""What GPPL returns: a consensus that item features may carry to items nobody has compared."""
+"""The posterior of GPPL: a consensus that predicts items never compared from their features."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -8,20 +8,20 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
-from models_engine.covariances import DenseCovariance
+from models_engine.covariance.forms import DenseCovariance
 from models_engine.errors import InvalidData, Unsupported
-from models_engine.kernels import Form, ItemKernel, standardised
+from models_engine.kernels import Form, ItemKernel, standardise
 from models_engine.linalg import centre, cholesky
 from models_engine.posterior import GaussianPosterior, gaussian_fields
 from models_engine.validation import check_features
 
-__all__ = ["GPPLPosterior", "Source"]
+__all__ = ["FittedProcess", "GPPLPosterior"]
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class FittedProcess:
     """The Gaussian process behind a fit.
 
     features (n_items, d), kernel (3,): share, length and the number of the form in FORMS.   points (m, d'):
@@ -41,13 +41,13 @@ class Source:
         return ItemKernel(self.features, len(self.features), float(share), float(length), FORMS[int(form)])
 
     def at(self, features: Floats) -> tuple[Floats, Floats]:
-        """Mean (n_new,) and covariance (n_new, n_new) at new features (n_new, d) (crowd_gppl (21), K over E[s])."""
+        """Return mean (n_new,) and covariance (n_new, n_new) at features (n_new, d) (crowd_gppl (21), K over E[s])."""
         kernel = self.item_kernel()
         cross, among = kernel.cross(features)
         inner = kernel.matrix() if not len(self.points) else kernel.share * kernel.correlation(self.points, self.points)
         if len(self.points):
             inner[np.diag_indices(len(inner))] += 1e-6
-            cross = kernel.share * kernel.correlation(standardised(features, self.features), self.points)
+            cross = kernel.share * kernel.correlation(standardise(features, self.features), self.points)
         reach = scipy.linalg.cho_solve((cholesky(inner), True), cross.T).T
         open_ = among - reach @ cross.T
         covariance = reach @ self.covariance @ reach.T + (open_ + open_.T) / (2 * float(self.inverse_scale))
@@ -59,14 +59,14 @@ FORMS: tuple[Form, ...] = ("matern32", "matern32-product", "rbf")
 
 @dataclass(frozen=True, eq=False)
 class GPPLPosterior(GaussianPosterior):
-    """The consensus; `source` is None where the fit used no features."""
+    """Posterior of the consensus; `source` is None if the fit used no features."""
 
-    source: Source | None = field(default=None, kw_only=True)
+    source: FittedProcess | None = field(default=None, kw_only=True)
 
     def at(self, item_features: ArrayLike) -> GaussianPosterior:
         if self.source is None:
             raise Unsupported(
-                "this fit used no item features, so items never compared cannot be told apart; "
+                "this fit used no item features, so nothing distinguishes items that were never compared; "
                 "give item_features to Comparisons and fit again, or collect comparisons of the new items."
             )
         width = self.source.features.shape[1]
@@ -82,11 +82,15 @@ class GPPLPosterior(GaussianPosterior):
         arrays = super().to_arrays()
         if self.source is None:
             return arrays
-        return arrays | {f"source/{one.name}": np.asarray(getattr(self.source, one.name)) for one in fields(Source)}
+        return arrays | {
+            f"source/{one.name}": np.asarray(getattr(self.source, one.name)) for one in fields(FittedProcess)
+        }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Self:
         source = None
         if "source/features" in arrays:
-            source = Source(**{one.name: np.asarray(arrays[f"source/{one.name}"]) for one in fields(Source)})
+            source = FittedProcess(
+                **{one.name: np.asarray(arrays[f"source/{one.name}"]) for one in fields(FittedProcess)}
+            )
         return cls(**gaussian_fields(arrays), source=source)

@@ -9,11 +9,11 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.special import polygamma
 
-from models_engine.covariances import DenseCovariance, check_dense
+from models_engine.covariance.forms import DenseCovariance, check_dense
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidSetting
-from models_engine.expansions import Stages
-from models_engine.linalg import sums
+from models_engine.implied_pairs import Stages
+from models_engine.linalg import sum_by_group
 from models_engine.posterior import BasePosterior, GaussianPosterior, Likelihood, Posterior, SamplePosterior
 from models_engine.progress import FitLog, Progress
 
@@ -24,15 +24,15 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PlackettLuce:
-    """P(a is chosen out of a set) = worth_a / sum of the set's worths; a ranking is k-1 choices (Plackett 1975).
+    """Model P(a is chosen out of a set) = worth_a / sum of the set's worths; a ranking is k-1 choices (Plackett 1975).
 
-    Worths have independent Gamma(a, a) priors; utilities are their logs. Only proportions of worths matter, so that
-    the rate of the prior is without effect on centred utilities.
+    Worths have independent Gamma(a, a) priors; utilities are their logs. Only proportions of worths matter, so the
+    rate of the prior has no effect on centred utilities.
     prior_sd: prior standard deviation of a utility, in logits; it sets a by trigamma(a) = prior_sd^2.
     inference: "map", the mode of the utilities with Laplace covariance, or "gibbs", draws by the data augmentation of
-        Caron & Doucet (2012), section 3: exponential arrival times make worths Gamma again.
-    n_draws, n_burn_in: kept and first discarded sweeps of the Gibbs sampler.
-    A tied pair counts half a choice each way; best-worst labels as Comparisons.stages says.
+        Caron & Doucet (2012), section 3: given exponential arrival times, worths are Gamma.
+    n_draws, n_burn_in: sweeps of the Gibbs sampler that are stored, and discarded at the start.
+    A tied pair counts half a choice each way; for best-worst labels see Comparisons.stages.
     """
 
     prior_sd: float = 1.5
@@ -52,7 +52,7 @@ class PlackettLuce:
         """See Estimator.fit. Raises TooLarge above 5,000 items by "map"."""
         if self.prior_sd <= 0:
             raise InvalidSetting(f"prior_sd is {self.prior_sd}; give a number above 0.")
-        problem = ChoiceProblem(data, shape_of(self.prior_sd))
+        problem = ChoiceProblem(data, match_gamma_shape(self.prior_sd))
         utilities = np.zeros(data.n_items)
         if start is not None:
             known = start.utilities()[: data.n_items]
@@ -65,7 +65,7 @@ class PlackettLuce:
     def _by_map(
         self, problem: "ChoiceProblem", utilities: Floats, likelihood: Likelihood, progress: Progress | None
     ) -> GaussianPosterior:
-        """Two MM sweeps to come near, then Newton steps, halved where the log posterior would fall."""
+        """Find the mode by two MM sweeps, then Newton steps, halved where the log posterior would decrease."""
         check_dense(problem.n_items)
         log = FitLog(self.max_iterations, progress)
         for _ in range(2):
@@ -96,7 +96,9 @@ class PlackettLuce:
         rng: np.random.Generator,
         progress: Progress | None,
     ) -> SamplePosterior:
-        """Sweeps of (arrival times | worths), (worths | arrival times); converged by the utilities' split R-hat."""
+        """Sample (arrival times | worths), (worths | arrival times) in turn; converged by the utilities' split
+        R-hat.
+        """
         log = FitLog(self.n_burn_in + self.n_draws, progress)
         draws = np.empty((self.n_draws, problem.n_items))
         for sweep in range(self.n_burn_in + self.n_draws):
@@ -112,12 +114,12 @@ class PlackettLuce:
 class ChoiceProblem:
     """Log posterior of the utilities f = log worth: sum of w (f_winner - log sum_set e^f) + sum_i (a f_i - a e^f_i).
 
-    shape: a; 0 leaves the log likelihood alone.
+    shape: a; with 0 it is the log likelihood.
     """
 
     def __init__(self, data: Comparisons, shape: float) -> None:
         self.n_items, self.shape = data.n_items, shape
-        self.stages = [_positive(stages) for stages in data.stages()]
+        self.stages = [_keep_positive(stages) for stages in data.stages()]
         self.wins = np.zeros(data.n_items)
         for stages in self.stages:
             self.wins += np.bincount(stages.winner, stages.weight, minlength=data.n_items)
@@ -131,15 +133,17 @@ class ChoiceProblem:
     def gradient(self, f: Floats) -> Floats:
         result = self.wins + self.shape * (1 - np.exp(f))
         for stages in self.stages:
-            result -= self._spread(stages, stages.weight[:, None] * softmax(f[stages.items]))
+            result -= self._sum_to_items(stages, stages.weight[:, None] * softmax(f[stages.items]))
         return result
 
     def curvature(self, f: Floats) -> Floats:
-        """Minus the Hessian, dense (n_items, n_items): diag(w p) - sum of w p p' over stages, plus the prior's."""
+        """Return minus the Hessian, dense (n_items, n_items): diag(w p) - sum of w p p' over stages, plus the
+        prior's.
+        """
         matrix = np.diag(self.shape * np.exp(f))
         for stages in self.stages:
             p = softmax(f[stages.items])
-            matrix[np.diag_indices(self.n_items)] += self._spread(stages, stages.weight[:, None] * p)
+            matrix[np.diag_indices(self.n_items)] += self._sum_to_items(stages, stages.weight[:, None] * p)
             values = (np.sqrt(stages.weight)[:, None] * p).ravel()
             starts = np.arange(0, len(values) + 1, stages.size)
             rows = scipy.sparse.csr_array((values, stages.items.ravel(), starts), shape=(len(p), self.n_items))
@@ -147,42 +151,43 @@ class ChoiceProblem:
         return matrix
 
     def mm_step(self, f: Floats) -> Floats:
-        """One step of Hunter's (2004) MM algorithm with the prior of Caron & Doucet (2012), mode of the log worths.
+        """Take one step of Hunter's (2004) MM algorithm with the prior of Caron & Doucet (2012), to the mode of log
+        worths.
 
         worth_i = (a + wins_i) / (a + sum over stages holding i of w / sum of the set's worths).
         """
         rate = np.full(self.n_items, self.shape)
         for stages in self.stages:
             total = np.exp(np.logaddexp.reduce(f[stages.items], axis=1))
-            rate += self._spread(stages, np.repeat((stages.weight / total)[:, None], stages.size, axis=1))
+            rate += self._sum_to_items(stages, np.repeat((stages.weight / total)[:, None], stages.size, axis=1))
         return np.log(self.shape + self.wins) - np.log(rate)
 
     def gibbs_step(self, f: Floats, rng: np.random.Generator) -> Floats:
-        """Arrival times z ~ Gamma(w, sum of the set's worths), then worth_i ~ Gamma(a + wins_i, a + sum of z)."""
+        """Draw arrival times z ~ Gamma(w, sum of the set's worths), then worth_i ~ Gamma(a + wins_i, a + sum of z)."""
         rate = np.full(self.n_items, self.shape)
         for stages in self.stages:
             total = np.exp(np.logaddexp.reduce(f[stages.items], axis=1))
             arrival = rng.gamma(stages.weight) / total
-            rate += self._spread(stages, np.repeat(arrival[:, None], stages.size, axis=1))
+            rate += self._sum_to_items(stages, np.repeat(arrival[:, None], stages.size, axis=1))
         return np.log(np.maximum(rng.gamma(self.shape + self.wins), 1e-300)) - np.log(rate)
 
-    def _spread(self, stages: Stages, values: Floats) -> Floats:
-        """Sums values (m, k) of the stages' places to items (n_items,)."""
-        return sums(stages.items.ravel(), values.ravel(), self.n_items)
+    def _sum_to_items(self, stages: Stages, values: Floats) -> Floats:
+        """Sum values (m, k) of the stages' places by item (n_items,)."""
+        return sum_by_group(stages.items.ravel(), values.ravel(), self.n_items)
 
 
-def _positive(stages: Stages) -> Stages:
+def _keep_positive(stages: Stages) -> Stages:
     kept = stages.weight > 0
     return Stages(stages.size, stages.items[kept], stages.annotator[kept], stages.weight[kept], stages.label[kept])
 
 
 def softmax(f: Floats) -> Floats:
-    """Choice probabilities (m, k) of sets with utilities f (m, k)."""
+    """Return choice probabilities (m, k) of sets with utilities f (m, k)."""
     return np.exp(f - np.logaddexp.reduce(f, axis=1)[:, None])
 
 
-def shape_of(prior_sd: float) -> float:
-    """The Gamma shape a whose log has this standard deviation: trigamma(a) = prior_sd^2, by Newton steps in log a."""
+def match_gamma_shape(prior_sd: float) -> float:
+    """Return the Gamma shape a whose log has this standard deviation: trigamma(a) = prior_sd^2, by Newton in log a."""
     target, a = prior_sd**2, 1 / prior_sd + 0.5 / prior_sd**2
     for _ in range(100):
         change = (polygamma(1, a) - target) / (a * polygamma(2, a))
@@ -193,7 +198,9 @@ def shape_of(prior_sd: float) -> float:
 
 
 def split_rhat(draws: Floats) -> float:
-    """Largest split R-hat over columns of draws (n_draws, n) (Gelman et al., Bayesian Data Analysis, 11.4)."""
+    """Return the largest split R-hat over columns of draws (n_draws, n) (Gelman et al., Bayesian Data
+    Analysis, 11.4).
+    """
     half = len(draws) // 2
     chains = np.stack([draws[:half], draws[half : 2 * half]])
     within = chains.var(axis=1, ddof=1).mean(axis=0)

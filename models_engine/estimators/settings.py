@@ -1,50 +1,55 @@
-"""Turns settings given as text, `name=value`, into an estimator, checking names and types."""
+"""Builds estimators from settings, also given as text `name=value`, with checks of names and types."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from models_engine.errors import InvalidSetting
-from models_engine.estimators.base import Estimator
 
-__all__ = ["configured", "make"]
+__all__ = ["build_estimator", "parse_settings"]
+
+Settings = TypeVar("Settings")  # a frozen dataclass with a fit
 
 
-def configured(estimator: type[Estimator], texts: Sequence[str]) -> tuple[Estimator, dict[str, Any]]:
-    """The estimator with settings like ["prior_sd=2", "ties=half"], and all its settings. Raises InvalidSetting."""
+def parse_settings(estimator: type[Settings], texts: Sequence[str]) -> tuple[Settings, dict[str, Any]]:
+    """Build the estimator with settings like ["prior_sd=2", "ties=half"]; also return all settings. Raises
+    InvalidSetting.
+    """
     given: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:
-            raise InvalidSetting(f"{text!r} is not NAME=VALUE; say prior_sd=2.")
-        given[name.strip()] = _parsed(value.strip())
-    made = make(estimator, given)
+            raise InvalidSetting(f"{text!r} is not NAME=VALUE; write for example prior_sd=2.")
+        given[name.strip()] = _parse_value(value.strip())
+    made = build_estimator(estimator, given)
     return made, asdict(made)  # type: ignore[call-overload]
 
 
-def make(estimator: type[Estimator], settings: Mapping[str, Any]) -> Estimator:
-    """The estimator with these settings, lists becoming tuples. Raises InvalidSetting naming what is allowed."""
+def build_estimator(estimator: type[Settings], settings: Mapping[str, Any]) -> Settings:
+    """Build the estimator with these settings, lists converted to tuples. Raises InvalidSetting naming what is
+    allowed.
+    """
     hints = get_type_hints(estimator)
     known = {one.name: one for one in fields(estimator)}  # type: ignore[arg-type]
     clean: dict[str, Any] = {}
     for name, value in settings.items():
         if name not in known:
             raise InvalidSetting(f"{estimator.__name__} has no setting {name!r}; it has {', '.join(known)}.")
-        clean[name] = _fitted(value, hints[name], name)
+        clean[name] = _convert(value, hints[name], name)
     return estimator(**clean)
 
 
-def _parsed(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError:
         return {"True": True, "False": False, "None": None}.get(text, text)
 
 
-def _fitted(value: Any, hint: Any, name: str) -> Any:
-    """The value as the type hint wants it."""
+def _convert(value: Any, hint: Any, name: str) -> Any:
+    """Convert the value to the type of the hint."""
     for option in get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,):
         if get_origin(option) is Literal and value in get_args(option):
             return value
@@ -57,13 +62,13 @@ def _fitted(value: Any, hint: Any, name: str) -> Any:
         if option in (bool, str) and isinstance(value, option):
             return value
         if get_origin(option) is tuple and isinstance(value, list | tuple):
-            return tuple(_fitted(one, get_args(option)[0], name) for one in value)
-    raise InvalidSetting(f"{name}={value!r} is not allowed; it takes {_described(hint)}.")
+            return tuple(_convert(one, get_args(option)[0], name) for one in value)
+    raise InvalidSetting(f"{name}={value!r} is not allowed; it takes {_describe_type(hint)}.")
 
 
-def _described(hint: Any) -> str:
+def _describe_type(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return " or ".join(repr(one) for one in get_args(hint))
     if get_origin(hint) in (Union, UnionType):
-        return " or ".join(_described(one) for one in get_args(hint))
+        return " or ".join(_describe_type(one) for one in get_args(hint))
     return {float: "a number", int: "a whole number", bool: "true or false", type(None): "null"}.get(hint, str(hint))

@@ -7,8 +7,8 @@ from pathlib import Path
 from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
+from annotate.labelling.outcomes import decode_ranks
 from annotate.models import Annotator, Project
-from annotate.orders import order_of
 from tests.site.task_types import LETTERS
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -55,7 +55,7 @@ def expect_label(annotator: Annotator, order: list[int]) -> None:
     """One unvoided label, and it says this."""
     label = annotator.labels.get(voided_at=None)
     places = list(label.presentation.presented.order_by("position").values_list("item", flat=True))
-    said = [places.index(label.chosen_id)] if label.outcome == "choice" else order_of(label.outcome, label.ranks)
+    said = [places.index(label.chosen_id)] if label.outcome == "choice" else decode_ranks(label.outcome, label.ranks)
     assert said == order
 
 

@@ -17,6 +17,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import uvicorn
@@ -28,6 +29,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 from annotate.asgi import application
 from annotate.models import User
 
+HERE = Path(__file__).parent
 # The headless build opens a page in a quarter of the time, as it draws no window around it.
 CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 PATIENCE = 30_000  # milliseconds: a busy machine may take its time, which is not what these tests are about
@@ -48,6 +50,13 @@ SETTLE = """async () => {
 
 # What is right stays in the browser: bringing all of it over takes as long as finding it.
 LOOK = "(options) => axe.run(options).then(({ violations }) => ({ violations }))"
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.browser)
 
 
 # Package scope: Playwright keeps an event loop in this thread, which tests elsewhere must not find.

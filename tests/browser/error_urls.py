@@ -5,7 +5,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import path
 
-from annotate.errors import NotOpen
+from annotate.core.errors import ProjectNotOpen
 from annotate.urls import urlpatterns as site
 
 
@@ -25,6 +25,6 @@ urlpatterns = [
     path("fail/400/", failing(SuspiciousOperation)),
     path("fail/403/", failing(PermissionDenied)),
     path("fail/500/", failing(ZeroDivisionError)),
-    path("fail/refusal/", failing(NotOpen("closed"))),
+    path("fail/refusal/", failing(ProjectNotOpen("closed"))),
     path("fail/locked/", locked),
 ]

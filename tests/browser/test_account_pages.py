@@ -7,7 +7,6 @@ from allauth.account.models import EmailAddress
 from django.core import mail
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.browser
 PASSWORD = "correct horse battery"
 SIGNED_OUT = [
     "/accounts/login/",

@@ -1,12 +1,10 @@
 """The pages about the API in a real browser: access tokens, the reference, webhooks; accessible in light and dark."""
 
-import pytest
 from playwright.sync_api import expect
 
-from annotate.actions.webhooks import add_webhook, send_test
+from annotate.webhooks.actions import add_webhook, send_test
 from tests.conftest import NOW, make_token
 
-pytestmark = pytest.mark.browser
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
 

@@ -10,8 +10,6 @@ from annotate.models import Annotator, Label
 from tests.browser.annotating import come_in, expect_done, expect_label, labels, long_enough, stop_at_will
 from tests.site.task_types import set_task
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture
 def project(project):

@@ -5,9 +5,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotate.models import Annotator
-from tests.site.test_before_and_after import careless, later_fit  # noqa: F401  (a fixture)
-
-pytestmark = pytest.mark.browser
+from tests.site.annotators.test_before_and_after import careless, later_fit  # noqa: F401  (a fixture)
 
 
 @pytest.mark.parametrize("options", [{}, {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}])

@@ -1,17 +1,15 @@
 """Practice, reading time, skipping with a reason, breaks and the owner's pages of checks, in a real browser."""
 
-import pytest
 from django.core.files.base import ContentFile
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from annotate.models import Annotator, Captions, Item, KnownSet, Label
+from annotate.models import Annotator, Captions, GoldSet, Item, Label
 from tests.browser.annotating import PHONE, come_in, sideways, snap
-from tests.site.known import make_known
+from tests.site.gold_sets import make_known
+from tests.site.labelling.test_eligibility import set_up
 from tests.site.recordings import wav
-from tests.site.test_guarding import set_up
 
-pytestmark = pytest.mark.browser
 SLOW = 30_000  # milliseconds within which a busy machine shows what it should
 
 
@@ -95,7 +93,7 @@ def test_the_right_answer_of_chosen_items_is_said_on_a_page(
     phone.get_by_label("Why this is right").fill("It names its source.")
     phone.get_by_role("button", name="Save").click()
     expect(phone.get_by_text("The right answer is saved.")).to_be_visible()
-    known = KnownSet.objects.get()
+    known = GoldSet.objects.get()
     assert known.named == [project.items.get(key="item-3").pk]
 
     page = open_page(color_scheme="dark", viewport={"width": 1280, "height": 800})

@@ -12,8 +12,6 @@ from tests.browser.annotating import PHONE, come_in, expect_done, labels, sidewa
 from tests.conftest import answer_one
 from tests.site.task_types import set_task
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture
 def project(project):

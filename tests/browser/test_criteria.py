@@ -4,13 +4,11 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from annotate.models import Annotator, FurtherAnswer
-from annotate.orders import order_of
+from annotate.labelling.outcomes import decode_ranks
+from annotate.models import Annotator, CriterionAnswer
 from tests.browser.annotating import PHONE, come_in, expect_done, sideways, snap
 from tests.site.factories import spread_fit
 from tests.site.task_types import set_task
-
-pytestmark = pytest.mark.browser
 
 
 @pytest.fixture
@@ -29,10 +27,10 @@ def said(annotator: Annotator) -> list[list[int | str]]:
     label = annotator.labels.filter(voided_at=None).latest("pk")
     places = list(label.presentation.presented.order_by("position").values_list("item", flat=True))
     return [
-        order_of(one.outcome, one.ranks)
+        decode_ranks(one.outcome, one.ranks)
         if one.ranks
         else [places.index(one.chosen_id) if one.chosen_id else one.outcome]
-        for one in (label, *FurtherAnswer.objects.filter(label=label).order_by("criterion"))
+        for one in (label, *CriterionAnswer.objects.filter(label=label).order_by("criterion"))
     ]
 
 

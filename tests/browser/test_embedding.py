@@ -15,8 +15,6 @@ from annotate.models import Item
 from tests.browser.annotating import come_in
 from tests.load.database import ROOT
 
-pytestmark = pytest.mark.browser
-
 
 class Elsewhere(BaseHTTPRequestHandler):
     """Another site: a page that says which it is, and can lead its own frame away."""

@@ -4,17 +4,16 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from annotate.models import Annotator, Entry, Project
+from annotate.models import Annotator, ParticipationRules, Project
 from tests.browser.annotating import look
 from tests.conftest import NOW, make_annotator
-from tests.site.entrance import SESSION, link, open_to_platform
+from tests.site.participation_steps import SESSION, link, open_to_platform
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
 BACK = "https://app.prolific.com/submissions/complete?cc={code}"
 
 
 @pytest.fixture
-def entry(project, alice) -> Entry:
+def entry(project, alice) -> ParticipationRules:
     Project.objects.filter(pk=project.pk).update(cap=1)
     return open_to_platform(
         project,
@@ -66,7 +65,7 @@ def test_the_way_of_a_platforms_participant(live_site, page, axe, project, alice
 
 
 def test_those_who_can_not_take_part(live_site, page, axe, project, entry):
-    Entry.objects.update(places=1, place_minutes=None)
+    ParticipationRules.objects.update(places=1, place_minutes=None)
     make_annotator(project, "First", platform_id="first", joined_at=NOW)
     page.goto(live_site + link(entry, "late"))
     expect(page.get_by_text("All places are taken")).to_be_visible()
@@ -74,7 +73,7 @@ def test_those_who_can_not_take_part(live_site, page, axe, project, entry):
     page.goto(live_site + reverse("join", args=[project.join_token]))
     expect(page.get_by_text("The only place is taken")).to_be_visible()
     look(page, axe, "join-full")
-    Entry.objects.update(places=None, open_link=False)
+    ParticipationRules.objects.update(places=None, open_link=False)
     page.goto(live_site + reverse("join", args=[project.join_token]))
     expect(page.get_by_text("takes nobody new")).to_be_visible()
     look(page, axe, "join-shut")

@@ -6,7 +6,6 @@ import pytest
 from django.test import override_settings
 from playwright.sync_api import expect
 
-pytestmark = pytest.mark.browser
 FAILURES = {
     "/no-such-page/": (404, "nothing at this address"),
     "/fail/400/": (400, "could not make sense"),

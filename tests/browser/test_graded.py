@@ -7,7 +7,6 @@ from annotate.models import Annotator
 from tests.browser.annotating import PHONE, WITHOUT, come_in, expect_done, long_enough, sideways, snap
 from tests.site.task_types import set_task
 
-pytestmark = pytest.mark.browser
 SCALE = {
     "A clearly": ("choice", 0, "clearly"),
     "A slightly": ("choice", 0, "slightly"),

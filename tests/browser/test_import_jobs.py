@@ -6,11 +6,10 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from annotate import import_jobs
-from annotate.actions.imports import start_import
-from annotate.importing.guessing import guess_items
+from annotate.imports import job as imports_job
+from annotate.imports.actions import start_import
+from annotate.imports.guessing import guess_items
 
-pytestmark = pytest.mark.browser
 # Every fourth row has no text.
 TABLE = "key,text\n" + "".join(f"k{n},{'Some words' if n % 4 else ''}\n" for n in range(24))
 
@@ -38,20 +37,20 @@ def test_an_import_is_followed_and_carried_out_by_keyboard(live_site, page, sign
 
     page.goto(live_site + reverse("import-job", args=[project.pk, job.pk]))
     reads("Waiting to be checked")
-    import_jobs.run_here(job)
+    imports_job.import_now(job)
     reads("Checked, waits for your word", "light", "dark")  # the page has seen it by itself
     expect(page.locator(".row-errors li")).to_have_count(6)
     page.get_by_role("button", name="Import the 18 good rows, leave out 6").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("progressbar")).to_be_visible()
     reads("Being imported", "dark")
-    import_jobs.run_here(job)
+    imports_job.import_now(job)
     reads("Done", "light")
     expect(page.get_by_text("18 rows are written. 6 rows were left out.")).to_be_visible()
     assert project.items.filter(body="Some words").count() == 18
 
     failed = begin(project, alice, "no matrix", kind="features", mapping={"prefix": "f"})
-    import_jobs.run_here(failed)
+    imports_job.import_now(failed)
     page.goto(live_site + reverse("import-job", args=[project.pk, failed.pk]))
     reads("Failed", "dark")
     page.get_by_role("link", name="Upload another file").click()

@@ -11,8 +11,6 @@ from annotate.models import Captions, Context, Item
 from tests.browser.annotating import PHONE, come_in, snap
 from tests.site.recordings import wav
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture(autouse=True)
 def media(settings, tmp_path):

@@ -7,7 +7,6 @@ from playwright.sync_api import expect
 from annotate.models import Annotator, Presentation
 from tests.browser.annotating import come_in, expect_done, labels, long_enough
 
-pytestmark = pytest.mark.browser
 ALL_OTHERS = {"t": "tie", "g": "both_good", "b": "both_bad", "c": "cant_judge", "s": "skip", " ": "skip"}
 
 

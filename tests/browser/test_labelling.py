@@ -13,8 +13,6 @@ from annotate.models import Annotator, Item, Presentation
 from tests.browser.annotating import PHONE, WITHOUT, come_in, expect_done, labels, long_enough, look, sideways
 from tests.conftest import answer_one, make_annotator
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture
 def project(project):
@@ -205,7 +203,6 @@ def test_images_are_told_in_words_shown_whole_and_open_in_full(live_site, page, 
 # --- Every state ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_every_state_is_accessible(live_site, open_page, axe, project):
     """Each on a light phone and on a dark desk."""
     page = open_page(viewport=PHONE["viewport"])

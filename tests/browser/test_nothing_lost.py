@@ -11,7 +11,6 @@ from annotate.models import Item, Label, Project
 from tests.load.database import ALIAS, environment, own_database
 from tests.load.servers import Process, free_port, wait_until_it_answers, web
 
-pytestmark = pytest.mark.browser
 PATIENCE = 60_000
 
 

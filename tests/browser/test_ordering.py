@@ -6,8 +6,6 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.annotating import PHONE, WITHOUT, come_in, expect_done, expect_label, long_enough, option
 from tests.site.task_types import set_task
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture
 def project(project):

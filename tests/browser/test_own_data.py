@@ -1,14 +1,12 @@
 """The pages of people's own data in a real browser: accessible, and a guest erases themself by keyboard."""
 
-import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from annotate.actions.retention import change_retention
 from annotate.models import Annotator
+from annotate.privacy.retention.actions import change_retention
 from tests.conftest import NOW, answer_one, make_annotator
 
-pytestmark = pytest.mark.browser
 PHONE = {"width": 390, "height": 844}
 
 

@@ -5,21 +5,21 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from annotate import cohort_runs
-from annotate.actions.cohorts import ask_for_comparison
-from annotate.criteria import seen_by
+from annotate.annotators.cohorts import job as cohorts_job
+from annotate.annotators.cohorts.actions import request_comparison
+from annotate.criteria import for_criterion
 from annotate.models import Annotator, Project
-from tests.site.test_fitting_tastes import divided  # noqa: F401  (a fixture)
-from tests.site.test_people_by_criterion import crossed  # noqa: F401  (a fixture)
-from tests.site.test_people_by_criterion import portrayed as each_portrayed
-from tests.site.test_people_pages import go_on, portrayed
+from tests.site.annotators.test_by_criterion import crossed  # noqa: F401  (a fixture)
+from tests.site.annotators.test_by_criterion import draw_taste_map as each_portrayed
+from tests.site.annotators.test_pages import draw_taste_map, go_on
+from tests.site.fitting.test_tastes import divided  # noqa: F401  (a fixture)
 
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.fixture
 def known(alice, divided) -> Project:  # noqa: F811
-    portrayed(divided)
+    draw_taste_map(divided)
     people = list(divided.annotators.order_by("pk").values_list("pk", flat=True))
     Annotator.objects.filter(pk__in=people[:4]).update(source="platform")
     compare_those_who_came(alice, divided)
@@ -30,14 +30,14 @@ def known(alice, divided) -> Project:  # noqa: F811
 def by_correctness(alice, crossed) -> Project:  # noqa: F811
     """A project of two criteria, looked at by the second."""
     each_portrayed(crossed)
-    project = seen_by(crossed, 2)
+    project = for_criterion(crossed, 2)
     compare_those_who_came(alice, project)
     return project
 
 
 def compare_those_who_came(alice, project: Project) -> None:
-    ask_for_comparison(project=project, actor=alice, by="source", first="platform", second="link", now=timezone.now())
-    cohort_runs.make(cohort_runs.claim_next(owner="test", now=timezone.now()), progress=go_on)
+    request_comparison(project=project, actor=alice, by="source", first="platform", second="link", now=timezone.now())
+    cohorts_job.QUEUE.work(cohorts_job.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
 
 
 def look_at_all(page, axe, live_site: str, project: Project) -> None:
@@ -87,12 +87,12 @@ def test_pages_about_people_stay_with_the_criterion_chosen(live_site, open_page,
     page.get_by_role("navigation", name="Project").get_by_role("link", name="Tastes").click()
     expect(chosen).to_have_text("Correctness")
     expect(page.get_by_text("From fit 2 by CollaborativeGP.")).to_be_visible()
-    page.get_by_role("link", name="Cohorts side by side").click()
+    page.get_by_role("list", name="View").get_by_role("link", name="Cohorts side by side").click()
     page.get_by_label("Second cohort").select_option("")
     page.get_by_role("button", name="Compare").click()
     expect(page.get_by_text("Asked for; it waits for the engine")).to_be_visible()
     expect(chosen).to_have_text("Correctness")
-    cohort_runs.make(cohort_runs.claim_next(owner="test", now=timezone.now()), progress=go_on)
+    cohorts_job.QUEUE.work(cohorts_job.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
     expect(page.get_by_text("can't be told apart on any of 6 items")).to_be_visible()
     page.get_by_role("link", name="Clarity", exact=True).click()
     expect(page.locator("#cohorts table")).to_have_count(0)

@@ -1,12 +1,9 @@
 """The owner's preview in a real browser: on this screen and in the phone's frame, and nothing is stored."""
 
-import pytest
 from playwright.sync_api import expect
 
 from annotate.models import Annotator, Label, Presentation
 from tests.browser.annotating import snap
-
-pytestmark = pytest.mark.browser
 
 
 def test_the_owner_answers_as_an_annotator_would_and_nothing_is_stored(live_site, page, sign_in, axe, project, alice):

@@ -1,15 +1,13 @@
 """The questionnaire in a real browser: the owner makes it, an annotator without JavaScript answers; axe is content."""
 
-import pytest
 from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotate.access import SESSION_KEY
-from annotate.models import FieldAnswer
+from annotate.models import QuestionAnswer
 from tests.conftest import make_annotator
 
-pytestmark = pytest.mark.browser
 PHONE = {"width": 390, "height": 844}
 
 
@@ -49,4 +47,4 @@ def test_the_owner_asks_and_an_annotator_answers(live_site, open_page, page, sig
     plain.get_by_label("Your age").fill("18")
     plain.get_by_role("button", name="Send and go on").click()
     expect(plain.get_by_role("button", name="A is better")).to_be_visible()
-    assert sorted(FieldAnswer.objects.values_list("value", flat=True)) == ["18", "right"]
+    assert sorted(QuestionAnswer.objects.values_list("value", flat=True)) == ["18", "right"]

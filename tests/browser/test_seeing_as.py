@@ -7,18 +7,16 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from annotate import assigning
+from annotate.labelling import assignment
 from annotate.models import Label
 from tests.conftest import answer_one, make_annotator
-
-pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("options", [{}, {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}])
 def test_the_owner_looks_and_goes_back(live_site, open_page, sign_in, axe, project, alice, options):
     ada = make_annotator(project, "Ada")
     answer_one(ada, now=timezone.now())
-    assigning.next_presentation(annotator=ada, now=timezone.now(), rng=random.Random(1))
+    assignment.next_presentation(annotator=ada, now=timezone.now(), rng=random.Random(1))
     page = open_page(**options)
     sign_in(alice, page=page)
     page.goto(live_site + reverse("annotator", args=[project.pk, ada.key]))

@@ -13,7 +13,6 @@ from playwright.sync_api import expect
 from annotate.models import Item, Membership, Project, Tag
 from tests.conftest import NOW, answer_one, make_annotator
 
-pytestmark = pytest.mark.browser
 PHONE = {"width": 390, "height": 844}
 SIZES = [PHONE, {"width": 820, "height": 1180}, {"width": 1440, "height": 900}]
 PASTED = "key,text\na,Uniforms save time.\nb,\na,Uniforms cost money.\n"
@@ -226,7 +225,6 @@ def addresses(project, alice) -> list[str]:
     ]
 
 
-@pytest.mark.slow
 def test_every_page_is_accessible_at_every_size(live_site, page, sign_in, axe, project, alice, bob):
     paths = addresses(project, alice)
     page.goto(live_site)

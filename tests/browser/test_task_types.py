@@ -18,7 +18,6 @@ from tests.browser.annotating import (
 )
 from tests.site.task_types import LETTERS, set_task
 
-pytestmark = pytest.mark.browser
 # (task type, k, m) and the places to name, best first.
 TASKS = {
     "best of 4": (("best", 4, None), [2]),
@@ -155,3 +154,21 @@ def fill(page: Page, task_type: str, order: list[int]) -> None:
     else:
         for rank, place in enumerate(order, start=1):
             page.get_by_label(f"Place of {LETTERS[place].upper()}").select_option(str(rank))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("inline_size", [390, 1280])
+def test_the_owners_words_stand_on_the_marks(live_site, page, project, axe, inline_size, scheme):
+    page.set_viewport_size({"width": inline_size, "height": 844})
+    page.emulate_media(color_scheme=scheme)
+    words = {"best_words": "Shows the most intense emotion", "worst_words": "Shows the least intense emotion"}
+    annotator = come_in(page, live_site, set_task(project, "best_worst", 4, **words))
+    axe(page)
+    snap(page, f"own-words-{inline_size}-{scheme}")
+    assert not sideways(page)
+    page.get_by_text(words["best_words"] + ": C").click()
+    page.get_by_text(words["worst_words"] + ": A").click()
+    page.get_by_role("button", name="Done").click()
+    expect_done(page, 1)
+    expect_label(annotator, [2, 0])
+    expect(page.locator(".labelling-undone")).to_contain_text(f"you marked C as “{words['best_words']}”")

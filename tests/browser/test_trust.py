@@ -9,9 +9,9 @@ from playwright.sync_api import expect
 
 from annotate.models import Evaluation, Project, RunRecord
 from tests.conftest import NOW, make_annotator
+from tests.site.dashboard.test_fits import arrays, evaluated
+from tests.site.dashboard.test_trust import DIAGNOSTICS, a_bin
 from tests.site.factories import engine_is_up, make_labels, spread_fit
-from tests.site.test_models_page import arrays, evaluated
-from tests.site.test_trust import DIAGNOSTICS, a_bin
 
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 PATIENCE = 30_000

@@ -81,7 +81,6 @@ def seconds_until_shown(dashboard: Page, n: int, stored: float) -> float:
     return time.monotonic() - stored
 
 
-@pytest.mark.slow
 @pytest.mark.alone
 def test_from_an_empty_site_to_a_live_ranking(running, open_page, axe):
     dashboard = open_page(viewport={"width": 1440, "height": 900})

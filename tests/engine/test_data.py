@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
-from tests.engine.worlds import every_kind
+from tests.engine.simulated_data import labels_of_every_kind
 
 
 def best_of(k: int) -> Comparisons:
@@ -26,7 +26,7 @@ def ranking(k: int) -> Comparisons:
 
 
 @pytest.mark.parametrize("k", range(2, 11))
-def test_composite_weights_are_those_of_the_design(k):
+def test_composite_weights_match_the_documented_formulas(k):
     table = [
         (best_of(k), k - 1, 2 / k),
         (ranking(k), k * (k - 1) // 2, 3 / (k + 1)),
@@ -151,7 +151,7 @@ def test_connected_parts_against_repeated_merging(n_items, rows):
 
 
 def test_renaming_and_back_is_the_same_data():
-    data = every_kind()
+    data = labels_of_every_kind()
     new = np.random.default_rng(1).permutation(data.n_items)
     renamed = data.renamed(new)
     assert renamed.data_hash() != data.data_hash()
@@ -160,7 +160,7 @@ def test_renaming_and_back_is_the_same_data():
 
 
 def test_subsets_and_concatenation_are_inverse():
-    data = every_kind()
+    data = labels_of_every_kind()
     half = np.arange(data.n_labels) % 2 == 0
     whole = Comparisons.concatenate([data.subset(half), data.subset(np.flatnonzero(~half))])
     order = np.concatenate([np.flatnonzero(half), np.flatnonzero(~half)])
@@ -171,16 +171,16 @@ def test_subsets_and_concatenation_are_inverse():
     assert own.n_annotators == data.n_annotators
 
 
-def test_hash_sees_every_part_and_only_the_content():
-    data = every_kind()
-    again = every_kind()
+def test_the_hash_depends_on_all_content_and_nothing_else():
+    data = labels_of_every_kind()
+    again = labels_of_every_kind()
     assert again.data_hash() == data.data_hash()
     seen = {data.data_hash(), data.with_weights(np.full(data.n_labels, 2.0)).data_hash()}
-    seen |= {data.subset(np.arange(data.n_labels)[::-1]).data_hash(), every_kind(1).data_hash()}
+    seen |= {data.subset(np.arange(data.n_labels)[::-1]).data_hash(), labels_of_every_kind(1).data_hash()}
     assert len(seen) == 4
 
 
-def test_arrays_are_read_only_and_not_the_callers():
+def test_arrays_are_read_only_copies():
     left, features = np.array([0, 1]), np.zeros((3, 2))
     data = Comparisons.from_pairs(left, [1, 2], [1, 0], item_features=features)
     left[0], features[0, 0] = 2, 9.0
@@ -226,7 +226,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("make", "row", "value", "message"), BAD)
-def test_bad_input_is_refused_by_row_and_value(make, row, value, message):
+def test_bad_input_is_rejected_with_row_and_value(make, row, value, message):
     with pytest.raises(InvalidData, match=message) as caught:
         make()
     assert caught.value.row == row
@@ -234,6 +234,6 @@ def test_bad_input_is_refused_by_row_and_value(make, row, value, message):
         assert caught.value.value == value
 
 
-def test_a_mistyped_option_is_refused():
+def test_a_mistyped_option_is_rejected():
     with pytest.raises(TypeError, match="unknown option 'weight'"):
         Comparisons.from_pairs([0], [1], [1], weight=[2])

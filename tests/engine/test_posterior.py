@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
-from models_engine.covariances import DenseCovariance, LowRankCovariance, SumCovariance, pack, unpack
+from models_engine.covariance.forms import DenseCovariance, LowRankCovariance, SumCovariance, pack, unpack
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData, TooLarge, Unsupported
 from models_engine.posterior import (
@@ -20,7 +20,7 @@ from models_engine.posterior import (
 )
 
 N = 6
-FINE = Diagnostics(True, 3, (-2.0, -1.0), 0.1, "fine")
+CONVERGED = Diagnostics(True, 3, (-2.0, -1.0), 0.1, "fine")
 LEFT, RIGHT = np.triu_indices(N, 1)
 
 
@@ -35,7 +35,7 @@ def low_rank() -> LowRankCovariance:
 
 
 def gaussian(**fields) -> GaussianPosterior:
-    return GaussianPosterior(**{"mean": np.linspace(1, -1, N), "spread": dense(), "diagnostics": FINE, **fields})
+    return GaussianPosterior(**{"mean": np.linspace(1, -1, N), "spread": dense(), "diagnostics": CONVERGED, **fields})
 
 
 @pytest.mark.parametrize("make", [dense, low_rank, lambda: SumCovariance(dense(), low_rank())])
@@ -57,8 +57,8 @@ def test_every_form_of_covariance_agrees_with_its_dense_matrix(make):
     assert_allclose(stored.dense(), matrix, atol=0)
 
 
-def test_both_posteriors_are_posteriors():
-    drawn = SamplePosterior.of(gaussian().sample(10, rng=np.random.default_rng(0)), FINE)
+def test_both_posteriors_satisfy_the_protocol():
+    drawn = SamplePosterior.of(gaussian().sample(10, rng=np.random.default_rng(0)), CONVERGED)
     assert isinstance(gaussian(), Posterior)
     assert isinstance(drawn, Posterior)
 
@@ -72,9 +72,9 @@ def test_superiority_is_the_normal_probability_of_the_difference():
     assert_array_equal(certain.superiority([0, 1, 2], [1, 0, 2]), [1, 0, 0.5])
 
 
-def test_draws_of_a_gaussian_give_the_same_answers():
+def test_draws_of_a_gaussian_give_the_same_results():
     exact = gaussian(likelihood=Likelihood(tie=0.5, side=0.2))
-    drawn = SamplePosterior.of(exact.sample(40_000, rng=np.random.default_rng(0)), FINE, exact.likelihood)
+    drawn = SamplePosterior.of(exact.sample(40_000, rng=np.random.default_rng(0)), CONVERGED, exact.likelihood)
     assert_allclose(drawn.utilities(), exact.utilities(), atol=0.03)
     assert_allclose(drawn.standard_deviations(), exact.standard_deviations(), rtol=0.03)
     assert_allclose(drawn.covariance(), exact.covariance(), atol=0.03)
@@ -98,7 +98,7 @@ def test_rank_distribution_against_two_items_known_exactly():
     assert_array_equal(summary.high, [2, 2])
 
 
-def test_rank_intervals_hold_their_probability():
+def test_rank_intervals_have_their_probability():
     posterior = gaussian(spread=dense(3))
     summary = posterior.rank_summary(level=0.8, rng=np.random.default_rng(0))
     draws = posterior.sample(20_000, rng=np.random.default_rng(1))
@@ -109,7 +109,7 @@ def test_rank_intervals_hold_their_probability():
     assert (narrower < 0.82).all(), "no interval is wider than it need be"
 
 
-def test_a_new_annotator_brings_the_spread_of_tastes():
+def test_a_new_annotator_adds_the_variance_of_tastes():
     shared, wide = gaussian(), gaussian(taste=dense(5, scale=1.5))
     assert_allclose(
         wide.for_annotator(None).difference_variance(LEFT, RIGHT),
@@ -122,7 +122,7 @@ def test_a_new_annotator_brings_the_spread_of_tastes():
     assert_allclose(shared.divisiveness(), 0)
 
 
-def test_lapses_are_each_annotators_own():
+def test_each_annotator_has_their_own_lapse():
     posterior = gaussian(lapses=np.array([0.0, 0.5, 1.0]), likelihood=Likelihood(lapse=0.2))
     careful, guessing, reversed_ = (posterior.pairwise_probabilities(0, 5, annotator) for annotator in range(3))
     assert float(careful) > 0.6
@@ -158,21 +158,21 @@ def test_storage_round_trip(posterior):
         assert_array_equal(loaded.annotator_summary().to_arrays()[name], value)
 
 
-def test_what_cannot_be_answered_says_what_can():
+def test_unsupported_requests_suggest_an_alternative():
     with pytest.raises(Unsupported, match="CollaborativeGP"):
         gaussian().at(np.zeros((1, 2)))
     large = LowRankCovariance(np.zeros((5_001, 1)), np.ones(5_001))
     with pytest.raises(TooLarge, match=r"difference_variance.*sample"):
         large.dense()
     with pytest.raises(InvalidData, match="two draws"):
-        SamplePosterior.of(np.zeros((1, 3)), FINE)
+        SamplePosterior.of(np.zeros((1, 3)), CONVERGED)
     with pytest.raises(InvalidData, match="9 items and the posterior 6"):
         gaussian().log_predictive(Comparisons.from_pairs([0], [8], [1]))
 
 
-def test_sample_posterior_hands_out_each_draw_before_any_twice():
+def test_sample_posterior_uses_each_draw_before_repeating_any():
     draws = np.random.default_rng(0).normal(size=(50, N))
-    posterior = SamplePosterior.of(draws, FINE)
+    posterior = SamplePosterior.of(draws, CONVERGED)
     taken = posterior.sample(50, rng=np.random.default_rng(1))
     assert len(np.unique(taken[:, 0])) == 50
     assert_allclose(np.sort(posterior.sample(100, rng=np.random.default_rng(1))[:, 0])[::2], np.sort(taken[:, 0]))

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import norm
 
-from models_engine.answers import log_order
+from models_engine.log_predictive import log_order_probabilities
 from models_engine.predictive import Likelihood, expectation
 
 
@@ -89,7 +89,7 @@ def log_plackett_luce(order, f) -> float:
 
 
 def log_of(f, order, ranks, link) -> float:
-    return float(log_order(f[None, None, list(order)], np.array([ranks]), link)[0, 0])
+    return float(log_order_probabilities(f[None, None, list(order)], np.array([ranks]), link)[0, 0])
 
 
 PATTERNS = {  # ranks, best first -> the distinct answers, each as one order that stands for it
@@ -143,7 +143,7 @@ def test_sets_under_the_probit_link_against_simulation(kind):
     assert math.exp(log_of(f, order, ranks, "probit")) == pytest.approx(share, abs=4.5 * math.sqrt(share / 1e6))
 
 
-def test_two_items_in_a_set_are_a_pair():
+def test_a_set_of_two_equals_a_pair():
     f = np.array([0.7, -0.4])
     assert log_of(f, (0, 1), [0, 1], "logit") == pytest.approx(math.log(expit(1.1)))
     assert log_of(f, (0, 1), [0, 1], "probit") == pytest.approx(norm.logcdf(1.1), abs=1e-5)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, ndtr
 
 from models_engine.errors import InvalidData
-from models_engine.simulate import Crowd, crowd
+from models_engine.simulate import Crowd, simulate_crowd
 
 F = np.array([0.8, 0.1, -0.3, -0.6])
 N = 60_000
@@ -25,7 +25,7 @@ def share(hits) -> float:
 
 
 @pytest.mark.parametrize(("link", "cdf"), [("logit", expit), ("probit", ndtr)])
-def test_pairs_are_won_with_the_link_probability(link, cdf):
+def test_pairs_are_won_with_the_probability_of_the_link(link, cdf):
     pairs = alike(link=link).pairs(N, np.random.default_rng(0)).pairs()
     for a, b in itertools.permutations(range(4), 2):
         rows = (pairs.left == a) & (pairs.right == b)
@@ -68,7 +68,7 @@ def test_ties_side_and_reliability():
 
 
 def test_annotators_get_equal_shares_and_sets_are_distinct():
-    data = crowd(np.random.default_rng(0), 200, 7).rankings(700, 5, np.random.default_rng(1))
+    data = simulate_crowd(np.random.default_rng(0), 200, 7).rankings(700, 5, np.random.default_rng(1))
     assert_array_equal(np.bincount(data.annotators), 100)
     items = data.groups()[0].items
     assert (np.diff(np.sort(items, axis=1), axis=1) > 0).all()
@@ -79,21 +79,23 @@ def test_annotators_get_equal_shares_and_sets_are_distinct():
 def test_a_seed_repeats_the_crowd_and_its_answers():
     def answers(seed):
         rng = np.random.default_rng(seed)
-        people = crowd(rng, 20, 5, taste_sd=0.5, reliability=(8, 2), side_sd=0.3, tie=0.2)
+        people = simulate_crowd(rng, 20, 5, taste_sd=0.5, reliability=(8, 2), side_sd=0.3, tie=0.2)
         return people.pairs(50, rng).data_hash() + people.best_worst(20, 4, rng).data_hash()
 
     assert answers(3) == answers(3)
     assert answers(3) != answers(4)
 
 
-def test_taste_has_the_spread_asked_for():
-    people = crowd(np.random.default_rng(0), 300, 400, taste_sd=0.7)
+def test_taste_has_the_requested_standard_deviation():
+    people = simulate_crowd(np.random.default_rng(0), 300, 400, taste_sd=0.7)
     assert (people.own - people.utilities).std() == pytest.approx(0.7, rel=0.1)
-    assert crowd(np.random.default_rng(0), 300, 2, utility_sd=2.0).utilities.std() == pytest.approx(2, rel=0.15)
+    assert simulate_crowd(np.random.default_rng(0), 300, 2, utility_sd=2.0).utilities.std() == pytest.approx(
+        2, rel=0.15
+    )
 
 
-def test_impossible_crowds_are_refused():
+def test_impossible_crowds_are_rejected():
     with pytest.raises(InvalidData, match="sets of 5"):
         alike().choices(1, 5, np.random.default_rng(0))
     with pytest.raises(InvalidData, match="logit"):
-        crowd(np.random.default_rng(0), 3, 1, tie=0.5, link="probit")
+        simulate_crowd(np.random.default_rng(0), 3, 1, tie=0.5, link="probit")

@@ -4,11 +4,11 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
+
+import pytest
 
 import models_engine
-
-ROOT = Path(__file__).parents[2]
+from tests.paths import ROOT
 
 SCRIPT = """
 import importlib, pathlib, sys
@@ -27,6 +27,7 @@ sys.exit(main(["fit", sys.argv[1], "--output", sys.argv[2]]))
 """
 
 
+@pytest.mark.process
 def test_all_modules_import_and_a_fit_runs_with_django_blocked(tmp_path):
     labels = tmp_path / "labels.csv"
     labels.write_text("annotator,left,right,outcome\na,x,y,1\nb,y,z,1\n")
@@ -44,6 +45,6 @@ def test_all_modules_import_and_a_fit_runs_with_django_blocked(tmp_path):
     assert (tmp_path / "out" / "ranking.csv").read_text().count("\n") == 4
 
 
-def test_the_version_is_the_projects():
+def test_the_version_matches_the_project():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert models_engine.__version__ == project["version"]

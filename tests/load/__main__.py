@@ -81,7 +81,7 @@ def run(options: argparse.Namespace, url: str, folder: Path) -> dict:
         f"seeded {options.items} items and {options.labels} labels in {time.perf_counter() - began:.0f} s", flush=True
     )
     server = web(env, port, folder, options.workers).start()
-    worker = engine(env, folder).start() if not options.no_engine else None
+    worker = engine(env, folder).start() if not options.no_worker else None
     try:
         wait_until_it_answers(port)
         clients = [AnnotatorClient("127.0.0.1", port) for _ in range(options.annotators)]
@@ -147,7 +147,7 @@ def main() -> None:
     parser.add_argument("--think", type=float, default=3.0, help="mean seconds between answers of one annotator")
     parser.add_argument("--workers", type=int, default=1, help="web processes")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--no-engine", action="store_true", help="measure the web process alone")
+    parser.add_argument("--no-worker", action="store_true", help="measure the web process alone")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name, own_database(Path(name)) as url:
         print(json.dumps(run(options, url, Path(name)), indent=2))

@@ -2,20 +2,20 @@
 
 import atexit
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 
 import psycopg
 from django.db import connections
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.migrated import copy_migrated
+from tests.paths import ROOT
+
 ALIAS = "fire"
 TEMPLATES: list[str] = []
 
@@ -28,11 +28,11 @@ def environment(url: str, folder: Path) -> dict[str, str]:
         "DEBUG": "true",
         "SECRET_KEY": "only-for-the-servers-that-tests-start",
         "MEDIA_ROOT": str(folder / "media"),
-        "LIMIT_JOIN": "100000/min",
-        "LIMIT_ANSWER": "100000/min",
+        "RATE_LIMIT_JOIN": "100000/min",
+        "RATE_LIMIT_ANSWER": "100000/min",
         "LOG_LEVEL": "WARNING",
         "OPENBLAS_NUM_THREADS": "1",
-        "ENGINE_LEASE_SECONDS": "5",
+        "WORKER_LEASE_SECONDS": "5",
     }
 
 
@@ -46,7 +46,8 @@ def own_database(folder: Path) -> Iterator[str]:
     settings = connections.settings["default"]
     if settings["ENGINE"].endswith("sqlite3"):
         name, drop = str(folder / "fire.sqlite3"), None
-        url = copied(Path(name))
+        copy_migrated(Path(name))
+        url = f"sqlite:///{name}"
     else:
         name = f"fire_{uuid.uuid4().hex[:12]}"
         command(settings, f"CREATE DATABASE {name} TEMPLATE {template(settings)}")
@@ -62,22 +63,15 @@ def own_database(folder: Path) -> Iterator[str]:
             command(settings, drop)
 
 
-# Migrating takes seconds, copying what was migrated does not: once for each process that runs tests.
-
-
-def copied(file: Path) -> str:
-    """The address of a fresh, migrated SQLite file at this place."""
-    shutil.copy(migrated_file(), file)
-    return f"sqlite:///{file}"
-
-
-@cache
-def migrated_file() -> Path:
-    folder = tempfile.TemporaryDirectory()
-    atexit.register(folder.cleanup)
-    file = Path(folder.name) / "migrated.sqlite3"
-    manage(environment(f"sqlite:///{file}", file.parent), "migrate", "--verbosity", "0")
-    return file
+@contextmanager
+def as_default() -> Iterator[None]:
+    """This thread's actions write into `fire` meanwhile: to the servers on it they come from another process."""
+    own = connections["default"]
+    connections["default"] = connections[ALIAS]
+    try:
+        yield
+    finally:
+        connections["default"] = own
 
 
 def template(settings: dict) -> str:

@@ -5,8 +5,8 @@ import uuid
 
 from django.utils import timezone
 
-from annotate.assigning import set_key
-from annotate.models import Annotator, EngineState, Item, ItemSet, Label, Presentation, PresentedItem, Project
+from annotate.labelling.item_sets import set_key
+from annotate.models import Annotator, FitState, Item, ItemSet, Label, Presentation, PresentedItem, Project
 from tests.load.database import ALIAS
 
 LABELS_EACH = 200
@@ -47,7 +47,7 @@ def seed_project(n_items: int, n_labels: int) -> str:
     for place, item in enumerate(items):
         item.n_taken = counts[place]
     Item.objects.using(ALIAS).bulk_update(items, ["n_taken"], batch_size=500)
-    EngineState.objects.using(ALIAS).create(project=project, wanted=n_labels)
+    FitState.objects.using(ALIAS).create(project=project, wanted=n_labels)
     return project.join_token
 
 

@@ -47,12 +47,12 @@ class Process:
 
 
 def web(env: dict[str, str], port: int, folder: Path, workers: int = 1) -> Process:
-    command = [sys.executable, "manage.py", "serve", "--no-engine", "--port", str(port), "--workers", str(workers)]
+    command = [sys.executable, "manage.py", "serve", "--no-worker", "--port", str(port), "--workers", str(workers)]
     return Process(command, env, folder / "web.log")
 
 
 def engine(env: dict[str, str], folder: Path) -> Process:
-    return Process([sys.executable, "manage.py", "engine"], env, folder / "engine.log")
+    return Process([sys.executable, "manage.py", "worker"], env, folder / "engine.log")
 
 
 def wait_until_it_answers(port: int, seconds: float = 60) -> None:

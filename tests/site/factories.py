@@ -8,17 +8,17 @@ from itertools import combinations
 
 import numpy as np
 
-from annotate import assigning
+from annotate.labelling import item_sets
 from annotate.models import (
     Annotator,
-    EngineProcess,
-    EngineState,
+    FitState,
     Item,
     ItemSet,
     Label,
     Presentation,
     PresentedItem,
     Project,
+    WorkerProcess,
 )
 from models_engine.models import AnnotatorEstimate, Estimate, Fit
 from tests.conftest import NOW
@@ -60,7 +60,7 @@ def make_fit(
     rng = np.random.default_rng(1)
     for number, part in enumerate(parts):
         Estimate.objects.bulk_create(estimates_of_part(fit, number, part, project, rng))
-    state, _ = EngineState.objects.get_or_create(project=project)
+    state, _ = FitState.objects.get_or_create(project=project)
     state.published_fit, state.last_fit_at = fit.number, now
     state.wanted = state.fitted = max(state.wanted, state.fitted + 1)
     state.save()
@@ -75,6 +75,8 @@ def estimates_of_part(fit, number, part, project, rng) -> list[Estimate]:
     low, high = np.percentile(ranks, 5, axis=0), np.percentile(ranks, 95, axis=0)
     superior = (draws[:, :, None] > draws[:, None, :]).mean(axis=0) if len(part) <= 60 else None
     tier, rows = 0, []
+    chance = 100 / (1 + np.exp(-(draws - utility.mean())))
+    classes = classes_of_draws(draws, low)
     for i, (item, *_, n) in enumerate(part):
         above = superior is not None and i > 0 and superior[:i, i:].min() >= 0.95
         tier += above
@@ -87,6 +89,11 @@ def estimates_of_part(fit, number, part, project, rng) -> list[Estimate]:
                 sd=sd[i],
                 low=utility[i] - 1.6449 * sd[i],
                 high=utility[i] + 1.6449 * sd[i],
+                score=float(chance[:, i].mean()),
+                score_low=float(np.percentile(chance[:, i], 5)),
+                score_high=float(np.percentile(chance[:, i], 95)),
+                rank_class=classes[i],
+                highest_class=classes[i],
                 rank=i + 1,
                 rank_low=int(np.floor(low[i])),
                 rank_high=int(np.ceil(high[i])),
@@ -97,6 +104,17 @@ def estimates_of_part(fit, number, part, project, rng) -> list[Estimate]:
             )
         )
     return rows
+
+
+def classes_of_draws(draws, low) -> list[int]:
+    """A class ends before the first item whose rank interval and draws do not reach the class's first item."""
+    found, first, number = [], 0, 1
+    for i in range(draws.shape[1]):
+        reaches = np.floor(low[i]) <= first + 1 or (draws[:, first] > draws[:, i]).mean() < 0.95
+        if not reaches:
+            first, number = i, number + 1
+        found.append(number)
+    return found
 
 
 def state_to_next(utility, sd, i, margin) -> str:
@@ -199,8 +217,8 @@ def count_taken(items: Sequence[Item], sets: dict[str, ItemSet], shown: Sequence
 
 
 def set_key(pair: Sequence[Item]) -> str:
-    return assigning.set_key([item.pk for item in pair])
+    return item_sets.set_key([item.pk for item in pair])
 
 
-def engine_is_up(now: datetime = NOW) -> EngineProcess:
-    return EngineProcess.objects.create(name="engine-1", started_at=now, seen_at=now)
+def engine_is_up(now: datetime = NOW) -> WorkerProcess:
+    return WorkerProcess.objects.create(name="engine-1", started_at=now, seen_at=now)

@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotate.assigning import expiry_look
+from annotate.labelling.assignment import expiry_check_key
 from annotate.models import Project, User
 
 BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
@@ -35,4 +35,4 @@ def rows_shown(html: str) -> list[str]:
 def leases_looked_at(project: Project) -> None:
     """Somebody else has looked for expired leases in each second to come: who does so takes a statement more."""
     for second in range(60):
-        cache.add(expiry_look(project.pk, timezone.now() + timedelta(seconds=second)), True, timeout=90)
+        cache.add(expiry_check_key(project.pk, timezone.now() + timedelta(seconds=second)), True, timeout=90)

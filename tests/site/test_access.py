@@ -9,27 +9,28 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.db import transaction
 from django.test import Client
-from django.urls import URLPattern, URLResolver, reverse
+from django.urls import reverse
 from django.utils import timezone
 from PIL import Image
 
-from annotate import assigning
 from annotate.access import SESSION_KEY
+from annotate.labelling import assignment
 from annotate.models import (
     Annotator,
     Captions,
-    Entry,
+    ConflictOfInterest,
+    GoldSet,
     ImportJob,
     Item,
-    KnownSet,
     Membership,
-    NeverShown,
+    ParticipationRules,
     ResultsLink,
     RunRecord,
     Webhook,
 )
-from annotate.urls import urlpatterns, websocket_urlpatterns
+from annotate.urls import websocket_urlpatterns
 from tests.conftest import NOW, make_annotator, make_token, make_user, member
+from tests.routes import OTHERS, ROUTES
 from tests.site.factories import spread_fit
 from tests.site.recordings import wav
 from tests.websockets import Visitor
@@ -60,6 +61,7 @@ RULES = {
     "annotator-erase": (OWN, OWN),
     "retention": (MANAGE, MANAGE),
     "tokens": (ACCOUNTS, ACCOUNTS),
+    "detail": (None, ACCOUNTS),
     "webhooks": (MANAGE, MANAGE),
     "webhook-change": (None, MANAGE),
     "token-revoke": (None, {"owner"}),
@@ -136,17 +138,10 @@ RULES = {
 }
 
 
-def own_routes(patterns=urlpatterns):
-    """The names of the project's own routes; those of allauth and the admin are tried below as a whole."""
-    for entry in patterns:
-        if isinstance(entry, URLPattern):
-            yield entry.name
-
-
 def test_every_route_has_a_rule():
-    assert set(own_routes()) == set(RULES)
-    others = {str(entry.pattern) for entry in urlpatterns if isinstance(entry, URLResolver)}
-    assert others == {"accounts/", "admin/", "api/"}  # the API: test_api_access.py
+    """Those of allauth and the admin are tried below as a whole."""
+    assert {route.name for route in ROUTES} == set(RULES)
+    assert OTHERS == {"accounts/", "admin/", "api/"}  # the API: test_api_access.py
 
 
 @pytest.fixture
@@ -169,8 +164,8 @@ def cast(project, settings, tmp_path):
 def arguments(project):
     user = Membership.objects.filter(project=project, role="annotator").first()
     bob = make_annotator(project, "Bob", user=user.user if user else None, source=Annotator.Source.ACCOUNT)
-    entry = Entry.objects.create(project=project, platform=True)
-    presentation = assigning.next_presentation(annotator=bob, now=timezone.now(), rng=random.Random(1))
+    entry = ParticipationRules.objects.create(project=project, platform=True)
+    presentation = assignment.next_presentation(annotator=bob, now=timezone.now(), rng=random.Random(1))
     picture = BytesIO()
     Image.new("RGB", (8, 8), "teal").save(picture, "PNG")
     image = Item(project=project, key="picture", kind=Item.Kind.IMAGE, body="A teal square")
@@ -188,8 +183,8 @@ def arguments(project):
         "item_id": image.pk,
         "key": target.key,
         "token_id": make_token(Membership.objects.get(project=project, role="owner").user)[0].pk,
-        "entry_id": NeverShown.objects.create(annotator=target, item=image).pk,
-        "known_id": KnownSet.objects.create(
+        "entry_id": ConflictOfInterest.objects.create(annotator=target, item=image).pk,
+        "known_id": GoldSet.objects.create(
             project=project, purpose="gold", item_set=presentation.item_set, outcome="tie"
         ).pk,
         "webhook_id": Webhook.objects.create(project=project, url="https://example.org/hook", created_at=NOW).pk,
@@ -219,7 +214,7 @@ def left_out(project) -> ImportJob:
 
 def address(name, arguments):
     common, tokens = arguments
-    pattern = next(entry for entry in urlpatterns if getattr(entry, "name", None) == name).pattern
+    pattern = next(route for route in ROUTES if route.name == name).pattern
     values = {key: value for key, value in common.items() if key in pattern.converters}
     if "captions" in name:
         values["item_id"] = common["recording"]

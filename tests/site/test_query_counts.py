@@ -8,10 +8,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from annotate.errors import Refusal
+from annotate.core.errors import UserError
 from annotate.models import Annotator, Item, Membership, Project
-from annotate.urls import urlpatterns
 from tests.conftest import NOW, answer_one, make_annotator
+from tests.routes import ROUTES
 from tests.site.test_access import BACKEND, RULES
 
 pytestmark = pytest.mark.embedded
@@ -28,12 +28,12 @@ def grown(project: Project, n_items: int, n_annotators: int, n_labels: int) -> N
     for i in range(n_labels):
         try:
             answer_one(crowd[i % n_annotators], chosen=i % 2, now=NOW, seed=i)
-        except Refusal:
+        except UserError:
             return
 
 
 def address(name: str, project: Project, annotator: Annotator) -> str:
-    pattern = next(entry for entry in urlpatterns if getattr(entry, "name", None) == name).pattern
+    pattern = next(route for route in ROUTES if route.name == name).pattern
     link = project.results_links.get_or_create(made_at=NOW)[0]
     values = {
         "project_id": project.pk,
@@ -67,6 +67,7 @@ def n_queries(client: Client, url: str) -> int:
     return len(queries)
 
 
+@pytest.mark.slow
 def test_queries_do_not_grow(project, alice):
     client = Client()
     client.force_login(alice, BACKEND)

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from annotate.backups import back_up
-from annotate.dumping import DumpError
+from annotate.operations.backups import back_up
+from annotate.operations.database_dumps import DumpError
 
 
 class Command(BaseCommand):

@@ -9,8 +9,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
+from annotate.core.errors import ProjectNotOpen
 from annotate.demo.crowd import Crowd
-from annotate.errors import NotOpen
 from annotate.models import Project
 
 LOOK_AGAIN = 20.0  # seconds after which a crowd that had finished looks for new pairs
@@ -39,7 +39,7 @@ class Command(BaseCommand):
     def one_answer(self, crowd: Crowd, stopping: threading.Event) -> None:
         try:
             label = crowd.answer(timezone.now())
-        except NotOpen:
+        except ProjectNotOpen:
             stopping.wait(1)
             return
         if label is None:

@@ -1,4 +1,4 @@
-"""manage.py demo: a filled site on this machine, with its engine and a simulated crowd, or on a folder of real data."""
+"""manage.py demo: a filled site on this machine, with its worker and a simulated crowd, or on a folder of real data."""
 
 import fcntl
 import os
@@ -15,14 +15,15 @@ from django.core.management.base import BaseCommand, CommandError
 from django.urls import reverse
 from django.utils import timezone
 
-from annotate import server
-from annotate.actions.comparisons import Report
+from annotate.core import server
+from annotate.core.child_processes import Child, stop_with_starter
+from annotate.core.folders import COMMAND
 from annotate.demo.environment import folder as demo_folder
 from annotate.demo.known import KNOWN
 from annotate.demo.manifest import BadFolder, Folder, open_folder
 from annotate.demo.projects import OWNER, make_ideas, make_mottoes, make_posters, make_real, new_password, set_owner
+from annotate.imports.comparisons.actions import Report
 from annotate.models import Project
-from annotate.supervisor import Child, stop_with_starter
 
 HOST = "127.0.0.1"
 SHOWN_REFUSALS = 20
@@ -44,7 +45,7 @@ class Command(BaseCommand):
         stop_with_starter()
         path = demo_folder()
         if settings.DATABASES["default"]["NAME"] != str(path / "db.sqlite3"):
-            raise CommandError("The demo runs on its own database only; start it with `manage.py demo` or `make demo`.")
+            raise CommandError(f"The demo runs on its own database only; start it with `{COMMAND} demo`.")
         listener = server.listen(HOST, options["port"])
         data = self.open_data(options["data"])
         lock = take_lock(path)
@@ -55,7 +56,7 @@ class Command(BaseCommand):
             owner = set_owner(password)
             if not Project.objects.exists():
                 self.fill(owner, data, crowd=options["crowd"])
-            children = [Child("engine")]
+            children = [Child("worker")]
             if Project.objects.filter(simulated=True).exists():
                 children.append(Child("crowd"))
             server.run(listener, children, welcome(options["port"], password))

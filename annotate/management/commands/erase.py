@@ -7,10 +7,10 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from annotate.actions.accounts import erase_account
-from annotate.actions.erasure import BY_OPERATOR, erase_annotator
-from annotate.errors import Refusal
+from annotate.core.errors import UserError
 from annotate.models import Annotator, User
+from annotate.privacy.erasure.accounts import erase_account
+from annotate.privacy.erasure.actions import BY_OPERATOR, erase_annotator
 
 
 class Command(BaseCommand):
@@ -31,7 +31,7 @@ class Command(BaseCommand):
             self.agreed(f"the account {users[0].email}", yes)
             try:
                 n = erase_account(user=users[0], by=BY_OPERATOR, now=now)
-            except Refusal as refusal:
+            except UserError as refusal:
                 raise CommandError(str(refusal)) from refusal
         elif annotator:
             person = Annotator.objects.select_related("project").filter(key=annotator).first()

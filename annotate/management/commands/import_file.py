@@ -14,14 +14,14 @@ from django.core.files.base import ContentFile, File
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from annotate import import_jobs
-from annotate.actions.imports import start_import, stop_import
-from annotate.errors import Refusal
-from annotate.importing.decoding import decode
-from annotate.importing.guessing import check_votes, guess_items, guess_votes, sheet_of
+from annotate.core.errors import UserError
+from annotate.core.stored_messages import render_message
+from annotate.files.decoding import decode
+from annotate.imports import job as imports_job
+from annotate.imports.actions import start_import, stop_import
+from annotate.imports.guessing import check_votes, guess_items, guess_votes, sheet_of
 from annotate.models import ImportJob, Membership, Project
-from annotate.reconciler import LostClaim
-from annotate.stored_words import in_words
+from annotate.models.leased_jobs import LeaseLost
 from models_engine.errors import Cancelled
 
 Kind = ImportJob.Kind
@@ -53,14 +53,14 @@ class Command(BaseCommand):
         started = time.perf_counter()
         try:
             job = self.under_way(found, kind) if resume else self.started(found, kind, file, options)
-        except Refusal as refusal:
+        except UserError as refusal:
             raise CommandError(str(refusal)) from refusal
         self.run(job)
         job.refresh_from_db()
         self.tell(job, time.perf_counter() - started)
 
     def under_way(self, project: Project, kind: str) -> ImportJob:
-        job = import_jobs.owed(timezone.now()).filter(project=project, kind=kind).first()
+        job = imports_job.claimable_imports(timezone.now()).filter(project=project, kind=kind).first()
         if job is None:
             raise CommandError("No import of this kind waits to be gone on with; an engine may be at it.")
         return job
@@ -95,7 +95,7 @@ class Command(BaseCommand):
         return mapping
 
     def run(self, job: ImportJob) -> None:
-        row = import_jobs.claim_next(
+        row = imports_job.claim_next(
             owner=f"import_file:{os.getpid()}#{secrets.token_hex(4)}", now=timezone.now(), only=job.pk
         )
         if row is None:
@@ -113,15 +113,15 @@ class Command(BaseCommand):
                     f"\r{step:,} of {total:,} written" if total else f"\r{step:,} rows checked", ending=" "
                 )
                 self.stdout.flush()
-            return not asked_to_stop and import_jobs.renew(row, now=timezone.now())
+            return not asked_to_stop and row.renew(now=timezone.now())
 
         try:
-            import_jobs.make(row, progress=progress, gives_way=False)
-        except LostClaim:
-            self.stdout.write("The import was stopped, or an engine has taken it over; its page shows which.")
+            imports_job.work(row, progress=progress, should_yield=False)
+        except LeaseLost:
+            self.stdout.write("The import was stopped, or a worker has taken it over; its page shows which.")
         except Cancelled:
-            import_jobs.give_back(row)
-            raise CommandError("Interrupted. A running engine goes on with it, or --resume does.") from None
+            imports_job.release(row)
+            raise CommandError("Interrupted. A running worker goes on with it, or --resume does.") from None
         finally:
             for number, handler in former.items():
                 signal.signal(number, handler)
@@ -137,7 +137,7 @@ class Command(BaseCommand):
                 f"Nothing was imported: {job.n_bad:,} of {job.n_rows:,} rows have errors. Correct them, or --leave-out."
             )
         if job.state == ImportJob.State.FAILED:
-            raise CommandError(f"After {job.n_written:,} rows: {in_words(job.message)}")
+            raise CommandError(f"After {job.n_written:,} rows: {render_message(job.message)}")
         if job.state == ImportJob.State.DONE:
             left = f", {job.n_bad:,} left out" if job.n_bad else ""
             self.stdout.write(f"{job.n_rows:,} rows read, {job.n_written:,} written{left}, {seconds:.1f} s.")

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
-from annotate.backups import restore
-from annotate.dumping import DumpError
+from annotate.operations.backups import restore
+from annotate.operations.database_dumps import DumpError
 
 
 class Command(BaseCommand):

@@ -13,10 +13,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from annotate import recording
-from annotate.criteria import n_criteria, seen_by
+from annotate.core.stored_messages import render_message
+from annotate.criteria import for_criterion, n_criteria
 from annotate.models import Project
-from annotate.stored_words import in_words
+from annotate.publishing.run_records import job as run_records_job
 from models_engine.errors import EngineError
 
 
@@ -39,7 +39,9 @@ class Command(BaseCommand):
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise CommandError(f"{folder} is not empty; name a new folder.")
         try:
-            made = recording.write(seen_by(found, criterion), folder, progress=lambda *_: True, now=timezone.now())
+            made = run_records_job.write_run_record(
+                for_criterion(found, criterion), folder, progress=lambda *_: True, now=timezone.now()
+            )
         except EngineError as error:
-            raise CommandError(in_words(str(error))) from error
+            raise CommandError(render_message(str(error))) from error
         self.stdout.write(f"{made['n_labels']:,} labels, {made['estimator']}, hash {made['data_hash'][:12]}: {folder}")

@@ -1,4 +1,4 @@
-"""manage.py serve: the small deployment in one command, site and engine."""
+"""manage.py serve: the small deployment in one command, site and worker."""
 
 import socket
 from argparse import SUPPRESS, ArgumentParser
@@ -11,18 +11,20 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from annotate import server
-from annotate.supervisor import Child
+from annotate.core import server
+from annotate.core.child_processes import Child
+from annotate.core.folders import COMMAND
 
 
 class Command(BaseCommand):
-    help = "Serves the site with its engine inside. Sets an empty database up; refuses one of an older version."
+    help = "Serves the site with a worker beside it. Sets an empty database up; refuses one of an older version."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--host", default="127.0.0.1", help="address to listen on (127.0.0.1: this machine only)")
         parser.add_argument("--port", type=int, default=8000)
         parser.add_argument("--workers", type=int, default=1, help="web processes; one per core is best (1)")
-        parser.add_argument("--no-engine", action="store_true", help="engines run elsewhere, by `manage.py engine`")
+        parser.add_argument("--no-worker", action="store_true", help="workers run elsewhere, by `manage.py worker`")
+        parser.add_argument("--no-engine", action="store_true", help=SUPPRESS)  # the old name, until version 0.3
         parser.add_argument("--socket", type=int, help=SUPPRESS)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -35,8 +37,11 @@ class Command(BaseCommand):
         listener = server.listen(host, port)
         check_static_files()
         prepare_database()
-        children = [] if options["no_engine"] else [Child("engine")]
-        children += server.helpers_at(listener, workers - 1)
+        if options["no_engine"]:
+            warning = "`--no-engine` is called `--no-worker` now; the old name works until version 0.3."
+            self.stderr.write(self.style.WARNING(warning))
+        children = [] if options["no_worker"] or options["no_engine"] else [Child("worker")]
+        children += server.web_processes(listener, workers - 1)
         server.run(listener, children, f"Crowdrank answers at {server.address(host, port)}")
 
 
@@ -44,7 +49,7 @@ def check_static_files() -> None:
     """Raises CommandError where pages would lack their style because nothing has been collected."""
     manifest = getattr(staticfiles_storage, "manifest_name", None)
     if manifest and not staticfiles_storage.exists(manifest):
-        raise CommandError(f"There are no static files in {settings.STATIC_ROOT}. Run `manage.py collectstatic` first.")
+        raise CommandError(f"There are no static files in {settings.STATIC_ROOT}. Run `{COMMAND} collectstatic` first.")
 
 
 def prepare_database() -> None:
@@ -57,6 +62,6 @@ def prepare_database() -> None:
         names = ", ".join(str(migration) for migration, _ in plan)
         raise CommandError(
             f"The database is of an older version; {len(plan)} migrations are missing ({names}). "
-            "Back it up, then run `manage.py migrate`."
+            f"Back it up, then run `{COMMAND} migrate`."
         )
     call_command("migrate", verbosity=0, interactive=False)

@@ -1,0 +1,1 @@
+"""Accounts: sign-in, sign-up, access tokens, mails."""

@@ -1,0 +1,20 @@
+"""How accounts come into being: only where the operator opened sign-up."""
+
+from allauth.account.adapter import DefaultAccountAdapter
+from django.conf import settings
+from django.http import HttpRequest
+
+from annotate.core.rate_limits import client_address
+
+
+class AccountAdapter(DefaultAccountAdapter):
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return bool(settings.SIGNUP_OPEN)
+
+    def get_client_ip(self, request: HttpRequest) -> str:
+        return client_address(request) or str(super().get_client_ip(request))
+
+
+def signup_context(request: HttpRequest) -> dict[str, bool]:
+    """For every template: whether strangers may make an account."""
+    return {"is_signup_open": settings.SIGNUP_OPEN}

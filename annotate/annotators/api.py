@@ -1,0 +1,176 @@
+"""Lists annotators, excludes and readmits them through the API."""
+
+from typing import Any
+from uuid import UUID
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.annotators import queries as query
+from annotate.annotators.exclusion import exclude_annotator, readmit_annotator
+from annotate.annotators.forms import AnnotatorsForm, ExcludeForm
+from annotate.api.base import (
+    ApiRequest,
+    CriterionQuery,
+    Figure,
+    NoQuery,
+    PageQuery,
+    Strict,
+    View,
+    asked,
+    page_of,
+    paged,
+    project_for_criterion,
+    sent,
+)
+from annotate.fitting.published import published_fit
+from annotate.models import MAX_TAG_LENGTH, Annotator, Project
+from annotate.quality.gold.actions import admit_annotator
+
+SORTS = [value for value, _words in AnnotatorsForm.base_fields["sort"].choices]  # type: ignore[attr-defined]
+MAX_REASON_LENGTH = ExcludeForm.base_fields["reason"].max_length  # type: ignore[attr-defined]
+
+
+class AnnotatorQuery(CriterionQuery, PageQuery):
+    q = serializers.CharField(required=False, default="", max_length=100, help_text="In the pseudonym.")
+    tag = serializers.CharField(
+        required=False, default="", max_length=MAX_TAG_LENGTH, help_text="Only who has this tag."
+    )
+    sort = serializers.ChoiceField(choices=SORTS, required=False, default="-labels")
+
+
+class FlagRow(serializers.Serializer):
+    name = serializers.CharField(help_text="Stays the same, for programs.")
+    words = serializers.CharField(help_text="The reason, with its figures.")
+
+
+class ShareRow(serializers.Serializer):
+    """k of n, with the 90% interval of the share behind it."""
+
+    k = Figure()
+    n = serializers.IntegerField()
+    low = Figure()
+    high = Figure()
+
+
+class ChecksRow(serializers.Serializer):
+    """What is known of somebody's care, by the first criterion where there are several; null where there is nothing to
+    go by."""
+
+    fast = ShareRow(allow_null=True, help_text="Answers faster than reading takes.")
+    side = ShareRow(allow_null=True, help_text="Choices at the place chosen most.")
+    cant_judge = ShareRow(allow_null=True)
+    gold = ShareRow(allow_null=True, help_text="Gold questions right.")
+    attention = ShareRow(allow_null=True, help_text="Attention checks right.")
+    repeats = ShareRow(allow_null=True, help_text="Planned repeats answered as before.")
+
+
+class AnnotatorRow(serializers.Serializer):
+    key = serializers.UUIDField(source="annotator.key")
+    pseudonym = serializers.CharField(source="annotator.pseudonym")
+    source = serializers.ChoiceField(  # type: ignore[assignment]
+        source="annotator.source", choices=Annotator.Source.choices
+    )
+    tags = serializers.ListField(child=serializers.CharField())
+    joined_at = serializers.DateTimeField(source="annotator.joined_at")
+    excluded_at = serializers.DateTimeField(source="annotator.excluded_at", allow_null=True)
+    screened_out_at = serializers.DateTimeField(
+        source="annotator.screened_out_at", allow_null=True, help_text="Since when they have failed the practice."
+    )
+    n_labels = serializers.IntegerField(help_text="Answers that count.")
+    n_skips = serializers.IntegerField()
+    n_voided = serializers.IntegerField()
+    median_seconds = Figure(allow_null=True)
+    last_label_at = serializers.DateTimeField(source="last_seen", allow_null=True)
+    agreement = Figure(source="estimate.agreement", allow_null=True, default=None)
+    reliability = Figure(source="estimate.reliability", allow_null=True, default=None)
+    reliability_low = Figure(source="estimate.reliability_low", allow_null=True, default=None)
+    reliability_high = Figure(source="estimate.reliability_high", allow_null=True, default=None)
+    taste_distance = Figure(source="estimate.taste_distance", allow_null=True, default=None)
+    flags = FlagRow(source="checked.flags", many=True, help_text="What makes one look twice; they exclude nobody.")
+    checks = ChecksRow(source="checked")
+
+
+class Exclusion(Strict):
+    reason = serializers.CharField(max_length=MAX_REASON_LENGTH, required=False, default="", allow_blank=True)
+
+
+class Excluded(serializers.Serializer):
+    n_voided = serializers.IntegerField(help_text="Answers that do not count any more.")
+
+
+class Readmitted(serializers.Serializer):
+    n_restored = serializers.IntegerField(help_text="Answers that count again.")
+    n_kept_voided = serializers.IntegerField(help_text="Answers whose place was taken meanwhile.")
+
+
+def annotator_row(project: Project, keys: list[int]) -> list[Any]:
+    rows = query.build_rows(keys, published_fit(project))
+    for row in rows:
+        row.__dict__["median_seconds"] = None if row.median_ms is None else row.median_ms / 1000
+    return list(AnnotatorRow(rows, many=True).data)
+
+
+class Annotators(View):
+    @extend_schema(operation_id="annotators_list", parameters=[AnnotatorQuery], responses=page_of(AnnotatorRow))
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Volume, speed, agreement and reliability of each; who has no value of what is sorted by comes last."""
+        project = access.project_for(request, project_id, access.SEE)
+        wanted = asked(request, AnnotatorQuery)
+        project = project_for_criterion(project, wanted)
+        people = Annotator.objects.filter(project=project)
+        if wanted["q"]:
+            people = people.filter(pseudonym__icontains=wanted["q"])
+        if wanted["tag"]:
+            people = people.filter(tags__name=wanted["tag"])
+        sort = wanted["sort"]
+        wanted_order = query.AnnotatorsQuery(sort=sort.removeprefix("-"), descending=sort.startswith("-"))
+        order = query.sort_annotators(project, published_fit(project), wanted_order, people)
+        return paged(request, order, wanted, lambda keys: annotator_row(project, keys))
+
+
+class AnnotatorView(View):
+    @extend_schema(operation_id="annotators_read", parameters=[CriterionQuery], responses=AnnotatorRow)
+    def get(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
+        """One annotator."""
+        project = access.project_for(request, project_id, access.SEE)
+        project = project_for_criterion(project, asked(request, CriterionQuery))
+        return Response(annotator_row(project, [get_object_or_404(project.annotators, key=key).pk])[0])
+
+
+class Exclude(View):
+    @extend_schema(operation_id="annotators_exclude", request=Exclusion, responses=Excluded)
+    def post(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
+        """Voids every answer of the annotator, who can give no more; the next fit leaves them out."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        annotator = get_object_or_404(project.annotators, key=key)
+        reason = sent(request, Exclusion)["reason"]
+        n = exclude_annotator(annotator=annotator, actor=request.user, reason=reason, now=timezone.now())
+        return Response({"n_voided": n})
+
+
+class Readmit(View):
+    @extend_schema(operation_id="annotators_readmit", request=None, responses=Readmitted)
+    def post(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
+        """Lets the annotator answer again and restores the answers whose place is free."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        annotator = get_object_or_404(project.annotators, key=key)
+        result = readmit_annotator(annotator=annotator, actor=request.user, now=timezone.now())
+        return Response({"n_restored": result.restored, "n_kept_voided": result.kept_voided})
+
+
+class LetIn(View):
+    @extend_schema(operation_id="annotators_let_in", request=None, responses=AnnotatorRow)
+    def post(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
+        """Lets somebody go on who failed the practice."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        annotator = get_object_or_404(project.annotators.select_related("project"), key=key)
+        admit_annotator(annotator=annotator, actor=request.user, now=timezone.now())
+        return Response(annotator_row(project, [annotator.pk])[0])

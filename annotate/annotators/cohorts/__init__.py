@@ -1,0 +1,1 @@
+"""Cohorts: annotators divided and fitted apart."""

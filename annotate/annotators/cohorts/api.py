@@ -1,0 +1,181 @@
+"""Lists cohorts, starts comparisons of two and serves the results through the API."""
+
+from typing import Any
+from uuid import UUID
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.annotators.cohorts.actions import request_comparison
+from annotate.annotators.cohorts.forms import CohortsForm
+from annotate.annotators.cohorts.groupings import groupings
+from annotate.annotators.cohorts.queries import SideBySideQuery, comparison_status, comparisons, side_by_side
+from annotate.annotators.tastes.api import ShortPage
+from annotate.api.base import (
+    ApiRequest,
+    CriterionQuery,
+    Figure,
+    NoQuery,
+    View,
+    asked,
+    check_page,
+    project_for_criterion,
+    sent,
+)
+from annotate.api.idempotency import HEADER, idempotent
+from annotate.core.rate_limits import check_rate_limit
+from annotate.criteria import for_criterion
+from annotate.files.limits import MAX_TAG
+from annotate.models import CohortComparison
+
+SORTS = [value for value, _words in CohortsForm.base_fields["sort"].choices]  # type: ignore[attr-defined]
+
+
+class CohortRow(serializers.Serializer):
+    key = serializers.CharField()
+    name = serializers.CharField()
+    n = serializers.IntegerField(help_text="Annotators in it.")
+
+
+class DivisionRow(serializers.Serializer):
+    key = serializers.CharField(help_text="Goes in `by`.")
+    name = serializers.CharField()
+    values = CohortRow(many=True)
+
+
+class Asking(CriterionQuery):
+    by = serializers.CharField(max_length=40, help_text="The key of what divides them.")
+    first = serializers.CharField(max_length=200, help_text="The key of one cohort.")
+    second = serializers.CharField(
+        max_length=200, required=False, default="", allow_blank=True, help_text="Of another; empty: everybody else."
+    )
+
+
+class SizeRow(serializers.Serializer):
+    n_annotators = serializers.IntegerField()
+    n_labels = serializers.IntegerField()
+
+
+class ComparisonRow(serializers.Serializer):
+    id = serializers.IntegerField(source="comparison.pk")
+    criterion = serializers.IntegerField(
+        source="comparison.criterion", help_text="Of a project with several, its number; else 1."
+    )
+    by = serializers.CharField(source="comparison.by")
+    by_name = serializers.CharField()
+    first = serializers.CharField(source="comparison.first")
+    first_name = serializers.CharField()
+    second = serializers.CharField(source="comparison.second", allow_blank=True)
+    second_name = serializers.CharField()
+    status = serializers.ChoiceField(source="comparison.status", choices=CohortComparison.Status.choices)
+    message = serializers.CharField(source="why", allow_blank=True, help_text="Why it failed.")
+    asked_at = serializers.DateTimeField(source="comparison.asked_at")
+    finished_at = serializers.DateTimeField(source="comparison.finished_at", allow_null=True)
+    fit_number = serializers.IntegerField(source="comparison.fit_number", allow_null=True)
+    estimator = serializers.CharField(source="comparison.estimator", allow_blank=True)
+    sizes = SizeRow(many=True, help_text="Of the first and the second; empty before it is ready.")
+
+
+class CohortsDetail(serializers.Serializer):
+    divisions = DivisionRow(many=True)
+    comparisons = ComparisonRow(many=True, help_text="Those kept, the latest first.")
+
+
+class SideQuery(ShortPage):
+    sort = serializers.ChoiceField(choices=SORTS, required=False, default="-difference")
+    tag = serializers.CharField(required=False, default="", max_length=MAX_TAG, help_text="Only items with this tag.")
+
+
+class Side(serializers.Serializer):
+    place = serializers.IntegerField()
+    utility = Figure()
+    low = Figure(help_text="Lower end of the 90% interval.")
+    high = Figure()
+
+
+class SideBySideRow(serializers.Serializer):
+    item = serializers.CharField(source="item.key")
+    title = serializers.CharField(source="item.title")
+    first = Side()
+    second = Side()
+    difference = Figure(help_text="First minus second.")
+    low = Figure()
+    high = Figure()
+    is_separated = serializers.BooleanField(help_text="Whether the 90% interval of the difference leaves 0 out.")
+
+
+class ComparisonDetail(ComparisonRow):
+    n_items = serializers.IntegerField()
+    n_separated = serializers.IntegerField()
+    correlation = Figure(allow_null=True, help_text="Of the utilities.")
+    n_pages = serializers.IntegerField()
+    results = SideBySideRow(many=True, help_text="Empty until it is ready.")
+
+
+def side_by_side_row(one: Any) -> dict[str, Any]:
+    sizes = [{"n_annotators": people, "n_labels": labels} for people, labels in one.comparison.sizes]
+    names = {"by_name": one.by, "first_name": one.first, "second_name": one.second}
+    return {"comparison": one.comparison, "why": one.why, "sizes": sizes, **names}
+
+
+class CohortsView(View):
+    @extend_schema(operation_id="cohorts_list", parameters=[CriterionQuery], responses=CohortsDetail)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """The cohorts that annotators can be divided into, and the comparisons asked for, by one criterion."""
+        project = access.project_for(request, project_id, access.SEE)
+        project = project_for_criterion(project, asked(request, CriterionQuery))
+        found = groupings(project)
+        values = {
+            "divisions": found,
+            "comparisons": [side_by_side_row(comparison_status(row, found)) for row in comparisons(project)],
+        }
+        return Response(CohortsDetail(values).data)
+
+    @extend_schema(operation_id="cohorts_compare", parameters=[HEADER], request=Asking, responses={202: ComparisonRow})
+    @idempotent
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Has the engine fit two cohorts, each alone; asked for again, anew. Read it until its status is ready."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        check_rate_limit(request, "export")
+        asking = sent(request, Asking)
+        project = project_for_criterion(project, asking)
+        cohorts = {name: asking[name] for name in ("by", "first", "second")}
+        row = request_comparison(project=project, actor=request.user, now=timezone.now(), **cohorts)
+        row.refresh_from_db()
+        return Response(ComparisonRow(side_by_side_row(comparison_status(row, groupings(project)))).data, status=202)
+
+
+class CohortsRead(View):
+    @extend_schema(operation_id="cohorts_read", parameters=[SideQuery], responses=ComparisonDetail)
+    def get(self, request: ApiRequest, project_id: UUID, comparison_id: int) -> Response:
+        """How far a comparison is, and the two rankings side by side."""
+        project = access.project_for(request, project_id, access.SEE)
+        query = asked(request, SideQuery)
+        row = get_object_or_404(project.cohort_comparisons, pk=comparison_id)
+        project = for_criterion(project, row.criterion)
+        sort = query["sort"]
+        order = SideBySideQuery(row.pk, sort.removeprefix("-"), sort.startswith("-"), query["tag"], query["page"])
+        table = side_by_side(project, bytes(row.arrays), order) if row.arrays else None
+        check_page(table.page if table else None, query["page"])
+        values = side_by_side_row(comparison_status(row, groupings(project))) | {
+            "n_items": table.n_items if table else 0,
+            "n_separated": table.n_separated if table else 0,
+            "correlation": table and table.correlation,
+            "n_pages": table.page.paginator.num_pages if table else 1,
+            "results": [comparison_row(one) for one in table.rows] if table else [],
+        }
+        return Response(ComparisonDetail(values).data)
+
+
+def comparison_row(row: Any) -> dict[str, Any]:
+    names = ("item", "difference", "low", "high", "is_separated")
+    sides = {
+        name: dict(zip(("place", "utility", "low", "high"), getattr(row, name), strict=True))
+        for name in ("first", "second")
+    }
+    return {name: getattr(row, name) for name in names} | sides

@@ -1,0 +1,155 @@
+"""Reads two cohorts side by side: both rankings, and each item's difference with its interval."""
+
+import io
+from dataclasses import dataclass
+
+import numpy as np
+from django.core.paginator import Page, Paginator
+from django.db.models import QuerySet
+
+from annotate.annotators.cohorts.groupings import Grouping, groupings
+from annotate.annotators.page.queries import ranks
+from annotate.core.charts import Interval, Scale, Tick
+from annotate.core.stored_messages import render_message
+from annotate.dashboard.fits.comparison import correlation
+from annotate.models import CohortComparison, Item, Project, Tag
+from models_engine.constants import Z90
+
+PAGE_SIZE = 50
+MAX_TAGS = 300
+Status = CohortComparison.Status
+
+
+@dataclass(frozen=True)
+class SideBySideQuery:
+    show: int | None = None
+    sort: str = "difference"
+    descending: bool = True
+    tag: str = ""
+    page: int = 1
+
+
+@dataclass(frozen=True)
+class SideBySideRow:
+    """first, second: (place, utility, low, high). is_separated: the 90% interval of the difference leaves 0 out."""
+
+    item: Item
+    first: tuple[int, float, float, float]
+    second: tuple[int, float, float, float]
+    difference: float
+    low: float
+    high: float
+    mark: Interval
+
+    @property
+    def is_separated(self) -> bool:
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    rows: list[SideBySideRow]
+    page: Page
+    ticks: list[Tick]
+    n_items: int
+    n_separated: int
+    correlation: float | None
+
+
+@dataclass(frozen=True)
+class ComparisonStatus:
+    """A comparison with its cohorts in words."""
+
+    comparison: CohortComparison
+    by: str
+    first: str
+    second: str
+
+    @property
+    def why(self) -> str:
+        """Why it failed; empty if it did not."""
+        return render_message(self.comparison.message)
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.comparison.status in (Status.ASKED, Status.RUNNING)
+
+
+@dataclass(frozen=True)
+class Cohorts:
+    divisions: list[Grouping]
+    kept: list[ComparisonStatus]
+    shown: ComparisonStatus | None
+    table: SideBySide | None
+
+
+def cohorts(project: Project, query: SideBySideQuery) -> Cohorts:
+    found = groupings(project)
+    rows = list(comparisons(project))
+    kept = [comparison_status(row, found) for row in rows]
+    shown = next((one for one in kept if one.comparison.pk == query.show), kept[0] if kept and not query.show else None)
+    table = None
+    if shown and shown.comparison.arrays:  # one more query: those of the list come without
+        table = side_by_side(project, bytes(shown.comparison.arrays), query)
+    return Cohorts(found, kept, shown, table)
+
+
+def comparisons(project: Project) -> QuerySet[CohortComparison]:
+    """Those kept by the criterion that the project is looked at by, the latest first."""
+    rows = project.cohort_comparisons.filter(criterion=project.criterion)
+    return rows.defer("arrays").order_by("-asked_at", "-pk")
+
+
+def tags_of(project: Project) -> list[str]:
+    return list(Tag.objects.filter(project=project).order_by("name").values_list("name", flat=True)[:MAX_TAGS])
+
+
+def comparison_status(row: CohortComparison, found: list[Grouping]) -> ComparisonStatus:
+    division = next((one for one in found if one.key == row.by), Grouping(row.by, row.by, []))
+    return ComparisonStatus(row, division.name, division.named(row.first), division.named(row.second))
+
+
+def side_by_side(project: Project, data: bytes, query: SideBySideQuery) -> SideBySide:
+    """Places are counted among the items of the tag, where one is asked for; utilities are centred over all items."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    if query.tag:
+        tagged = Item.objects.filter(project=project, tags__name=query.tag).values_list("pk", flat=True)
+        inside = np.isin(arrays["items"], np.fromiter(tagged, dtype=np.int64))
+        arrays = {name: values[inside] for name, values in arrays.items()}
+    items, first, second = arrays["items"], arrays["first"], arrays["second"]
+    difference = first - second
+    reach = Z90 * np.hypot(arrays["first_sd"], arrays["second_sd"])
+    low, high = difference - reach, difference + reach
+    places = ranks(first), ranks(second)
+    key = {"difference": -np.abs(difference), "first": places[0], "second": places[1]}[query.sort]
+    order = np.lexsort((places[0], key if (query.sort == "difference") == query.descending else -key))
+    page = Paginator(order.tolist(), PAGE_SIZE).get_page(query.page)
+    shown = [int(i) for i in page.object_list]
+    known = Item.objects.filter(project=project).in_bulk([int(items[i]) for i in shown])
+    scale = Scale.around(float(min(low.min(initial=0), 0)), float(max(high.max(initial=0), 0)))
+
+    def told_of(name: str, place: np.ndarray, i: int) -> tuple[int, float, float, float]:
+        middle, half = float(arrays[name][i]), Z90 * float(arrays[f"{name}_sd"][i])
+        return int(place[i]), middle, middle - half, middle + half
+
+    return SideBySide(
+        rows=[
+            SideBySideRow(
+                item=known[int(items[i])],
+                first=told_of("first", places[0], i),
+                second=told_of("second", places[1], i),
+                difference=float(difference[i]),
+                low=float(low[i]),
+                high=float(high[i]),
+                mark=scale.interval(low[i], difference[i], high[i]),
+            )
+            for i in shown
+            if int(items[i]) in known
+        ],
+        page=page,
+        ticks=scale.ticks(5),
+        n_items=len(items),
+        n_separated=int(((low > 0) | (high < 0)).sum()),
+        correlation=correlation(first.tolist(), second.tolist()),
+    )

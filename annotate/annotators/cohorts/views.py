@@ -1,0 +1,57 @@
+"""Pages that show cohorts side by side."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_POST, require_safe
+
+from annotate import access
+from annotate.access import SignedInRequest
+from annotate.annotators.cohorts.actions import request_comparison
+from annotate.annotators.cohorts.forms import CohortsForm, CompareCohortsForm
+from annotate.annotators.cohorts.queries import cohorts as cohorts_page
+from annotate.annotators.cohorts.queries import tags_of
+from annotate.core.errors import UserError
+from annotate.core.rate_limits import check_rate_limit
+from annotate.dashboard.pages import render_page
+from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.fitting.published import published_fit
+
+
+@login_required
+@require_safe
+@gzip_page
+def cohorts(request: HttpRequest, project_id: UUID) -> HttpResponse:
+    project = project_for_criterion(request, project_id)
+    form = CohortsForm(tags_of(project), request.GET)
+    query = form.query()
+    context = {"form": form, "query": query, "fit": published_fit(project), "cohorts": cohorts_page(project, query)}
+    return render_page(request, project, "annotators/cohorts", context)
+
+
+@login_required
+@require_POST
+def compare_cohorts(request: SignedInRequest, project_id: UUID) -> HttpResponse:
+    project = project_for_criterion(request, project_id, access.MANAGE)
+    page = reverse("cohorts", args=[project.pk]) + project.criterion_query
+    check_rate_limit(request, "export")
+    form = CompareCohortsForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("Choose two cohorts of the lists."))
+        return redirect(page)
+    by, first, second = form.cohorts()
+    try:
+        row = request_comparison(
+            project=project, actor=request.user, by=by, first=first, second=second, now=timezone.now()
+        )
+    except UserError as refusal:
+        messages.error(request, str(refusal))
+        return redirect(page)
+    return redirect(f"{page}{'&' if project.criterion_query else '?'}show={row.pk}")

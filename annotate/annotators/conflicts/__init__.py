@@ -1,0 +1,1 @@
+"""Conflicts of interest: items that an annotator is never shown."""

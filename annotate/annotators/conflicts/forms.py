@@ -1,0 +1,14 @@
+"""Form for a pasted table of conflicts of interest."""
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+
+class NeverShownForm(forms.Form):
+    table = forms.CharField(
+        label=_("Table"),
+        strip=False,
+        max_length=1_000_000,
+        widget=forms.Textarea(attrs={"rows": 6, "dir": "auto", "spellcheck": "false"}),
+        help_text=_("Columns divided by comma, semicolon or tab, as copied from a spreadsheet."),
+    )

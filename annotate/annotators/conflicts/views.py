@@ -1,0 +1,78 @@
+"""Page where owners list, add and remove conflicts of interest."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_POST
+
+from annotate import access
+from annotate.access import SignedInRequest
+from annotate.annotators.conflicts.actions import add_conflicts, remove_conflict
+from annotate.annotators.conflicts.forms import NeverShownForm
+from annotate.annotators.conflicts.table import NewNeverShown, read_conflicts
+from annotate.core import rate_limits
+from annotate.files.cells import RowError
+from annotate.files.limits import BadFile
+from annotate.models import ConflictOfInterest, Project
+
+PAGE_SIZE = 100
+SHOWN_PROBLEMS = 50
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def never_shown(request: SignedInRequest, project_id: UUID) -> HttpResponse:
+    """POST adds all rows of a table, or none where one of them is wrong."""
+    project = access.project_for(request, project_id, access.MANAGE)
+    form = NeverShownForm(request.POST if request.method == "POST" else None)
+    problems: list[RowError] = []
+    if request.method == "POST":
+        rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
+        if form.is_valid():
+            try:
+                rows, problems = rows_in(project, form.cleaned_data["table"])
+            except BadFile as refusal:
+                form.add_error("table", str(refusal))
+            else:
+                if not problems:
+                    n = add_conflicts(project=project, actor=request.user, rows=rows, now=timezone.now())
+                    text = ngettext("%(n)d line is added.", "%(n)d lines are added.", n) % {"n": n}
+                    messages.success(request, f"{text} {_('Answers given before stay.')}")
+                    return redirect("never-shown", project.pk)
+    entries = ConflictOfInterest.objects.filter(annotator__project=project).select_related("annotator", "item", "tag")
+    context = {
+        "project": project,
+        "form": form,
+        "problems": problems[:SHOWN_PROBLEMS],
+        "n_problems": len(problems),
+        "page": Paginator(entries.order_by("annotator__pseudonym", "pk"), PAGE_SIZE).get_page(request.GET.get("page")),
+    }
+    return render(request, "annotators/conflicts.html", context, status=400 if form.errors or problems else 200)
+
+
+def rows_in(project: Project, text: str) -> tuple[list[NewNeverShown], list[RowError]]:
+    return read_conflicts(
+        text,
+        dict(project.annotators.values_list("pseudonym", "pk")),
+        dict(project.items.values_list("key", "pk")),
+        dict(project.tags.values_list("name", "pk")),
+    )
+
+
+@login_required
+@require_POST
+def remove(request: SignedInRequest, project_id: UUID, entry_id: int) -> HttpResponse:
+    project = access.project_for(request, project_id, access.MANAGE)
+    entry = get_object_or_404(
+        ConflictOfInterest.objects.select_related("annotator__project"), pk=entry_id, annotator__project=project
+    )
+    remove_conflict(entry=entry, actor=request.user, now=timezone.now())
+    messages.success(request, _("The line is removed: they may be shown it from now on."))
+    return redirect("never-shown", project.pk)

@@ -1,0 +1,1 @@
+"""An annotator's own page."""

@@ -1,0 +1,1 @@
+"""The taste map and own rankings."""

@@ -1,0 +1,186 @@
+"""Lays out the taste map: what each component is about, each annotator's scores along two of them, the groups."""
+
+import io
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from django.core.paginator import Page, Paginator
+from numpy.typing import NDArray
+
+from annotate.core.charts import Scale
+from annotate.models import AnnotatorTaste, Item, Project, TasteMap
+
+Floats = NDArray[np.float64]
+SIDE = 460.0  # of the drawing, in its own units
+MAX_DOTS = 2_000
+N_ITEMS = 4
+PAGE_SIZE = 100
+LEAST_RADIUS, MOST_RADIUS = 2.0, 6.5
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of a component, or a group: items and by how many units of utility they are liked more there."""
+
+    items: list[tuple[Item, float]]
+
+
+@dataclass(frozen=True)
+class Component:
+    number: int
+    share: float
+    high: End
+    low: End
+
+
+@dataclass(frozen=True)
+class Group:
+    number: int
+    n: int
+    path: str
+    likes: End
+    dislikes: End
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One annotator. path: the mark around 0, 0; its size grows with how much is known."""
+
+    row: AnnotatorTaste
+    x: float
+    y: float
+    path: str
+    group: int | None
+    certainty: float
+    scores: list[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class TasteMapView:
+    taste_map: TasteMap
+    components: list[Component]
+    n_told: int
+    across: int
+    up: int
+    dots: list[Dot]
+    table: list[Dot]
+    page: Page
+    n_annotators: int
+    x_ticks: list[tuple[float, str, bool]]
+    y_ticks: list[tuple[float, str, bool]]
+    groups: list[Group]
+
+    side = SIDE
+
+    @property
+    def axes(self) -> list[Component]:
+        """The components across and up, to name their ends; none that are noise, and one only once."""
+        shown = dict.fromkeys((self.across, self.up))
+        return [self.components[number - 1] for number in shown if number <= self.n_told]
+
+    @property
+    def told(self) -> list[Component]:
+        """Those that are more than noise."""
+        return self.components[: self.n_told]
+
+    @property
+    def is_cut(self) -> bool:
+        return self.n_annotators > len(self.dots)
+
+
+def taste_map_view(project: Project, across: int, up: int, page: int) -> TasteMapView | None:
+    """From the latest taste map by the project's criterion; None before the first. Components are numbered from 1."""
+    taste_map = TasteMap.objects.filter(project=project, criterion=project.criterion).first()
+    if taste_map is None or taste_map.fit_number is None or not taste_map.arrays:
+        return None
+    with np.load(io.BytesIO(bytes(taste_map.arrays)), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in ("items", "loadings", "shares", "likes")}
+        n_told = int(file["n_told"]) if "n_told" in file.files else arrays["loadings"].shape[1]
+    n = arrays["loadings"].shape[1]
+    across, up = min(across, n), min(up, n)
+    here = AnnotatorTaste.objects.filter(annotator__project=project, fit_number=taste_map.fit_number)
+    rows = list(here.select_related("annotator").defer("own").order_by("-n_labels", "pk"))
+    ends = Ends.of(project, arrays).end
+    scores = np.array([[row.scores[across - 1], row.scores[up - 1]] for row in rows] or [[0.0, 0.0]])
+    scales = [symmetric(scores[:, axis]) for axis in (0, 1)]
+    shown = Paginator(rows, PAGE_SIZE).get_page(page)
+    return TasteMapView(
+        taste_map=taste_map,
+        components=[
+            Component(number, float(share), ends(loadings, 1), ends(loadings, -1))
+            for number, share, loadings in zip(range(1, n + 1), arrays["shares"], arrays["loadings"].T, strict=False)
+        ],
+        n_told=n_told,
+        across=across,
+        up=up,
+        dots=[dot(row, across, up, scales) for row in rows[:MAX_DOTS]],
+        table=[dot(row, across, up, scales) for row in shown.object_list],
+        page=shown,
+        n_annotators=len(rows),
+        x_ticks=[(round(SIDE * scales[0].share(v), 1), text, zero) for v, text, zero in scales[0].tick_values(6)],
+        y_ticks=[(round(SIDE * (1 - scales[1].share(v)), 1), text, zero) for v, text, zero in scales[1].tick_values(6)],
+        groups=[
+            Group(
+                number + 1, sum(row.group == number for row in rows), mark(number, 6.0), ends(likes, 1), ends(likes, -1)
+            )
+            for number, likes in enumerate(arrays["likes"])
+        ],
+    )
+
+
+def symmetric(values: Floats) -> Scale:
+    most = max(1.0, float(np.abs(values).max()))
+    return Scale.around(-most, most)
+
+
+@dataclass(frozen=True)
+class Ends:
+    """The items at the ends of components and groups, read from the database at once."""
+
+    keys: NDArray[np.int64]
+    known: dict[int, Item]
+
+    @classmethod
+    def of(cls, project: Project, arrays: dict[str, NDArray]) -> "Ends":
+        keys, columns = arrays["items"], [*arrays["loadings"].T, *arrays["likes"]]
+        wanted = {int(keys[i]) for values in columns for sign in (1, -1) for i in extremes(values, sign)}
+        return cls(keys, Item.objects.filter(project=project).in_bulk(list(wanted)))
+
+    def end(self, values: Floats, sign: int) -> End:
+        found = [(int(self.keys[i]), float(values[i])) for i in extremes(values, sign)]
+        return End([(self.known[pk], abs(value)) for pk, value in found if pk in self.known])
+
+
+def extremes(values: Floats, sign: int) -> Collection[int]:
+    order = np.argsort(-sign * values, kind="stable")[:N_ITEMS]
+    return [int(i) for i in order if sign * values[i] > 0]
+
+
+def dot(row: AnnotatorTaste, across: int, up: int, scales: list[Scale]) -> Dot:
+    x, y = row.scores[across - 1], row.scores[up - 1]
+    known = 1 - (row.score_sds[across - 1] ** 2 + row.score_sds[up - 1] ** 2) / 2
+    size = LEAST_RADIUS + (MOST_RADIUS - LEAST_RADIUS) * max(0.0, known)
+    return Dot(
+        row=row,
+        x=round(SIDE * scales[0].share(x), 1),
+        y=round(SIDE * (1 - scales[1].share(y)), 1),
+        path=mark(row.group or 0, size),
+        group=None if row.group is None else row.group + 1,
+        certainty=max(0.0, known),
+        scores=list(zip(row.scores, row.score_sds, strict=True)),
+    )
+
+
+def mark(group: int, r: float) -> str:
+    """A disc, a square, a triangle, a diamond, a cross, a bar: groups differ by more than colour."""
+    a = f"{r:.1f}"
+    s = f"{0.9 * r:.1f}"
+    return [
+        f"M-{a} 0A{a} {a} 0 1 0 {a} 0A{a} {a} 0 1 0 -{a} 0Z",
+        f"M-{s} -{s}H{s}V{s}H-{s}Z",
+        f"M0 -{a}L{a} {s}H-{a}Z",
+        f"M0 -{a}L{a} 0L0 {a}L-{a} 0Z",
+        f"M-{a} -1H-1V-{a}H1V-1H{a}V1H1V{a}H-1V1H-{a}Z",
+        f"M-{a} -1.5H{a}V1.5H-{a}Z",
+    ][group % 6]

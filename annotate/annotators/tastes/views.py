@@ -1,0 +1,27 @@
+"""Page of the taste map."""
+
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_safe
+
+from annotate.annotators.tastes.forms import TastesForm
+from annotate.annotators.tastes.queries import taste_map_view
+from annotate.dashboard.pages import render_page
+from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.fitting.published import published_fit
+
+
+@login_required
+@require_safe
+@gzip_page
+def tastes(request: HttpRequest, project_id: UUID) -> HttpResponse:
+    project = project_for_criterion(request, project_id)
+    form = TastesForm(request.GET)
+    across, up = form.axes()
+    found = taste_map_view(project, across, up, form.cleaned().get("page", 1))
+    return render_page(
+        request, project, "annotators/tastes", {"form": form, "fit": published_fit(project), "map": found}
+    )

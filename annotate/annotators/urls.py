@@ -1,0 +1,49 @@
+"""Addresses of the annotators pages and operations."""
+
+from django.urls import path
+
+from annotate.annotators import api, view_as, views
+from annotate.annotators.cohorts import api as cohorts_api
+from annotate.annotators.cohorts import views as cohorts_views
+from annotate.annotators.conflicts import api as conflicts_api
+from annotate.annotators.conflicts import views as conflicts_views
+from annotate.annotators.page import views as page_views
+from annotate.annotators.tags import api as tags_api
+from annotate.annotators.tags import views as tags_views
+from annotate.annotators.tastes import api as tastes_api
+from annotate.annotators.tastes import views as tastes_views
+from annotate.api.routes import PROJECT
+
+urlpatterns = [
+    path("projects/<uuid:project_id>/quality/never/", conflicts_views.never_shown, name="never-shown"),
+    path(
+        "projects/<uuid:project_id>/quality/never/<int:entry_id>/remove/",
+        conflicts_views.remove,
+        name="never-shown-remove",
+    ),
+    path("projects/<uuid:project_id>/annotators/", views.annotators, name="annotators"),
+    path("projects/<uuid:project_id>/annotators/tags/", tags_views.annotator_tags, name="annotator-tags"),
+    path("projects/<uuid:project_id>/annotators/<uuid:key>/", page_views.annotator, name="annotator"),
+    path("projects/<uuid:project_id>/annotators/<uuid:key>/as/", view_as.view_as, name="see-as"),
+    path("projects/<uuid:project_id>/annotators/<uuid:key>/exclude/", views.exclude, name="annotator-exclude"),
+    path("projects/<uuid:project_id>/annotators/<uuid:key>/readmit/", views.readmit, name="annotator-readmit"),
+    path("projects/<uuid:project_id>/annotators/<uuid:key>/let-in/", views.admit, name="annotator-let-in"),
+    path("projects/<uuid:project_id>/tastes/", tastes_views.tastes, name="tastes"),
+    path("projects/<uuid:project_id>/cohorts/", cohorts_views.cohorts, name="cohorts"),
+    path("projects/<uuid:project_id>/cohorts/compare/", cohorts_views.compare_cohorts, name="cohorts-compare"),
+]
+
+api_urlpatterns = [
+    path(f"{PROJECT}never-shown/", conflicts_api.NeverShownList.as_view(), name="api-never-shown"),
+    path(f"{PROJECT}never-shown/<int:entry_id>/", conflicts_api.NeverShownView.as_view(), name="api-never-shown-row"),
+    path(f"{PROJECT}annotators/", api.Annotators.as_view(), name="api-annotators"),
+    path(f"{PROJECT}annotators/<uuid:key>/", api.AnnotatorView.as_view(), name="api-annotator"),
+    path(f"{PROJECT}annotators/<uuid:key>/exclude/", api.Exclude.as_view(), name="api-annotator-exclude"),
+    path(f"{PROJECT}annotators/<uuid:key>/readmit/", api.Readmit.as_view(), name="api-annotator-readmit"),
+    path(f"{PROJECT}annotators/<uuid:key>/let-in/", api.LetIn.as_view(), name="api-annotator-let-in"),
+    path(f"{PROJECT}annotators/<uuid:key>/ranking/", tastes_api.OwnRankingView.as_view(), name="api-annotator-ranking"),
+    path(f"{PROJECT}annotators/tags/", tags_api.AnnotatorTags.as_view(), name="api-annotator-tags"),
+    path(f"{PROJECT}tastes/", tastes_api.TastesView.as_view(), name="api-tastes"),
+    path(f"{PROJECT}cohorts/", cohorts_api.CohortsView.as_view(), name="api-cohorts"),
+    path(f"{PROJECT}cohorts/<int:comparison_id>/", cohorts_api.CohortsRead.as_view(), name="api-cohorts-row"),
+]

@@ -1,0 +1,1 @@
+"""The log of changes and exports, and its sentences."""

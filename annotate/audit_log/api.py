@@ -1,0 +1,40 @@
+"""Lists a project's log through the API."""
+
+from typing import Any
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.api.base import ApiRequest, PageQuery, View, asked, page_of, paged
+from annotate.audit_log.queries import Wish, events_of
+from annotate.models import Event
+
+
+class LogQuery(PageQuery):
+    what = serializers.CharField(required=False, default="", max_length=100, help_text="The event, as it is told.")
+    since = serializers.DateField(required=False, help_text="From the beginning of this day on.")
+
+
+class LogRow(serializers.Serializer):
+    at = serializers.DateTimeField()
+    who = serializers.EmailField(source="actor.email", allow_null=True, default=None)
+    annotator = serializers.CharField(source="annotator.pseudonym", allow_null=True, default=None)
+    event = serializers.CharField(source="verb")
+    details = serializers.JSONField(help_text="By field, [before, after] of a change.")
+
+
+class Log(View):
+    @extend_schema(operation_id="log_list", parameters=[LogQuery], responses=page_of(LogRow))
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Who changed what and when, the latest first."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        query = asked(request, LogQuery)
+        events = events_of(project, Wish(what=query["what"], since=query.get("since")))
+        return paged(request, events, query, represented)
+
+
+def represented(events: list[Event]) -> list[Any]:
+    return list(LogRow(events, many=True).data)

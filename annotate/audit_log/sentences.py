@@ -1,0 +1,86 @@
+"""Describes events as sentences: who did what to a project."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotate.models import Event, EventVerb, ParticipationRules, Project
+
+# What owners are shown of recently; exports come often and are left to the log.
+RECENT = [verb for verb in EventVerb if verb.sentence and verb != EventVerb.EXPORT_TAKEN]
+MAX_REFUSALS = 5  # shown of one import
+
+
+@dataclass(frozen=True)
+class Told:
+    at: datetime
+    who: str
+    what: str
+
+
+def recent_events(project: Project, limit: int = 20) -> list[Told]:
+    """The latest first, without those that come often."""
+    events = Event.objects.filter(project=project, verb__in=RECENT).select_related("actor", "annotator")
+    return [told(event) for event in events.order_by("-at", "-pk")[:limit]]
+
+
+def told(event: Event) -> Told:
+    who = event.actor.email or event.actor.username if event.actor else _("Somebody")
+    details = {name: before_and_after(value) for name, value in event.details.items()}
+    details["annotator"] = str(event.annotator or _("an annotator"))
+    if event.verb == EventVerb.SETTINGS_CHANGED:
+        # Sorted, as PostgreSQL keeps the keys of JSON in an order of its own.
+        details["changes"] = ", ".join(sorted(changed(name, value) for name, value in event.details.items()))
+    if event.verb == EventVerb.ENTRY_CHANGED:
+        names = event.details.get("fields", event.details)  # once, only the names were kept
+        fields = (ParticipationRules._meta.get_field(name) for name in names)
+        details["fields"] = ", ".join(str(getattr(field, "verbose_name", field)) for field in fields)
+    if event.verb == EventVerb.COMPARISONS_IMPORTED:
+        details["refusals"] = refusals(event.details["refusals"])
+    verb = EventVerb.parse(event.verb)
+    sentence = str(verb.sentence) if verb and verb.sentence else event.verb.replace("%", "%%")
+    return Told(event.at, who, (sentence % Blank(details)).strip())
+
+
+class Blank(dict[str, str]):
+    """Details that an event does not have read as "?"."""
+
+    def __missing__(self, name: str) -> str:
+        return "?"
+
+
+def refusals(rows: list[tuple[int, str]]) -> str:
+    """Which rows were not imported and why, the first few of them."""
+    if not rows:
+        return ""
+    text = ngettext("; %(n)d row was refused:", "; %(n)d rows were refused:", len(rows)) % {"n": len(rows)}
+    reasons = [_("row %(row)d: %(reason)s") % {"row": row, "reason": reason} for row, reason in rows[:MAX_REFUSALS]]
+    return " ".join([text, *reasons, *(["…"] if len(rows) > MAX_REFUSALS else [])])
+
+
+def changed(field: str, value: Any) -> str:
+    name = getattr(Project._meta.get_field(field), "verbose_name", field)
+    return f"{name} ({before_and_after(value)})"
+
+
+def before_and_after(value: Any) -> str:
+    if isinstance(value, list) and len(value) == 2:
+        return " → ".join(shortened(one) for one in value)
+    return shortened(value)
+
+
+def shortened(value: Any) -> str:
+    text = shown_value(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def shown_value(value: Any) -> str:
+    """A detail as people read it."""
+    if isinstance(value, bool):
+        return _("yes") if value else _("no")
+    if isinstance(value, list):
+        value = ", ".join(str(one["name"]) if isinstance(one, dict) and "name" in one else str(one) for one in value)
+    return "–" if value in (None, "") else str(value)

@@ -1,0 +1,34 @@
+"""Runs the command `crowdrank`: the client's command line under `client`, else manage.py's commands."""
+
+import os
+import sys
+from importlib.util import find_spec
+
+from annotate.client.__main__ import main as run_client
+
+# Some of what crowdrank[site] brings: without it there is the engine and the client alone.
+NEEDED = ("allauth", "channels", "csp", "django", "environ", "rest_framework", "uvicorn")
+SITE_INSTALLED = all(find_spec(name) for name in NEEDED)
+NOT_INSTALLED = (
+    "This command needs the site, which is not installed: pip install 'crowdrank[site]' "
+    "(without it there are `crowdrank client` and `python -m models_engine`)."
+)
+
+if SITE_INSTALLED:
+    from django.core.management import execute_from_command_line
+
+    from annotate.demo.environment import set_environment
+
+
+def main() -> int:
+    """Run the command in sys.argv; the exit code."""
+    if sys.argv[1:2] == ["client"]:
+        return run_client(sys.argv[2:], program="crowdrank client")
+    if not SITE_INSTALLED:
+        print(NOT_INSTALLED, file=sys.stderr)
+        return 1
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotate.settings")
+    if sys.argv[1:2] == ["demo"]:
+        set_environment()
+    execute_from_command_line(sys.argv)
+    return 0

@@ -1,0 +1,1 @@
+"""Helpers without tables and without a subject."""

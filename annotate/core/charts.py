@@ -1,0 +1,146 @@
+"""Computes the geometry of charts: scales, ticks, bars and paths, as the text that SVG templates print."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from annotate.core.numbers import format_integer, format_number
+
+MIN_WIDTH = 0.04  # of a bar's length
+
+
+def percent(value: float) -> str:
+    """A position along the chart, 0 to 1, as SVG reads it whatever the page's language."""
+    return f"{100 * value:.2f}%"
+
+
+def nice_step(span: float, n: float) -> float:
+    """The smallest step of 1, 2 or 5 times a power of ten that cuts `span` into at most `n` pieces."""
+    rough = span / n
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+
+
+def count_decimals(step: float) -> int:
+    return max(0, -math.floor(math.log10(step) + 1e-9))
+
+
+@dataclass(frozen=True)
+class Tick:
+    at: str
+    label: str
+    is_zero: bool = False
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A line with a dot on a scale."""
+
+    low: str
+    middle: str
+    high: str
+
+
+@dataclass(frozen=True)
+class Span:
+    """A bar over places 1 to n, and the place itself."""
+
+    start: str
+    width: str
+    at: str
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A linear scale from `low` to `high`; positions are shares of its length. reference: the value drawn as axis."""
+
+    low: float
+    high: float
+    reference: float = 0.0
+
+    @classmethod
+    def around(cls, low: float, high: float, margin: float = 0.04, reference: float = 0.0) -> "Scale":
+        """A scale that holds low to high with a margin; of one point, half a unit either side."""
+        if high - low < 1e-9:
+            low, high = low - 0.5, high + 0.5
+        pad = (high - low) * margin
+        return cls(low - pad, high + pad, reference)
+
+    def share(self, value: float) -> float:
+        return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
+
+    def interval(self, low: float, middle: float, high: float) -> Interval:
+        return Interval(percent(self.share(low)), percent(self.share(middle)), percent(self.share(high)))
+
+    def tick_values(self, n: int = 7) -> list[tuple[float, str, bool]]:
+        """At most n + 1 numbers inside the scale, at round steps from the reference, and whether each is that."""
+        step, zero = nice_step(self.high - self.low, n), self.reference
+        first, last = math.ceil((self.low - zero) / step - 1e-9), math.floor((self.high - zero) / step + 1e-9)
+        decimals = count_decimals(step)
+        return [(zero + i * step, format_number(zero + i * step, decimals), i == 0) for i in range(first, last + 1)]
+
+    def ticks(self, n: int = 7) -> list[Tick]:
+        return [Tick(percent(self.share(value)), label, zero) for value, label, zero in self.tick_values(n)]
+
+
+def place_span(rank: int, low: int, high: int, n: int) -> Span:
+    """Ranks low to high of n as a bar: place i covers (i - 1)/n to i/n; no bar is too thin to see."""
+    n = max(n, high)
+    width = max(MIN_WIDTH, (high - low + 1) / n)
+    start = min((low - 1) / n, 1 - width)
+    return Span(percent(start), percent(width), percent((rank - 0.5) / n))
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a chart that stands on the ground line: along the chart in percent, upright in pixels."""
+
+    x: str
+    width: str
+    y: str
+    height: str
+    value: int
+    label: str
+
+
+@dataclass(frozen=True)
+class Columns:
+    columns: list[Column]
+    # Lines across, as (y, label), the ground line first.
+    lines: list[tuple[str, str]]
+
+
+def columns(values: Sequence[int], labels: Sequence[str], *, height: float) -> Columns:
+    """Columns side by side, `height` pixels for a round number at or above the largest value; a positive value is at
+    least one pixel high."""
+    largest = max(values, default=1)
+    step = max(1, round(nice_step(max(1, largest), 4)))
+    top = step * max(1, math.ceil(largest / step))
+    slot = 1 / max(1, len(values))
+
+    def column(i: int, value: int, label: str) -> Column:
+        tall = max(1.0, height * value / top) if value else 0.0
+        x, width = percent((i + 0.04) * slot), percent(0.92 * slot)
+        return Column(x, width, f"{height - tall:.1f}", f"{tall:.1f}", value, label)
+
+    return Columns(
+        [column(i, value, label) for i, (value, label) in enumerate(zip(values, labels, strict=True))],
+        [(f"{height - height * line / top:.1f}", format_integer(line)) for line in range(0, top + 1, step)],
+    )
+
+
+def line_path(values: Sequence[float], *, width: float, height: float) -> str:
+    """The path of values at equal distances through a box, the smallest at the bottom; values that are not finite
+    break it."""
+    finite = [value for value in values if math.isfinite(value)]
+    if len(values) < 2 or not finite:
+        return ""
+    scale = Scale.around(min(finite), max(finite))
+    path, pen = [], "M"
+    for i, value in enumerate(values):
+        if not math.isfinite(value):
+            pen = "M"
+            continue
+        path.append(f"{pen}{width * i / (len(values) - 1):.2f} {height * (1 - scale.share(value)):.2f}")
+        pen = "L"
+    return "".join(path)

@@ -1,0 +1,210 @@
+"""Errors that people can mend themselves: each message names the value, the limit and the next step."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+
+class UserError(Exception):
+    """Raised by actions; `str(error)` is shown to the person who asked, with the HTTP `status`.
+
+    code: ends the type of the API's problem details, which programs rely on: it stays where the class gets another
+    name. "": the class's name with dashes.
+    """
+
+    status = 409
+    code = ""
+
+
+def format_moment(at: datetime | None) -> str:
+    """Formats a moment in the site's time zone, with the zone's name."""
+    return date_format(timezone.localtime(at), _("j F Y, H:i e"))
+
+
+class ProjectNotOpen(UserError):
+    """state: one of Project.State, or “early” or “over” outside the project's hours, which begin or ended `at`."""
+
+    code = "not-open"
+
+    def __init__(self, state: str, at: datetime | None = None) -> None:
+        self.state = state
+        if state == "early":
+            text = _("This project takes answers from %(at)s on. Come back then.") % {"at": format_moment(at)}
+        elif state == "over":
+            text = _("This project took answers until %(at)s; that is over now.") % {"at": format_moment(at)}
+        elif state == "paused":
+            text = _("This project is paused. Come back when it goes on.")
+        elif state == "closed":
+            text = _("This project is closed and takes no more answers.")
+        else:
+            text = _("This project has not been opened yet. Ask whoever sent you the link when it will be.")
+        super().__init__(text)
+
+
+class ProjectArchived(UserError):
+    code = "archived"
+
+    def __init__(self) -> None:
+        super().__init__(
+            _(
+                "This project is archived, so nothing was changed: it can be looked at and exported. To change it, "
+                "bring it back from the archive first, at the top of its settings."
+            )
+        )
+
+
+class AnnotatorExcluded(UserError):
+    code = "excluded"
+    status = 403
+
+    def __init__(self) -> None:
+        super().__init__(_("You can't answer in this project any more. Ask its owner if you think that is a mistake."))
+
+
+class AnnotatorErased(UserError):
+    """Something came from somebody whose data were erased meanwhile."""
+
+    code = "erased"
+
+    status = 410
+
+    def __init__(self) -> None:
+        super().__init__(
+            _(
+                "Your answers and everything else about you in this project have been erased, so this was not stored. "
+                "To take part again, open the link that you were sent."
+            )
+        )
+
+
+class ScreenedOut(UserError):
+    status = 403
+
+    def __init__(self) -> None:
+        super().__init__(
+            _(
+                "The practice shows that this task and you don't fit each other well, so it ends "
+                "here for you. That says nothing about you beyond this task. Nothing else is needed from you."
+            )
+        )
+
+
+class CapReached(UserError):
+    def __init__(self, cap: int) -> None:
+        super().__init__(
+            ngettext(
+                "You have given %(cap)d answer, as many as this project asks of one person. Thank you!",
+                "You have given %(cap)d answers, as many as this project asks of one person. Thank you!",
+                cap,
+            )
+            % {"cap": cap}
+        )
+
+
+class SittingCapReached(UserError):
+    code = "sitting-over"
+
+    def __init__(self, cap: int, again_at: datetime) -> None:
+        super().__init__(
+            _(
+                "You have given %(cap)d answers in one sitting, as many as this project asks at a time. Have a rest: "
+                "it goes on from %(at)s."
+            )
+            % {"cap": cap, "at": format_moment(again_at)}
+        )
+
+
+class AnsweredTooSoon(UserError):
+    """An answer before the items could be read."""
+
+    code = "too-soon"
+
+    def __init__(self, seconds: int, left: timedelta) -> None:
+        self.left = left
+        super().__init__(
+            ngettext(
+                "This project gives every task at least %(n)d second to read. Look once more, then answer again.",
+                "This project gives every task at least %(n)d seconds to read. Look once more, then answer again.",
+                seconds,
+            )
+            % {"n": seconds}
+        )
+
+
+class NothingToCompare(UserError):
+    def __init__(self, n_items: int, k: int) -> None:
+        if n_items < k:
+            text = _("This project has %(n)d items; comparing takes at least %(k)d. Its owner can add some.") % {
+                "n": n_items,
+                "k": k,
+            }
+        elif k == 2:
+            text = _("Nothing is left for you to compare: every pair has its answers, or you have seen it. Thank you!")
+        else:
+            text = _("Nothing is left for you to compare: every set has its answers, or you have seen it. Thank you!")
+        super().__init__(text)
+
+
+class InvalidAnswer(UserError):
+    """An answer that the presentation or the project does not allow."""
+
+    code = "bad-answer"
+
+    status = 400
+
+
+class NothingToUndo(UserError):
+    def __init__(self, since: bool = False) -> None:
+        if since:
+            text = _("Nothing was undone: you have answered again since. Undo takes back your last answer only.")
+        else:
+            text = _("There is no answer of yours to undo.")
+        super().__init__(text)
+
+
+class PseudonymTaken(UserError):
+    def __init__(self, pseudonym: str) -> None:
+        super().__init__(
+            _("Somebody in this project is called “%(name)s” already. Choose another name.") % {"name": pseudonym}
+        )
+
+
+class LinkExpired(UserError):
+    code = "link-over"
+    status = 410
+
+    def __init__(self) -> None:
+        super().__init__(_("This link shows nothing any more: it has ended, or was taken back."))
+
+
+class RateLimited(UserError):
+    code = "too-many"
+    status = 429
+
+    def __init__(self, wait_seconds: float | None) -> None:
+        self.wait_seconds = seconds = max(1, round(wait_seconds or 60))
+        super().__init__(
+            _("Too many requests from here. Wait %(seconds)d seconds and try again.") % {"seconds": seconds}
+        )
+
+
+class UserErrorMiddleware:
+    """Turns a UserError that a view let through into a page (for htmx, a fragment) with the error's status."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if not isinstance(exception, UserError):
+            return None
+        template = "components/user_error.html" if getattr(request, "htmx", False) else "user_error.html"
+        return render(request, template, {"error": exception}, status=exception.status)

@@ -1,0 +1,149 @@
+"""Serves the published ranking and the fits through the API."""
+
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.api.base import (
+    ApiRequest,
+    CriterionQuery,
+    Figure,
+    PageQuery,
+    View,
+    Words,
+    asked,
+    page_of,
+    paged,
+    project_for_criterion,
+)
+from annotate.dashboard.heading import engine_status
+from annotate.dashboard.ranking import table
+from annotate.dashboard.ranking.queries import SORTS, RankingQuery, sort_estimates
+from annotate.fitting.published import published_fit
+from annotate.models import MAX_CRITERIA, Item
+from models_engine.models import Estimate, Fit
+
+NAMES = [column.name for column in table.COLUMNS]
+
+
+class RankingParameters(CriterionQuery, PageQuery):
+    q = serializers.CharField(required=False, default="", max_length=200, help_text="In the key or the text.")
+    tag = serializers.CharField(required=False, default="", max_length=100)
+    sort = serializers.ChoiceField(
+        choices=[*SORTS, *(f"-{name}" for name in SORTS)], required=False, default="rank", help_text="Within each part."
+    )
+
+
+class FitsParameters(PageQuery):
+    criterion = serializers.IntegerField(
+        required=False, min_value=1, max_value=MAX_CRITERIA, help_text="Left out, those by every criterion."
+    )
+
+
+class FitRow(serializers.Serializer):
+    number = serializers.IntegerField()
+    criterion = serializers.IntegerField(help_text="Of a project with several, its number; else 1.")
+    estimator = serializers.CharField()
+    status = serializers.ChoiceField(choices=Fit.Status.choices)
+    published = serializers.BooleanField()
+    n_labels = serializers.IntegerField()
+    n_items = serializers.IntegerField()
+    n_annotators = serializers.IntegerField()
+    n_parts = serializers.IntegerField(help_text="Parts that no comparison connects; each has its own ranking.")
+    converged = serializers.BooleanField(allow_null=True)
+    message = Words(allow_blank=True)
+    seed = serializers.IntegerField()
+    data_hash = serializers.CharField(allow_blank=True)
+    seconds = Figure(allow_null=True)
+    unit = Figure(allow_null=True, help_text="Utilities times this are logits of an average person's answer.")
+    started_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+
+class RankedItem(serializers.Serializer):
+    """The columns of the export of the ranking, under the same names."""
+
+    item = serializers.CharField(help_text="The item's key.")
+    title = serializers.CharField()
+    tags = serializers.ListField(child=serializers.CharField())
+    part = serializers.IntegerField(help_text="0 is the largest; nothing compares items across parts.")
+    rank = serializers.IntegerField()
+    rank_low = serializers.IntegerField()
+    rank_high = serializers.IntegerField()
+    score = Figure(
+        allow_null=True,
+        help_text="Chance, in per cent, to be preferred to an average item; null in fits made without scores.",
+    )
+    score_low = Figure(allow_null=True, help_text="Lower end of the 90% interval of the score.")
+    score_high = Figure(allow_null=True)
+    utility = Figure(allow_null=True)
+    sd = Figure(allow_null=True)
+    low = Figure(allow_null=True, help_text="Lower end of the 90% interval of the utility.")
+    high = Figure(allow_null=True)
+    p_top_k = Figure(allow_null=True)
+    tier = serializers.IntegerField()
+    rank_class = serializers.IntegerField(
+        allow_null=True, help_text="A class begins with an item that is surely below the first of the class above."
+    )
+    highest_class = serializers.IntegerField(allow_null=True, help_text="The highest class it may belong to.")
+    next_state = serializers.ChoiceField(choices=Estimate.NextState.choices)
+    n_comparisons = serializers.IntegerField()
+    divisiveness = Figure(allow_null=True)
+
+
+class RankingPage(page_of(RankedItem)):  # type: ignore[misc]
+    fit = FitRow(allow_null=True, help_text="Null before the first fit; there are no results then.")
+    n_waiting = serializers.IntegerField(help_text="Changes to the labels that this fit has not seen.")
+
+
+class Ranking(View):
+    @extend_schema(operation_id="ranking_read", parameters=[RankingParameters], responses=RankingPage)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Lists the published fit's figures of every item, the largest part first."""
+        project = access.project_for(request, project_id, access.SEE)
+        query = asked(request, RankingParameters)
+        project = project_for_criterion(project, query)
+        fit = published_fit(project)
+        waiting = engine_status(project, timezone.now()).n_waiting
+        if fit is None:
+            return paged(request, Estimate.objects.none(), query, list, fit=None, n_waiting=waiting)
+        sort = query["sort"]
+        order = RankingQuery(sort.removeprefix("-"), sort.startswith("-"), query["q"], query["tag"])
+        estimates = sort_estimates(project, Estimate.objects.filter(fit=fit), order)
+        number = fit.number
+        return paged(
+            request,
+            estimates,
+            query,
+            lambda rows: ranked(rows, number),
+            fit=FitRow(fit).data,
+            n_waiting=waiting,
+        )
+
+
+def ranked(estimates: list[Estimate], number: int) -> list[Any]:
+    items = Item.objects.prefetch_related("tags").in_bulk([estimate.item_id for estimate in estimates])
+    rows = []
+    for estimate in estimates:
+        item = items.get(estimate.item_id)
+        if item:
+            values = dict(zip(NAMES, table.row(estimate, item, number), strict=True))
+            rows.append({**values, "tags": sorted(tag.name for tag in item.tags.all())})
+    return list(RankedItem(rows, many=True).data)
+
+
+class Fits(View):
+    @extend_schema(operation_id="fits_list", parameters=[FitsParameters], responses=page_of(FitRow))
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Lists the fits, newest first."""
+        project = access.project_for(request, project_id, access.SEE)
+        query = asked(request, FitsParameters)
+        fits = Fit.objects.filter(project_id=project.pk).defer("arrays", "diagnostics").order_by("-number")
+        if "criterion" in query:
+            fits = fits.filter(criterion=query["criterion"])
+        return paged(request, fits, query, lambda rows: list(FitRow(rows, many=True).data))

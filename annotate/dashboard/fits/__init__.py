@@ -1,0 +1,1 @@
+"""Fits: list, comparison, figures."""

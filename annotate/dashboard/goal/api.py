@@ -1,0 +1,141 @@
+"""Reads, sets and removes a project's goal and label price through the API, with the forecast."""
+
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.api.base import (
+    ApiRequest,
+    CriterionQuery,
+    Figure,
+    NoQuery,
+    Strict,
+    View,
+    asked,
+    project_for_criterion,
+    sent,
+)
+from annotate.api.problems import Unfit
+from annotate.dashboard.goal.forms import GoalForm
+from annotate.dashboard.goal.queries import cost_of, goal_status
+from annotate.fitting.published import published_fit
+from annotate.models import Project
+from annotate.models.goals import Goal, PricePer
+from annotate.projects.actions import change_project
+
+NAMES = GoalForm.Meta.fields
+STATES = {
+    "met": "You can stop.",
+    "open": "Labels are still needed, as many as `needed` says.",
+    "early": "Too early to say how many.",
+    "parts": "No comparison connects some of the items.",
+    "far": "Too far to say how many.",
+    "waiting": "No fit has looked at this goal yet.",
+}
+
+
+class GoalSettings(Strict):
+    """What goes together is checked as on the page: a goal needs its number."""
+
+    goal = serializers.ChoiceField(choices=[*Goal.values], required=False, allow_blank=True)
+    goal_width = serializers.FloatField(min_value=0.01, max_value=20, required=False, allow_null=True)
+    goal_comparisons = serializers.IntegerField(min_value=1, max_value=10**6, required=False, allow_null=True)
+    price = serializers.RegexField(
+        r"^[0-9]{1,8}(\.[0-9]{1,4})?\Z",
+        required=False,
+        allow_null=True,
+        help_text="An amount as text, such as 0.12, so that no cent is lost; null: no costs are shown.",
+    )
+    price_per = serializers.ChoiceField(choices=PricePer.choices, required=False)
+    currency = serializers.RegexField(r"^[A-Za-z]{3}\Z", required=False, help_text="Three letters, as in EUR.")
+
+
+class Needed(serializers.Serializer):
+    low = serializers.IntegerField()
+    middle = serializers.IntegerField()
+    high = serializers.IntegerField(allow_null=True, help_text="Null: that many or more.")
+
+
+class Cost(serializers.Serializer):
+    """Amounts in words, with the currency."""
+
+    spent = serializers.CharField()
+    rate = serializers.CharField()
+    n_paid = serializers.IntegerField(help_text="Answers paid for.")
+    total = serializers.CharField(allow_blank=True, help_text="Forecast until the goal; empty where none can be made.")
+    between = serializers.CharField(allow_blank=True, help_text="The forecast's range.")
+
+
+class GoalDetail(serializers.Serializer):
+    goal = serializers.ChoiceField(choices=Goal.choices, allow_blank=True)
+    goal_width = Figure(allow_null=True)
+    goal_comparisons = serializers.IntegerField(allow_null=True)
+    price = serializers.DecimalField(max_digits=12, decimal_places=4, allow_null=True)
+    price_per = serializers.ChoiceField(choices=PricePer.choices)
+    currency = serializers.CharField()
+    sentence = serializers.CharField(allow_null=True, default=None, help_text="The goal in words; null without one.")
+    verdict = serializers.ChoiceField(
+        choices=list(STATES),
+        allow_null=True,
+        default=None,
+        help_text=" ".join(f"{name}: {words}" for name, words in STATES.items()),
+    )
+    stands = serializers.CharField(allow_null=True, default=None, help_text="Where it is now, in words.")
+    needed = Needed(
+        allow_null=True, default=None, help_text="Labels still needed: the middle of the forecast, its range."
+    )
+    labels_per_hour = Figure(allow_null=True, default=None, help_text="At present.")
+    hours = serializers.CharField(allow_null=True, default=None, help_text="How long that takes, in words.")
+    cost = Cost(allow_null=True, help_text="Null without a price.")
+
+
+def render_goal(project: Project) -> Response:
+    fit = published_fit(project)
+    found = goal_status(project, fit, timezone.now())
+    values: dict[str, Any] = {name: getattr(project, name) for name in NAMES}
+    if found:
+        values |= {name: getattr(found, name) for name in ("sentence", "verdict", "stands", "needed", "hours")}
+        values["labels_per_hour"] = found.rate and found.rate.per_hour
+    values["cost"] = cost_of(project, found.needed if found else None)
+    return Response(GoalDetail(values).data)
+
+
+class GoalView(View):
+    @extend_schema(operation_id="goals_read", parameters=[CriterionQuery], responses=GoalDetail)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """The goal, whether it is met, and the forecast of labels, time and money until it is."""
+        project = access.project_for(request, project_id, access.SEE)
+        return render_goal(project_for_criterion(project, asked(request, CriterionQuery)))
+
+    @extend_schema(operation_id="goals_update", request=GoalSettings, responses=GoalDetail)
+    def patch(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Changes what is sent of the goal and the cost; the next fit forecasts anew."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        given = sent(request, GoalSettings, partial=True)
+        before = {name: getattr(project, name) for name in NAMES}
+        form = GoalForm(
+            {name: value for name, value in (before | given).items() if value is not None}, instance=project
+        )
+        if not form.is_valid():
+            raise Unfit({name: [str(text) for text in texts] for name, texts in form.errors.items()})
+        return save_goal(request, project_id, form.values())
+
+    @extend_schema(operation_id="goals_remove", request=None, responses={200: GoalDetail})
+    def delete(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Removes the goal; labels then come as long as you like. The price stays."""
+        access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        return save_goal(request, project_id, {"goal": Goal.NONE, "goal_width": None, "goal_comparisons": None})
+
+
+def save_goal(request: ApiRequest, project_id: UUID, values: dict[str, Any]) -> Response:
+    """values are set; the project is read anew, because a form has put its values into the one it checked."""
+    project = access.project_for(request, project_id, access.MANAGE)
+    change_project(project=project, actor=request.user, values=values, now=timezone.now())
+    return render_goal(access.project_for(request, project_id, access.MANAGE))

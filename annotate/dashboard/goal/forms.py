@@ -1,0 +1,82 @@
+"""Form of a project's goal and of what labels cost."""
+
+from decimal import Decimal
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotate.models import Project
+from annotate.models.goals import Goal, PricePer
+
+GOALS = {
+    Goal.NONE: _("Labels come as long as you like."),
+    Goal.TOP: _("Each of the best few is above every other item with 95% probability. How many, the settings say."),
+    Goal.WIDTH: _("No item's interval (90%) of the utility is wider than you say below."),
+    Goal.COMPARISONS: _("No item has fewer comparisons than you say below."),
+    Goal.PLAN: _("Every set of the plan has as many annotators as the settings ask for."),
+}
+
+
+class GoalForm(forms.ModelForm):
+    goal = forms.ChoiceField(
+        label=_("When you have enough"),
+        choices=[(goal.value, words) for goal, words in GOALS.items()],
+        widget=forms.RadioSelect,
+        required=False,
+    )
+    goal_width = forms.FloatField(
+        label=_("Widest interval allowed"),
+        min_value=0.01,
+        max_value=20,
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text=_("In the units of the utility. 1 is common; half the width takes four times the labels."),
+    )
+    price = forms.DecimalField(
+        label=_("Price"),
+        min_value=Decimal(0),
+        max_digits=12,
+        decimal_places=4,
+        required=False,
+        help_text=_("Empty: no costs are shown. Annotators never see this."),
+    )
+    price_per = forms.ChoiceField(label=_("For each"), choices=PricePer.choices, widget=forms.RadioSelect)
+    currency = forms.RegexField(
+        r"^[A-Za-z]{3}$",
+        label=_("Currency"),
+        initial="EUR",
+        help_text=_("Three letters, as in EUR, USD or GBP."),
+        error_messages={"invalid": _("Write the currency in three letters, as in EUR.")},
+        widget=forms.TextInput(attrs={"size": 4, "autocomplete": "off"}),
+    )
+
+    class Meta:
+        model = Project
+        fields = ["goal", "goal_width", "goal_comparisons", "price", "price_per", "currency"]
+
+    @property
+    def goals(self) -> list[tuple[forms.boundfield.BoundWidget, str]]:
+        """The radio buttons of the goals, each with its title."""
+        return [(option, str(Goal(option.data["value"]).label)) for option in self["goal"]]
+
+    def clean_currency(self) -> str:
+        return str(self.cleaned_data["currency"]).upper()
+
+    def clean(self) -> dict[str, Any]:
+        """A goal needs its number, and a plan to be reached."""
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        goal = values.get("goal")
+        if goal == Goal.WIDTH and values.get("goal_width") is None and "goal_width" not in self.errors:
+            self.add_error("goal_width", _("Say how wide an interval may be, 0.01 to 20; or choose another goal."))
+        if goal == Goal.COMPARISONS and not values.get("goal_comparisons") and "goal_comparisons" not in self.errors:
+            self.add_error("goal_comparisons", _("Say how many comparisons each item needs; or choose another goal."))
+        if goal == Goal.PLAN and self.instance.n_sets is None:
+            self.add_error(
+                "goal",
+                _("This project has no plan of sets. Set a number of different sets in the settings first."),
+            )
+        return values
+
+    def values(self) -> dict[str, Any]:
+        return {name: self.cleaned_data[name] for name in self.Meta.fields}

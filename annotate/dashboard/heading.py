@@ -1,0 +1,90 @@
+"""Builds the heading of every project page: its state, who is annotating now, what the engine is doing."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from annotate.access import MANAGE, OWN
+from annotate.core.caching import cached_if_slow
+from annotate.core.stored_messages import render_message
+from annotate.fitting import scheduling
+from annotate.fitting.published import published_fit
+from annotate.live.queries import Revision, fit_states, revision
+from annotate.models import FitState, Label, Project
+from models_engine.models import Fit
+
+ANNOTATING_WINDOW = timedelta(minutes=2)
+
+
+@dataclass(frozen=True)
+class EngineStatus:
+    """The published fit, what waits for the next one, and whether the engine works.
+
+    `n_waiting`: changes to the labels since the published fit.   `error`: why the last fit failed, "" if
+    it did not.   `alive`: some engine process has been heard of within its lease.
+    """
+
+    fit: Fit | None
+    n_waiting: int
+    alive: bool
+    fitting: bool
+    step: int
+    steps: int
+    error: str
+    error_at: datetime | None
+    retry_at: datetime | None
+    wanted: int
+    revision: Revision
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.error)
+
+    @property
+    def not_converged(self) -> bool:
+        return self.fit is not None and self.fit.converged is False
+
+
+@dataclass(frozen=True)
+class Heading:
+    project: Project
+    now: datetime
+    n_labels: int
+    n_annotating: int
+    engine: EngineStatus
+    may_manage: bool
+    may_own: bool
+
+
+def engine_status(project: Project, now: datetime) -> EngineStatus:
+    state = fit_states().filter(project=project).first() or FitState(project=project)
+    fit = published_fit(project)
+    # Of several criteria each has a fit that may have failed while those of the others went on.
+    failed = state.failing.get(str(project.criterion)) if project.criteria else None
+    seen = (fit.data_version if fit else 0) if failed else state.fitted
+    return EngineStatus(
+        fit=fit,
+        n_waiting=0 if project.archived_at else max(state.wanted - seen, 0),
+        alive=scheduling.live_workers(now).exists(),
+        fitting=bool(state.owner) and state.lease_until is not None and state.lease_until > now,
+        step=state.step,
+        steps=state.steps,
+        error=render_message(failed["error"] if failed else state.error),
+        error_at=datetime.fromisoformat(failed["error_at"]) if failed else state.error_at,
+        retry_at=datetime.fromisoformat(failed["not_before"]) if failed else state.not_before,
+        wanted=state.wanted,
+        revision=revision(state),
+    )
+
+
+def page_heading(project: Project, role: str, now: datetime) -> Heading:
+    since = now - ANNOTATING_WINDOW
+    recent = Label.objects.filter(project=project, created_at__gte=since)
+    return Heading(
+        project=project,
+        now=now,
+        n_labels=cached_if_slow(f"n-labels-{project.pk}", Label.objects.filter(project=project, voided_at=None).count),
+        n_annotating=recent.values("annotator").distinct().count(),
+        engine=engine_status(project, now),
+        may_manage=role in MANAGE,
+        may_own=role in OWN,
+    )

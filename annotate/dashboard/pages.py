@@ -1,0 +1,35 @@
+"""Renders a dashboard page or the fragment that changed."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+
+from annotate.dashboard.heading import page_heading
+from annotate.models import Project
+
+
+def render_page(request: HttpRequest, project: Project, name: str, context: dict[str, Any]) -> HttpResponse:
+    """Renders the template `name`.html, or for htmx `name`_fragment.html, the part that changes.
+
+    Both come from one address, so caches must tell them apart.
+    """
+    now = timezone.now()
+    told = page_heading(project, project.role, now)  # type: ignore[attr-defined]
+    # The latest fit by any criterion, which is what watchers are told of; none where one came out between two reads.
+    is_latest = context.get("fit", told.engine.fit) == told.engine.fit
+    is_fragment = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]
+    context = {
+        **context,
+        "project": project,
+        "heading": told,
+        "drawn_at": told.engine.revision["fit"] if is_latest else None,
+        "now": now,
+        "is_fragment": bool(is_fragment),
+    }
+    template = f"{name}_fragment.html" if is_fragment else f"{name}.html"
+    response = render(request, template, context)
+    patch_vary_headers(response, ["HX-Request", "HX-Target", "Cookie"])
+    return response

@@ -1,0 +1,40 @@
+"""Reports progress and forecasts through the API."""
+
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.api.base import ApiRequest, CriterionQuery, Figure, View, asked, project_for_criterion
+from annotate.dashboard.progress.queries import progress
+from annotate.fitting.published import published_fit
+
+
+class Count(serializers.Serializer):
+    name = serializers.CharField()
+    n = serializers.IntegerField()
+    share = Figure()
+
+
+class ProgressDetail(serializers.Serializer):
+    n_given = serializers.IntegerField(help_text="Answers ever given.")
+    n_counting = serializers.IntegerField(help_text="Those that fits count or may count.")
+    n_voided = serializers.IntegerField()
+    first_at = serializers.DateTimeField(source="first", allow_null=True)
+    last_at = serializers.DateTimeField(source="last", allow_null=True)
+    outcomes = Count(many=True)
+    voided = Count(many=True, help_text="By the reason.")
+    coverage = Count(many=True, help_text="Items by how many comparisons of them the published fit counts.")
+    n_items = serializers.IntegerField(help_text="In the published fit.")
+    n_thin = serializers.IntegerField(help_text="Of these, with fewer than 5 comparisons.")
+
+
+class ProgressView(View):
+    @extend_schema(operation_id="progress_read", parameters=[CriterionQuery], responses=ProgressDetail)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """How many answers there are, of which kind, and how well they cover the items."""
+        project = access.project_for(request, project_id, access.SEE)
+        project = project_for_criterion(project, asked(request, CriterionQuery))
+        return Response(ProgressDetail(progress(project, published_fit(project))).data)

@@ -1,0 +1,36 @@
+"""Progress page: labels over time, goal, forecast."""
+
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from annotate.dashboard.goal.queries import cost_of, goal_status
+from annotate.dashboard.pages import render_page
+from annotate.dashboard.progress.paces import paces
+from annotate.dashboard.progress.queries import progress as progress_page
+from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.dashboard.trust.coverage import heat_map
+from annotate.fitting.published import published_fit
+from annotate.labelling.plan.queries import plan_progress
+
+
+@login_required
+@require_safe
+def progress(request: HttpRequest, project_id: UUID) -> HttpResponse:
+    project = project_for_criterion(request, project_id)
+    fit, now = published_fit(project), timezone.now()
+    found = progress_page(project, fit)
+    goal = goal_status(project, fit, now)
+    context = {
+        "fit": fit,
+        "progress": found,
+        "goal": goal,
+        "cost": cost_of(project, goal.needed if goal else None),
+        "plan": plan_progress(project),
+        "heat": heat_map(fit),
+        "paces": paces(project, now),
+    }
+    return render_page(request, project, "dashboard/progress", context)

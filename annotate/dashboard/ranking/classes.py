@@ -1,0 +1,64 @@
+"""Describes the classes of a ranking: which places have no clear gap between them, and which are tied."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from django.db.models import Count, F, Max, Min, Q
+from django.utils.translation import gettext as _
+
+from models_engine.models import Estimate, Fit
+
+NextState = Estimate.NextState
+
+
+@dataclass(frozen=True)
+class RankClass:
+    """Places first to last of a part: those that may be as good as the first of them (models_engine.analysis.classes).
+
+    n_tied: how many members are tied with the next one inside the class.
+    """
+
+    part: int
+    number: int
+    first: int
+    last: int
+    n_tied: int
+    part_size: int
+
+    @property
+    def size(self) -> int:
+        return self.last - self.first + 1
+
+    @property
+    def is_tied(self) -> bool:
+        return self.size > 1 and self.n_tied >= self.size - 1
+
+    @property
+    def sentence(self) -> str:
+        """Empty for a class of one item: the gaps around it say enough."""
+        places = {"first": self.first, "last": self.last}
+        if self.size == 1:
+            return ""
+        if self.is_tied and self.size == 2:
+            return _("Places %(first)d and %(last)d are tied.") % places
+        if self.is_tied:
+            return _("Places %(first)d to %(last)d: each is tied with the next.") % places
+        return _("No clear gap between places %(first)d and %(last)d yet.") % places
+
+
+def classes_of(fit: Fit, *, parts: Collection[int]) -> list[RankClass]:
+    """Return the classes of these parts, best first, from one query; none for a fit that was made without them."""
+    groups = list(
+        Estimate.objects.filter(fit=fit, part__in=parts, rank_class__isnull=False)
+        .order_by()
+        .values("part", number=F("rank_class"))
+        .annotate(first=Min("rank"), last=Max("rank"), n_tied=Count("pk", filter=Q(next_state=NextState.TIED)))
+        .order_by("part", "first")
+    )
+    sizes: dict[int, int] = {}
+    for group in groups:
+        sizes[group["part"]] = max(group["last"], sizes.get(group["part"], 0))
+    return [
+        RankClass(group["part"], group["number"], group["first"], group["last"], group["n_tied"], sizes[group["part"]])
+        for group in groups
+    ]

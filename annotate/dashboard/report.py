@@ -1,0 +1,84 @@
+"""Builds the printable report: the published ranking and how it came about, in plain words."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from annotate.dashboard.ranking.queries import Ranking, RankingQuery, ranking
+from annotate.fitting.estimator_choices import ESTIMATORS
+from annotate.labelling.task_types.registry import task_type_of
+from annotate.models import Annotator, Label, Project
+from models_engine.models import Fit
+
+MAX_ITEMS = 2_000
+
+
+@dataclass(frozen=True)
+class Report:
+    """asked: what people did.   method: the estimator's assumption.   cautions: limits of the ranking."""
+
+    fit: Fit
+    ranking: Ranking
+    verdict: SafeString
+    asked: str
+    method: str
+    cautions: list[str]
+    first_label: datetime | None
+    last_label: datetime | None
+    n_excluded: int
+
+    @property
+    def is_one_day(self) -> bool:
+        first, last = self.first_label, self.last_label
+        return first is not None and last is not None and timezone.localdate(first) == timezone.localdate(last)
+
+    @property
+    def n_left_out(self) -> int:
+        return max(0, self.ranking.n_items - MAX_ITEMS)
+
+
+def build_report(project: Project, fit: Fit) -> Report:
+    found = ranking(project, fit, RankingQuery(), size=MAX_ITEMS)
+    times = (
+        Label.objects.filter(project=project, voided_at=None)
+        .order_by("created_at")
+        .values_list("created_at", flat=True)
+    )
+    return Report(
+        fit=fit,
+        ranking=found,
+        verdict=found.headline,
+        asked=task_description(project),
+        method=str(ESTIMATORS.get(fit.estimator, "")),
+        cautions=cautions(project, fit, found),
+        first_label=times.first(),
+        last_label=times.last(),
+        n_excluded=Annotator.objects.filter(project=project).exclude(excluded_at=None).count(),
+    )
+
+
+def task_description(project: Project) -> str:
+    return task_type_of(project).report_text(project)
+
+
+def cautions(project: Project, fit: Fit, found: Ranking) -> list[str]:
+    """In the order of their weight."""
+    told = []
+    if project.simulated:
+        told.append(_("The answers come from a program, not from people."))
+    if fit.converged is False:
+        told.append(_("The calculation did not converge: places and intervals may be off."))
+    if found.n_parts > 1:
+        text = _("%(n)d groups of items were never compared with each other; each has its own ranking.")
+        told.append(text % {"n": found.n_parts})
+    if found.n_thin:
+        text = _("%(thin)d of %(n)d items have fewer than 5 comparisons; their places are very uncertain.")
+        told.append(text % {"thin": found.n_thin, "n": found.n_items})
+    if found.n_not_ranked:
+        told.append(_("%(n)d items were added later and are not in this ranking.") % {"n": found.n_not_ranked})
+    if found.caution:
+        told.append(found.caution)
+    return told

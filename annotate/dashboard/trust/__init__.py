@@ -1,0 +1,1 @@
+"""Whether the ranking can be trusted."""

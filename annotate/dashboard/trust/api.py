@@ -1,0 +1,260 @@
+"""Serves the checks of the ranking, the report, estimators and fits compared, and one item through the API."""
+
+from html import unescape
+from typing import Any
+from uuid import UUID
+
+from django.shortcuts import get_object_or_404
+from django.utils.html import strip_tags
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.api.base import ApiRequest, CriterionQuery, Figure, View, asked, project_for_criterion
+from annotate.dashboard import item as item_query
+from annotate.dashboard.fits.comparison import compare_two_fits
+from annotate.dashboard.fits.queries import evaluation_table
+from annotate.dashboard.report import build_report
+from annotate.dashboard.trust.queries import FAIL, PASS, UNKNOWN, trust
+from annotate.fitting.published import published_fit
+from annotate.models import Project
+from models_engine.models import Fit
+
+MAX_FIT_NUMBER = 2**31 - 1
+
+
+def fit_of(project: Project) -> Fit:
+    """The published fit; raises NotFound before the first."""
+    fit = published_fit(project)
+    if fit is None or not fit.n_items:
+        raise NotFound(_("There is no fit yet. Ask again once the ranking shows one."))
+    return fit
+
+
+class Fact(serializers.Serializer):
+    name = serializers.CharField()
+    figure = serializers.CharField()
+
+
+class Bin(serializers.Serializer):
+    between = serializers.CharField(help_text="Predicted from … to …")
+    n = serializers.IntegerField()
+    predicted = serializers.CharField()
+    came_true = serializers.CharField()
+    interval = serializers.CharField()
+
+
+class CheckRow(serializers.Serializer):
+    key = serializers.CharField(help_text="Stays the same, for programs.")
+    title = serializers.CharField()
+    verdict = serializers.ChoiceField(choices=[PASS, FAIL, UNKNOWN], source="state")
+    sentence = serializers.CharField()
+    explained = serializers.CharField()
+    facts = Fact(many=True)
+    calibration = Bin(source="calibration.points", many=True, allow_null=True, default=None)
+
+
+class TrustDetail(serializers.Serializer):
+    fit = serializers.IntegerField(help_text="Number of the published fit.")
+    n_good = serializers.IntegerField()
+    n_bad = serializers.IntegerField()
+    n_unknown = serializers.IntegerField()
+    checks = CheckRow(many=True)
+
+
+class TrustView(View):
+    @extend_schema(operation_id="trust_read", parameters=[CriterionQuery], responses=TrustDetail)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Each check of the published ranking: its verdict, in words, and the figures behind it."""
+        project = access.project_for(request, project_id, access.SEE)
+        project = project_for_criterion(project, asked(request, CriterionQuery))
+        fit = fit_of(project)
+        found = trust(project, fit)
+        for check in found.checks:
+            check.__dict__["facts"] = [{"name": name, "figure": figure} for name, figure in check.facts]
+        found.__dict__["fit"] = fit.number
+        return Response(TrustDetail(found).data)
+
+
+class ReportDetail(serializers.Serializer):
+    fit = serializers.IntegerField(source="fit.number")
+    estimator = serializers.CharField(source="fit.estimator")
+    verdict = serializers.CharField()
+    asked = serializers.CharField(help_text="What annotators did.")
+    method = serializers.CharField(help_text="What the estimator takes the answers for.")
+    cautions = serializers.ListField(child=serializers.CharField(), help_text="The weightiest first.")
+    n_labels = serializers.IntegerField(source="fit.n_labels")
+    n_annotators = serializers.IntegerField(source="fit.n_annotators")
+    n_excluded = serializers.IntegerField(help_text="Annotators left out.")
+    first_label_at = serializers.DateTimeField(source="first_label", allow_null=True)
+    last_label_at = serializers.DateTimeField(source="last_label", allow_null=True)
+
+
+class ReportView(View):
+    @extend_schema(operation_id="report_read", parameters=[CriterionQuery], responses=ReportDetail)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """The words of the ranking report: the verdict, how the ranking came about and what to be careful of."""
+        project = access.project_for(request, project_id, access.SEE)
+        project = project_for_criterion(project, asked(request, CriterionQuery))
+        found = build_report(project, fit_of(project))
+        found.__dict__["verdict"] = plain_text(found.verdict)
+        return Response(ReportDetail(found).data)
+
+
+def plain_text(html: str) -> str:
+    """What sentences with marked-up names say."""
+    return unescape(strip_tags(html))
+
+
+class EvaluatedRow(serializers.Serializer):
+    name = serializers.CharField()
+    loss = Figure(allow_null=True, help_text="Mean of -log P of the hidden labels; null where it failed.")
+    accuracy = Figure(allow_null=True, default=None)
+    seconds = Figure(allow_null=True, default=None)
+    is_offered = serializers.BooleanField(help_text="Whether a project may use it.")
+
+
+class ModelsDetail(serializers.Serializer):
+    estimator = serializers.CharField(help_text="The project's setting; change it with projects_update.")
+    best = serializers.CharField(allow_null=True)
+    n_labels = serializers.IntegerField(allow_null=True)
+    fit_number = serializers.IntegerField(allow_null=True)
+    made_at = serializers.DateTimeField(allow_null=True)
+    rows = EvaluatedRow(many=True, help_text="Best first; empty until the engine has tested them.")
+
+
+class ModelsView(View):
+    @extend_schema(operation_id="models_read", parameters=[CriterionQuery], responses=ModelsDetail)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """The estimators side by side on labels hidden from them."""
+        project = access.project_for(request, project_id, access.SEE)
+        project = project_for_criterion(project, asked(request, CriterionQuery))
+        found = evaluation_table(project)
+        names = ("best", "n_labels", "fit_number", "made_at", "rows")
+        values = {name: getattr(found, name) if found else None for name in names}
+        return Response(ModelsDetail({**values, "rows": values["rows"] or [], "estimator": project.estimator}).data)
+
+
+class CompareQuery(CriterionQuery):
+    first = serializers.IntegerField(min_value=1, max_value=MAX_FIT_NUMBER, help_text="Number of a fit.")
+    second = serializers.IntegerField(min_value=1, max_value=MAX_FIT_NUMBER, help_text="Number of another fit.")
+    page = serializers.IntegerField(required=False, default=1, min_value=1, max_value=10**9)
+
+
+class Place(serializers.Serializer):
+    score = Figure(allow_null=True, help_text="Chance, in per cent, to be preferred to an average item.")
+    score_low = Figure(allow_null=True)
+    score_high = Figure(allow_null=True)
+    utility = Figure(allow_null=True)
+    sd = Figure(allow_null=True)
+    place = serializers.IntegerField()
+
+
+class ComparedRow(serializers.Serializer):
+    item = serializers.CharField(source="item.key")
+    title = serializers.CharField(source="item.title")
+    first = Place()
+    second = Place()
+    change = Figure(allow_null=True)
+    is_far = serializers.BooleanField(help_text="Whether the 90% intervals do not touch.")
+
+
+class ComparedDetail(serializers.Serializer):
+    n_common = serializers.IntegerField()
+    n_only_first = serializers.IntegerField()
+    n_only_second = serializers.IntegerField()
+    n_far = serializers.IntegerField()
+    one_order = serializers.BooleanField(help_text="Whether both put all items in one order, so that places compare.")
+    correlation = Figure(allow_null=True, help_text="Of the utilities.")
+    n_pages = serializers.IntegerField(source="page.paginator.num_pages")
+    results = ComparedRow(many=True, help_text="The widest differences first.")
+
+
+class CompareView(View):
+    @extend_schema(operation_id="fits_compare", parameters=[CompareQuery], responses=ComparedDetail)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Two fits item by item."""
+        project = access.project_for(request, project_id, access.SEE)
+        query = asked(request, CompareQuery)
+        project = project_for_criterion(project, query)
+        found = compare_two_fits(project, (query["first"], query["second"]), str(query["page"]))
+        if found is None:
+            raise NotFound(_("One of these fits is not kept. The list of fits names those that are."))
+        found.__dict__["results"] = [
+            {
+                "item": row.item,
+                "change": row.change,
+                "is_far": row.is_far,
+                **{
+                    name: figures._asdict() | {"place": place}
+                    for name, figures, place in (
+                        ("first", row.first, row.first_place),
+                        ("second", row.second, row.second_place),
+                    )
+                },
+            }
+            for row in found.rows
+        ]
+        return Response(ComparedDetail(found).data)
+
+
+class AgainstRow(serializers.Serializer):
+    item = serializers.CharField(source="item.key")
+    rank = serializers.IntegerField(allow_null=True)
+    won = serializers.IntegerField()
+    lost = serializers.IntegerField()
+    tied = serializers.IntegerField()
+    p_above = Figure(source="beats", allow_null=True, help_text="P(this item is above it), of the closest rivals.")
+
+
+class DissenterRow(serializers.Serializer):
+    annotator = serializers.CharField(source="annotator.pseudonym")
+    n_against = serializers.IntegerField()
+    n = serializers.IntegerField()
+
+
+class HistoryRow(serializers.Serializer):
+    fit = serializers.IntegerField(source="number")
+    score = Figure(allow_null=True)
+    score_low = Figure(allow_null=True)
+    score_high = Figure(allow_null=True)
+    utility = Figure(allow_null=True)
+    low = Figure(allow_null=True)
+    high = Figure(allow_null=True)
+
+
+class ItemFigures(serializers.Serializer):
+    item = serializers.CharField(source="item.key")
+    fit = serializers.IntegerField(allow_null=True, help_text="Number of the published fit; null before the first.")
+    rank = serializers.IntegerField(source="estimate.rank", allow_null=True, default=None)
+    rank_low = serializers.IntegerField(source="estimate.rank_low", allow_null=True, default=None)
+    rank_high = serializers.IntegerField(source="estimate.rank_high", allow_null=True, default=None)
+    score = Figure(source="estimate.score", allow_null=True, default=None)
+    score_low = Figure(source="estimate.score_low", allow_null=True, default=None)
+    score_high = Figure(source="estimate.score_high", allow_null=True, default=None)
+    utility = Figure(source="estimate.utility", allow_null=True, default=None)
+    low = Figure(source="estimate.low", allow_null=True, default=None)
+    high = Figure(source="estimate.high", allow_null=True, default=None)
+    n_answers = serializers.IntegerField(help_text="Answers that count and showed it; the latest 2,000 at most.")
+    outcomes = serializers.DictField(
+        child=serializers.IntegerField(), help_text="How many put it first, last, between, or tied it."
+    )
+    rivals = AgainstRow(many=True, help_text="Next to it in the ranking.")
+    opponents = AgainstRow(many=True, help_text="Compared with it most often.")
+    dissenters = DissenterRow(many=True, help_text="Who more often than not see it elsewhere.")
+    history = HistoryRow(many=True, help_text="Over the latest fits, oldest first.")
+
+
+class ItemFiguresView(View):
+    @extend_schema(operation_id="items_figures", parameters=[CriterionQuery], responses=ItemFigures)
+    def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
+        """What an item's page shows: its place, its rivals, how it fared, who sees it otherwise, its history."""
+        project = access.project_for(request, project_id, access.SEE)
+        project = project_for_criterion(project, asked(request, CriterionQuery))
+        fit = published_fit(project)
+        page: Any = item_query.item_page(project, get_object_or_404(project.items, pk=item_id), fit)
+        page.__dict__["fit"] = fit.number if fit else None
+        return Response(ItemFigures(page).data)

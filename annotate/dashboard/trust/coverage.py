@@ -1,0 +1,126 @@
+"""Counts how often blocks of the ranking were compared with each other, for a heat map and its table."""
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from annotate.core.numbers import format_integer, format_number
+from models_engine.models import Fit
+
+CELL, LABEL = 24, 64  # pixels
+LEVELS = 5  # shades besides none
+
+
+@dataclass(frozen=True)
+class Cell:
+    """n comparisons between two blocks, `each` of every possible pair of items; level 0 (none) to LEVELS (most)."""
+
+    x: int
+    y: int
+    level: int
+    n: int
+    each: str
+    title: str
+
+
+@dataclass(frozen=True)
+class Line:
+    name: str
+    y: int
+    cells: list[Cell]
+
+
+@dataclass(frozen=True)
+class Shade:
+    level: int
+    words: str
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    lines: list[Line]
+    names: list[tuple[int, str]]  # under the columns, every one that has room
+    size: int
+    left: int
+    cell: int
+    shades: list[Shade]
+    blocked: bool
+    n_empty: int
+    n_cells: int
+
+    @property
+    def width(self) -> int:
+        return self.left + self.size
+
+    @property
+    def height(self) -> int:
+        return self.size + 20
+
+
+def heat_map(fit: Fit | None) -> HeatMap | None:
+    """None where the fit kept nothing, as fits of a single item."""
+    kept = (fit.diagnostics.get("compared") or {}) if fit else {}
+    sizes, pairs = kept.get("sizes") or [], kept.get("pairs") or []
+    if len(sizes) < 2:
+        return None
+    names = block_names(sizes)
+    each = {
+        (row, column): pairs[row][column] / possible if (possible := n_possible(sizes, row, column)) else None
+        for row in range(len(sizes))
+        for column in range(row + 1)
+    }
+    known = [value for value in each.values() if value is not None]
+    most = max(known, default=0.0)
+    lines = [
+        Line(
+            names[row], row * CELL, [cell_of(row, c, pairs[row][c], each[row, c], most, names) for c in range(row + 1)]
+        )
+        for row in range(len(sizes))
+    ]
+    every = max(1, len(sizes) // 6)
+    return HeatMap(
+        lines=lines,
+        names=[(LABEL + i * CELL + CELL // 2, name) for i, name in enumerate(names) if i % every == 0],
+        size=len(sizes) * CELL,
+        left=LABEL,
+        cell=CELL,
+        shades=shades(most),
+        blocked=max(sizes) > 1,
+        n_empty=sum(value == 0 for value in known),
+        n_cells=len(known),
+    )
+
+
+def block_names(sizes: list[int]) -> list[str]:
+    names, first = [], 1
+    for size in sizes:
+        names.append(str(first) if size == 1 else f"{first}–{first + size - 1}")
+        first += size
+    return names
+
+
+def n_possible(sizes: list[int], row: int, column: int) -> int:
+    return sizes[row] * (sizes[row] - 1) // 2 if row == column else sizes[row] * sizes[column]
+
+
+def cell_of(row: int, column: int, n: int, each: float | None, most: float, names: list[str]) -> Cell:
+    words = "-" if each is None else format_number(each, 1 if each < 10 else 0)
+    title = _("Places %(a)s and %(b)s: %(n)s comparisons, %(each)s of each pair") % {
+        "a": names[column], "b": names[row], "n": format_integer(n), "each": words,
+    }  # fmt: skip
+    return Cell(LABEL + column * CELL, row * CELL, -1 if each is None else level_of(each, most), n, words, title)
+
+
+def level_of(each: float, most: float) -> int:
+    """Equal steps up to the most; what was compared at all is never shown as nothing."""
+    return 0 if each == 0 else max(1, min(LEVELS, -int(-LEVELS * each // most)))
+
+
+def shades(most: float) -> list[Shade]:
+    """What each level stands for, in comparisons of each pair."""
+    found = [Shade(0, _("none"))]
+    for level in range(1, LEVELS + 1):
+        found.append(
+            Shade(level, _("up to %(n)s") % {"n": format_number(most * level / LEVELS, 1 if most < 50 else 0)})
+        )
+    return found if most else found[:1]

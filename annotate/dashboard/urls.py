@@ -1,0 +1,36 @@
+"""Addresses of the dashboard pages and operations."""
+
+from django.urls import path
+
+from annotate.api.routes import PROJECT
+from annotate.dashboard import api, detail, views
+from annotate.dashboard.fits import views as fits_views
+from annotate.dashboard.goal import api as goal_api
+from annotate.dashboard.goal import views as goal_views
+from annotate.dashboard.progress import api as progress_api
+from annotate.dashboard.progress import views as progress_views
+from annotate.dashboard.trust import api as trust_api
+
+urlpatterns = [
+    path("account/detail/", detail.set_detail, name="detail"),
+    path("projects/<uuid:project_id>/", views.ranking, name="ranking"),
+    path("projects/<uuid:project_id>/ranking/<int:item_id>/", views.item, name="item"),
+    path("projects/<uuid:project_id>/trust/", views.trust, name="trust"),
+    path("projects/<uuid:project_id>/progress/", progress_views.progress, name="progress"),
+    path("projects/<uuid:project_id>/progress/goal/", goal_views.goal, name="goal"),
+    path("projects/<uuid:project_id>/engine/", views.engine, name="engine"),
+    path("projects/<uuid:project_id>/engine/compare/", fits_views.compare_fits, name="compare"),
+    path("projects/<uuid:project_id>/engine/estimator/", fits_views.use, name="estimator-use"),
+]
+
+api_urlpatterns = [
+    path(f"{PROJECT}goal/", goal_api.GoalView.as_view(), name="api-goal"),
+    path(f"{PROJECT}items/<int:item_id>/figures/", trust_api.ItemFiguresView.as_view(), name="api-item-figures"),
+    path(f"{PROJECT}ranking/", api.Ranking.as_view(), name="api-ranking"),
+    path(f"{PROJECT}fits/", api.Fits.as_view(), name="api-fits"),
+    path(f"{PROJECT}fits/compare/", trust_api.CompareView.as_view(), name="api-fits-compare"),
+    path(f"{PROJECT}models/", trust_api.ModelsView.as_view(), name="api-models"),
+    path(f"{PROJECT}trust/", trust_api.TrustView.as_view(), name="api-trust"),
+    path(f"{PROJECT}report/", trust_api.ReportView.as_view(), name="api-report"),
+    path(f"{PROJECT}progress/", progress_api.ProgressView.as_view(), name="api-progress"),
+]

@@ -1,0 +1,113 @@
+"""Dashboard pages: ranking, trust, item, engine; each also answers htmx with the fragment that changes."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.core.cache import cache
+from django.db.models import Count, Max
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_safe
+
+from annotate.dashboard.detail import shows_expert
+from annotate.dashboard.fits.queries import fits_page
+from annotate.dashboard.forms import RankingForm
+from annotate.dashboard.item import item_page
+from annotate.dashboard.pages import render_page
+from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.dashboard.ranking.forest_plot import forest_plot
+from annotate.dashboard.ranking.queries import RankingQuery
+from annotate.dashboard.ranking.queries import ranking as ranking_page
+from annotate.dashboard.trust.queries import trust as trust_page
+from annotate.fitting.published import published_fit
+from annotate.models import Item, Project
+from models_engine.models import Fit
+
+# The ranking as most watchers see it is drawn once per fit; other orders and searches are drawn for who asks.
+CACHED_PAGES = 5
+CACHE_SECONDS = 300
+
+
+@login_required
+@require_safe
+@gzip_page
+def ranking(request: HttpRequest, project_id: UUID) -> HttpResponse:
+    project = project_for_criterion(request, project_id)
+    form = RankingForm(project, request.GET, expert=shows_expert(request))
+    query = form.query()
+    fit = published_fit(project)
+    context = {"form": form, "query": query, "fit": fit, "is_plot": form.is_plot, "expert": shows_expert(request)}
+    if fit and fit.n_items:
+        context["table"] = ranking_html(request, project, fit, query, context)
+    return render_page(request, project, "dashboard/ranking", context)
+
+
+def ranking_html(
+    request: HttpRequest, project: Project, fit: Fit, query: RankingQuery, context: dict[str, Any]
+) -> SafeString:
+    """Render the headline with the table or the plot; the default order comes from the cache."""
+    is_common = (
+        query == RankingQuery(page=query.page)
+        and query.page <= CACHED_PAGES
+        and set(request.GET) <= {"page", "criterion"}
+    )
+    detail = "expert" if context["expert"] else "simple"
+    key = f"ranking-{project.pk}-{project.criterion}-{query.page}-{get_language()}-{detail}"
+    shown = (project.name, project.question_asked, project.more_means, project.top_k, project.state)
+    version = (fit.pk, shown, items_version(project))
+    cached = cache.get(key) if is_common else None
+    if cached and cached[0] == version:
+        return mark_safe(cached[1])  # noqa: S308  (rendered below)
+    table = ranking_page(project, fit, query)
+    context = {
+        **context,
+        "project": project,
+        "ranking": table,
+        "forest": forest_plot(table) if context["is_plot"] else None,
+    }
+    html = render_to_string("dashboard/ranking_figures.html", context, request)
+    if is_common:
+        # One entry per page, replaced with each fit: a cache keyed by fit would keep every table of the last minutes.
+        cache.set(key, (version, html), CACHE_SECONDS)
+    return html
+
+
+def items_version(project: Project) -> tuple[Any, ...]:
+    """Changes whenever the project's items do."""
+    values = project.items.aggregate(n=Count("pk"), last=Max("pk"), retired=Count("retired_at"), when=Max("retired_at"))
+    return tuple(values.values())
+
+
+@login_required
+@require_safe
+def trust(request: HttpRequest, project_id: UUID) -> HttpResponse:
+    project = project_for_criterion(request, project_id)
+    fit = published_fit(project)
+    context = {"fit": fit, "trust": trust_page(project, fit) if fit and fit.n_items else None}
+    return render_page(request, project, "dashboard/trust", context)
+
+
+@login_required
+@require_safe
+def item(request: HttpRequest, project_id: UUID, item_id: int) -> HttpResponse:
+    project = project_for_criterion(request, project_id)
+    found = get_object_or_404(Item, project=project, pk=item_id)
+    fit = published_fit(project)
+    k = fit.settings.get("top_k", project.top_k) if fit else project.top_k
+    context = {"fit": fit, "page": item_page(project, found, fit), "k": k, "expert": shows_expert(request)}
+    return render_page(request, project, "dashboard/item", context)
+
+
+@login_required
+@require_safe
+def engine(request: HttpRequest, project_id: UUID) -> HttpResponse:
+    """Show the engine page, or only the status line where a page's status line fetches it."""
+    project = project_for_criterion(request, project_id)
+    if request.htmx.target == "status":  # type: ignore[attr-defined]
+        return render_page(request, project, "dashboard/status", {})
+    return render_page(request, project, "dashboard/engine", {"fits": fits_page(project)})

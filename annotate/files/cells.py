@@ -1,0 +1,83 @@
+"""Reads single cells of an uploaded table: texts, tags, and the errors they give."""
+
+import json
+import re
+from typing import NamedTuple
+
+from django.utils.translation import gettext as _
+
+from annotate.files.limits import MAX_TAG, MAX_TAGS
+from annotate.files.sheets import Cell
+
+TAG_SEPARATORS = re.compile(r"[;,|\n]")
+
+
+# What no database column or page can hold: NUL, and halves of characters, which only JSON can spell.
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+
+
+class RowError(NamedTuple):
+    place: int
+    message: str
+
+
+class Unusable(Exception):
+    """A row that can't become an item; the text says why."""
+
+
+def text_in(cell: Cell) -> str:
+    if not isinstance(cell, str):
+        raise Unusable(_("The cell is a list of %(n)d values. Choose a column of single values.") % {"n": len(cell)})
+    check_characters(cell)
+    return cell.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+def check_characters(text: str) -> None:
+    found = UNSTORABLE.search(text)
+    if found:
+        raise Unusable(
+            _("The character U+%(code)04X at place %(place)d can't be stored. Remove it.")
+            % {"code": ord(found.group()), "place": found.start() + 1}
+        )
+
+
+def tags_in(cell: Cell) -> tuple[str, ...]:
+    names = listed(cell) if isinstance(cell, str) else cell
+    tags = tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
+    if len(tags) > MAX_TAGS:
+        raise Unusable(
+            _("The row has %(n)d tags; the limit is %(limit)d. Remove some, or choose another column for the tags.")
+            % {"n": len(tags), "limit": MAX_TAGS}
+        )
+    for tag in tags:
+        check_characters(tag)
+        if len(tag) > MAX_TAG:
+            raise Unusable(
+                _("The tag “%(tag)s” has %(length)d characters; the limit is %(limit)d. Shorten it.")
+                % {"tag": shortened(tag), "length": len(tag), "limit": MAX_TAG}
+            )
+    return tags
+
+
+def listed(cell: str) -> list[str]:
+    """The names in a cell: divided by commas, semicolons, bars or lines, or a JSON list, as the export writes it."""
+    if cell.startswith("["):
+        try:
+            found = json.loads(cell)
+        except ValueError:
+            found = None
+        if isinstance(found, list) and all(isinstance(one, str) for one in found):
+            return found
+    return TAG_SEPARATORS.split(cell)
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True

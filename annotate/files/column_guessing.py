@@ -1,0 +1,105 @@
+"""Which column holds what: guessed from the names and the first rows, changeable by the owner."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from annotate.files.cells import TAG_SEPARATORS, is_number
+from annotate.files.sheets import SheetRow
+
+# Names that people give such columns, in English and German, the more telling first.
+KEY = tuple("key id item_id itemid item doc_id document_id argument_id identifier uid uuid kennung".split())
+TEXT = tuple("text body content sentence argument document passage statement translation essay answer".split())
+TEXT += tuple("response prompt description inhalt aufsatz antwort dokument satz aussage beschreibung".split())
+TITLE = tuple("title name heading pupil student titel bezeichnung überschrift schüler schülerin".split())
+TITLE += ("schüler/in", "schüler:in", "schüler*in")
+KIND = ("kind", "type", "format")
+CONTEXT = ("context", "prompt")
+LINK = ("link", "url")
+TAGS = tuple("tags tag topics topic categories category group theme issue class".split())
+TAGS += tuple("schlagwörter schlagwort themen thema kategorien kategorie gruppe klasse".split())
+KNOWN = frozenset(KEY + TEXT + TITLE + KIND + CONTEXT + LINK + TAGS)
+
+KINDS = frozenset("text markdown md html link url image audio video".split())
+MAX_GUESSED_TITLE = 80  # characters; a longer cell is a text
+MAX_GUESSED_TAG = 40  # characters
+MAX_GUESSED_TAGS = 20  # different ones
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The places of the columns; None where there is none."""
+
+    text: int
+    key: int | None = None
+    kind: int | None = None
+    tags: int | None = None
+    context: int | None = None
+    link: int | None = None
+    # Of columns of numbers: the places and the names that the features get.
+    features: tuple[tuple[int, str], ...] = ()
+    title: int | None = None
+
+
+def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
+    """By name, else by what is in the first rows: the longest cells are the text, short ones that differ from row to
+    row the title (and the key), a few that come again and again the tags."""
+    values = [cells_of(first_rows, place) for place in range(len(names))]
+    key, tags, context, link = (find(names, known) for known in (KEY, TAGS, CONTEXT, LINK))
+    kind = guess_kind(names, values, len(first_rows))
+    text = find(names, TEXT)
+    if text is None:
+        text = longest(values, taken={key, kind, tags, context, link})
+    key, kind, tags, context, link = (None if place == text else place for place in (key, kind, tags, context, link))
+    return guess_names(names, values, len(first_rows), Columns(text, key, kind, tags, context, link))
+
+
+def guess_names(names: Sequence[str], values: Sequence[list[str]], n_rows: int, columns: Columns) -> Columns:
+    """Title, key and tags, where names have not told them."""
+    taken = {columns.text, columns.key, columns.kind, columns.tags, columns.context, columns.link}
+    free = [place for place in range(len(names)) if place not in taken]
+    like_titles = [place for place in free if looks_like_title(values[place], n_rows)]
+    like_tags = [place for place in free if looks_like_tags(values[place])]
+    named = find(names, TITLE)
+    title = named if named in free and named not in like_tags else next(iter(like_titles), None)
+    tags = next((place for place in like_tags if place != title), None) if columns.tags is None else columns.tags
+    key = title if columns.key is None and title in like_titles else columns.key
+    return replace(columns, title=title, key=key, tags=tags)
+
+
+def guess_kind(names: Sequence[str], values: Sequence[list[str]], n_rows: int) -> int | None:
+    """The column called so, unless it holds a name in each row: Kind is the German for child."""
+    kind = find(names, KIND)
+    if kind is None or KINDS.intersection(cell.casefold() for cell in values[kind]):
+        return kind
+    return None if looks_like_title(values[kind], n_rows) else kind
+
+
+def find(names: Sequence[str], known: Sequence[str]) -> int | None:
+    folded = [name.strip().casefold().replace(" ", "_") for name in names]
+    return next((folded.index(name) for name in known if name in folded), None)
+
+
+def cells_of(rows: Sequence[SheetRow], place: int) -> list[str]:
+    """The column's cells that are texts and not blank."""
+    cells = [row.cells[place] for row in rows if place < len(row.cells)]
+    return [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
+
+
+def longest(values: Sequence[list[str]], taken: Collection[int | None]) -> int:
+    """Of the columns not taken, rather one of words than of numbers."""
+    free = [place for place in range(len(values)) if place not in taken] or [0]
+    words = [place for place in free if not all(map(is_number, values[place]))] or free
+    return max(words, key=lambda place: sum(map(len, values[place])))
+
+
+def looks_like_title(cells: Sequence[str], n_rows: int) -> bool:
+    """Short words in every row, different in each."""
+    is_short = all(len(cell) <= MAX_GUESSED_TITLE for cell in cells)
+    return 1 < n_rows == len(set(cells)) and is_short and not all(map(is_number, cells))
+
+
+def looks_like_tags(cells: Sequence[str]) -> bool:
+    """A few words that come twice or more on average."""
+    tags = {tag.strip() for cell in cells for tag in TAG_SEPARATORS.split(cell)} - {""}
+    is_short = all(len(tag) <= MAX_GUESSED_TAG for tag in tags)
+    return 0 < len(tags) <= min(MAX_GUESSED_TAGS, len(cells) // 2) and is_short and not all(map(is_number, tags))

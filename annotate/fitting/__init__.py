@@ -1,0 +1,1 @@
+"""From labels to a published fit: scheduling, reading, estimators, storing."""

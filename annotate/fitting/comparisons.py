@@ -1,0 +1,55 @@
+"""Answers as the engine takes them: the sets shown and what was said of them, to Comparisons of the project's kind."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotate.labelling.task_types.registry import task_type_of
+from annotate.models import Project
+from models_engine.data import Comparisons
+
+Ints = NDArray[np.int64]
+
+
+def to_comparisons(project: Project, sets: Ints, chosen: Ints, ranks: Ints, **counts: Any) -> Comparisons:
+    """sets (n_labels, k): item numbers in the order shown.   chosen (n_labels,): the chosen item's number, else -1.
+
+    ranks (n_labels,): Label.ranks read as a number, 0 where it is empty.   counts: annotators, n_items, n_annotators.
+    """
+    if project.k == 2:
+        left = (chosen == sets[:, 0]) | (ranks == 1)  # "01"
+        tie = (chosen < 0) & (ranks == 0)
+        return Comparisons.from_pairs(sets[:, 0], sets[:, 1], np.where(tie, 0.5, left), **counts)
+    return LAYOUTS[task_type_of(project).engine_layout](project, sets, chosen, ranks, **counts)
+
+
+def choices(project: Project, sets: Ints, chosen: Ints, ranks: Ints, **counts: Any) -> Comparisons:
+    return Comparisons.from_choices(chosen, sets, **counts)
+
+
+def best_worst(project: Project, sets: Ints, chosen: Ints, ranks: Ints, **counts: Any) -> Comparisons:
+    digits, rows = digits_of(ranks, project.k), np.arange(len(sets))
+    best, worst = digits.argmin(axis=1), digits.argmax(axis=1)
+    return Comparisons.from_best_worst(sets[rows, best], sets[rows, worst], sets, **counts)
+
+
+def rankings(project: Project, sets: Ints, chosen: Ints, ranks: Ints, **counts: Any) -> Comparisons:
+    return Comparisons.from_rankings(best_first(sets, ranks, project.k), shown=sets, **counts)
+
+
+def top(project: Project, sets: Ints, chosen: Ints, ranks: Ints, **counts: Any) -> Comparisons:
+    n_ranked = task_type_of(project).n_ranked(project)
+    return Comparisons.from_top(best_first(sets, ranks, project.k)[:, :n_ranked], sets, **counts)
+
+
+def digits_of(ranks: Ints, k: int) -> Ints:
+    """(n_labels, k): the rank of each item shown."""
+    return ranks[:, None] // 10 ** np.arange(k - 1, -1, -1) % 10
+
+
+def best_first(sets: Ints, ranks: Ints, k: int) -> Ints:
+    return np.take_along_axis(sets, digits_of(ranks, k).argsort(axis=1, kind="stable"), axis=1)
+
+
+LAYOUTS = {"choices": choices, "best_worst": best_worst, "rankings": rankings, "top": top}

@@ -1,0 +1,216 @@
+"""Rows to arrays and back: a project's labels as Comparisons, a posterior as Estimate and AnnotatorEstimate rows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtri
+
+from annotate.fitting.reading import Floats, Ints, Labels
+from annotate.fitting.tastes import gamma_interval, loadings_of, scores_of
+from annotate.models import Project
+from models_engine.analysis.agreement import count_first_shown_wins
+from models_engine.analysis.classes import rank_classes
+from models_engine.analysis.cycles import count_cycles
+from models_engine.analysis.scores import compute_scores
+from models_engine.analysis.tiers import assign_tiers, classify_pairs
+from models_engine.data import Comparisons
+from models_engine.models import AnnotatorEstimate, Estimate, Fit
+from models_engine.posterior import BasePosterior
+
+LEVEL = 0.9
+Z90 = float(ndtri((1 + LEVEL) / 2))
+NEXT_STATES = {
+    "separated": Estimate.NextState.SEPARATED,
+    "tied": Estimate.NextState.TIED,
+    "not enough data": Estimate.NextState.NOT_ENOUGH,
+}
+
+
+def estimate_rows(fit: Fit, project: Project, labels: Labels, posterior: BasePosterior) -> Iterator[list[Estimate]]:
+    """The rows of each connected part, largest first; ranks, tiers and P(top k) never reach across parts.
+
+    An item never compared is a part of its own and keeps the prior.
+    """
+    compared, parts = labels.data.n_comparisons(), labels.parts()
+    divisive = posterior.divisiveness()
+    loadings = loadings_of(posterior)
+    columns = _Columns(fit, labels.item_ids, compared, divisive if divisive.any() else None, loadings)
+    alone = np.flatnonzero((compared == 0) & labels.ranked)
+    for part, items in labels.ranked_parts():
+        yield _estimates_of_part(columns, project, posterior, part, items)
+    if len(alone):
+        yield _estimates_alone(columns, posterior, parts[alone], alone)
+
+
+def centred_utilities(posterior: BasePosterior, labels: Labels) -> tuple[Floats, Floats]:
+    """(utilities, standard deviations), both (n_items,), as the rows have them: centred over the ranked items of their
+    part. Retired items have the utility that goes with it, and the deviation around the mean of all."""
+    utility, deviation, parts = posterior.utilities().copy(), posterior.standard_deviations().copy(), labels.parts()
+    for part, items in labels.ranked_parts():
+        utility[parts == part] -= utility[items].mean()
+        deviation[items] = posterior.restrict(items).standard_deviations()
+    return utility, deviation
+
+
+def score_arrays(posterior: BasePosterior, labels: Labels) -> dict[str, NDArray[np.float32]]:
+    """score, score_low, score_high, each (n_items,), as the rows have them; NaN for items without a place."""
+    found = np.full((3, len(labels.item_ids)), np.nan, dtype=np.float32)
+    for _part, items in labels.ranked_parts():
+        part = compute_scores(posterior.restrict(items), LEVEL)
+        found[:, items] = part.score, part.low, part.high
+    return dict(zip(("score", "score_low", "score_high"), found, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class _Columns:
+    """What every Estimate of a fit is made of besides its part's figures."""
+
+    fit: Fit
+    item_ids: Ints
+    n_comparisons: Ints
+    divisiveness: Floats | None
+    loadings: list[list[float]] | None
+
+    def row(self, item: int, **figures: Any) -> Estimate:
+        divisiveness = None if self.divisiveness is None else float(self.divisiveness[item])
+        return Estimate(
+            fit=self.fit,
+            item_id=int(self.item_ids[item]),
+            n_comparisons=int(self.n_comparisons[item]),
+            divisiveness=divisiveness,
+            loadings=None if self.loadings is None else self.loadings[item],
+            **figures,
+        )
+
+
+def _estimates_of_part(
+    columns: _Columns, project: Project, posterior: BasePosterior, part: int, items: Ints
+) -> list[Estimate]:
+    """Rows in rank order. The draws behind the ranks come from a seed, so that equal labels give equal rows."""
+    own = posterior.restrict(items)
+    mean, deviation = own.utilities(), own.standard_deviations()
+    check_finite(columns.item_ids[items], mean, deviation)
+    ranks = own.rank_summary(LEVEL, project.top_k, rng=np.random.default_rng(columns.fit.seed))
+    order = np.argsort(ranks.rank)
+    tier, classes, score = assign_tiers(own, order), rank_classes(own, ranks), compute_scores(own, LEVEL)
+    states = classify_pairs(own, order[:-1], order[1:], margin=project.tie_margin)
+    next_states = [NEXT_STATES[state] for state in states.tolist()] + [Estimate.NextState.LAST]
+    return [
+        columns.row(
+            int(items[place]),
+            part=part,
+            utility=float(mean[place]),
+            sd=float(deviation[place]),
+            low=float(mean[place] - Z90 * deviation[place]),
+            high=float(mean[place] + Z90 * deviation[place]),
+            score=float(score.score[place]),
+            score_low=float(score.low[place]),
+            score_high=float(score.high[place]),
+            rank=int(ranks.rank[place]),
+            rank_low=int(ranks.low[place]),
+            rank_high=int(ranks.high[place]),
+            p_top=float(ranks.p_top_k[place]),
+            tier=int(tier[index]),
+            rank_class=int(classes.number[place]),
+            highest_class=int(classes.highest[place]),
+            next_state=next_states[index],
+        )
+        for index, place in enumerate(order.tolist())
+    ]
+
+
+def _estimates_alone(columns: _Columns, posterior: BasePosterior, parts: Ints, items: Ints) -> list[Estimate]:
+    mean, deviation = posterior.utilities()[items], posterior.standard_deviations()[items]
+    check_finite(columns.item_ids[items], mean, deviation)
+    only_one = {"rank": 1, "rank_low": 1, "rank_high": 1, "p_top": 1.0, "tier": 1}
+    return [
+        columns.row(
+            int(item),
+            part=int(part),
+            utility=float(m),
+            sd=float(d),
+            low=float(m - Z90 * d),
+            high=float(m + Z90 * d),
+            next_state=Estimate.NextState.LAST,
+            **only_one,
+        )
+        for item, part, m, d in zip(items, parts, mean, deviation, strict=True)
+    ]
+
+
+def check_finite(item_ids: Ints, mean: Floats, deviation: Floats) -> None:
+    for place in np.flatnonzero(~(np.isfinite(mean) & np.isfinite(deviation)))[:1]:
+        raise ArithmeticError(
+            f"the estimator gave item {item_ids[place]} the utility {mean[place]} and the standard deviation "
+            f"{deviation[place]}; choose another estimator in the project's settings and report this."
+        )
+
+
+def annotator_estimate_rows(fit: Fit, labels: Labels, posterior: BasePosterior) -> list[AnnotatorEstimate]:
+    """One row per annotator with a counted label."""
+    n_labels = np.bincount(labels.data.annotators, minlength=len(labels.annotator_ids))
+    figures: dict[str, Floats | None] = {"agreement": consensus_agreement(labels.data, posterior.utilities())}
+    counts = count_answers(labels.data, posterior.utilities())
+    summary = posterior.annotator_summary()
+    figures["taste_distance"], scores = summary.taste_distance, scores_of(posterior)
+    if summary.taste_distance is not None and summary.taste_distance_sd is not None:
+        low, high = gamma_interval(summary.taste_distance, summary.taste_distance_sd, LEVEL)
+        figures |= {"taste_distance_low": low, "taste_distance_high": high}
+    if summary.reliability is not None and summary.reliability_sd is not None:
+        low, high = beta_interval(summary.reliability, summary.reliability_sd)
+        figures |= {"reliability": summary.reliability, "reliability_low": low, "reliability_high": high}
+    return [
+        AnnotatorEstimate(
+            fit=fit,
+            annotator_id=int(annotator),
+            n_labels=int(n_labels[place]),
+            scores=None if scores is None else scores[place],
+            **{name: None if values is None else int(values[place]) for name, values in counts.items()},
+            **{name: _known(values, place) for name, values in figures.items()},
+        )
+        for place, annotator in enumerate(labels.annotator_ids)
+    ]
+
+
+def _known(values: Floats | None, place: int) -> float | None:
+    return float(values[place]) if values is not None and np.isfinite(values[place]) else None
+
+
+def consensus_agreement(data: Comparisons, utilities: Floats) -> Floats:
+    """(n_annotators,) share of each annotator's choices that follow the consensus; NaN for those who only tied."""
+    n, agreed = count_decided(data, utilities)
+    return np.divide(agreed, n, out=np.full(data.n_annotators, np.nan), where=n > 0)
+
+
+def count_decided(data: Comparisons, utilities: Floats) -> tuple[Ints, Ints]:
+    """(n_annotators,) how many comparisons both they and the consensus decide, and how many of those alike."""
+    pairs = data.pairs()
+    margin = utilities[pairs.left] - utilities[pairs.right]
+    either = (pairs.outcome != 0.5) & (margin != 0)
+    follows = (margin > 0) == (pairs.outcome == 1)
+    n = np.bincount(pairs.annotator[either], minlength=data.n_annotators)
+    return n, np.bincount(pairs.annotator[either & follows], minlength=data.n_annotators)
+
+
+def count_answers(data: Comparisons, utilities: Floats) -> dict[str, Ints | None]:
+    """Columns of AnnotatorEstimate that are counted and not inferred."""
+    circles, (sides, first) = count_cycles(data), count_first_shown_wins(data)
+    return {
+        "n_decided": count_decided(data, utilities)[0],
+        "n_triads": None if circles is None else circles.triads,
+        "n_cycles": None if circles is None else circles.circular,
+        "n_sides": sides,
+        "n_first": first,
+    }
+
+
+def beta_interval(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:
+    """Ends of the central 90% of the Beta distribution with this mean and standard deviation: it stays inside 0..1."""
+    m = np.clip(mean, 1e-6, 1 - 1e-6)
+    strength = np.maximum(m * (1 - m) / np.maximum(deviation, 1e-9) ** 2 - 1, 1e-3)
+    tail = (1 - LEVEL) / 2
+    a, b = m * strength, (1 - m) * strength
+    return betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)

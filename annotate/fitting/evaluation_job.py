@@ -1,0 +1,80 @@
+"""Evaluates the estimators on held-out labels while no fit is pending."""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from django.db.models import Exists, OuterRef, QuerySet
+from django.utils import timezone
+
+from annotate.criteria import for_criterion
+from annotate.fitting.published import published_fit
+from annotate.fitting.reading import read_labels
+from annotate.fitting.run import SEED
+from annotate.jobs.idle import IdleJobs
+from annotate.jobs.queues import Progress
+from annotate.models import Evaluation
+from annotate.models.leased_jobs import LeaseLost
+from models_engine.analysis.evaluation import evaluate_estimators, sample_annotators
+from models_engine.estimators.choosing import MIN_LABELS, candidate_names
+from models_engine.estimators.table import ESTIMATORS
+from models_engine.models import Fit
+
+# With more labels four more fits take too long for a background job: so many are drawn at random then.
+MAX_LABELS = 200_000
+# A new evaluation is worth its time when the labels are half as many again, or a third fewer.
+GROWTH = 1.5
+# With more labels it takes longer than people wait for their answer to show, and always yields to a fit.
+MAX_SHORT_LABELS = 3_000
+
+
+def outdated_fits() -> QuerySet[Fit]:
+    """Returns published fits whose labels have changed much since their evaluation, or whose estimator has."""
+    has_one = Evaluation.objects.filter(
+        project_id=OuterRef("project_id"), criterion=OuterRef("criterion"), estimator=OuterRef("estimator")
+    )
+    current = has_one.filter(n_labels__gt=OuterRef("n_labels") / GROWTH, n_labels__lt=OuterRef("n_labels") * GROWTH)
+    fits = Fit.objects.filter(published=True, n_labels__gte=MIN_LABELS)
+    return fits.exclude(Exists(current)).defer("arrays", "diagnostics").order_by("finished_at")
+
+
+def is_long(row: Evaluation) -> bool:
+    fits = Fit.objects.filter(project_id=row.project_id, criterion=row.criterion, published=True)
+    return fits.filter(n_labels__gt=MAX_SHORT_LABELS).exists()
+
+
+def work(row: Evaluation, progress: Progress) -> None:
+    """Evaluates every estimator that suits the labels, and the one in use. Raises Cancelled and LeaseLost."""
+    project = for_criterion(row.project, row.criterion)
+    fit, labels = published_fit(project), read_labels(project)
+    if fit is None or labels is None:
+        raise LeaseLost(str(row.project_id))
+    data = labels.data
+    if data.n_labels > MAX_LABELS:
+        data = data.subset(sample_annotators(data, MAX_LABELS, seed=SEED))
+    names = candidate_names(data)
+    if fit.estimator in ESTIMATORS and fit.estimator not in names:
+        names.append(fit.estimator)
+    candidates = {name: ESTIMATORS[name].estimator() for name in names}
+    found = evaluate_estimators(data, candidates, seed=SEED, progress=progress)
+    values: dict[str, Any] = {
+        "n_labels": fit.n_labels,
+        "n_drawn": data.n_labels if data.n_labels < labels.data.n_labels else None,
+        "fit_number": fit.number,
+        "estimator": fit.estimator,
+        "figures": [finite_json(asdict(one)) for one in found],
+        "made_at": timezone.now(),
+    }
+    row.complete(**values, gave_way=0, not_before=None, message="")
+
+
+def finite_json(value: Any) -> Any:
+    """JSON: None for what is not known."""
+    if isinstance(value, dict):
+        return {name: finite_json(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite_json(one) for one in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+QUEUE = IdleJobs(Evaluation, outdated_fits, work, is_long)

@@ -1,0 +1,137 @@
+"""Evaluates a project's goal by a fit, and counts comparisons between blocks of items, for the Progress page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotate.fitting.estimates import LEVEL
+from annotate.fitting.reading import Labels
+from annotate.labelling.plan.queries import plan_progress
+from annotate.models import Project, Webhook
+from annotate.models.goals import Goal
+from annotate.webhooks.actions import enqueue_event
+from models_engine.analysis.stopping import (
+    PRIOR_SD,
+    Forecast,
+    forecast_labels_for_count,
+    forecast_labels_for_top,
+    forecast_labels_for_width,
+    has_enough_history,
+)
+from models_engine.models import Estimate, Fit
+from models_engine.posterior import BasePosterior
+
+MAX_BLOCKS = 20
+MAX_SINGLE_BLOCKS = 24  # items up to which each is a block of its own
+MAX_HISTORY = 20
+
+
+def evaluate_goal(
+    project: Project, fit: Fit, labels: Labels, posterior: BasePosterior, rows: Sequence[Estimate], n_parts: int
+) -> dict[str, Any] | None:
+    """Returns whether the goal is met by the fit's rows, and the labels still needed; None without a goal.
+
+    needed: [low, middle, high], null where nothing can be forecast; why: in a word, why not.
+    """
+    value = project.goal_value
+    if not project.goal or value is None:
+        return None
+    kept: dict[str, Any] = {"kind": project.goal, "value": value, "needed": None, "why": ""}
+    kept["met"], kept["state"] = goal_status(project, rows, n_parts, value)
+    if kept["met"]:
+        return kept
+    compared = labels.data.n_comparisons()
+    if project.goal == Goal.TOP and n_parts > 1:
+        return kept | {"why": "parts"}
+    judged = project.goal in (Goal.TOP, Goal.WIDTH)
+    if judged and not has_enough_history(label_history(fit, labels.data.n_labels), compared[labels.ranked]):
+        return kept | {"why": "early"}
+    forecast = forecast_labels(project, labels, posterior, compared)
+    if not forecast.is_known:
+        return kept | {"why": "far"}
+    return kept | {"needed": [round_up(forecast.low), round_up(forecast.middle), round_up(forecast.high)]}
+
+
+def goal_status(project: Project, rows: Sequence[Estimate], n_parts: int, value: float) -> tuple[bool, float | None]:
+    """Returns whether the goal is met, and where it stands in its own measure; from the rows as they are shown."""
+    if project.goal == Goal.PLAN:
+        plan = plan_progress(project)
+        return plan.is_done, plan.n_answers
+    if project.goal == Goal.COMPARISONS:
+        fewest = min((row.n_comparisons for row in rows), default=None)
+        return fewest is not None and fewest >= value, fewest
+    if project.goal == Goal.WIDTH:
+        widest = max((row.high - row.low for row in rows), default=None)
+        return widest is not None and widest <= value, widest
+    edge = {row.rank: row.tier for row in rows if row.part == 0 and row.rank in (value, value + 1)}
+    return n_parts == 1 and bool(rows) and (len(edge) < 2 or len(set(edge.values())) == 2), None
+
+
+def label_history(fit: Fit, n_labels: int) -> list[int]:
+    """Returns the labels of the fits so far, oldest first; `fit`, with `n_labels`, comes last."""
+    former = Fit.objects.filter(project_id=fit.project_id, criterion=fit.criterion, status=Fit.Status.DONE)
+    counts = list(former.exclude(pk=fit.pk).order_by("-number").values_list("n_labels", flat=True)[:MAX_HISTORY])
+    return [*counts[::-1], n_labels]
+
+
+def forecast_labels(project: Project, labels: Labels, posterior: BasePosterior, compared: NDArray) -> Forecast:
+    ranked, n_labels = labels.ranked, labels.data.n_labels
+    per_label = max(compared.sum() / n_labels, 1.0) if n_labels else float(project.k)
+    prior_sd = float(getattr(posterior, "prior_sd", None) or PRIOR_SD)
+    if project.goal == Goal.PLAN:
+        left = float(plan_progress(project).n_left)
+        return Forecast(left, left, left)
+    if project.goal == Goal.COMPARISONS:
+        return forecast_labels_for_count(compared[ranked], project.goal_comparisons or 0, per_label=per_label)
+    if project.goal == Goal.WIDTH:
+        deviations, width = posterior.standard_deviations()[ranked], project.goal_width or 1.0
+        return forecast_labels_for_width(
+            deviations, compared[ranked], width, per_label=per_label, prior_sd=prior_sd, level=LEVEL
+        )
+    rng = np.random.default_rng(0)
+    own = posterior.restrict(np.flatnonzero(ranked))
+    return forecast_labels_for_top(own, project.top_k, n_labels=n_labels, rng=rng, prior_sd=prior_sd)
+
+
+def round_up(value: float) -> int | None:
+    return int(np.ceil(value)) if np.isfinite(value) else None
+
+
+def count_block_pairs(labels: Labels, posterior: BasePosterior) -> dict[str, Any] | None:
+    """How often items of one block of the ranking were compared with those of another; blocks follow the consensus.
+
+    sizes: items of each block, best first.   pairs: for each block, the comparisons with the blocks up to itself.
+    """
+    items = np.flatnonzero(labels.ranked)
+    if len(items) < 2:
+        return None
+    order = items[np.argsort(-posterior.utilities()[items], kind="stable")]
+    n_blocks = len(items) if len(items) <= MAX_SINGLE_BLOCKS else MAX_BLOCKS
+    blocks = np.array_split(order, n_blocks)
+    block = np.full(labels.data.n_items, -1)
+    for number, members in enumerate(blocks):
+        block[members] = number
+    pairs = labels.data.pairs()
+    left, right = block[pairs.left], block[pairs.right]
+    both = (left >= 0) & (right >= 0)
+    low, high = np.minimum(left, right)[both], np.maximum(left, right)[both]
+    counts = np.bincount(high * n_blocks + low, minlength=n_blocks**2).reshape(n_blocks, n_blocks)
+    return {
+        "sizes": [len(members) for members in blocks],
+        "pairs": [counts[row, : row + 1].tolist() for row in range(n_blocks)],
+    }
+
+
+def enqueue_goal_met(fit: Fit, former: Fit | None) -> None:
+    """Enqueues the webhook event where this fit is the first to meet the goal as it stands."""
+    goal = fit.diagnostics.get("goal") or {}
+    before = (former.diagnostics.get("goal") or {}) if former else {}
+    same = all(before.get(name) == goal.get(name) for name in ("kind", "value", "met"))
+    if not goal.get("met") or same:
+        return
+    data = {"fit": fit.number, "goal": goal["kind"], "value": goal["value"], "n_labels": fit.n_labels}
+    enqueue_event(
+        project_id=fit.project_id, event=Webhook.Event.GOAL_MET, data=data, now=fit.finished_at or fit.started_at
+    )

@@ -1,0 +1,119 @@
+"""Reads labels and items into arrays, in one query each."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db.models import Exists, OuterRef, Q
+from numpy.typing import NDArray
+
+from annotate.fitting.comparisons import to_comparisons
+from annotate.fitting.features import annotator_features, item_features
+from annotate.labelling.outcomes import INFORMATIVE
+from annotate.models import Item, PresentedItem, Project
+from models_engine.data import Comparisons
+
+Ints = NDArray[np.int64]
+
+
+Floats = NDArray[np.float64]
+
+
+LABEL = "presentation__label__"
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """A project's unvoided labels that say something, in the order they were given.
+
+    item_ids (n_items,): primary keys, ascending, of every item that is not retired or has a label; ranked (n_items,):
+    which are not retired.   annotator_ids (n_annotators,): by their first label, so that newcomers come last.
+    """
+
+    item_ids: Ints
+    ranked: NDArray[np.bool_]
+    annotator_ids: Ints
+    data: Comparisons
+
+    def parts(self) -> Ints:
+        """(n_items,) number of the connected part; those with most items that are ranked come first."""
+        return self.data.connected_parts(self.ranked)
+
+    def ranked_parts(self) -> Iterator[tuple[int, Ints]]:
+        """(number, items ranked and compared) of each part that has any, the largest first."""
+        kept = np.flatnonzero(self.ranked & (self.data.n_comparisons() > 0))
+        parts = self.parts()[kept]
+        order = np.argsort(parts, kind="stable")
+        for places in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1):
+            if len(places):
+                yield int(parts[places[0]]), kept[places]
+
+
+def read_labels(project: Project) -> Labels | None:
+    """The labels in one query, the items in another; None for a project without items.
+
+    Where there are several criteria, what the labels say by the one that the project is looked at by.
+    """
+    columns = (f"{LABEL}annotator_id", *(answer_path(project) + name for name in ("chosen_id", "ranks")))
+    rows = (
+        PresentedItem.objects.filter(presentation__label__project=project, **counted_label_filter(project))
+        .order_by("presentation__label__pk", "position")
+        .values_list("item_id", *columns)
+    )
+    numbers = (
+        (item, annotator, chosen or 0, int(ranks or 0)) for item, annotator, chosen, ranks in rows.iterator(20_000)
+    )
+    table: Ints = np.fromiter(numbers, dtype=np.dtype((np.int64, 4)))
+    shown = table.reshape(-1, project.k, 4)  # label, place (0 is A), (item, annotator, chosen, ranks)
+    item_ids, retired = read_items(project)
+    if not len(item_ids):
+        return None
+    annotator_ids, annotators = number_by_first_use(shown[:, 0, 1])
+    chosen, ranks = shown[:, 0, 2], shown[:, 0, 3]
+    data = to_comparisons(
+        project,
+        np.searchsorted(item_ids, shown[:, :, 0]),
+        np.where(chosen == 0, -1, np.searchsorted(item_ids, chosen)),
+        ranks,
+        annotators=annotators,
+        n_items=len(item_ids),
+        n_annotators=len(annotator_ids),
+        item_features=item_features(project, item_ids),
+        annotator_features=annotator_features(project, annotator_ids),
+    )
+    return Labels(item_ids, ~retired, annotator_ids, data)
+
+
+def answer_path(project: Project) -> str:
+    """From a PresentedItem, the way to the answer by the project's criterion."""
+    return LABEL if project.criterion == 1 else f"{LABEL}further__"
+
+
+def counted_label_filter(project: Project) -> dict[str, Any]:
+    """What filters PresentedItem for labels that say something by the project's criterion."""
+    answer = answer_path(project)
+    return {
+        f"{LABEL}voided_at": None,
+        f"{answer}outcome__in": INFORMATIVE,
+        "presentation__purpose__in": project.counted_purposes,
+        **({} if answer == LABEL else {f"{answer}criterion": project.criterion}),
+    }
+
+
+def read_items(project: Project) -> tuple[Ints, NDArray[np.bool_]]:
+    """(primary keys ascending, which are retired). Retired items with labels stay: those tell of other items too."""
+    used = Exists(PresentedItem.objects.filter(item=OuterRef("pk"), **counted_label_filter(project)))
+    rows = Item.objects.filter(Q(retired_at=None) | used, project=project).order_by("pk")
+    pairs = list(rows.values_list("pk", "retired_at"))
+    ids = np.array([pk for pk, _ in pairs], dtype=np.int64)
+    return ids, np.array([retired_at is not None for _, retired_at in pairs], dtype=bool)
+
+
+def number_by_first_use(ids: Ints) -> tuple[Ints, Ints]:
+    """(distinct ids by their first appearance, the number of each row's id among them)."""
+    distinct, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return distinct[order], place[inverse.ravel()]

@@ -1,0 +1,189 @@
+"""Computes everything that a fit says as one immutable result, before anything of it is written."""
+
+import time
+import warnings
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self, cast
+
+import numpy as np
+from django.utils.translation import gettext_noop
+
+from annotate.core.stored_messages import store_message
+from annotate.fitting.arrays import pack, warm_start
+from annotate.fitting.automatic import choose_estimator
+from annotate.fitting.estimates import LEVEL, annotator_estimate_rows, estimate_rows
+from annotate.fitting.goal import count_block_pairs, evaluate_goal
+from annotate.fitting.label_checks import check_labels
+from annotate.fitting.reading import Labels, read_labels
+from annotate.fitting.tastes import components_of
+from annotate.jobs.queues import Progress
+from annotate.models import Project
+from models_engine.analysis.scores import common_unit
+from models_engine.errors import EngineError, NotConverged
+from models_engine.estimators.base import EstimatorEntry
+from models_engine.estimators.choosing import AUTOMATIC
+from models_engine.estimators.table import ESTIMATORS
+from models_engine.models import AnnotatorEstimate, Estimate, Fit
+from models_engine.posterior import BasePosterior
+
+MAX_TRACE_LENGTH = 200
+NO_ITEMS = gettext_noop("There are no items yet.")
+NO_ESTIMATOR = gettext_noop(
+    "There is no estimator called “%(name)s”. Choose one of %(names)s in the project's settings."
+)
+
+
+class UnknownEstimator(EngineError):
+    def __init__(self, name: str) -> None:
+        super().__init__(store_message(NO_ESTIMATOR, name=name, names=", ".join(ESTIMATORS)))
+
+
+class Stopwatch:
+    """Measures seconds since it was made, by stage."""
+
+    def __init__(self) -> None:
+        self.started = self.last = time.perf_counter()
+        self.laps: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        now = time.perf_counter()
+        self.laps[stage], self.last = round(now - self.last, 4), now
+
+    @property
+    def total(self) -> float:
+        return time.perf_counter() - self.started
+
+
+def unit_of(posterior: BasePosterior, labels: Labels) -> float | None:
+    """Returns what turns utilities of the largest part into logits of an average answer, None where none is ranked."""
+    largest = next(labels.ranked_parts(), None)
+    return common_unit(posterior.restrict(largest[1])) if largest else None
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """What a fit says: columns of its Fit, and its rows of Estimate and AnnotatorEstimate, not yet stored."""
+
+    estimator: str
+    settings: dict[str, Any]
+    converged: bool | None = None
+    message: str = ""
+    warm: bool = False
+    n_labels: int = 0
+    n_items: int = 0
+    n_annotators: int = 0
+    n_parts: int = 0
+    data_hash: str = ""
+    unit: float | None = None
+    components: dict[str, Any] | None = None
+    arrays: bytes | None = None
+    diagnostics: dict[str, Any] = field(default_factory=dict)
+    estimates: tuple[Estimate, ...] = ()
+    annotator_estimates: tuple[AnnotatorEstimate, ...] = ()
+
+    ROWS = ("estimates", "annotator_estimates")
+
+    def columns(self) -> dict[str, Any]:
+        """Returns the values of the Fit's columns."""
+        return {name: value for name, value in vars(self).items() if name not in self.ROWS}
+
+    @classmethod
+    def without_items(cls, project: Project) -> Self:
+        return cls(project.estimator, site_settings(project), message=store_message(NO_ITEMS))
+
+    @classmethod
+    def of_posterior(
+        cls,
+        fit: Fit,
+        project: Project,
+        labels: Labels,
+        fitted: "FittedPosterior",
+        choice: dict[str, Any] | None,
+    ) -> Self:
+        """Builds the result of `fit`, the row that its estimates refer to."""
+        posterior, diagnostics = fitted.posterior, fitted.posterior.diagnostics
+        rows = tuple(row for part in estimate_rows(fit, project, labels, posterior) for row in part)
+        n_parts = len(np.unique(labels.parts()[labels.ranked]))
+        return cls(
+            estimator=fitted.name,
+            settings=fitted.settings | site_settings(project),
+            converged=diagnostics.converged,
+            message=diagnostics.message,
+            warm=fitted.warm,
+            n_labels=labels.data.n_labels,
+            n_items=labels.data.n_items,
+            n_annotators=labels.data.n_annotators,
+            n_parts=n_parts,
+            data_hash=labels.data.data_hash(),
+            unit=unit_of(posterior, labels),
+            components=components_of(posterior),
+            arrays=pack(posterior, labels),
+            diagnostics={
+                "n_iterations": diagnostics.n_iterations,
+                "seconds": diagnostics.seconds,
+                "objective": shorten_trace(diagnostics.objective),
+                "checks": check_labels(labels),
+                "goal": evaluate_goal(project, fit, labels, posterior, rows, n_parts),
+                "compared": count_block_pairs(labels, posterior),
+                **({} if choice is None else {"choice": choice}),
+            },
+            estimates=rows,
+            annotator_estimates=tuple(annotator_estimate_rows(fit, labels, posterior)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPosterior:
+    """A posterior with the estimator that gave it; warm: whether it started from the former fit's."""
+
+    name: str
+    settings: dict[str, Any]
+    posterior: BasePosterior
+    warm: bool
+
+
+def compute_result(fit: Fit, project: Project, former: Fit | None, progress: Progress, watch: Stopwatch) -> FitResult:
+    """Reads the labels, fits the project's estimator and builds the result; writes nothing.
+
+    `fit` is the row that the result's estimates refer to.   `former`: the published fit, to start from.
+    Raises what the estimator raises, Cancelled and UnknownEstimator.
+    """
+    automatic = project.estimator == AUTOMATIC
+    if not automatic and project.estimator not in ESTIMATORS:
+        raise UnknownEstimator(project.estimator)
+    labels = read_labels(project)
+    watch.lap("reading")
+    if labels is None:
+        return FitResult.without_items(project)
+    choice = choose_estimator(labels, former, fit.seed, progress) if automatic else None
+    if choice is not None:
+        watch.lap("choosing")
+    name = project.estimator if choice is None else choice["estimator"]
+    fitted = fit_posterior(name, labels, former, fit.seed, progress)
+    watch.lap("fitting")
+    result = FitResult.of_posterior(fit, project, labels, fitted, choice)
+    watch.lap("estimates")
+    return result
+
+
+def fit_posterior(name: str, labels: Labels, former: Fit | None, seed: int, progress: Progress) -> FittedPosterior:
+    entry: EstimatorEntry = ESTIMATORS[name]
+    start = warm_start(former, entry, labels) if former and former.estimator == name else None
+    estimator = entry.estimator()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)  # the diagnostics say it, and the dashboard shows it
+        posterior = estimator.fit(labels.data, start=start, rng=np.random.default_rng(seed), progress=progress)
+    settings = asdict(cast(Any, estimator))  # every estimator is a frozen dataclass
+    return FittedPosterior(name, settings, posterior, warm=start is not None)
+
+
+def site_settings(project: Project) -> dict[str, Any]:
+    return {"level": LEVEL, "top_k": project.top_k, "tie_margin": project.tie_margin}
+
+
+def shorten_trace(objective: Any) -> list[float | None]:
+    """Returns at most MAX_TRACE_LENGTH values of the objective; None for what is not finite, as JSON has it."""
+    trace = np.asarray(objective, dtype=np.float64)
+    if len(trace) > MAX_TRACE_LENGTH:
+        trace = trace[np.linspace(0, len(trace) - 1, MAX_TRACE_LENGTH).round().astype(int)]
+    return [float(value) if np.isfinite(value) else None for value in trace]

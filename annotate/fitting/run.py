@@ -1,0 +1,145 @@
+"""Fits a project by each of its criteria and publishes the fits: what a worker runs for one claim."""
+
+import logging
+from datetime import datetime
+from typing import Any
+
+from django.db import DatabaseError
+from django.db.models import Max
+from django.utils import timezone
+
+from annotate.core.stored_messages import render_message
+from annotate.core.transactions import write_transaction
+from annotate.criteria import for_each_criterion
+from annotate.fitting import scheduling
+from annotate.fitting.result import Stopwatch, compute_result
+from annotate.fitting.scheduling import Claim
+from annotate.fitting.storage import Clock, delete_fit, delete_superseded, publish, write_result
+from annotate.jobs.queues import Progress
+from annotate.models import FitState, Project
+from annotate.models.leased_jobs import LeaseLost
+from annotate.quality.flags.notices import notify_new_flags
+from models_engine.errors import Cancelled, EngineError
+from models_engine.models import Fit
+
+logger = logging.getLogger("annotate.worker")
+SEED = 0
+
+
+class CriterionFailed(EngineError):
+    """One of several fits failed; what the others gave is published."""
+
+    def __init__(self, project: Project, error: Exception) -> None:
+        super().__init__(f"“{project.criterion_name}”: {render_message(error_message(error))}")
+
+
+class NothingDue(EngineError):
+    """Nothing was to be done: every criterion without an up-to-date fit failed and waits to be retried."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__(f"every criterion of {project.pk} without an up-to-date fit failed and waits to be retried.")
+
+
+def error_message(error: Exception) -> str:
+    return str(error) if isinstance(error, EngineError) else f"{type(error).__name__}: {error}"
+
+
+def run(claim: Claim, *, progress: Progress, clock: Clock = timezone.now) -> Fit:
+    """Fits the claimed project by each of its criteria, publishes every fit as it is done, and returns the last one.
+
+    A criterion whose fit fails keeps neither the others from theirs nor the claim from being completed: it is retried
+    by itself, after pauses of its own, and they are not repeated then. CriterionFailed is raised once all are done.
+
+    `progress(step, total, objective)` is called at each step of the estimator, and with (0, 0, nan) between the stages
+    after it; when it returns False, the fit is given up. Raises Cancelled then, LeaseLost where another worker took
+    over, and whatever the estimator raises; the fit published before then stays.
+    """
+    project = Project.objects.filter(pk=claim.project_id).first()
+    if project is None:
+        raise LeaseLost(str(claim.project_id))
+    if not project.criteria:
+        return fit_criterion(project, claim, progress, clock)
+    return fit_criteria(project, claim, progress, clock)
+
+
+def fit_criteria(project: Project, claim: Claim, progress: Progress, clock: Clock) -> Fit:
+    """Runs the fits of several criteria; one that failed is left out until its retry is due."""
+    watch, before = Stopwatch(), FitState.objects.values_list("failing", flat=True).get(pk=project.pk)
+    failing = {number: one for number, one in before.items() if int(number) <= len(project.criteria)}
+    due = [one for one in outdated_criteria(project, claim) if not waits_for_retry(one, failing, clock())]
+    failures: list[CriterionFailed] = []
+    fit = None
+    for one in due:
+        number = str(one.criterion)
+        try:
+            others = failing.keys() - {number}
+            fit = fit_criterion(one, claim, progress, clock, settles=one is due[-1] and not others)
+        except (Cancelled, LeaseLost, DatabaseError):
+            raise
+        except Exception as error:
+            logger.exception("The fit by criterion %d of project %s failed.", one.criterion, project.pk)
+            failures.append(CriterionFailed(one, error))
+            failing[number] = scheduling.next_failure(
+                failing.get(number), estimator=project.estimator, message=error_message(error), now=clock()
+            )
+        else:
+            failing.pop(number, None)
+    if failing or not due:
+        scheduling.complete_except(claim, failing=failing, seconds=watch.total, now=clock())
+    if failures:
+        raise failures[0]
+    if fit is None:  # every criterion waits to be retried
+        raise NothingDue(project)
+    return fit
+
+
+def waits_for_retry(project: Project, failing: dict[str, Any], now: datetime) -> bool:
+    """Tells whether the criterion failed by this estimator and its retry is not due yet."""
+    one = failing.get(str(project.criterion))
+    if one is None:
+        return False
+    return bool(one["estimator"] == project.estimator and datetime.fromisoformat(one["not_before"]) > now)
+
+
+def outdated_criteria(project: Project, claim: Claim) -> list[Project]:
+    """Returns the project by each criterion whose published fit has not seen this version of the labels."""
+    seen = Fit.objects.filter(project_id=project.pk, published=True, data_version=claim.version)
+    fitted = set(seen.values_list("criterion", flat=True))
+    return [one for one in for_each_criterion(project) if one.criterion not in fitted]
+
+
+def fit_criterion(project: Project, claim: Claim, progress: Progress, clock: Clock, settles: bool = True) -> Fit:
+    """Fits and publishes the criterion that the project is looked at by; the last one completes the claim."""
+    former = Fit.objects.filter(project_id=project.pk, criterion=project.criterion, published=True).first()
+    fit = create_fit(project, claim, clock())
+    watch = Stopwatch()
+    try:
+        result = compute_result(fit, project, former, progress, watch)
+        write_result(fit, result, progress, watch, clock)
+        publish(fit, claim, former, settles)
+    except (Cancelled, LeaseLost):
+        delete_fit(fit)
+        raise
+    except Exception as error:
+        Fit.objects.filter(pk=fit.pk).update(
+            status=Fit.Status.FAILED, message=error_message(error), finished_at=clock()
+        )
+        raise
+    delete_superseded(fit, former)
+    notify_new_flags(project=project, since=former.started_at if former else None, now=clock())
+    return fit
+
+
+def create_fit(project: Project, claim: Claim, now: datetime) -> Fit:
+    """Creates the row of a new fit, its number one more than the project's last."""
+    with write_transaction():
+        last = Fit.objects.filter(project_id=project.pk).aggregate(n=Max("number"))["n"] or 0
+        return Fit.objects.create(
+            project_id=project.pk,
+            criterion=project.criterion,
+            number=last + 1,
+            estimator=project.estimator,
+            seed=SEED,
+            data_version=claim.version,
+            started_at=now,
+        )

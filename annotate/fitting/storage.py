@@ -1,0 +1,142 @@
+"""Writes a fit's result, publishes it, and deletes what it supersedes."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from django.db.models import Max, Min, Model
+from django.utils import timezone
+
+from annotate.core.transactions import write_transaction, yielding_write_transaction
+from annotate.fitting import scheduling
+from annotate.fitting.arrays import keep_utilities
+from annotate.fitting.goal import enqueue_goal_met
+from annotate.fitting.result import FitResult, Stopwatch
+from annotate.fitting.scheduling import Claim
+from annotate.jobs.queues import Progress
+from annotate.models import Webhook
+from annotate.models.leased_jobs import LeaseLost
+from annotate.webhooks.actions import FIT_EVENT_DELAY, enqueue_event
+from models_engine.errors import Cancelled
+from models_engine.models import AnnotatorEstimate, Estimate, Fit
+
+Clock = Callable[[], datetime]
+Row = TypeVar("Row", Estimate, AnnotatorEstimate)
+TABLES: tuple[type[Model], ...] = (Estimate, AnnotatorEstimate)
+# Rows written or deleted in one transaction: SQLite's one write lock is held for a few milliseconds each time.
+CHUNK = 200
+MAX_FITS_KEPT = 50
+
+
+def write_result(
+    fit: Fit, result: FitResult, progress: Progress, watch: Stopwatch, clock: Callable[[], datetime]
+) -> None:
+    """Writes the result: its rows, then the columns of `fit`, which must be there still.
+
+    Nobody sees them before `publish`. Raises Cancelled where `progress` says so, and LeaseLost where the fit is gone: a
+    fit whose labels were erased meanwhile never comes back.
+    """
+    write_rows(Estimate, result.estimates, progress)
+    write_rows(AnnotatorEstimate, result.annotator_estimates, progress)
+    watch.lap("writing")
+    columns = result.columns() | {
+        "diagnostics": result.diagnostics | {"stages": watch.laps},
+        "seconds": watch.total,
+        "finished_at": clock(),
+        "status": Fit.Status.DONE,
+    }
+    for name, value in columns.items():
+        setattr(fit, name, value)
+    if not Fit.objects.filter(pk=fit.pk).update(**columns):
+        raise LeaseLost(str(fit.project_id))
+
+
+def write_rows(model: type[Row], rows: Sequence[Row], progress: Progress) -> None:
+    for start in range(0, len(rows), CHUNK):
+        chunk = rows[start : start + CHUNK]
+        if progress(0, 0, float("nan")) is False:
+            raise Cancelled("the worker was asked to stop, or lost the project to another.")
+        with yielding_write_transaction():
+            if not Fit.objects.select_for_update(no_key=True).filter(pk=chunk[0].fit_id).values("pk"):
+                raise LeaseLost(str(chunk[0].fit_id))
+            model._default_manager.bulk_create(chunk)
+
+
+def publish(fit: Fit, claim: Claim, former: Fit | None, settles: bool = True) -> None:
+    """Publishes the fit instead of the one before, at once; the last of the project's fits completes the claim.
+
+    Raises LeaseLost, with nothing changed.
+    """
+    now = fit.finished_at or timezone.now()
+    with write_transaction():
+        if settles:
+            scheduling.complete(claim, number=fit.number, seconds=fit.seconds or 0.0, now=now)
+        else:
+            scheduling.record_published(claim, number=fit.number, now=now)
+        Fit.objects.filter(project_id=fit.project_id, criterion=fit.criterion, published=True).update(published=False)
+        Fit.objects.filter(pk=fit.pk).update(published=True)
+        enqueue_fit_published(fit)
+        enqueue_goal_met(fit, former)
+    fit.published = True
+
+
+def enqueue_fit_published(fit: Fit) -> None:
+    data = {
+        "fit": fit.number,
+        "criterion": fit.criterion,
+        "estimator": fit.estimator,
+        "n_labels": fit.n_labels,
+        "n_items": fit.n_items,
+        "converged": fit.converged,
+    }
+    enqueue_event(
+        project_id=fit.project_id,
+        event=Webhook.Event.FIT_PUBLISHED,
+        data=data,
+        now=timezone.now(),
+        delay=FIT_EVENT_DELAY,
+    )
+
+
+def delete_fit(fit: Fit) -> None:
+    """Deletes a fit that was given up."""
+    delete_rows(fit.pk)
+    Fit.objects.filter(pk=fit.pk).delete()
+
+
+def delete_superseded(fit: Fit, former: Fit | None) -> None:
+    """Deletes what the new fit supersedes: estimates older than the former fit's, its arrays, and old fits.
+
+    The former fit's estimates stay until the next, for pages that were being rendered when this one was published.
+    """
+    kept = [fit.pk, former.pk] if former else [fit.pk]
+    for model in TABLES:
+        of_criterion = model._default_manager.filter(fit__project_id=fit.project_id, fit__criterion=fit.criterion)
+        old = of_criterion.exclude(fit__in=kept)
+        for pk in old.order_by().values_list("fit", flat=True).distinct():
+            delete_rows(pk)
+    if former and former.arrays:
+        Fit.objects.filter(pk=former.pk).update(arrays=keep_utilities(bytes(former.arrays)))
+    thin_out_fits(fit)
+
+
+def delete_rows(fit_id: int) -> None:
+    for model in TABLES:
+        rows = model._default_manager.filter(fit=fit_id)
+        ends = rows.aggregate(first=Min("pk"), last=Max("pk"))
+        for start in range(ends["first"] or 0, (ends["last"] or -1) + 1, CHUNK):
+            with yielding_write_transaction():
+                rows.filter(pk__gte=start, pk__lt=start + CHUNK).delete()
+
+
+def thin_out_fits(fit: Fit) -> None:
+    """Deletes, of the fits before the last 50, all but the last of each hour."""
+    own = Fit.objects.filter(project_id=fit.project_id, criterion=fit.criterion, published=False).order_by("-number")
+    seen, superfluous = set(), []
+    for pk, started_at in own.values_list("pk", "started_at")[MAX_FITS_KEPT - 1 :]:
+        hour = started_at.replace(minute=0, second=0, microsecond=0)
+        if hour in seen:
+            superfluous.append(pk)
+        seen.add(hour)
+    for start in range(0, len(superfluous), CHUNK):
+        Fit.objects.filter(pk__in=superfluous[start : start + CHUNK]).delete()

@@ -1,0 +1,1 @@
+"""Uploads to items, features, comparisons and media."""

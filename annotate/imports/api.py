@@ -1,0 +1,256 @@
+"""Imports from files: handing one in, what the check of every row found, going on, stopping, the rows left out."""
+
+import json
+from typing import Any
+from uuid import UUID
+
+from django.core.files.base import ContentFile, File
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.parsers import MultiPartParser
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, Words, asked, checked, page_of, paged
+from annotate.api.problems import Unfit
+from annotate.core import rate_limits
+from annotate.files.decoding import decode, decode_upload
+from annotate.files.limits import BadFile
+from annotate.imports.actions import go_on, start_import, stop_import
+from annotate.imports.comparisons.forms import FeaturesForm
+from annotate.imports.comparisons.tables import FORMATS
+from annotate.imports.forms import TEXT_KINDS
+from annotate.imports.guessing import check_votes, guess_items, guess_votes, sheet_of
+from annotate.imports.job_views import has_left_out, left_out_file
+from annotate.imports.media.archives import check_is_zip
+from annotate.models import ImportJob, Project
+
+Kind = ImportJob.Kind
+CALLED = FeaturesForm.base_fields["called"].regex.pattern  # type: ignore[attr-defined]
+
+
+class NewImport(Strict):
+    """Every row is checked by the engine before the first is written."""
+
+    kind = serializers.ChoiceField(choices=Kind.choices)
+    file = serializers.FileField(
+        allow_empty_file=True,  # which is told as what else can't be read
+        help_text="items, comparisons: CSV, TSV, JSON, JSON lines, text, PrefLib; media: a .zip; features: a .npy.",
+    )
+    at_once = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="Write as soon as every row is found right, without being told to go on.",
+    )
+    leave_out = serializers.BooleanField(
+        required=False, default=False, help_text="Write without the rows that have errors, too."
+    )
+    columns = serializers.CharField(
+        max_length=10_000,
+        required=False,
+        default="{}",
+        help_text='Names of columns where they are not guessed right, as a JSON object, such as {"text": "essay", '
+        '"key": null}. Of items: text, title, key, kind, tags, context, link, and features, a list; of comparisons: '
+        "annotator, left, right, answer, winner, loser, at, seconds.",
+    )
+    text_kind = serializers.ChoiceField(
+        choices=[kind for kind, _words in TEXT_KINDS],
+        required=False,
+        default="text",
+        help_text="Of items that say none.",
+    )
+    read_as = serializers.ChoiceField(choices=list(FORMATS), required=False, help_text="Of comparisons; else guessed.")
+    create_items = serializers.BooleanField(
+        required=False, default=False, help_text="Of comparisons: make the items that they name."
+    )
+    numbers = serializers.ChoiceField(
+        choices=["keys", "places"],
+        required=False,
+        default="keys",
+        help_text="Of comparisons read as indices: numbers are keys, or places in the list of items, from 0.",
+    )
+    before = serializers.CharField(
+        max_length=40,
+        required=False,
+        default="",
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="Of comparisons: what to put before every annotator's name.",
+    )
+    keys = serializers.FileField(
+        required=False, help_text="Of features: the items' keys, a line each; else in the order of import."
+    )
+    called = serializers.RegexField(CALLED, required=False, default="f", help_text="Of features: f makes f1, f2, ...")
+
+
+class RowProblem(serializers.Serializer):
+    row = serializers.IntegerField()
+    problem = serializers.CharField()
+
+
+class FirstRow(serializers.Serializer):
+    row = serializers.IntegerField()
+    cells = serializers.ListField(child=serializers.CharField(allow_blank=True), help_text="Long ones cut.")
+
+
+class ImportRow(serializers.Serializer):
+    id = serializers.IntegerField(source="pk")
+    kind = serializers.ChoiceField(choices=Kind.choices)
+    state = serializers.ChoiceField(
+        choices=ImportJob.State.choices,
+        help_text="uploaded: being checked; checked: waits for imports_go_on; running: being written; failed and "
+        "cancelled can be gone on with as well.",
+    )
+    source = serializers.CharField(help_text="The file's name.")  # type: ignore[assignment]
+    message = Words(allow_blank=True, help_text="Why it failed.")
+    asked_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+    n_rows = serializers.IntegerField(help_text="Rows read so far.")
+    n_bad = serializers.IntegerField(help_text="Of these, with errors.")
+    n_lines = serializers.IntegerField(help_text="What is to be written, once all rows are checked.")
+    n_written = serializers.IntegerField()
+
+
+class ImportDetail(ImportRow):
+    problems = RowProblem(many=True, help_text="Of the first rows with errors; imports_left_out has all of them.")
+    columns = serializers.ListField(child=serializers.CharField(), help_text="Of the file, once it is checked.")
+    first = FirstRow(many=True, help_text="The first right rows.")
+    has_left_out = serializers.BooleanField(help_text="Whether imports_left_out has a file.")
+
+
+def detail(job: ImportJob) -> dict[str, Any]:
+    names, *first = job.first or [[]]
+    return {
+        **ImportRow(job).data,
+        "problems": [{"row": place, "problem": problem} for place, problem in job.errors],
+        "columns": names,
+        "first": [{"row": place, "cells": cells} for place, cells in first],
+        "has_left_out": has_left_out(job),
+    }
+
+
+class Imports(View):
+    parser_classes = [MultiPartParser]
+
+    @extend_schema(operation_id="imports_list", parameters=[PageQuery], responses=page_of(ImportRow))
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """The imports of the project, the latest first."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        query = asked(request, PageQuery)
+        return paged(
+            request, project.imports.order_by("-pk"), query, lambda rows: list(ImportRow(rows, many=True).data)
+        )
+
+    @extend_schema(
+        operation_id="imports_create", request={"multipart/form-data": NewImport}, responses={202: ImportDetail}
+    )
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Hands a file to the engine, which checks every row. Read it until its state is checked, done or failed.
+
+        It takes no Idempotency-Key: one import is under way at a time, and comparisons that are in are refused.
+        """
+        project = access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
+        given = checked(NewImport(data=request.data))
+        try:
+            job = started(request, project, given)
+        except BadFile as refusal:
+            raise Unfit({"file": [str(refusal)]}) from None
+        return Response(detail(job), status=202)
+
+
+def started(request: ApiRequest, project: Project, given: dict[str, Any]) -> ImportJob:
+    """Raises BadFile, and what start_import raises."""
+    file: UploadedFile = given["file"]
+    if not file.size:
+        raise BadFile(_("The file is empty. Upload it again."))
+    content: File = file
+    mapping: dict[str, Any] = {}
+    keys = b""
+    if given["kind"] == Kind.MEDIA:
+        check_is_zip(file)
+    elif given["kind"] == Kind.FEATURES:
+        mapping = {"prefix": given["called"]}
+        keys = decode(given["keys"].read(), given["keys"].name).text.encode() if given.get("keys") else b""
+    else:
+        text = decode_upload(file).text
+        content = ContentFile(text.encode())
+        mapping = mapping_of(text, file.name or "", given)
+    return start_import(
+        project=project,
+        actor=request.user,
+        kind=given["kind"],
+        source=file.name or given["kind"],
+        file=content,
+        mapping=mapping,
+        now=timezone.now(),
+        at_once=given["at_once"] or given["leave_out"],
+        leave_out=given["leave_out"],
+        keys=keys,
+    )
+
+
+def mapping_of(text: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """How a table is read: as guessed, but for what is said. Raises BadFile and Unfit."""
+    try:
+        columns = json.loads(given["columns"])
+    except ValueError:
+        columns = None
+    if not isinstance(columns, dict):
+        raise Unfit({"columns": [_("This is no JSON object, such as {“text”: “essay”}.")]})
+    if given["kind"] == Kind.ITEMS:
+        return guess_items(text, name, columns=columns, kind=given["text_kind"])
+    mapping = guess_votes(text, name, columns=columns, format=given.get("read_as", ""))
+    check_votes(mapping, sheet_of(text, mapping).columns)
+    said = {"prefix": given["before"], "create": given["create_items"], "numbers": given["numbers"]}
+    return mapping | {"voting": mapping["voting"] | said}
+
+
+def found(request: ApiRequest, project_id: UUID, import_id: int) -> ImportJob:
+    project = access.project_for(request, project_id, access.MANAGE)
+    asked(request, NoQuery)
+    return get_object_or_404(ImportJob.objects.select_related("project"), project=project, pk=import_id)
+
+
+class ImportView(View):
+    @extend_schema(operation_id="imports_read", responses=ImportDetail)
+    def get(self, request: ApiRequest, project_id: UUID, import_id: int) -> Response:
+        """How far an import is, and which rows have errors."""
+        return Response(detail(found(request, project_id, import_id)))
+
+
+class ImportGoOn(View):
+    @extend_schema(operation_id="imports_go_on", request=None, responses=ImportDetail)
+    def post(self, request: ApiRequest, project_id: UUID, import_id: int) -> Response:
+        """Lets the right rows be written without those that have errors; or goes on where it stopped or failed."""
+        job = found(request, project_id, import_id)
+        go_on(job=job, actor=request.user, now=timezone.now())
+        job.refresh_from_db()
+        return Response(detail(job))
+
+
+class ImportStop(View):
+    @extend_schema(operation_id="imports_stop", request=None, responses=ImportDetail)
+    def post(self, request: ApiRequest, project_id: UUID, import_id: int) -> Response:
+        """Writes no row more; what is written stays. At rest already, nothing changes."""
+        job = found(request, project_id, import_id)
+        stop_import(job=job, actor=request.user, now=timezone.now())
+        job.refresh_from_db()
+        return Response(detail(job))
+
+
+class ImportLeftOut(View):
+    @extend_schema(operation_id="imports_left_out", responses={(200, "text/csv"): OpenApiTypes.BINARY})
+    def get(self, request: ApiRequest, project_id: UUID, import_id: int) -> HttpResponseBase:
+        """The rows that were not imported, each with the reason."""
+        job = found(request, project_id, import_id)
+        plain: HttpRequest = request._request
+        return left_out_file(plain, job)

@@ -1,0 +1,138 @@
+"""Writing the checked lines of an import, a chunk in each transaction of the caller's."""
+
+import random
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import IO, Any
+
+from django.utils.translation import gettext as _
+
+from annotate.audit import record_event
+from annotate.core.errors import UserError
+from annotate.imports.actions import settle_labels
+from annotate.imports.comparisons.actions import Comparison, annotators_called, seen_so_far, with_ids
+from annotate.imports.comparisons.rows import raise_overlap, write_labels
+from annotate.imports.media.archives import Entry, store
+from annotate.imports.prepared import Line
+from annotate.items.actions import add_items, settle_items, want_fit_if_labelled
+from annotate.items.features import add_features
+from annotate.items.rows import NewItem
+from annotate.labelling.plan.actions import draw_plan
+from annotate.models import Annotator, EventVerb, ImportJob
+
+IMPORTED = Annotator.Source.IMPORT
+# Lines in one transaction: others' writes wait for it about a third of a second on SQLite.
+CHUNK = {"item": 2000, "comparison": 2000, "features": 500, "media": 20}
+
+
+class ItemGone(UserError):
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            _("The item “%(key)s” has been deleted meanwhile. Upload the file again to have its rows checked anew.")
+            % {"key": key[:80]}
+        )
+
+
+class Sink:
+    """Where one import's lines go. It remembers between chunks what it need not ask for again."""
+
+    def __init__(self, job: ImportJob, upload: Callable[[], AbstractContextManager[IO[bytes]]], now: datetime) -> None:
+        self.job, self.project, self.upload, self.now = job, job.project, upload, now
+        self.rng = random.SystemRandom()
+        self.names: list[str] = job.mapping.get("features", [])
+        self.items: dict[str, int] | None = None
+        self.people: dict[str, int] = {}
+        self.repeats: dict[tuple[int, str], int] | None = None
+
+    def write(self, lines: Sequence[Line]) -> None:
+        values = [line[1] for line in lines]
+        {"item": self.add, "comparison": self.label, "features": self.measure, "media": self.unpack}[lines[0][0]](
+            values
+        )
+
+    def add(self, rows: Sequence[Sequence[Any]]) -> None:
+        add_items(self.project, [NewItem(*row) for row in rows], self.now, self.rng, self.names)
+        self.items = None
+
+    def unpack(self, rows: Sequence[Sequence[Any]]) -> None:
+        """Media of an archive: the files under names that a second attempt writes over."""
+        entries = [Entry(*row) for row in rows]
+        with self.upload() as archive:
+            stored = store(archive, entries, self.job.folder.rpartition("/")[2])
+        new = [
+            NewItem(
+                one.place,
+                one.key,
+                one.body,
+                one.kind,
+                tuple(one.tags),
+                name,
+                one.context,
+                features=tuple(one.features),
+                title=one.title,
+            )
+            for one, name in zip(entries, stored, strict=True)
+        ]
+        add_items(self.project, new, self.now, self.rng, self.names)
+
+    def known(self) -> dict[str, int]:
+        if self.items is None:
+            self.items = dict(self.project.items.values_list("key", "pk"))
+        return self.items
+
+    def measure(self, rows: Sequence[Sequence[Any]]) -> None:
+        items = self.known()
+        try:
+            add_features(self.project, self.names, [(items[key], values) for key, values in rows])
+        except KeyError as error:
+            raise ItemGone(error.args[0]) from error
+
+    def label(self, rows: Sequence[Sequence[Any]]) -> None:
+        items, found = self.known(), [comparison_of(row) for row in rows]
+        try:
+            checked = [with_ids(row, items) for row in found]
+        except KeyError as error:
+            raise ItemGone(error.args[0]) from error
+        if self.repeats is None:
+            self.repeats = seen_so_far(self.project, IMPORTED)
+        new = dict.fromkeys(row.annotator for row in checked if row.annotator not in self.people)
+        if new:
+            self.people |= annotators_called(self.project, new, self.now, IMPORTED)
+        write_labels(self.project, checked, self.people, self.repeats, self.now, self.rng, wanted=False)
+
+    def settle(self) -> None:
+        """What follows from the whole import."""
+        job, actor = self.job, self.job.asked_by
+        n_refused = job.n_bad if job.leave_out else 0
+        if job.kind == ImportJob.Kind.COMPARISONS:
+            raise_overlap(self.project)
+            n_new = job.mapping.get("new_items", 0)
+            numbers = {"rows": job.n_rows, "labels": job.n_lines - n_new, "new_items": n_new, "refused": n_refused}
+            if n_new:
+                draw_plan(self.project)
+            refusals = job.errors if n_refused else []
+            record_event(
+                self.project,
+                actor,
+                EventVerb.COMPARISONS_IMPORTED,
+                self.now,
+                source=job.source,
+                refusals=refusals,
+                **numbers,
+            )
+            settle_labels(job)
+        elif job.kind == ImportJob.Kind.FEATURES:
+            record_event(
+                self.project, actor, EventVerb.FEATURES_IMPORTED, self.now, items=job.n_written, source=job.source
+            )
+            want_fit_if_labelled(self.project)
+        else:
+            upload = f"job {job.pk}"
+            settle_items(self.project, actor, self.now, upload=upload, n=job.n_written, source=job.source)
+
+
+def comparison_of(values: Sequence[Any]) -> Comparison:
+    row = Comparison(*values)
+    at = None if row.at is None else datetime.fromisoformat(str(row.at))
+    return row._replace(shown=tuple(row.shown), order=tuple(row.order), at=at)

@@ -1,0 +1,1 @@
+"""Comparisons made elsewhere, imported as labels."""

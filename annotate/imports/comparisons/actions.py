@@ -1,0 +1,234 @@
+"""Importing comparisons made elsewhere: each becomes a presentation and its label, as if it had been given here."""
+
+import hashlib
+import random
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple
+
+from django.db.models import Max
+from django.utils.translation import gettext as _
+
+from annotate.audit import record_event
+from annotate.core.errors import UserError
+from annotate.core.transactions import write_transaction
+from annotate.imports.comparisons.rows import Checked, raise_overlap, write_labels
+from annotate.labelling.outcomes import EXTRA_OUTCOMES, TIES, main_outcome, n_ranked
+from annotate.models import MAX_COMMENT_LENGTH, Annotator, Event, EventVerb, Label, Presentation, Project, User
+
+# Labels written in one transaction: others' writes wait for it about a third of a second on SQLite.
+CHUNK = 2000
+SIDES = {"left": 0, "right": 1}
+LONGEST_NAME = 100
+MOST_REFUSALS = 1000  # kept in the history; the report has all of them
+
+
+class Comparison(NamedTuple):
+    """One answer given elsewhere. `row`: its place in the source, from 1.   shown: item keys in the order shown.
+
+    outcome: one of `outcomes_of` the project.   at: when it was given, if that is known.
+    grade: of a choice how much better it is, slightly or clearly, if that is known.
+    order: the keys named, best first: the chosen one, the best and the worst, a ranking; () for left, right and others.
+    """
+
+    row: int
+    annotator: str
+    shown: tuple[str, ...]
+    outcome: str
+    at: datetime | None = None
+    response_ms: int | None = None
+    order: tuple[str, ...] = ()
+    grade: str = ""
+    comment: str = ""
+
+
+class Refused(NamedTuple):
+    row: int
+    reason: str
+
+
+@dataclass
+class Report:
+    """What became of the rows: n_rows = n_labels + len(refused)."""
+
+    n_rows: int
+    n_labels: int
+    n_annotators: int
+    refused: list[Refused] = field(default_factory=list)
+
+
+class ImportedBefore(UserError):
+    def __init__(self, n_rows: int) -> None:
+        super().__init__(
+            _("These %(n)d comparisons have been imported into this project already; nothing was added.")
+            % {"n": n_rows}
+        )
+
+
+def import_comparisons(
+    *,
+    project: Project,
+    actor: User,
+    comparisons: Sequence[Comparison],
+    source: str,
+    now: datetime,
+    rng: random.Random,
+    progress: Callable[[int, int], None] | None = None,
+    annotators_are: str = Annotator.Source.IMPORT,
+) -> Report:
+    """Adds a label for every row that can be one and reports the others; `progress(done, of)` after each chunk.
+
+    comparisons: by ascending `row`.   annotators_are: the source of those who are named.
+
+    Written in chunks, each whole or not at all. Called again with the same rows it goes on behind the last chunk, and
+    raises ImportedBefore once all are in. Overlap is raised to the most annotators that any set has.
+    """
+    digest = hashlib.sha256(repr([tuple(row) for row in comparisons]).encode()).hexdigest()
+    done = rows_stored(project, digest, len(comparisons))
+    checked, refused = check(project, comparisons, annotators_are)
+    annotators = ensure_annotators(project, checked, now, annotators_are)
+    repeats = seen_so_far(project, annotators_are)
+    for start in range(0, len(checked), CHUNK):
+        chunk = [row for row in checked[start : start + CHUNK] if row.row > done]
+        if chunk:
+            with write_transaction():
+                write_labels(project, chunk, annotators, repeats, now, rng)
+                record_event(project, actor, EventVerb.COMPARISONS_STORED, now, digest=digest, row=chunk[-1].row)
+        if progress:
+            progress(min(start + CHUNK, len(checked)), len(checked))
+    report = Report(len(comparisons), len(checked), len(annotators), refused)
+    with write_transaction():
+        raise_overlap(project)
+        record_event(
+            project,
+            actor,
+            EventVerb.COMPARISONS_IMPORTED,
+            now,
+            source=source,
+            rows=report.n_rows,
+            labels=report.n_labels,
+            refused=len(refused),
+            refusals=[list(one) for one in refused[:MOST_REFUSALS]],
+            digest=digest,
+        )
+    return report
+
+
+def rows_stored(project: Project, digest: str, n_rows: int) -> int:
+    """Up to which row an earlier call with the same rows has come; raises ImportedBefore if it came to the end."""
+    earlier = Event.objects.filter(project=project, details__digest=digest)
+    if earlier.filter(verb=EventVerb.COMPARISONS_IMPORTED).exists():
+        raise ImportedBefore(n_rows)
+    return max((event.details["row"] for event in earlier.filter(verb=EventVerb.COMPARISONS_STORED)), default=0)
+
+
+def check(
+    project: Project, comparisons: Sequence[Comparison], annotators_are: str
+) -> tuple[list[Checked], list[Refused]]:
+    """Rows that can become labels, with their items' primary keys, and the others with the reason."""
+    items = dict(project.items.values_list("key", "pk"))
+    people = project.annotators.exclude(source=annotators_are)
+    taken = set(people.values_list("pseudonym", flat=True))
+    checked, refused = [], []
+    for row in comparisons:
+        reason = next(problems(project, row, items, taken), "")
+        if reason:
+            refused.append(Refused(row.row, reason))
+            continue
+        checked.append(with_ids(row, items))
+    return checked, refused
+
+
+def with_ids(row: Comparison, items: Mapping[str, int]) -> Checked:
+    """A row that has no problems, its items by primary key."""
+    side = SIDES.get(row.outcome)
+    order = tuple(row.shown.index(key) for key in row.order) if side is None else (side,)
+    outcome = row.outcome if side is None else Label.Outcome.CHOICE
+    shown = tuple(items[key] for key in row.shown)
+    words = (row.grade, row.comment)
+    return Checked(row.row, row.annotator, shown, outcome, order, row.at, row.response_ms, *words)
+
+
+def outcomes_of(project: Project) -> list[str]:
+    """What may be said of a set of the project's: `left` and `right` name the chosen one of a pair."""
+    asked = main_outcome(project)
+    if project.k > 2:
+        return [asked.value, *(outcome.value for outcome in EXTRA_OUTCOMES if outcome not in TIES)]
+    return [
+        *(SIDES if asked == Label.Outcome.CHOICE else [asked.value]),
+        *(outcome.value for outcome in EXTRA_OUTCOMES),
+    ]
+
+
+def problems(project: Project, row: Comparison, items: dict[str, int], taken: set[str]) -> Iterator[str]:
+    """What keeps a row from becoming a label, in words; nothing if it can."""
+    for key in row.shown:
+        if key not in items:
+            yield _("There is no item with the key “%(key)s” in this project.") % {"key": key[:80]}
+    yield from problems_of_the_set(project, row)
+    known = outcomes_of(project)
+    if row.outcome not in known:
+        values = {"outcome": row.outcome[:80], "known": ", ".join(known)}
+        yield _("The outcome “%(outcome)s” is unknown; it has to be one of %(known)s.") % values
+    else:
+        yield from problems_of_the_order(project, row)
+    if not row.annotator.strip() or len(row.annotator) > LONGEST_NAME:
+        yield _("The annotator's name “%(name)s” has %(n)d characters; it needs 1 to %(limit)d.") % {
+            "name": row.annotator[:40],
+            "n": len(row.annotator),
+            "limit": LONGEST_NAME,
+        }
+    if row.annotator in taken:
+        yield _("“%(name)s” is somebody who answers here in person; give the imported annotator another name.") % {
+            "name": row.annotator
+        }
+
+
+def problems_of_the_set(project: Project, row: Comparison) -> Iterator[str]:
+    if len(row.shown) != project.k:
+        yield _("It shows %(n)d items; this project shows %(k)d at a time.") % {"n": len(row.shown), "k": project.k}
+    repeated = next((key for key in row.shown if row.shown.count(key) > 1), None)
+    if repeated is not None:
+        values = {"annotator": row.annotator[:80], "key": repeated[:80]}
+        yield _("%(annotator)s compares item “%(key)s” with itself.") % values
+
+
+def problems_of_the_order(project: Project, row: Comparison) -> Iterator[str]:
+    asked = row.outcome == main_outcome(project)
+    needed = n_ranked(project) if asked and row.outcome not in SIDES else 0
+    if len(row.order) != needed:
+        values = {"outcome": row.outcome, "n": len(row.order), "needed": needed}
+        yield _("The answer “%(outcome)s” names %(n)d items; it takes %(needed)d.") % values
+    if row.grade and (row.outcome not in SIDES or row.grade not in Label.Grade.values):
+        values = {"grade": row.grade[:80], "known": ", ".join(Label.Grade.values)}
+        yield _("The grade “%(grade)s” is unknown, or the answer no choice; it has to be one of %(known)s.") % values
+    if len(row.comment) > MAX_COMMENT_LENGTH:
+        values = {"n": len(row.comment), "limit": MAX_COMMENT_LENGTH}
+        yield _("The comment has %(n)d characters; the limit is %(limit)d. Shorten it.") % values
+    for place, key in enumerate(row.order):
+        if key not in row.shown or key in row.order[:place]:
+            yield _("The answer names “%(key)s”, which was not shown or has its place already.") % {"key": key[:80]}
+
+
+def ensure_annotators(project: Project, rows: Sequence[Checked], now: datetime, source: str) -> dict[str, int]:
+    """The primary key of every annotator named, created where need be."""
+    return annotators_called(project, dict.fromkeys(row.annotator for row in rows), now, source)
+
+
+def annotators_called(project: Project, names: Iterable[str], now: datetime, source: str) -> dict[str, int]:
+    found = project.annotators.filter(source=source)
+    known = set(found.values_list("pseudonym", flat=True))
+    new = [name for name in names if name not in known]
+    Annotator.objects.bulk_create(
+        (Annotator(project=project, pseudonym=name, source=source, joined_at=now) for name in new),
+        batch_size=500,
+    )
+    return {name: pk for name, pk in found.values_list("pseudonym", "pk") if name in names}
+
+
+def seen_so_far(project: Project, source: str) -> dict[tuple[int, str], int]:
+    """For annotators of this source and the sets they have had: how many times, so that the next is numbered behind."""
+    rows = Presentation.objects.filter(project=project, annotator__source=source)
+    counts = rows.order_by().values_list("annotator_id", "item_set__key").annotate(last=Max("repeat"))
+    return {(annotator, key): last + 1 for annotator, key, last in counts}

@@ -1,0 +1,112 @@
+"""What owners say of comparisons made elsewhere: the file, how to read it, whose they are; and of features of items."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotate.imports.comparisons.actions import LONGEST_NAME
+from annotate.imports.comparisons.tables import COLUMNS, FORMATS, NEEDED
+
+# The columns that each format has besides.
+ALSO = {
+    "pairs": ("annotator", "at", "seconds"),
+    "winners": ("annotator", "at", "seconds"),
+}
+
+
+class ComparisonsFileForm(forms.Form):
+    file = forms.FileField(
+        label=_("File"),
+        allow_empty_file=True,  # refused in our own words
+        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.soc,.soi,.toc,.toi"}),
+        help_text=_("CSV, TSV, JSON, JSON lines, a list of pairs, or PrefLib; up to 50 MB and 250,000 comparisons."),
+    )
+
+
+class VotingForm(forms.Form):
+    """How to read the file, and what to do about names."""
+
+    use_required_attribute = False
+
+    format = forms.ChoiceField(label=_("Read as"), choices=list(FORMATS.items()))
+    someone = forms.CharField(
+        label=_("Annotator of rows that name none"), max_length=LONGEST_NAME, required=False, empty_value="imported"
+    )
+    before = forms.CharField(
+        label=_("Put before every annotator's name"),
+        max_length=40,
+        required=False,
+        strip=False,
+        help_text=_("If the file names somebody who answers here in person: “2019 ”, say."),
+    )
+    numbers = forms.ChoiceField(
+        label=_("Numbers in a list of pairs are"),
+        choices=[("keys", _("keys of items")), ("places", _("places in the list of items, from 0"))],
+    )
+    create = forms.BooleanField(
+        label=_("Make the items that the file names and this project lacks"),
+        required=False,
+        help_text=_("Else their rows are refused. They show the file's text of them, or their key."),
+    )
+
+    def __init__(self, names: Sequence[str], format: str, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        places = [("", _("none")), *((str(place), name[:60]) for place, name in enumerate(names))]
+        self.chosen = [*NEEDED.get(format, ()), *ALSO.get(format, ())] if format in ALSO else []
+        for what in self.chosen:
+            self.fields[what] = forms.TypedChoiceField(
+                label=COLUMNS[what], choices=places, coerce=int, required=False, empty_value=None
+            )
+            # Shown as needed; what is sent may lack it all the same, while another format is chosen.
+            self.fields[what].required = what in NEEDED[format] and not self.is_bound
+        if format != "indices":
+            del self.fields["numbers"]
+        if format in ("labels", "orders"):
+            del self.fields["someone"]
+
+
+def voting_of(names: Sequence[str], guessed: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """What the owner chose as far as it is valid, else what was guessed; as the mapping's `voting`."""
+    form = VotingForm(names, guessed["format"], data)
+    if "cut" not in data or not form.is_valid():
+        return dict(guessed)
+    values = form.cleaned_data
+    columns = dict(guessed["columns"])
+    if data["cut"] == guessed["format"]:  # columns chosen for one format mean nothing for another
+        for what in form.chosen:
+            columns.pop(what, None)
+            if values[what] is not None:
+                columns[what] = values[what]
+    plain: dict[str, Any] = {name: values[name] for name in ("someone", "numbers", "create") if name in values}
+    return {**guessed, **plain, "prefix": values["before"], "columns": columns}
+
+
+def initial_of(voting: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **voting["columns"],
+        **{name: value for name, value in voting.items() if name != "columns"},
+        "before": voting["prefix"],
+    }
+
+
+class FeaturesForm(forms.Form):
+    file = forms.FileField(
+        label=_("Matrix (.npy)"),
+        allow_empty_file=True,
+        widget=forms.ClearableFileInput(attrs={"accept": ".npy"}),
+        help_text=_("A row for each item, a column for each feature, all finite numbers; up to 500 MB."),
+    )
+    keys = forms.FileField(
+        label=_("Keys of its rows"),
+        required=False,
+        widget=forms.ClearableFileInput(attrs={"accept": ".txt,.csv"}),
+        help_text=_("A text file with one item's key a line. Without it, rows are the items in the order of import."),
+    )
+    called = forms.RegexField(
+        r"^[\w .-]{1,40}\Z",
+        label=_("What to call the features"),
+        initial="f",
+        help_text=_("“f” makes f1, f2, f3 … Features of the same name are replaced."),
+    )

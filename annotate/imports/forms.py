@@ -1,0 +1,261 @@
+"""What owners say of an import: a file, a pasted text or pictures; then how to read it and what each picture is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
+
+from annotate.files.column_guessing import Columns
+from annotate.files.csv_reader import DELIMITERS
+from annotate.files.layout import FORMATS, Layout, guess_columns, numeric_columns
+from annotate.files.limits import MAX_KEY, MAX_TEXT, MAX_TITLE
+from annotate.models import Item
+
+TEXT_KINDS = [(Item.Kind.TEXT.value, _("Plain text")), (Item.Kind.MARKDOWN.value, _("Markdown"))]
+TEXT_KINDS.append((Item.Kind.HTML.value, _("HTML, of which words, structure and links are kept")))
+LONGEST_PASTE = 5_000_000
+LONGEST_DESCRIPTION = 1000
+
+
+class PasteForm(forms.Form):
+    text = forms.CharField(
+        label=_("Items"),
+        max_length=LONGEST_PASTE,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 8, "dir": "auto", "spellcheck": "false"}),
+    )
+    written = forms.ChoiceField(
+        label=_("Written as"),
+        choices=[("lines", _("One item per line")), ("table", _("A table (copied from a spreadsheet, CSV) or JSON"))],
+        widget=forms.RadioSelect,
+        initial="lines",
+    )
+
+
+class FileForm(forms.Form):
+    file = forms.FileField(
+        label=_("File"),
+        allow_empty_file=True,  # refused in our own words
+        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson"}),
+        help_text=_("CSV, TSV, plain text, JSON or JSON lines; up to 50 MB and 100,000 items. Any encoding."),
+    )
+
+
+class PicturesInput(forms.ClearableFileInput):
+    allow_multiple_selected = True
+
+
+class PicturesField(forms.FileField):
+    widget = PicturesInput
+
+    def clean(self, data: Any, initial: Any = None) -> list[UploadedFile]:
+        files = data if isinstance(data, list | tuple) and data else [None]
+        return [super(PicturesField, self).clean(file, initial) for file in files]
+
+
+ACCEPTED = "image/png,image/jpeg,image/webp,image/gif,audio/*,video/mp4,video/webm,.vtt"
+
+
+class PicturesForm(forms.Form):
+    pictures = PicturesField(
+        label=_("Image, sound and video files"),
+        allow_empty_file=True,
+        widget=PicturesInput(attrs={"accept": ACCEPTED}),
+        help_text=format_lazy(
+            _(
+                "PNG, JPEG, WebP, GIF (up to {image} MB each; stored without metadata such as place and camera), "
+                "MP3, Ogg, WAV, FLAC, M4A, MP4 or WebM (up to {recording} MB each, stored as they are); "
+                "up to 100 at a time."
+            ),
+            image=settings.MAX_IMAGE_MB,
+            recording=settings.MAX_RECORDING_MB,
+        ),
+    )
+    context = forms.CharField(
+        label=_("Context of all of them"),
+        max_length=MAX_TEXT,
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2, "dir": "auto"}),
+        help_text=_("Such as the prompt they answer: shown above, and only such items are compared with them."),
+    )
+
+
+class ArchiveForm(forms.Form):
+    archive = forms.FileField(
+        label=_("Zip file"),
+        allow_empty_file=True,
+        widget=forms.ClearableFileInput(attrs={"accept": ".zip"}),
+        help_text=_(
+            "Media files and, if you like, a manifest.csv or manifest.jsonl beside them with the columns file, key, "
+            "title, text (or alt), tags, context and feature_…; up to 500 MB and 10,000 files."
+        ),
+    )
+
+
+class LayoutForm(forms.Form):
+    """How to cut a text into rows."""
+
+    format = forms.ChoiceField(label=_("Read as"), choices=list(FORMATS.items()))
+    delimiter = forms.ChoiceField(label=_("Columns of a table are divided by a"), choices=list(DELIMITERS.items()))
+    header = forms.BooleanField(label=_("The first row names the columns"), required=False)
+
+
+class ColumnsForm(forms.Form):
+    """Which column is which."""
+
+    text = forms.TypedChoiceField(label=_("Text"), coerce=int)
+    title = forms.TypedChoiceField(
+        label=_("Title"),
+        coerce=int,
+        required=False,
+        empty_value=None,
+        help_text=_("What tables and results call the item, such as a pupil's name. Annotators never see it."),
+    )
+    key = forms.TypedChoiceField(
+        label=_("Key"),
+        coerce=int,
+        required=False,
+        empty_value=None,
+        help_text=_("Different for each item; names it in exports. Annotators never see it."),
+    )
+    kind_column = forms.TypedChoiceField(label=_("Kind"), coerce=int, required=False, empty_value=None)
+    tags = forms.TypedChoiceField(label=_("Tags"), coerce=int, required=False, empty_value=None)
+    context = forms.TypedChoiceField(label=_("Context, such as a prompt"), coerce=int, required=False, empty_value=None)
+    link = forms.TypedChoiceField(label=_("Link"), coerce=int, required=False, empty_value=None)
+    kind = forms.ChoiceField(label=_("The texts are"), choices=TEXT_KINDS)
+    features = forms.TypedMultipleChoiceField(
+        label=_("Features"),
+        coerce=int,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Columns of numbers that say something of the items; rankings by CollaborativeGP learn from them."),
+    )
+
+    def __init__(self, names: Sequence[str], numeric: Sequence[int], *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{"auto_id": "id_column_%s", **kwargs})  # the pasted text is a field on the same page
+        places = [(str(place), name[:60]) for place, name in enumerate(names)]
+        self.choose("text", places)
+        self.choose("title", [("", _("none: the first words of the text")), *places])
+        self.choose("key", [("", _("none: number the items")), *places])
+        self.choose("kind_column", [("", _("none: all the same")), *places])
+        for field in ("tags", "context", "link"):
+            self.choose(field, [("", _("none")), *places])
+
+        if numeric:
+            self.fields["features"].choices = [places[place] for place in numeric]  # type: ignore[attr-defined]
+        else:
+            del self.fields["features"]
+
+    def choose(self, field: str, choices: list[tuple[str, Any]]) -> None:
+        self.fields[field].choices = choices  # type: ignore[attr-defined]
+        self.fields[field].required = field == "text"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How an uploaded text is read: its cut, its columns, and the kind of rows that name none."""
+
+    layout: Layout
+    names: list[str]
+    columns: Columns
+    kind: str
+    numeric: tuple[int, ...] = ()
+
+    @property
+    def layout_form(self) -> LayoutForm:
+        return LayoutForm(initial=asdict(self.layout))
+
+    @property
+    def columns_form(self) -> ColumnsForm:
+        return ColumnsForm(self.names, self.numeric, initial=self.column_values())
+
+    def column_values(self) -> dict[str, Any]:
+        columns = self.columns
+        return {
+            "text": columns.text,
+            "title": columns.title,
+            "key": columns.key,
+            "kind_column": columns.kind,
+            "tags": columns.tags,
+            "context": columns.context,
+            "link": columns.link,
+            "kind": self.kind,
+            "features": [place for place, _name in columns.features],
+        }
+
+    @property
+    def unused(self) -> list[str]:
+        """The columns that are not imported."""
+        values = vars(self.columns)
+        used = {values[name] for name in values if name != "features"}
+        used |= {place for place, _name in self.columns.features}
+        return [name for place, name in enumerate(self.names) if place not in used]
+
+    @property
+    def cut(self) -> str:
+        """Columns chosen for one cut of the text into rows mean nothing for another."""
+        return cut_of(self.layout)
+
+    def fields(self) -> list[tuple[str, str]]:
+        """The same reading as fields of a form."""
+        values = {**asdict(self.layout), **self.column_values(), "cut": self.cut}
+        one = {name: value for name, value in values.items() if name != "features"}
+        many = [("features", str(place)) for place, _name in self.columns.features]
+        return [(name, str(value)) for name, value in one.items() if value is not None and value is not False] + many
+
+
+def cut_of(layout: Layout) -> str:
+    return f"{layout.format} {layout.delimiter} {layout.header}"
+
+
+def reading_of(text: str, guessed: Layout, data: Mapping[str, Any]) -> Reading:
+    """What the owner chose as far as it is valid, else what was guessed; raises BadFile."""
+    layout = layout_of(guessed, data)
+    names, columns = guess_columns(text, layout)
+    numeric = numeric_columns(text, layout)
+    form = ColumnsForm(names, numeric, data)
+    if data.get("cut") != cut_of(layout) or not form.is_valid():
+        return Reading(layout, names, columns, Item.Kind.TEXT, numeric)
+    chosen = form.cleaned_data
+    features = {names[place]: place for place in chosen.get("features", [])}  # the last one of a name
+    columns = Columns(
+        **{name: chosen[name] for name in ("text", "title", "key", "tags", "context", "link")},
+        kind=chosen["kind_column"],
+        features=tuple((place, name) for name, place in features.items()),
+    )
+    return Reading(layout, names, columns, chosen["kind"], numeric)
+
+
+def layout_of(guessed: Layout, data: Mapping[str, Any]) -> Layout:
+    form = LayoutForm(data)
+    return Layout(**form.cleaned_data) if "format" in data and form.is_valid() else guessed
+
+
+class PictureForm(forms.Form):
+    """One file's key and what a picture shows or a recording says."""
+
+    key = forms.CharField(label=_("Key"), max_length=MAX_KEY)
+    title = forms.CharField(
+        label=_("Title"), max_length=MAX_TITLE, required=False, help_text=_("For you; annotators never see it.")
+    )
+    description = forms.CharField(
+        label=_("What it shows"),
+        max_length=LONGEST_DESCRIPTION,
+    )
+    leave_out = forms.BooleanField(label=_("Leave this one out"), required=False)
+
+    def __init__(self, *args: Any, kind: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if kind != Item.Kind.IMAGE:
+            self.fields["description"] = forms.CharField(
+                label=_("In words"),
+                max_length=MAX_TEXT,
+                widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
+                help_text=_("A transcript, for those who can't hear or see it; shown on demand."),
+            )
+            self.order_fields(["key", "title", "description", "leave_out"])

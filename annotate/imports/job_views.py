@@ -1,0 +1,94 @@
+"""An import under way: how far it is, which rows have errors; going on, stopping, taking away what was left out."""
+
+from collections.abc import Iterator
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.files.storage import default_storage
+from django.core.handlers.asgi import ASGIRequest
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotate import access
+from annotate.access import SignedInRequest
+from annotate.core.errors import UserError
+from annotate.files.downloads import stepwise
+from annotate.fitting import scheduling
+from annotate.imports.actions import LEFT_OUT, go_on, stop_import
+from annotate.models import ImportJob
+
+# Where such a file is uploaded; else with the items.
+STARTS: dict[str, str] = {ImportJob.Kind.COMPARISONS: "comparisons-import", ImportJob.Kind.FEATURES: "features-import"}
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def job(request: SignedInRequest, project_id: UUID, job_id: int) -> HttpResponse:
+    """POST lets it go on (without the rows that have errors) or stops it."""
+    project = access.project_for(request, project_id, access.MANAGE)
+    found = get_object_or_404(ImportJob.objects.select_related("project"), project=project, pk=job_id)
+    if request.method == "POST":
+        return act(request, found)
+    now = timezone.now()
+    context = {
+        "project": project,
+        "job": found,
+        "columns": found.first[0] if found.first else [],
+        "rows": found.first[1:],
+        "has_left_out": has_left_out(found),
+        "has_engine": scheduling.live_workers(now).exists(),
+        "start": reverse(STARTS.get(found.kind, "items-import"), args=[project.pk]),
+        "now": now,
+    }
+    is_part = request.htmx.target == "import-job"  # type: ignore[attr-defined]
+    response = render(request, "imports/job_state.html" if is_part else "imports/job.html", context)
+    patch_vary_headers(response, ["HX-Request", "HX-Target", "Cookie"])
+    return response
+
+
+def act(request: SignedInRequest, job: ImportJob) -> HttpResponse:
+    try:
+        if request.POST.get("action") == "go":
+            go_on(job=job, actor=request.user, now=timezone.now())
+        elif request.POST.get("action") == "stop":
+            stop_import(job=job, actor=request.user, now=timezone.now())
+            messages.info(request, _("The import is stopped."))
+    except UserError as refusal:
+        messages.error(request, str(refusal))
+    return redirect("import-job", job.project_id, job.pk)
+
+
+@login_required
+@require_safe
+def left_out(request: SignedInRequest, project_id: UUID, job_id: int) -> StreamingHttpResponse:
+    """The rows that were not imported, each with the reason."""
+    project = access.project_for(request, project_id, access.MANAGE)
+    return left_out_file(request, get_object_or_404(ImportJob, project=project, pk=job_id))
+
+
+def has_left_out(job: ImportJob) -> bool:
+    return bool(job.n_bad and job.folder and default_storage.exists(f"{job.folder}/{LEFT_OUT}"))
+
+
+def left_out_file(request: HttpRequest, job: ImportJob) -> StreamingHttpResponse:
+    if not has_left_out(job):
+        raise Http404
+    name = f"{job.folder}/{LEFT_OUT}"
+    content = stepwise(blocks(name)) if isinstance(request, ASGIRequest) else blocks(name)
+    response = StreamingHttpResponse(content, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{LEFT_OUT}"'
+    response["Cache-Control"] = "no-store"
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+def blocks(name: str) -> Iterator[bytes]:
+    with default_storage.open(name) as file:
+        while block := file.read(2**16):
+            yield block

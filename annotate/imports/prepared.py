@@ -1,0 +1,129 @@
+"""The rows of an import as checked: those to be written, a JSON line each, and those left out, with the reason."""
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from django.utils.translation import gettext as _
+
+from annotate.core.errors import UserError
+from annotate.files.writers import cell
+
+SHOWN_ERRORS, SHOWN_FIRST = 200, 20
+LONGEST_CELL = 1000  # of a row that is left out
+EVERY = 500  # rows between two notes of progress
+# One thing to be written: what it is (item, comparison, features, media) and its values.
+Line = tuple[str, Sequence[Any]]
+
+
+class Read(NamedTuple):
+    """A row of the file: the lines it gives, or else what is wrong with it."""
+
+    place: int
+    cells: Sequence[Any]
+    lines: Sequence[Line] = ()
+    problem: str = ""
+
+
+@dataclass
+class Outcome:
+    """What checking found; `errors` and `first` hold the first of either kind."""
+
+    n_rows: int = 0
+    n_bad: int = 0
+    n_lines: int = 0
+    n_ahead: int = 0
+    errors: list[tuple[int, str]] = field(default_factory=list)
+    first: list[list[Any]] = field(default_factory=list)
+
+
+def prepare(
+    columns: Sequence[str],
+    rows: Iterable[Read],
+    ahead: Callable[[], Iterable[Line]],
+    *,
+    good: Path,
+    bad: Path,
+    progress: Callable[[int], None],
+    every: int = EVERY,
+) -> Outcome:
+    """Sorts the rows into two files. ahead: lines that have to be written before, known once all rows are read."""
+    found = Outcome()
+    body = good.with_suffix(".body")
+    with body.open("w", encoding="utf-8") as lines, bad.open("w", encoding="utf-8", newline="") as left_out:
+        writer = csv.writer(left_out)
+        writer.writerow([_("row"), _("problem"), *map(cell, columns)])
+        for read in rows:
+            found.n_rows += 1
+            if read.problem:
+                note_bad(found, read)
+                writer.writerow([read.place or "", read.problem, *(cell(shortened(value)) for value in read.cells)])
+            else:
+                note_good(found, read)
+                lines.writelines(map(encoded, read.lines))
+            if found.n_rows % every == 0:
+                progress(found.n_rows)
+    with good.open("wb") as whole:
+        for line in ahead():
+            found.n_lines += 1
+            found.n_ahead += 1
+            whole.write(encoded(line).encode())
+        with body.open("rb") as rest:
+            while block := rest.read(2**20):
+                whole.write(block)
+    body.unlink()
+    return found
+
+
+def note_bad(found: Outcome, read: Read) -> None:
+    found.n_bad += 1
+    if len(found.errors) < SHOWN_ERRORS:
+        found.errors.append((read.place, read.problem))
+
+
+def note_good(found: Outcome, read: Read) -> None:
+    found.n_lines += len(read.lines)
+    if len(found.first) < SHOWN_FIRST:
+        found.first.append([read.place, [shortened(value, 100) for value in read.cells]])
+
+
+def shortened(value: Any, limit: int = LONGEST_CELL) -> str:
+    text = ", ".join(value) if isinstance(value, list) else str(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def encoded(line: Line) -> str:
+    return json.dumps(line, ensure_ascii=False, default=plain) + "\n"
+
+
+def plain(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(type(value).__name__)
+
+
+def chunks(file: Any, size: Callable[[Line], int]) -> Iterator[tuple[list[Line], int]]:
+    """The lines from where the file stands, as many of one kind at a time as `size` of its first says; with the bytes
+    that they take."""
+    lines: list[Line] = []
+    n_bytes = 0
+    for raw in file:
+        line: Line = tuple(json.loads(raw))
+        if lines and (line[0] != lines[0][0] or len(lines) >= size(lines[0])):
+            yield lines, n_bytes
+            lines, n_bytes = [], 0
+        lines.append(line)
+        n_bytes += len(raw)
+    if lines:
+        yield lines, n_bytes
+
+
+class NothingToImport(UserError):
+    status = 400
+
+    def __init__(self) -> None:
+        super().__init__(_("None of the rows can be imported. Correct them and upload the file again."))

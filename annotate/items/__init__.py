@@ -1,0 +1,1 @@
+"""Items: their texts, media, captions and features."""

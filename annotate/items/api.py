@@ -1,0 +1,216 @@
+"""Items: the list with filters, adding many at once with an error for each row, retiring, tags, deleting."""
+
+import random
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.db.models import Prefetch
+from django.http import Http404
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotAuthenticated
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from annotate import access
+from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, asked, page_of, paged, sent
+from annotate.api.idempotency import HEADER, idempotent
+from annotate.api.problems import Unfit
+from annotate.files.column_guessing import Columns
+from annotate.files.limits import MAX_KEY, MAX_LINK, MAX_TAG, MAX_TAGS, MAX_TEXT, MAX_TITLE
+from annotate.files.sheets import Sheet, SheetRow
+from annotate.items import actions
+from annotate.items.media.views import item_media
+from annotate.items.queries import filtered, keys, lines
+from annotate.items.rows import check
+from annotate.models import Item, Project, Tag
+
+MOST_AT_ONCE = 10_000
+COLUMNS = ("text", "key", "title", "kind", "tags", "link", "context")
+RNG = random.SystemRandom()
+
+
+class ItemQuery(PageQuery):
+    q = serializers.CharField(
+        required=False, default="", max_length=200, help_text="In the title, the key or the text."
+    )
+    state = serializers.ChoiceField(choices=["active", "retired"], required=False, default="")
+    tag = serializers.CharField(required=False, default="", max_length=MAX_TAG)
+
+
+class ItemRow(serializers.Serializer):
+    id = serializers.IntegerField(source="item.pk")
+    key = serializers.CharField(source="item.key", help_text="Your own name for it; never shown to annotators.")
+    title = serializers.CharField(
+        source="item.name",
+        allow_blank=True,
+        help_text="What results call it, if you gave one; never shown to annotators.",
+    )
+    kind = serializers.CharField(source="item.kind")
+    text = serializers.CharField(source="item.body", help_text="Of an image: what it shows; of sound: its transcript.")
+    media = serializers.URLField(allow_null=True, help_text="Of images, sound and video.")
+    link = serializers.CharField(source="item.link", allow_blank=True)
+    context = serializers.CharField(  # type: ignore[assignment]
+        source="item.context.body", allow_null=True, default=None, help_text="What stands above it, such as a prompt."
+    )
+    tags = serializers.ListField(child=serializers.CharField())
+    retired_at = serializers.DateTimeField(source="item.retired_at", allow_null=True)
+    created_at = serializers.DateTimeField(source="item.created_at")
+    n_labels = serializers.IntegerField(help_text="Unvoided answers in which it was shown.")
+
+
+class NewItem(Strict):
+    text = serializers.CharField(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
+    key = serializers.CharField(max_length=MAX_KEY, required=False, default="", allow_blank=True)
+    title = serializers.CharField(
+        max_length=MAX_TITLE,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="What results call it, such as a pupil's name; else its first words. Never shown to annotators.",
+    )
+    kind = serializers.ChoiceField(choices=["text", "markdown", "html", "link"], required=False, default="text")
+    link = serializers.CharField(
+        max_length=MAX_LINK, required=False, default="", allow_blank=True, help_text="Of the kind link: its address."
+    )
+    context = serializers.CharField(  # type: ignore[assignment]
+        max_length=MAX_TEXT,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Shown above it, such as a prompt; only items with the same context are compared.",
+    )
+    tags = serializers.ListField(
+        child=serializers.CharField(max_length=MAX_TAG), max_length=MAX_TAGS, required=False, default=list
+    )
+
+
+class NewItems(Strict):
+    items = serializers.ListField(child=NewItem(), min_length=1, max_length=MOST_AT_ONCE)
+
+
+class Added(serializers.Serializer):
+    n_items = serializers.IntegerField()
+    keys = serializers.ListField(child=serializers.CharField(), help_text="In the order sent; new ones where none was.")
+
+
+class ItemChange(Strict):
+    title = serializers.CharField(
+        max_length=MAX_TITLE, required=False, allow_blank=True, help_text="Empty: results show its first words."
+    )
+    retired = serializers.BooleanField(required=False)
+    tags = serializers.ListField(child=serializers.CharField(max_length=MAX_TAG), max_length=MAX_TAGS, required=False)
+
+
+def represented(request: ApiRequest, project: Project, items: list[Item]) -> list[Any]:
+    rows = lines(items)
+    for row in rows:
+        address = reverse("api-item-media", args=[project.pk, row.item.pk], request=request)
+        row.__dict__["media"] = address if row.item.media else None
+    return list(ItemRow(rows, many=True).data)
+
+
+def with_tags(project: Project) -> Any:
+    return (
+        project.items.order_by("pk")
+        .select_related("context")
+        .prefetch_related(Prefetch("tags", Tag.objects.order_by("name")))
+    )
+
+
+class Items(View):
+    @extend_schema(operation_id="items_list", parameters=[ItemQuery], responses=page_of(ItemRow))
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """The items in the order added."""
+        project = access.project_for(request, project_id, access.SEE)
+        query = asked(request, ItemQuery)
+        found = filtered(with_tags(project), query["q"], query["state"], query["tag"])
+        return paged(request, found, query, lambda items: represented(request, project, items))
+
+    @extend_schema(operation_id="items_create", parameters=[HEADER], request=NewItems, responses={201: Added})
+    @idempotent
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Adds up to 10,000 items: all of them, or none and an error for each row that can't be one."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        given = sent(request, NewItems)["items"]
+        sheet = Sheet(
+            list(COLUMNS), [SheetRow(place, [row[name] for name in COLUMNS]) for place, row in enumerate(given)]
+        )
+        places: dict[str, Any] = {name: place for place, name in enumerate(COLUMNS)}
+        columns = Columns(**places)
+        found = check(sheet, columns, kind=Item.Kind.TEXT, keys=keys(project), known_text=lambda text: False)
+        if found.errors:
+            raise Unfit({f"items.{place}": [message] for place, message in found.errors})
+        n = actions.import_items(
+            project=project,
+            actor=request.user,
+            rows=found.items,
+            upload=str(uuid4()),
+            source="API",
+            now=timezone.now(),
+            rng=RNG,
+        )
+        return Response({"n_items": n, "keys": [item.key for item in found.items]}, status=201)
+
+
+class ItemView(View):
+    @extend_schema(operation_id="items_read", responses=ItemRow)
+    def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
+        """One item."""
+        project = access.project_for(request, project_id, access.SEE)
+        asked(request, NoQuery)
+        return Response(represented(request, project, [get_object_or_404(with_tags(project), pk=item_id)])[0])
+
+    @extend_schema(operation_id="items_update", request=ItemChange, responses=ItemRow)
+    def patch(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
+        """Retires the item or brings it back; replaces its title or tags. Its text, which people judged, stays."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        item = get_object_or_404(project.items.select_related("project"), pk=item_id)
+        change, now = sent(request, ItemChange), timezone.now()
+        if "title" in change:
+            actions.set_title(item=item, actor=request.user, title=change["title"], now=now)
+        if "tags" in change:
+            actions.set_tags(item=item, actor=request.user, names=change["tags"], now=now)
+        if "retired" in change:
+            act = actions.retire_item if change["retired"] else actions.bring_back_item
+            act(item=item, actor=request.user, now=now)
+        return Response(represented(request, project, [with_tags(project).get(pk=item_id)])[0])
+
+    @extend_schema(operation_id="items_delete", request=None, responses={204: None})
+    def delete(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
+        """Deletes an item that nobody has been shown; others can be retired."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        item = get_object_or_404(project.items.select_related("project"), pk=item_id)
+        actions.delete_item(item=item, actor=request.user, now=timezone.now())
+        return Response(status=204)
+
+
+def item_seen(request: ApiRequest, project_id: UUID, item_id: int) -> Item:
+    """An item, for those who see the project and annotators to whom it has been shown. Strangers have to say who they
+    are, whether it is there or not: a browser's session may be all that an annotator has."""
+    try:
+        item = access.item_for(request, item_id)
+    except Http404:
+        if request.auth is None and not request.user.is_authenticated:
+            raise NotAuthenticated from None
+        raise
+    if item.project_id != project_id:
+        raise Http404
+    return item
+
+
+class ItemMedia(View):
+    scope = None  # annotators see it too, so access decides alone
+
+    @extend_schema(operation_id="items_media", responses={(200, "*/*"): OpenApiTypes.BINARY})
+    def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> HttpResponseBase:
+        """The file of an item, for those who see the project and annotators to whom it has been shown."""
+        asked(request, NoQuery)
+        return item_media(request, item_seen(request, project_id, item_id).pk)

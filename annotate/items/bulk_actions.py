@@ -1,0 +1,80 @@
+"""Writing many items at once: putting tags to them, taking tags away, retiring, bringing back."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from annotate.audit import record_event
+from annotate.core.transactions import write_transaction
+from annotate.items.actions import want_fit_if_labelled
+from annotate.labelling.plan.actions import draw_plan
+from annotate.models import EventVerb, Item, Project, Tag, User
+
+CHUNK = 500  # databases limit the parameters of one query
+TOLD = 100  # items that the history names by their keys
+
+
+def tag_items(*, project: Project, actor: User, items: Sequence[int], names: Sequence[str], now: datetime) -> int:
+    """Puts these tags to these items (primary keys); how many items got one."""
+    links = Item.tags.through
+    with write_transaction():
+        Tag.objects.bulk_create((Tag(project=project, name=name) for name in names), ignore_conflicts=True)
+        tags = list(project.tags.filter(name__in=names).values_list("pk", flat=True))
+        changed: list[int] = []
+        for chunk in chunks(own(project, items)):
+            there = set(links.objects.filter(item__in=chunk, tag__in=tags).values_list("item_id", "tag_id"))
+            new = [(item, tag) for item in chunk for tag in tags if (item, tag) not in there]
+            links.objects.bulk_create(links(item_id=item, tag_id=tag) for item, tag in new)
+            changed += sorted({item for item, _tag in new})
+        note_items(project, actor, EventVerb.ITEMS_TAGGED, changed, now, tags=", ".join(names))
+    return len(changed)
+
+
+def untag_items(*, project: Project, actor: User, items: Sequence[int], names: Sequence[str], now: datetime) -> int:
+    """Takes these tags from these items; how many items had one."""
+    links = Item.tags.through
+    with write_transaction():
+        changed: list[int] = []
+        for chunk in chunks(own(project, items)):
+            gone = links.objects.filter(item__in=chunk, tag__name__in=names)
+            changed += sorted(set(gone.values_list("item_id", flat=True)))
+            gone.delete()
+        note_items(project, actor, EventVerb.ITEMS_UNTAGGED, changed, now, tags=", ".join(names))
+    return len(changed)
+
+
+def retire_items(*, project: Project, actor: User, items: Sequence[int], retire: bool, now: datetime) -> int:
+    """Shows these items to nobody any more, or (retire=False) again; how many changed. Labels stay."""
+    with write_transaction():
+        changed: list[int] = []
+        for chunk in chunks(own(project, items)):
+            other = Item.objects.filter(pk__in=chunk, retired_at__isnull=retire)
+            changed += other.values_list("pk", flat=True)
+            other.update(retired_at=now if retire else None)
+        if changed:
+            draw_plan(project)
+            want_fit_if_labelled(project)
+        verb = EventVerb.ITEMS_RETIRED if retire else EventVerb.ITEMS_BROUGHT_BACK
+        note_items(project, actor, verb, changed, now, retired=[not retire, retire])
+    return len(changed)
+
+
+def own(project: Project, items: Sequence[int]) -> list[int]:
+    """Those that are the project's."""
+    return [
+        pk for chunk in chunks(list(items)) for pk in project.items.filter(pk__in=chunk).values_list("pk", flat=True)
+    ]
+
+
+def note_items(
+    project: Project, actor: User, verb: EventVerb, items: Sequence[int], now: datetime, **details: Any
+) -> None:
+    """One entry for all; the keys of the first hundred say which are meant."""
+    if items:
+        keys = list(project.items.filter(pk__in=items[:TOLD]).order_by("pk").values_list("key", flat=True))
+        record_event(project, actor, verb, now, items=len(items), keys=keys, **details)
+
+
+def chunks(items: list[int]) -> Iterator[list[int]]:
+    for start in range(0, len(items), CHUNK):
+        yield items[start : start + CHUNK]

@@ -1,0 +1,1 @@
+"""Captions of sound and video."""

@@ -1,0 +1,239 @@
+"""Checking the rows of a sheet one by one: each becomes a new item or an error that says what to correct."""
+
+import math
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from django.utils.translation import gettext as _
+
+from annotate.core.embeds import is_web_address
+from annotate.core.sanitizing import strip_tags
+from annotate.files.cells import RowError, Unusable, shortened, tags_in, text_in
+from annotate.files.column_guessing import Columns
+from annotate.files.limits import MAX_KEY, MAX_LINK, MAX_ROWS, MAX_TEXT, MAX_TITLE, BadFile
+from annotate.files.sheets import Cell, Sheet, SheetRow
+from annotate.models import Item
+
+KINDS = {
+    "": "",
+    "text": Item.Kind.TEXT,
+    "markdown": Item.Kind.MARKDOWN,
+    "md": Item.Kind.MARKDOWN,
+    "html": Item.Kind.HTML,
+    "link": Item.Kind.LINK,
+    "url": Item.Kind.LINK,
+}
+
+
+class NewItem(NamedTuple):
+    place: int
+    key: str
+    body: str
+    kind: str
+    tags: tuple[str, ...] = ()
+    media: str = ""  # the stored file's name
+    context: str = ""
+    link: str = ""
+    features: tuple[float, ...] = ()
+    captions: str = ""  # WebVTT
+    captions_language: str = ""
+    title: str = ""
+
+
+@dataclass
+class Checked:
+    """`warnings` are about rows that become items all the same."""
+
+    items: list[NewItem] = field(default_factory=list)
+    errors: list[RowError] = field(default_factory=list)
+    warnings: list[RowError] = field(default_factory=list)
+
+
+class Keys:
+    """The keys in use, by the project or by an earlier row, and a supply of new ones. row: what a row is called."""
+
+    def __init__(self, in_project: Collection[str], row: str) -> None:
+        self.in_project, self.row, self.rows = in_project, row, dict[str, int]()
+        self.number = len(in_project)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.in_project or key in self.rows
+
+    def take(self, key: str, place: int) -> str:
+        """The key, now taken; raises Unusable if it was."""
+        if key in self.in_project:
+            message = _("The key “%(key)s” is taken by an item of this project. Choose another.")
+            raise Unusable(message % {"key": shortened(key)})
+        if key in self.rows:
+            message = _("The key “%(key)s” is that of %(row)s %(place)d already. Give one of them another.")
+            raise Unusable(message % {"key": shortened(key), "row": self.row, "place": self.rows[key]})
+        self.rows[key] = place
+        return key
+
+    def new(self, place: int) -> str:
+        while True:
+            self.number += 1
+            key = f"item-{self.number}"
+            if key not in self:
+                return self.take(key, place)
+
+
+def check(
+    sheet: Sheet, columns: Columns, *, kind: str, keys: Collection[str], known_text: Callable[[str], bool]
+) -> Checked:
+    """Every row as an item or an error. kind: of rows that name none; keys: those in use; known_text: is such a text
+    in the project? Raises BadFile past MAX_ROWS rows, and what the sheet's own reader raises."""
+    checked, texts = Checked(), dict[int, int]()
+    for row, item, problem in each_row(sheet, columns, kind=kind, keys=keys):
+        if item is None:
+            checked.errors.append(RowError(row.place, problem))
+            continue
+        checked.items.append(item)
+        checked.warnings.extend(repeated_text(item, texts, known_text))
+    return checked
+
+
+def each_row(
+    sheet: Sheet, columns: Columns, *, kind: str, keys: Collection[str]
+) -> Iterator[tuple[SheetRow, NewItem | None, str]]:
+    """Every row with its item, or else what is wrong with it; raises what `check` raises."""
+    taken, number = Keys(keys, _("row")), 0
+    for number, row in enumerate(sheet.rows, 1):
+        if number > MAX_ROWS:
+            raise BadFile(
+                _("There are more than %(limit)d rows. Split the file and import the parts one by one.")
+                % {"limit": MAX_ROWS}
+            )
+        try:
+            yield row, item_of(row, columns, kind, taken), ""
+        except Unusable as problem:
+            yield row, None, str(problem)
+    if not number:
+        raise BadFile(_("There is no row in it. Put one item in each row."))
+
+
+def item_of(row: SheetRow, columns: Columns, kind: str, keys: Keys) -> NewItem:
+    if row.problem:
+        raise Unusable(row.problem)
+    named = "" if columns.kind is None else kind_in(row.cells[columns.kind])
+    link = link_in(row, columns.link, named)
+    body = text_in(row.cells[columns.text]) or link
+    if len(body) > MAX_TEXT:
+        raise Unusable(
+            _("The text has %(length)d characters; the limit is %(limit)d. Shorten it or split it into several items.")
+            % {"length": len(body), "limit": MAX_TEXT}
+        )
+    if not body:
+        raise Unusable(_("The text is missing. Fill the cell or remove the row."))
+    kind = Item.Kind.LINK if link else named or kind
+    if kind == Item.Kind.HTML and not strip_tags(body).strip():
+        raise Unusable(_("The HTML holds no words once what may not be shown is taken out. Write some."))
+    return NewItem(
+        row.place,
+        key_in(row, columns, keys),
+        body,
+        kind,
+        () if columns.tags is None else tags_in(row.cells[columns.tags]),
+        context=context_in(row, columns.context),
+        link=link,
+        features=tuple(number_in(row, place, sheet_name) for place, sheet_name in columns.features),
+        title="" if columns.title is None else title_in(row.cells[columns.title]),
+    )
+
+
+def title_in(cell: Cell) -> str:
+    """The title in one line."""
+    title = " ".join(text_in(cell).split())
+    if len(title) > MAX_TITLE:
+        raise Unusable(
+            _("The title “%(title)s” has %(length)d characters; the limit is %(limit)d. Shorten it.")
+            % {"title": shortened(title), "length": len(title), "limit": MAX_TITLE}
+        )
+    return title
+
+
+def number_in(row: SheetRow, place: int, name: str) -> float:
+    """A feature's value: a finite number; a comma may divide its decimals."""
+    text = text_in(row.cells[place])
+    if not text:
+        raise Unusable(
+            _("The feature “%(name)s” is empty. Fill in a number, or choose other features.")
+            % {"name": shortened(name)}
+        )
+    try:
+        value = float(text if "." in text else text.replace(",", "."))
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise Unusable(
+            _("The feature “%(name)s” is “%(value)s”, which is no finite number. Correct it.")
+            % {"name": shortened(name), "value": shortened(text)}
+        )
+    return value
+
+
+def context_in(row: SheetRow, column: int | None) -> str:
+    context = "" if column is None else text_in(row.cells[column])
+    if len(context) > MAX_TEXT:
+        raise Unusable(
+            _("The context has %(length)d characters; the limit is %(limit)d. Shorten it.")
+            % {"length": len(context), "limit": MAX_TEXT}
+        )
+    return context
+
+
+def link_in(row: SheetRow, column: int | None, kind: str) -> str:
+    """The row's address, checked; only an item that is a link may have one, and each such must."""
+    link = "" if column is None else text_in(row.cells[column])
+    if not link:
+        if kind == Item.Kind.LINK:
+            raise Unusable(_("The kind is “link”, but there is no address in the column for links. Fill it."))
+        return ""
+    if kind not in ("", Item.Kind.LINK):
+        raise Unusable(_("The row has an address, but its kind is “%(kind)s”. Write “link”.") % {"kind": kind})
+    if len(link) > MAX_LINK:
+        raise Unusable(
+            _("The address has %(length)d characters; the limit is %(limit)d. Use a shorter one.")
+            % {"length": len(link), "limit": MAX_LINK}
+        )
+    if not is_web_address(link):
+        raise Unusable(
+            _("“%(link)s” is no address of the web. Write it in full, as in https://example.org/page.")
+            % {"link": shortened(link)}
+        )
+    return link
+
+
+def key_in(row: SheetRow, columns: Columns, keys: Keys) -> str:
+    """The row's key; a new one where the cell is empty, or repeats what is a title too, which need not be unique."""
+    key = "" if columns.key is None else text_in(row.cells[columns.key])
+    if not key or (columns.key == columns.title and key in keys):
+        return keys.new(row.place)
+    if len(key) > MAX_KEY:
+        raise Unusable(
+            _("The key “%(key)s” has %(length)d characters; the limit is %(limit)d. Shorten it.")
+            % {"key": shortened(key), "length": len(key), "limit": MAX_KEY}
+        )
+    return keys.take(key, row.place)
+
+
+def kind_in(cell: Cell) -> str:
+    name = text_in(cell).casefold()
+    if name in KINDS:
+        return KINDS[name]
+    if name in (Item.Kind.IMAGE, Item.Kind.AUDIO, Item.Kind.VIDEO):
+        message = _("The kind is “%(kind)s”. Images, sound and video come as files: upload them under “Upload media”.")
+        raise Unusable(message % {"kind": name})
+    raise Unusable(
+        _("The kind “%(kind)s” is unknown. Write “text”, “markdown”, “html” or “link”, or leave the cell empty.")
+        % {"kind": shortened(name)}
+    )
+
+
+def repeated_text(item: NewItem, texts: dict[int, int], known_text: Callable[[str], bool]) -> Iterator[RowError]:
+    earlier = texts.setdefault(hash((item.context, item.body)), item.place)
+    if earlier != item.place:
+        yield RowError(item.place, _("The same text stands in row %(row)d.") % {"row": earlier})
+    elif not item.context and known_text(item.body):
+        yield RowError(item.place, _("The project has an item with the same text."))

@@ -1,0 +1,1 @@
+"""Background jobs claimed with a lease."""

@@ -1,0 +1,18 @@
+"""Requests for a new fit: raises the data version of a project, which workers compare with the fitted one."""
+
+from django.db.models import F
+
+from annotate.models import FitState, Project
+
+
+def request_fit(project: Project) -> None:
+    """Raises the project's data version; call in the transaction that changes its labels or features."""
+    state = FitState.objects.filter(project=project)
+    if not state.update(wanted=F("wanted") + 1):
+        FitState.objects.bulk_create([FitState(project=project)], ignore_conflicts=True)  # another may be first
+        state.update(wanted=F("wanted") + 1)
+
+
+def data_version(project: Project) -> int:
+    """Returns the version: a fit of it or of a later one has seen every change so far."""
+    return FitState.objects.values_list("wanted", flat=True).get(project=project)

@@ -1,0 +1,20 @@
+"""What a worker asks of every queue of leased jobs."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Protocol
+
+Progress = Callable[[int, int, float], bool]
+
+
+class JobQueue(Protocol):
+    """Rows of one table that workers claim, work on, and complete, release or fail."""
+
+    def claim_next(self, *, owner: str, now: datetime) -> Any: ...
+    def work(self, row: Any, *, progress: Progress) -> None: ...
+    def release(self, row: Any) -> None: ...
+    def record_failure(self, row: Any, *, message: str, now: datetime) -> None: ...
+
+    def may_yield(self, row: Any) -> bool:
+        """Tells whether the row's work is given up while a fit is pending."""
+        ...

@@ -1,0 +1,1 @@
+"""Tasks and answers: assignment, eligibility, labels."""

@@ -1,0 +1,367 @@
+"""Writing answers: one label per presentation, undo by voiding, nothing dropped; each one short transaction."""
+
+import random
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db.models import F
+from django.db.models.functions import Random
+from django.utils.translation import gettext as _
+
+from annotate.core.errors import InvalidAnswer, NothingToUndo, UserError
+from annotate.core.transactions import write_transaction
+from annotate.jobs.fit_requests import request_fit
+from annotate.labelling import assignment, item_sets, special_tasks
+from annotate.labelling.eligibility import (
+    break_is_due,
+    check_can_answer,
+    check_reading_time,
+    counted_labels,
+    n_counted_labels,
+)
+from annotate.labelling.outcomes import allowed_extra_outcomes, encode_ranks
+from annotate.labelling.task_types.registry import is_ordered, task_type_of
+from annotate.locks import lock_annotator
+from annotate.models import (
+    MAX_COMMENT_LENGTH,
+    MAX_REASON_LENGTH,
+    Annotator,
+    CriterionAnswer,
+    Event,
+    EventVerb,
+    ItemSet,
+    Label,
+    Presentation,
+    Project,
+    Purpose,
+)
+
+Outcome = Label.Outcome
+MAX_RESPONSE_MS = 24 * 3600 * 1000
+MAX_OVERLAP = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an annotator said: `chosen` is the place of the chosen item (0 is A) for a choice, else None.
+
+    grade: of a choice how much better it is, where that is asked: one of Label.Grade, else "".
+    order: the places named, best first: of best and worst these two, of a ranking all, of the best few these; else ().
+    """
+
+    outcome: str
+    chosen: int | None = None
+    grade: str = ""
+    order: tuple[int, ...] = ()
+    response_ms: int | None = None
+    active_ms: int | None = None
+    client_at: datetime | None = None
+    session: str = ""
+    comment: str = ""
+    reason: str = ""  # why it is skipped
+    # What is said by the criteria after the first; of a whole task skipped, nothing.
+    further: tuple["Answer", ...] = ()
+
+    @property
+    def named(self) -> list[int | None]:
+        """The places that it names, best first; [None] where it names none."""
+        return [*self.order] or [self.chosen]
+
+
+def record_label(*, presentation: Presentation, answer: Answer, now: datetime) -> Label:
+    """The label of this presentation: the answer, or the one already stored, whatever is sent again.
+
+    An answer that comes after the lease ran out counts if set and cap have room, else it is stored voided as late.
+    Raises InvalidAnswer for what the project does not allow, ProjectNotOpen, AnnotatorExcluded and AnsweredTooSoon.
+    """
+    with write_transaction():
+        annotator = lock_annotator(presentation.annotator, exclusive=is_late(presentation))
+        label, is_new = write_label(annotator, presentation, answer, now)
+        if is_new:
+            request_fit(annotator.project)
+        return label
+
+
+def record_and_assign_next(
+    *, presentation: Presentation, answer: Answer, now: datetime, rng: random.Random
+) -> tuple[Label, UserError | None]:
+    """record_label, then the next presentation or the refusal that says why there is none, in one step.
+
+    After practice, and where a break is due, there is neither.
+    """
+    likely = assignment.choose_ahead(presentation.annotator, now)
+    with write_transaction():
+        annotator = lock_annotator(presentation.annotator, exclusive=is_late(presentation))
+        label, is_new = write_label(annotator, presentation, answer, now)
+        if presentation.purpose == Purpose.PRACTICE:
+            presentation.annotator = annotator  # with the practice as it stands now
+        just_closed = is_new and label.voided_at is None
+        refusal = None
+        if not (just_closed and (presentation.purpose == Purpose.PRACTICE or break_is_due(annotator))):
+            go_on = assignment.open_next_task if just_closed else assignment.open_or_renew
+            try:
+                go_on(annotator, likely, now, rng)
+            except UserError as why_not:
+                refusal = why_not
+        if is_new:  # last, since all who answer write this one row
+            request_fit(annotator.project)
+        return label, refusal
+
+
+def is_late(presentation: Presentation) -> bool:
+    """Whether its lease had run out when it was read: then two sets are counted in one step."""
+    return presentation.state == Presentation.State.EXPIRED
+
+
+def write_label(annotator: Annotator, presentation: Presentation, answer: Answer, now: datetime) -> tuple[Label, bool]:
+    """The label that record_label tells of, and whether it is new, in the annotator's step."""
+    project = annotator.project
+    items = list(presentation.presented.values_list("item_id", flat=True))
+    if presentation.state != Presentation.State.OPEN:
+        existing = Label.objects.filter(presentation=presentation).first()
+        if existing:
+            return existing, False
+    check_can_answer(project, annotator, now)
+    check_answers(project, answer, len(items))
+    check_reading_time(project, presentation, now)
+    if presentation.state == Presentation.State.OPEN:
+        still_open = Presentation.objects.filter(pk=presentation.pk, state=Presentation.State.OPEN)
+        if not still_open.update(state=Presentation.State.ANSWERED):  # it was read before the lock
+            presentation.refresh_from_db(fields=["state"])
+            return write_label(annotator, presentation, answer, now)
+        late = False
+    else:
+        late = is_beyond_cap(annotator, presentation) or not reclaim_expired_set(project, presentation, items)
+        state = Presentation.State.VOIDED if late else Presentation.State.ANSWERED
+        Presentation.objects.filter(pk=presentation.pk).update(state=state)
+    label = Label.objects.create(
+        project=project,
+        presentation=presentation,
+        annotator=annotator,
+        outcome=answer.outcome,
+        chosen_id=None if answer.chosen is None else items[answer.chosen],
+        grade=answer.grade,
+        comment=answer.comment,
+        reason=answer.reason,
+        ranks=encode_ranks(answer.outcome, answer.order, len(items)) if answer.order else "",
+        created_at=now,
+        client_at=answer.client_at,
+        response_ms=answer.response_ms,
+        active_ms=answer.active_ms,
+        session=answer.session,
+        app_version=settings.VERSION,
+        voided_at=now if late else None,
+        void_reason=Label.VoidReason.LATE if late else "",
+    )
+    if project.criteria:
+        write_criterion_answers(project, label, answer, items)
+    if presentation.purpose == Purpose.PRACTICE and not late:
+        update_practice(annotator, now)
+    return label, True
+
+
+def write_criterion_answers(project: Project, label: Label, answer: Answer, items: list[int]) -> None:
+    """What is said by the criteria after the first; a task that is skipped is skipped by all."""
+    skipped = (Answer(Outcome.SKIP),) * (len(project.criteria) - 1) if answer.outcome == Outcome.SKIP else ()
+    CriterionAnswer.objects.bulk_create(
+        CriterionAnswer(
+            label=label,
+            criterion=criterion,
+            outcome=one.outcome,
+            chosen_id=None if one.chosen is None else items[one.chosen],
+            grade=one.grade,
+            ranks=encode_ranks(one.outcome, one.order, len(items)) if one.order else "",
+        )
+        for criterion, one in enumerate(answer.further or skipped, start=2)
+    )
+
+
+def update_practice(annotator: Annotator, now: datetime) -> None:
+    """Counts the answer, and ends the practice where it was the last: passed, or screened out after the last try."""
+    annotator.practised += 1
+    verdict = special_tasks.practice_state(annotator).verdict
+    if verdict == special_tasks.PASSED:
+        annotator.practice_over_at = now
+    elif verdict == special_tasks.FAILED:
+        annotator.screened_out_at = now
+        Event.objects.create(
+            project=annotator.project, annotator=annotator, verb=EventVerb.ANNOTATOR_SCREENED_OUT, at=now
+        )
+    annotator.save(update_fields=["practised", "practice_over_at", "screened_out_at"])
+
+
+def check_answers(project: Project, answer: Answer, n_items: int) -> None:
+    """check_answer, by each criterion. A task is skipped as a whole or not at all."""
+    if not project.criteria:
+        check_answer(project, answer, n_items)
+        if answer.further:
+            raise InvalidAnswer(_("This project has no criteria; answer its one question."))
+        return
+    whole = answer.outcome == Outcome.SKIP and not answer.further
+    answers = [answer, *answer.further]
+    if not whole and len(answers) != len(project.criteria):
+        raise InvalidAnswer(
+            _("The answer speaks of %(value)d criteria; the project has %(n)d. Answer each of them.")
+            % {"value": len(answers), "n": len(project.criteria)}
+        )
+    for one, criterion in zip(answers, project.criteria, strict=False):
+        if one.outcome == "" or (one.outcome == Outcome.SKIP and not whole):
+            raise InvalidAnswer(
+                _("“%(criterion)s” has no answer. Choose one, then send.") % {"criterion": criterion["name"]}
+            )
+        check_answer(project, one, n_items)
+
+
+def check_answer(project: Project, answer: Answer, n_items: int) -> None:
+    allowed = [task_type_of(project).outcome.value, *allowed_extra_outcomes(project)]
+    if answer.outcome not in allowed:
+        raise InvalidAnswer(
+            _("The answer “%(value)s” is not one of this project's: %(allowed)s. Go back and choose one of them.")
+            % {"value": answer.outcome[:50], "allowed": ", ".join(allowed)}
+        )
+    if (answer.outcome == Outcome.CHOICE) != (answer.chosen is not None):
+        raise InvalidAnswer(
+            _("A choice names one of the items shown, and no other answer does. Go back and choose again.")
+        )
+    named = answer.order if answer.chosen is None else (answer.chosen,)
+    for place in named:
+        if not 0 <= place < n_items:
+            raise InvalidAnswer(
+                _("Item number %(value)d was not shown; there were %(n)d. Go back and choose one of them.")
+                % {"value": place + 1, "n": n_items}
+            )
+    check_order(project, answer, n_items)
+    check_grade(project, answer)
+    check_comment(project, answer)
+    check_reason(project, answer)
+
+
+def check_reason(project: Project, answer: Answer) -> None:
+    asked = answer.outcome == Outcome.SKIP and project.ask_why_skipped
+    if asked and not answer.reason:
+        raise InvalidAnswer(_("Say in a few words why you skip this, or choose a reason; then skip again."))
+    if answer.reason and answer.outcome != Outcome.SKIP:
+        raise InvalidAnswer(_("Only skipping takes a reason. Go back and answer again."))
+    if len(answer.reason) > MAX_REASON_LENGTH:
+        raise InvalidAnswer(
+            _("The reason has %(n)d characters; the limit is %(limit)d. Shorten it and skip again.")
+            % {"n": len(answer.reason), "limit": MAX_REASON_LENGTH}
+        )
+
+
+def check_comment(project: Project, answer: Answer) -> None:
+    if answer.comment and not project.comments:
+        raise InvalidAnswer(_("This project takes no comments any more. Go back, remove yours and answer again."))
+    if len(answer.comment) > MAX_COMMENT_LENGTH:
+        raise InvalidAnswer(
+            _("The comment has %(n)d characters; the limit is %(limit)d. Shorten it and answer again.")
+            % {"n": len(answer.comment), "limit": MAX_COMMENT_LENGTH}
+        )
+
+
+def check_grade(project: Project, answer: Answer) -> None:
+    graded = answer.outcome == Outcome.CHOICE and task_type_of(project).is_graded
+    known = Label.Grade.values if graded else [""]
+    if answer.grade not in known:
+        raise InvalidAnswer(
+            _("The answer does not say how much better. Go back and choose slightly or clearly.")
+            if graded
+            else _("This project does not ask how much better. Load the page again and choose anew.")
+        )
+
+
+def check_order(project: Project, answer: Answer, n_items: int) -> None:
+    ordered, n_ranked = is_ordered(answer.outcome), task_type_of(project).n_ranked(project)
+    if n_items != project.k:
+        raise InvalidAnswer(
+            _("The project asks for something else now. Load the page again and go on with the next task.")
+        )
+    if ordered and len(answer.order) != n_ranked:
+        raise InvalidAnswer(
+            _("The answer names %(value)d items; it takes %(n)d. Give each its place.")
+            % {"value": len(answer.order), "n": n_ranked}
+        )
+    if len(set(answer.order)) != len(answer.order) or (answer.order and not ordered):
+        raise InvalidAnswer(_("The answer names an item twice. Give each item one place."))
+
+
+def is_beyond_cap(annotator: Annotator, presentation: Presentation) -> bool:
+    """Whether others have been answered since it was handed out, as many as the annotator may answer."""
+    cap = annotator.project.cap
+    return cap is not None and presentation.purpose != Purpose.PRACTICE and n_counted_labels(annotator) >= cap
+
+
+def reclaim_expired_set(project: Project, presentation: Presentation, items: list[int]) -> bool:
+    """Claims the set of an expired presentation anew if overlap allows and its annotator has not seen it since."""
+    if presentation.state != Presentation.State.EXPIRED:
+        return False
+    shown_since = Presentation.objects.filter(
+        annotator=presentation.annotator,
+        item_set=presentation.item_set_id,
+        repeat=presentation.repeat,
+        state__in=item_sets.TAKEN_STATES,
+    )
+    if shown_since.exists():
+        return False
+    n = int(presentation.purpose == Purpose.ORDINARY)  # the same statements for a check, which always has room
+    most = project.overlap if n else MAX_OVERLAP
+    room = ItemSet.objects.filter(pk=presentation.item_set_id, n_taken__lt=most)
+    if not room.update(n_taken=F("n_taken") + n, shuffle=Random()):
+        return False
+    assignment.count_items(items, n)
+    return True
+
+
+def undo_label(*, annotator: Annotator, now: datetime, token: str | None = None) -> Presentation:
+    """Voids the annotator's last unvoided label and opens the same items in the same order again.
+
+    `token` names the presentation whose label is meant: sent twice, it undoes once. A presentation that was open
+    meanwhile goes back to the pool. Raises NothingToUndo, ProjectNotOpen, AnnotatorExcluded.
+    """
+    with write_transaction():
+        annotator = lock_annotator(annotator)
+        project = annotator.project
+        check_can_answer(project, annotator, now)
+        label = counted_labels(annotator).select_related("presentation").order_by("-created_at", "-pk").first()
+        if token and (label is None or label.presentation.token != token):
+            return presentation_reopened(annotator, token)
+        if label is None:
+            raise NothingToUndo
+        if special_tasks.conflicting_items(annotator).intersection(
+            label.presentation.presented.values_list("item_id", flat=True)
+        ):
+            raise NothingToUndo
+        release_open_presentation(annotator)
+        label.voided_at, label.void_reason = now, Label.VoidReason.UNDONE
+        label.save(update_fields=["voided_at", "void_reason"])
+        old = label.presentation
+        old.state = Presentation.State.VOIDED
+        old.save(update_fields=["state"])
+        items = list(old.presented.values_list("item_id", flat=True))
+        presentation = assignment.reopen_presentation(
+            annotator=annotator, items=items, now=now, reopens=old, take=False
+        )
+        Event.objects.create(
+            project=project, annotator=annotator, verb=EventVerb.LABEL_UNDONE, details={"label": label.pk}, at=now
+        )
+        request_fit(project)
+        return presentation
+
+
+def presentation_reopened(annotator: Annotator, token: str) -> Presentation:
+    """The open presentation that undoing this one's label led to before."""
+    presentation = annotator.presentations.filter(reopens__token=token, state=Presentation.State.OPEN).first()
+    if presentation is None:
+        raise NothingToUndo(since=True)
+    return presentation
+
+
+def release_open_presentation(annotator: Annotator) -> None:
+    """Takes the annotator's open presentation back: its set returns to the pool."""
+    for presentation in annotator.presentations.filter(state=Presentation.State.OPEN):
+        presentation.state = Presentation.State.EXPIRED
+        presentation.save(update_fields=["state"])
+        items = list(presentation.presented.values_list("item_id", flat=True))
+        change = -1 if presentation.purpose == Purpose.ORDINARY else 0  # the same statements for a check
+        assignment.count_presentation(presentation.item_set_id, items, change)

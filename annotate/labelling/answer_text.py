@@ -1,0 +1,56 @@
+"""An answer in the words in which it is told to the one who gave it, by every criterion that there is."""
+
+from collections.abc import Sequence
+
+from django.utils.translation import gettext as _
+
+from annotate.labelling.actions import Answer
+from annotate.labelling.outcomes import LETTERS, decode_ranks
+from annotate.labelling.task_types.registry import BY_OUTCOME
+from annotate.models import CriterionAnswer, Label, PresentedItem, Project
+from annotate.models.task_words import LETTER
+
+Outcome = Label.Outcome
+AnswerSummary = tuple[str, list[int | None], str]  # outcome, the places it names, best first, and grade
+
+
+def describe_answer(project: Project, outcome: str, order: Sequence[int | None], grade: str = "") -> str:
+    """order: the places that the answer names, best first."""
+    letters = [LETTERS[place] for place in order if place is not None and place < len(LETTERS)]
+    if outcome == Outcome.CHOICE and letters and grade in Label.Grade.values:
+        values = {"letter": letters[0], "slightly": Label.Grade(grade).label.lower()}
+        if project.choice_words:
+            choice = project.choice_words.replace(LETTER, letters[0])
+            return _("you said “%(choice)s” (%(slightly)s)") % {**values, "choice": choice}
+        return _("you said %(letter)s is %(slightly)s better") % values
+    if outcome in BY_OUTCOME and letters:
+        return BY_OUTCOME[outcome].describe(letters, project)
+    if outcome == Outcome.SKIP:
+        return _("you skipped")
+    return _("you said “%(answer)s”") % {"answer": Outcome(outcome).label}
+
+
+def describe_answers(project: Project, said: Sequence[AnswerSummary]) -> str:
+    """What was said by each criterion, with their names where there are several."""
+    if len(said) == 1 or said[0][0] == Outcome.SKIP:
+        return describe_answer(project, *said[0])
+    names = [criterion["name"] for criterion in project.criteria]
+    return "; ".join(f"{name}: {describe_answer(project, *one)}" for name, one in zip(names, said, strict=False))
+
+
+def summarize_answer(answer: Answer) -> list[AnswerSummary]:
+    return [(one.outcome, one.named, one.grade) for one in (answer, *answer.further)]
+
+
+def summarize_label(label: Label | CriterionAnswer, shown: Sequence[int]) -> AnswerSummary:
+    """shown: the items by place."""
+    if label.ranks:
+        return label.outcome, [*decode_ranks(label.outcome, label.ranks)], label.grade
+    return label.outcome, [None if label.chosen_id is None else shown.index(label.chosen_id)], label.grade
+
+
+def summarize_label_by_criterion(project: Project, label: Label) -> list[AnswerSummary]:
+    """What a stored label says, the first criterion's answer first; one query more where there are several."""
+    shown = list(PresentedItem.objects.filter(presentation=label.presentation_id).values_list("item_id", flat=True))
+    further = CriterionAnswer.objects.filter(label=label).order_by("criterion") if project.criteria else []
+    return [summarize_label(label, shown), *(summarize_label(one, shown) for one in further)]

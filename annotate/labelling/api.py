@@ -1,0 +1,277 @@
+"""Front ends of one's own: joining, the next task, answering it, undoing; the same rules as on the site's pages."""
+
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from annotate import access
+from annotate.api.authentication import ANNOTATE
+from annotate.api.base import ApiRequest, NoQuery, Strict, View, asked, sent
+from annotate.core import rate_limits
+from annotate.core.errors import UserError
+from annotate.criteria import criteria_of
+from annotate.labelling import assignment
+from annotate.labelling.actions import MAX_RESPONSE_MS, Answer, record_and_assign_next, undo_label
+from annotate.labelling.forms import parse_comment, parse_reason
+from annotate.labelling.navigation import RNG
+from annotate.labelling.queries import Task, current_task
+from annotate.models import MAX_COMMENT_LENGTH, MAX_ITEMS_SHOWN, MAX_REASON_LENGTH, Annotator, Item, Label, Project
+
+IN_FILES = (Item.Kind.IMAGE, Item.Kind.AUDIO, Item.Kind.VIDEO)
+
+
+class ShownItem(serializers.Serializer):
+    place = serializers.IntegerField(help_text="From 0, in the order in which to show them. Answers name places.")
+    kind = serializers.CharField()
+    text = serializers.CharField(allow_blank=True)
+    media = serializers.URLField(allow_null=True, help_text="Of images, sound and video.")
+    link = serializers.CharField(allow_blank=True)
+    button = serializers.CharField(help_text="What the button that chooses it says, in the owner's words if any.")
+
+
+class PracticeStep(serializers.Serializer):
+    number = serializers.IntegerField()
+    n = serializers.IntegerField()
+
+
+class FeedbackDetail(serializers.Serializer):
+    is_right = serializers.BooleanField()
+    answer = serializers.CharField(help_text="The right answer by letters: A is the first item shown.")
+    why = serializers.CharField(allow_blank=True)
+    verdict = serializers.ChoiceField(choices=["going on", "again", "passed"])
+    n_right = serializers.IntegerField()
+    needed = serializers.IntegerField()
+    n = serializers.IntegerField()
+
+
+class AskedCriterion(serializers.Serializer):
+    number = serializers.IntegerField()
+    name = serializers.CharField()
+    question = serializers.CharField()
+
+
+class TaskDetail(serializers.Serializer):
+    token = serializers.CharField(help_text="Names this showing; one answer is taken for it, however often it is sent.")
+    question = serializers.CharField()
+    instruction = serializers.CharField(allow_blank=True, help_text="The line above the items.")
+    marks = serializers.DictField(
+        child=serializers.CharField(),
+        help_text="Words for `best` and `worst`, where both are asked for; else empty.",
+    )
+    criteria = AskedCriterion(
+        many=True,
+        help_text="Empty, or what is judged by turns, in order: an answer speaks of the first, and in `further` of the "
+        "others.",
+    )
+    asked = serializers.ChoiceField(choices=Label.Outcome.choices, help_text="The outcome that the task asks for.")
+    graded = serializers.BooleanField(help_text="Whether a choice says how much better it is.")
+    n_named = serializers.IntegerField(help_text="How many places `order` names, of rankings and best and worst.")
+    others = serializers.ListField(child=serializers.CharField(), help_text="Outcomes allowed besides.")
+    comments = serializers.BooleanField(help_text="Whether a comment may go with the answer.")
+    asks_why_skipped = serializers.BooleanField()
+    skip_reasons = serializers.ListField(child=serializers.CharField(), help_text="To choose from, or own words.")
+    context = serializers.CharField(  # type: ignore[assignment]
+        allow_null=True, help_text="What the items are about; to be shown above them."
+    )
+    items = ShownItem(many=True)
+    practice = PracticeStep(allow_null=True, help_text="Of a practice task, the how many-th it is; null for others.")
+    wait_ms = serializers.IntegerField(help_text="How long the items are still to be read before an answer is taken.")
+
+
+class StopDetail(serializers.Serializer):
+    heading = serializers.CharField()
+    text = serializers.CharField(help_text="For the annotator.")
+    again = serializers.BooleanField(help_text="Whether looking once more later may help.")
+
+
+class Step(serializers.Serializer):
+    """What an annotator is shown now: a task, or a break (ask for the next to end it), or why there is nothing."""
+
+    pseudonym = serializers.CharField()
+    instructions = serializers.CharField(allow_blank=True, help_text="Markdown.")
+    n_done = serializers.IntegerField(help_text="Their answers that count.")
+    cap = serializers.IntegerField(allow_null=True)
+    task = TaskDetail(allow_null=True)
+    is_break = serializers.BooleanField()
+    feedback = FeedbackDetail(
+        allow_null=True, help_text="On a practice answer just given; ask for the next task to go on."
+    )
+    stop = StopDetail(allow_null=True)
+
+
+class OneAnswer(Strict):
+    outcome = serializers.ChoiceField(choices=Label.Outcome.choices)
+    chosen = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=0,
+        max_value=MAX_ITEMS_SHOWN - 1,
+        help_text="Of a choice.",
+    )
+    order = serializers.ListField(
+        child=serializers.IntegerField(min_value=0, max_value=MAX_ITEMS_SHOWN - 1),
+        required=False,
+        default=list,
+        max_length=MAX_ITEMS_SHOWN,
+        help_text="Places best first: of a ranking, or the best and the worst.",
+    )
+    grade = serializers.ChoiceField(choices=Label.Grade.choices, required=False, default="", allow_blank=True)
+
+
+class GivenAnswer(OneAnswer):
+    further = OneAnswer(
+        many=True,
+        required=False,
+        default=list,
+        help_text="Of a task with criteria, what is said by those after the first; of a task skipped, nothing.",
+    )
+    comment = serializers.CharField(max_length=MAX_COMMENT_LENGTH, required=False, default="", allow_blank=True)
+    response_ms = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=0, max_value=MAX_RESPONSE_MS
+    )
+    active_ms = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=0, max_value=MAX_RESPONSE_MS
+    )
+    client_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    reason = serializers.CharField(
+        max_length=MAX_REASON_LENGTH, required=False, default="", allow_blank=True, help_text="Of a skip, where asked."
+    )
+
+
+class Stored(serializers.Serializer):
+    """What became of an answer, and the step that follows."""
+
+    outcome = serializers.CharField(help_text="As stored: the first answer to a task stands.")
+    counts = serializers.BooleanField(help_text="False if it came late, or was taken back.")
+    next = Step()
+
+
+class Undo(Strict):
+    token = serializers.CharField(max_length=40, help_text="Of the task whose answer is taken back: the last one.")
+
+
+def step_json(request: ApiRequest, annotator: Annotator, refusal: UserError | None) -> dict[str, Any]:
+    task = current_task(annotator=annotator, now=timezone.now(), refusal=refusal)
+    values = {
+        "pseudonym": annotator.pseudonym,
+        "instructions": annotator.project.instructions,
+        "n_done": task.n_done,
+        "cap": task.cap,
+        "task": task_json(request, annotator.project, task) if task.token else None,
+        "is_break": task.is_break,
+        "feedback": task.feedback,
+        "stop": task.stop,
+    }
+    return dict(Step(values).data)
+
+
+def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, Any]:
+    return {
+        "token": task.token,
+        "question": project.question,
+        "instruction": task.hint,
+        "marks": dict(task.marks),
+        "criteria": criteria_of(project),
+        "asked": task.asked,
+        "graded": task.graded,
+        "n_named": task.n_named,
+        "others": [other.value for other in task.others],
+        "comments": project.comments,
+        "asks_why_skipped": project.ask_why_skipped,
+        "skip_reasons": project.skip_reasons,
+        "practice": task.practice,
+        "wait_ms": task.wait_ms,
+        "context": task.context.body if task.context else None,
+        "items": [
+            {
+                "place": place,
+                "kind": option.kind,
+                "text": option.body,
+                "media": reverse("api-item-media", args=[project.pk, option.item_id], request=request)
+                if option.kind in IN_FILES
+                else None,
+                "link": option.link,
+                "button": option.words,
+            }
+            for place, option in enumerate(task.options)
+        ],
+    }
+
+
+def open_next_step(request: ApiRequest, annotator: Annotator) -> dict[str, Any]:
+    """Opens the next presentation, and shows it or says why there is none."""
+    try:
+        assignment.next_presentation(annotator=annotator, now=timezone.now(), rng=RNG)
+    except UserError as refusal:
+        return step_json(request, annotator, refusal)
+    return step_json(request, annotator, None)
+
+
+def annotator_or_404(request: ApiRequest, project_id: UUID) -> Annotator:
+    annotator = access.annotator_for(request, project_id)
+    if annotator is None:
+        access.project_for(request, project_id, access.ANNOTATE)
+        raise NotFound(_("You are no annotator of this project yet. Send POST to its address “annotator” first."))
+    rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
+    return annotator
+
+
+class Next(View):
+    scope = ANNOTATE
+
+    @extend_schema(operation_id="annotating_next", request=None, responses=Step)
+    @rate_limits.limit_concurrency
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Your open task, or a new one: asking again changes nothing but prolongs its lease."""
+        annotator = annotator_or_404(request, project_id)
+        asked(request, NoQuery)
+        return Response(open_next_step(request, annotator))
+
+
+class AnswerTask(View):
+    scope = ANNOTATE
+
+    @extend_schema(operation_id="annotating_answer", request=GivenAnswer, responses=Stored)
+    @rate_limits.limit_concurrency
+    def post(self, request: ApiRequest, token: str) -> Response:
+        """Stores the answer to a task and gives the next one. Sent again, nothing more is stored."""
+        presentation = access.presentation_for(request, token)
+        asked(request, NoQuery)
+        annotator = presentation.annotator
+        rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
+        values = sent(request, GivenAnswer)
+        said: dict[str, Any] = {
+            "order": tuple(values["order"]),
+            "comment": parse_comment(values),
+            "reason": parse_reason(values),
+        }
+        said["further"] = tuple(Answer(**{**one, "order": tuple(one["order"])}) for one in values["further"])
+        answer = Answer(**{**values, **said}, session="api")
+        label, refusal = record_and_assign_next(presentation=presentation, answer=answer, now=timezone.now(), rng=RNG)
+        stored = {
+            "outcome": label.outcome,
+            "counts": label.voided_at is None,
+            "next": step_json(request, presentation.annotator, refusal),
+        }
+        return Response(Stored(stored).data)
+
+
+class UndoAnswer(View):
+    scope = ANNOTATE
+
+    @extend_schema(operation_id="annotating_undo", request=Undo, responses=Step)
+    @rate_limits.limit_concurrency
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Takes your last answer back and asks the same again."""
+        annotator = annotator_or_404(request, project_id)
+        asked(request, NoQuery)
+        undo_label(annotator=annotator, now=timezone.now(), token=sent(request, Undo)["token"])
+        return Response(step_json(request, annotator, None))

@@ -1,0 +1,104 @@
+"""Whether an annotator may answer now: the project's hours, reading time, breaks and caps, and what counts."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+
+from annotate.core.errors import (
+    AnnotatorExcluded,
+    AnsweredTooSoon,
+    CapReached,
+    ProjectNotOpen,
+    ScreenedOut,
+    SittingCapReached,
+)
+from annotate.labelling.requirements import AlreadyFinished, check_requirements
+from annotate.models import Annotator, Label, Presentation, Project, Purpose
+
+SITTING_GAP = timedelta(minutes=30)  # without an answer, after which the next one begins a new sitting
+
+
+def check_open(project: Project, now: datetime) -> None:
+    """Raises ProjectNotOpen outside the project's open state and hours."""
+    if project.state != Project.State.OPEN:
+        raise ProjectNotOpen(project.state)
+    if project.opens_at and now < project.opens_at:
+        raise ProjectNotOpen("early", project.opens_at)
+    if project.closes_at and now >= project.closes_at:
+        raise ProjectNotOpen("over", project.closes_at)
+
+
+def check_can_answer(project: Project, annotator: Annotator, now: datetime) -> None:
+    if annotator.excluded_at:
+        raise AnnotatorExcluded
+    if annotator.ended:
+        raise AlreadyFinished
+    if annotator.screened_out_at:
+        raise ScreenedOut
+    check_open(project, now)
+
+
+def check_can_get_task(project: Project, annotator: Annotator, now: datetime) -> None:
+    """Raises what keeps the annotator from the next task; an answer to the last one may still be stored."""
+    check_can_answer(project, annotator, now)
+    check_requirements(project, annotator)
+
+
+def counted_labels(annotator: Annotator) -> QuerySet[Label]:
+    """The answers of the annotator that count towards caps, breaks and the progress they see: all but practice.
+
+    Gold questions, attention checks and repeats count, since a number that stood still would give them away.
+    """
+    labels = Label.objects.filter(annotator=annotator, voided_at=None)
+    return labels.exclude(presentation__purpose=Purpose.PRACTICE) if annotator.practised else labels
+
+
+def n_counted_labels(annotator: Annotator) -> int:
+    """How many those are, without looking at what each was for."""
+    return max(Label.objects.filter(annotator=annotator, voided_at=None).count() - annotator.practised, 0)
+
+
+def check_caps(annotator: Annotator, now: datetime, n_done: int | None = None) -> None:
+    """Raises CapReached or SittingCapReached. n_done: how many answers count, where that is known."""
+    project = annotator.project
+    if project.cap is not None:
+        n = n_counted_labels(annotator) if n_done is None else n_done
+        if n >= project.cap:
+            raise CapReached(project.cap)
+    if project.sitting_cap is not None:
+        check_sitting(annotator, project.sitting_cap, now)
+
+
+def check_sitting(annotator: Annotator, cap: int, now: datetime) -> None:
+    """A sitting is a run of answers without a gap of SITTING_GAP."""
+    times = counted_labels(annotator).order_by("-created_at").values_list("created_at", flat=True)
+    later, n = now, 0
+    for at in times[:cap]:
+        if later - at >= SITTING_GAP:
+            return
+        later, n = at, n + 1
+    if n >= cap:
+        raise SittingCapReached(cap, times[0] + SITTING_GAP)
+
+
+def break_is_due(annotator: Annotator, n_done: int | None = None) -> bool:
+    """Whether the answer just given is the last before a pause is proposed."""
+    every = annotator.project.break_every
+    if not every:
+        return False
+    n = n_counted_labels(annotator) if n_done is None else n_done
+    return n > 0 and n % every == 0
+
+
+def remaining_reading_time(project: Project, presentation: Presentation, now: datetime) -> timedelta:
+    """How much longer the items are to be read; nothing for those that undo has brought back."""
+    if not project.min_seconds or presentation.reopens_id:
+        return timedelta(0)
+    return max(presentation.created_at + timedelta(seconds=project.min_seconds) - now, timedelta(0))
+
+
+def check_reading_time(project: Project, presentation: Presentation, now: datetime) -> None:
+    """Raises AnsweredTooSoon. Time runs by the server's clock from when the items were handed out."""
+    left = remaining_reading_time(project, presentation, now)
+    if left:
+        raise AnsweredTooSoon(project.min_seconds, left)

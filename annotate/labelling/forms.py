@@ -1,0 +1,102 @@
+"""What annotators send: a name, and answers, whose timing may be missing or wrong but never costs a label."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.utils.dateparse import parse_datetime
+
+from annotate.labelling.actions import MAX_RESPONSE_MS, Answer, Outcome
+from annotate.labelling.task_types.base import PLACES
+from annotate.labelling.task_types.registry import is_ordered, ordered_task_type, task_type_of
+from annotate.models import MAX_CRITERIA, MAX_ITEMS_SHOWN, Project
+
+ALL_CRITERIA = "each"  # the answer of a form that answers several criteria: by the fields of each, numbered from 1
+ORDER_FIELDS = ["best", "worst", *(f"rank_{letter}" for letter in PLACES[:MAX_ITEMS_SHOWN])]
+
+
+CRITERION_FIELDS = [f"{name}_{n}" for n in range(1, MAX_CRITERIA + 1) for name in ("answer", *ORDER_FIELDS)]
+
+
+class Milliseconds(forms.Field):
+    """A duration; None if it is no number or negative, a day if it is longer."""
+
+    def to_python(self, value: Any) -> int | None:
+        try:
+            milliseconds = float(value)
+        except (TypeError, ValueError):
+            return None
+        if math.isnan(milliseconds) or milliseconds < 0:
+            return None
+        return round(min(milliseconds, MAX_RESPONSE_MS))
+
+
+class Moment(forms.Field):
+    """A moment by somebody's clock, however wrong; None if it is no moment with a time zone in this century."""
+
+    def to_python(self, value: Any) -> datetime | None:
+        try:
+            moment = parse_datetime(value)
+        except (TypeError, ValueError):
+            return None
+        if moment is None or moment.tzinfo is None or not 2000 <= moment.year < 2100:
+            return None
+        return moment
+
+
+class AnswerForm(forms.Form):
+    """The letter of an option, as in “a” or “a_clearly”, or an outcome, some with an order.
+
+    What the project does not allow is refused where labels are written.
+    """
+
+    answer = forms.CharField(max_length=100)
+    response_ms = Milliseconds(required=False)
+    active_ms = Milliseconds(required=False)
+    client_at = Moment(required=False)
+
+    def to_answer(self, session: str, project: Project) -> Answer:
+        self.is_valid()
+        values = self.cleaned_data
+        said = values.get("answer", "")
+        more: dict[str, Any] = {key: values.get(key) for key in ("response_ms", "active_ms", "client_at")}
+        more["comment"] = parse_comment(self.data)
+        if said == ALL_CRITERIA and project.criteria:
+            first, *further = [
+                parse_criterion_answer(project, n, self.data) for n in range(1, len(project.criteria) + 1)
+            ]
+            return replace(first, further=tuple(further), session=session, **more)
+        answer = parse_answer(said, self.data)
+        reason = parse_reason(self.data) if said == Outcome.SKIP else ""
+        return replace(answer, reason=reason, session=session, **more)
+
+
+def parse_answer(said: str, data: Mapping[str, str]) -> Answer:
+    """The answer that is named, of an order with the fields that tell it. Raises InvalidAnswer."""
+    letter, _line, grade = said.partition("_")
+    if letter in PLACES:
+        return Answer(Outcome.CHOICE, chosen=PLACES.index(letter), grade=grade)
+    ordered = ordered_task_type(said)
+    return Answer(said, order=ordered.parse_order(data) if ordered else ())
+
+
+def parse_criterion_answer(project: Project, criterion: int, data: Mapping[str, str]) -> Answer:
+    """The answer by one of several criteria: its fields are those of a form that asks by one, and its number."""
+    fields = {name: data[own] for name in ORDER_FIELDS if (own := f"{name}_{criterion}") in data}
+    asked = task_type_of(project).outcome.value
+    ordered = asked if is_ordered(asked) and any(fields.values()) else ""
+    return parse_answer(data.get(f"answer_{criterion}", "")[:100] or ordered, fields)
+
+
+def parse_comment(data: Mapping[str, str]) -> str:
+    """The comment with the line ends that it was typed with; no database takes a NUL."""
+    return data.get("comment", "").replace("\r\n", "\n").replace("\0", "").strip()
+
+
+def parse_reason(data: Mapping[str, str]) -> str:
+    """Why it is skipped: the reason chosen, else words of one's own, on one line."""
+    given = data.get("reason", "") or data.get("reason_words", "")
+    return " ".join(given.replace("\0", "").split())

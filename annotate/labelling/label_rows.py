@@ -1,0 +1,139 @@
+"""Reads labels with the items shown, by criterion, in chunks of bounded memory."""
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from django.db.models import QuerySet
+
+from annotate.labelling.outcomes import INFORMATIVE, TIES
+from annotate.labelling.special_tasks import correctness
+from annotate.models import CHECKED_PURPOSES, Item, Label, PresentedItem, Project
+
+Outcome = Label.Outcome
+
+
+CHUNK_SIZE = (
+    1000  # labels read at a time, each time from where the last ended: no cursor stays open while a client reads
+)
+
+
+FIELDS = [
+    "pk",
+    "presentation",
+    "presentation__item_set",
+    "annotator__pseudonym",
+    "annotator__source",
+    "session",
+    "outcome",
+    "chosen",
+    "ranks",
+    "grade",
+    "reason",
+    "comment",
+    "presentation__repeat",
+    "presentation__purpose",
+    "void_reason",
+    "voided_at",
+    "presentation__created_at",
+    "created_at",
+    "client_at",
+    "response_ms",
+    "active_ms",
+    "app_version",
+]
+
+
+# Of these, what a criterion after the first has in CriterionAnswer.
+ANSWER_FIELDS = ("outcome", "chosen", "ranks", "grade")
+
+
+CRITERION_PREFIX = "further__"
+
+
+class ShownItem(NamedTuple):
+    pk: int
+    key: str
+    body: str
+
+
+def label_chunks(project: Project) -> Iterator[tuple[list[dict[str, Any]], dict[int, list[int]], dict[int, ShownItem]]]:
+    """Labels, the items of their presentations in the order shown, and those items; three queries each."""
+    last = 0
+    while True:
+        found = labels_by_criterion(project, Label.objects.filter(project=project, pk__gt=last))
+        labels = [
+            without_prefix(label) for label in found.order_by("pk").values(*fields_by_criterion(project))[:CHUNK_SIZE]
+        ]
+        if not labels:
+            return
+        last = labels[-1]["pk"]
+        yield labels, *items_shown(labels)
+
+
+def labels_by_criterion(
+    project: Project, labels: QuerySet[Label], outcomes: Collection[str] | None = None
+) -> QuerySet[Label]:
+    """Those that say something by the project's criterion, of these outcomes where some are given."""
+    way = CRITERION_PREFIX if project.criterion > 1 else ""
+    wanted: dict[str, Any] = {f"{way}criterion": project.criterion} if way else {}
+    return labels.filter(**wanted, **({} if outcomes is None else {f"{way}outcome__in": outcomes}))
+
+
+def fields_by_criterion(project: Project) -> list[str]:
+    """FIELDS by the project's criterion; `plain` gives them their usual names."""
+    way = CRITERION_PREFIX if project.criterion > 1 else ""
+    return [way + name if name in ANSWER_FIELDS else name for name in FIELDS]
+
+
+def without_prefix(label: dict[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(CRITERION_PREFIX): value for name, value in label.items()}
+
+
+def items_shown(labels: list[dict[str, Any]]) -> tuple[dict[int, list[int]], dict[int, ShownItem]]:
+    """The items of the labels' presentations in the order shown, and those items."""
+    shown: dict[int, list[int]] = {}
+    presented = PresentedItem.objects.filter(presentation__in=[label["presentation"] for label in labels])
+    for presentation, item in presented.order_by("position").values_list("presentation", "item"):
+        shown.setdefault(presentation, []).append(item)
+    wanted = {item for places in shown.values() for item in places}
+    items = Item.objects.filter(pk__in=pad_to_power_of_two(wanted)).values_list("pk", "key", "body")
+    return shown, {item[0]: ShownItem(*item) for item in items}
+
+
+def pad_to_power_of_two(keys: Collection[int]) -> list[int]:
+    """The keys, and below zero ones that nothing has, so many that their number is a power of two: of statements with
+    any number of parameters SQLite keeps more than a hundred compiled, 20 MB in a large export."""
+    n = (1 << (len(keys) - 1).bit_length()) - len(keys) if keys else 0
+    return [*keys, *range(-n, 0)]
+
+
+def is_informative(project: Project, label: dict[str, Any]) -> bool:
+    """Whether the label says something to fits."""
+    said = label["voided_at"] is None and label["outcome"] in INFORMATIVE
+    return said and label["presentation__purpose"] in project.counted_purposes
+
+
+def correctness_of(labels: list[dict[str, Any]]) -> dict[int, bool]:
+    """Asks nothing where no label is held against a right answer."""
+    held = [label["pk"] for label in labels if label["presentation__purpose"] in CHECKED_PURPOSES]
+    return correctness(Label.objects.filter(pk__in=held)) if held else {}
+
+
+def outcome_of(label: dict[str, Any], shown: list[ShownItem]) -> str:
+    """A choice between two is told by its side."""
+    if label["outcome"] == Outcome.CHOICE and len(shown) == 2:
+        return "left" if label["chosen"] == shown[0].pk else "right"
+    outcome: str = label["outcome"]
+    return outcome
+
+
+def ranked_groups(label: dict[str, Any], shown: list[ShownItem]) -> list[list[ShownItem]]:
+    """The items best first, those that the answer does not tell apart together; nothing where it says nothing."""
+    if label["outcome"] == Outcome.CHOICE:
+        ranks = "".join("0" if item.pk == label["chosen"] else "1" for item in shown)
+    else:
+        ranks = "0" * len(shown) if label["outcome"] in TIES else label["ranks"]
+    groups: dict[str, list[ShownItem]] = {}
+    for item, rank in zip(shown, ranks, strict=False):
+        groups.setdefault(rank, []).append(item)
+    return [groups[rank] for rank in sorted(groups)]

@@ -1,0 +1,70 @@
+"""An annotator's own answers, newest first: what was shown and what they said; nothing of others or of the ranking."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Prefetch, Q
+
+from annotate.labelling.answer_text import describe_answers, summarize_label
+from annotate.labelling.eligibility import counted_labels
+from annotate.labelling.outcomes import LETTERS
+from annotate.labelling.shown_items import LetteredItem, items_by_presentation
+from annotate.models import Annotator, CriterionAnswer, Item, Label, Project, Purpose
+
+PAGE_SIZE = 20
+VoidReason = Label.VoidReason
+
+
+@dataclass(frozen=True)
+class OwnAnswer:
+    """`token` is that of the presentation, where this is the answer that undo takes back; else empty."""
+
+    at: datetime
+    words: str
+    shown: list[LetteredItem]
+    comment: str
+    undone: bool
+    late: bool
+    practice: bool
+    token: str
+
+
+@dataclass(frozen=True)
+class OwnAnswers:
+    page: Page
+    answers: list[OwnAnswer]
+    n_counting: int
+
+
+def own_answers(annotator: Annotator, *, number: str | None) -> OwnAnswers:
+    """number: the page asked for; one that isn't there becomes the nearest that is."""
+    told = Q(voided_at=None) | Q(void_reason__in=[VoidReason.UNDONE, VoidReason.LATE])
+    labels = Label.objects.filter(told, annotator=annotator).select_related("presentation")
+    if annotator.project.criteria:
+        labels = labels.prefetch_related(Prefetch("further", CriterionAnswer.objects.order_by("criterion")))
+    page = Paginator(labels.order_by("-created_at", "-pk"), PAGE_SIZE).get_page(number)
+    last = counted_labels(annotator).order_by("-created_at", "-pk").values_list("pk", flat=True).first()
+    shown = items_by_presentation([label.presentation_id for label in page])
+    answers = [
+        own_answer_of(annotator.project, label, shown[label.presentation_id], is_last=label.pk == last)
+        for label in page
+    ]
+    return OwnAnswers(page, answers, counted_labels(annotator).count())
+
+
+def own_answer_of(project: Project, label: Label, items: list[Item], is_last: bool) -> OwnAnswer:
+    keys = [item.pk for item in items]
+    said = [summarize_label(one, keys) for one in (label, *(label.further.all() if project.criteria else ()))]
+    named = {place for _outcome, places, _grade in said for place in places}
+    words = describe_answers(project, said)
+    return OwnAnswer(
+        at=label.created_at,
+        words=words[:1].upper() + words[1:],
+        shown=[LetteredItem(LETTERS[place], item, place in named) for place, item in enumerate(items)],
+        comment=label.comment,
+        undone=label.void_reason == VoidReason.UNDONE,
+        late=label.void_reason == VoidReason.LATE,
+        practice=label.presentation.purpose == Purpose.PRACTICE,
+        token=label.presentation.token if is_last else "",
+    )

@@ -1,0 +1,39 @@
+"""The page where annotators look back at their own answers while the project takes answers."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from annotate import access
+from annotate.labelling.own_answers import queries
+from annotate.labelling.queries import refusal_of_task
+from annotate.labelling.stop_pages import stop_page
+from annotate.models import Annotator
+
+
+@never_cache
+@require_safe
+def own_answers(request: HttpRequest, project_id: UUID) -> HttpResponse:
+    annotator = access.annotator_or_404(request, project_id)
+    found = own_answers_page(annotator, timezone.now(), request.GET.get("page"))
+    if isinstance(found, str):
+        return redirect(found, annotator.project_id)
+    template, context, status = found
+    return render(request, template, context, status=status)
+
+
+def own_answers_page(annotator: Annotator, now: datetime, number: str | None) -> str | tuple[str, dict[str, Any], int]:
+    """Template, context and status of the page of this number; or the name of the page that comes before it."""
+    refusal = refusal_of_task(annotator, now)
+    if refusal:
+        stop = stop_page(refusal, n_done=0)
+        context = {"project": annotator.project, "stop": stop}
+        return stop.page or ("labelling/not_open.html", context, refusal.status)
+    own = queries.own_answers(annotator, number=number)
+    return "labelling/own_answers.html", {"project": annotator.project, "own": own, "now": now}, 200

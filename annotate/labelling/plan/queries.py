@@ -1,0 +1,45 @@
+"""How far the plan of sets is: which have all their annotators, and how many answers they still take."""
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Least
+
+from annotate.models import ItemSet, Project
+
+
+@dataclass(frozen=True)
+class PlanProgress:
+    """n_planned: sets of the plan, 0 where there is none; without one the rest is about the sets shown so far."""
+
+    n_planned: int
+    n_sets: int
+    n_full: int
+    n_answers: int
+    overlap: int
+
+    @property
+    def n_left(self) -> int:
+        return max(self.n_sets * self.overlap - self.n_answers, 0)
+
+    @property
+    def is_done(self) -> bool:
+        return self.n_planned > 0 and self.n_left == 0
+
+    @property
+    def share(self) -> float:
+        total = self.n_sets * self.overlap
+        return self.n_answers / total if total else 0.0
+
+
+def plan_progress(project: Project) -> PlanProgress:
+    """From one query, or two without a plan. A task that somebody has open counts as answered."""
+    sets = ItemSet.objects.filter(project=project)
+    n_planned = sets.filter(place__isnull=False).count()
+    counted = sets.filter(place__isnull=False) if n_planned else sets.filter(n_taken__gt=0)
+    found = counted.aggregate(
+        n=Count("pk"),
+        full=Count("pk", filter=Q(n_taken__gte=project.overlap)),
+        answers=Sum(Least("n_taken", project.overlap)),
+    )
+    return PlanProgress(n_planned, found["n"], found["full"], found["answers"] or 0, project.overlap)

@@ -1,0 +1,1 @@
+"""The task as annotators will see it."""

@@ -1,0 +1,35 @@
+"""The task as an annotator would see it, made of the project's own items; nothing is stored."""
+
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.api.base import ApiRequest, Strict, View, asked
+from annotate.labelling.api import StopDetail, TaskDetail, task_json
+from annotate.labelling.preview.queries import sample_task
+from annotate.labelling.preview.views import MAX_PREVIEW_ANSWERS
+
+
+class PreviewQuery(Strict):
+    n = serializers.IntegerField(
+        required=False, default=0, min_value=0, max_value=MAX_PREVIEW_ANSWERS, help_text="After how many answers."
+    )
+
+
+class PreviewDetail(serializers.Serializer):
+    task = TaskDetail(allow_null=True, help_text="Its token answers nothing.")
+    stop = StopDetail(allow_null=True)
+
+
+class Preview(View):
+    @extend_schema(operation_id="projects_preview", parameters=[PreviewQuery], responses=PreviewDetail)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """A sample task, always the same for the same number of answers before it; in drafts too."""
+        project = access.project_for(request, project_id, access.SEE)
+        task = sample_task(project, asked(request, PreviewQuery)["n"], now=timezone.now())
+        values = {"task": task_json(request, project, task) if task.token else None, "stop": task.stop}
+        return Response(PreviewDetail(values).data)

@@ -1,0 +1,357 @@
+"""What the task page shows one annotator: the open presentation, how far they are, what they said last."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from annotate.core.errors import AnnotatorExcluded, ProjectNotOpen, ScreenedOut, UserError
+from annotate.core.languages import language_name
+from annotate.labelling import assignment, eligibility, special_tasks
+from annotate.labelling.answer_options import ExtraAnswer, GradeStep, extra_answers, grade_steps
+from annotate.labelling.answer_text import describe_answer, describe_answers, summarize_label_by_criterion
+from annotate.labelling.criterion_fields import CriterionFields, fields_by_criterion
+from annotate.labelling.eligibility import counted_labels
+from annotate.labelling.keys.bindings import Keys
+from annotate.labelling.outcomes import LETTERS, decode_ranks
+from annotate.labelling.practice import Feedback, PracticeStep, practice_feedback, practice_step
+from annotate.labelling.remaining import max_remaining_answers
+from annotate.labelling.requirements import StepRequired
+from annotate.labelling.stop_pages import StopPage, stop_page
+from annotate.labelling.task_types.base import TaskType
+from annotate.labelling.task_types.registry import TASK_TYPES, task_type_of
+from annotate.labelling.time_left import ClientTiming, describe_time_left
+from annotate.models import Annotator, Context, Item, Label, Presentation, PresentedItem, Project
+from annotate.models.task_words import LETTER
+
+Outcome = Label.Outcome
+# Beyond this, or as a sentence of its own, what a higher place means no longer fits on a button.
+MAX_MEANING_LENGTH = 40
+ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "context_id")  # of an item
+SIZES = {"short": 120, "medium": 400}  # characters up to which a text is set larger
+
+
+@dataclass(frozen=True)
+class Option:
+    letter: str
+    words: str  # on the button that chooses it
+    item_id: int
+    kind: str
+    body: str
+    link: str = ""
+    captions: str = ""  # their language, of a recording that has some
+    rank: str = ""  # what a form that is shown again said of it: its place, or “best” or “worst”
+
+    @property
+    def value(self) -> str:
+        return self.letter.lower()
+
+    @property
+    def captions_name(self) -> str:
+        return language_name(self.captions)
+
+    @property
+    def place(self) -> str:
+        """From 1; the name of what its key does, too."""
+        return str(LETTERS.index(self.letter) + 1)
+
+
+@dataclass(frozen=True)
+class LastAnswer:
+    """The answer that undo would take back, named by its presentation's token."""
+
+    token: str
+    words: str
+    at: datetime
+
+
+@dataclass(frozen=True)
+class Task:
+    token: str
+    options: list[Option]
+    others: list[ExtraAnswer]
+    n_done: int
+    cap: int | None
+    last: LastAnswer | None
+    stop: StopPage | None
+    now: datetime
+    type: TaskType = TASK_TYPES[Project.TaskType.PAIR]
+    k: int = 2
+    n_named: int = 1  # how many items the answer names
+    hint: str = ""  # what to do, where the buttons do not say it
+    key_help: str = ""
+    best_words: str = ""  # the owner's, for whatever comes first
+    own_choice: bool = False  # the owner's words are on the buttons
+    marks: Sequence[tuple[str, str]] = ()  # TaskType.marks
+    context: Context | None = None
+    comment: str = ""  # of a form that is shown again
+    reason: str = ""  # to skip, of a form that is shown again
+    wait_ms: int = 0  # until an answer is taken
+    is_break: bool = False  # nothing is asked because it is time for a pause
+    chosen_keys: Mapping[str, str] = field(default_factory=dict)
+    hints: ClientTiming = field(default_factory=ClientTiming)
+    practice: PracticeStep | None = None  # the open task is for practice
+    feedback: Feedback | None = None  # on the practice answer just given, in place of a task
+    criteria: Sequence[CriterionFields] = ()  # where there are several: what is asked by each
+
+    @property
+    def number(self) -> int:
+        return self.n_done + 1
+
+    @property
+    def n_left(self) -> int | None:
+        """How many more tasks there are, at most; None where nobody knows or they are too many to matter."""
+        most = self.cap if self.cap is not None else self.hints.total
+        return None if most is None else max(most - self.n_done, 0)
+
+    @property
+    def time_left(self) -> str:
+        return describe_time_left(self.n_left or 0, self.hints.median_ms)
+
+    @property
+    def asked(self) -> str:
+        """The outcome that the task asks for."""
+        return self.type.outcome.value
+
+    @property
+    def graded(self) -> bool:
+        return self.type.is_graded
+
+    @property
+    def grades(self) -> list[GradeStep]:
+        return grade_steps(self.others)
+
+    @property
+    def buttons(self) -> list[ExtraAnswer]:
+        """The other answers that have a button of their own."""
+        return [other for other in self.others if not (self.graded and other.value == Outcome.TIE)]
+
+    @property
+    def places(self) -> list[str]:
+        """The places of the items, from 1."""
+        return [str(place) for place in range(1, self.k + 1)]
+
+    @property
+    def keys(self) -> Keys:
+        return Keys(self.chosen_keys, pair=self.type.is_swiped)
+
+    @property
+    def ranks(self) -> range:
+        """The places that a ranking gives."""
+        return range(1, self.n_named + 1)
+
+    @property
+    def size(self) -> str:
+        """How large the texts are set: one size for all, that of the longest one."""
+        longest = max((len(option.body) for option in self.options if option.kind == Item.Kind.TEXT), default=0)
+        plain = all(option.kind == Item.Kind.TEXT for option in self.options)
+        return next((name for name, most in SIZES.items() if plain and longest <= most), "long")
+
+
+def current_task(
+    *,
+    annotator: Annotator,
+    now: datetime,
+    refusal: UserError | None = None,
+    given: Mapping[str, str] | None = None,
+    last: LastAnswer | None = None,
+    hints: ClientTiming | None = None,
+) -> Task:
+    """What to show now.
+
+    `refusal` is what asking for the next presentation just said, `given` a form to show again, `last` the annotator's
+    last answer where the caller has just stored it, `hints` what the browser knows of the pace; without them, how much
+    is left is looked up.
+    """
+    project = annotator.project
+    n_done = eligibility.n_counted_labels(annotator)
+    last = last or last_answer(annotator)
+    stop = refusal or refusal_of_task(annotator, now)
+    token, rows = ("", []) if stop else open_rows(annotator)
+    if not token and not stop:
+        stop = refusal_of_next_task(annotator, n_done, now)
+    return build_task(
+        project,
+        token=token,
+        rows=rows,
+        n_done=n_done,
+        last=last,
+        stop=stop_page(stop, n_done) if stop else None,
+        now=now,
+        given=given,
+        wait_ms=remaining_reading_ms(project, token, now),
+        is_break=not (token or stop) and eligibility.break_is_due(annotator, n_done),
+        chosen_keys=annotator.keys,
+        hints=hints or ClientTiming(total=max_remaining_answers(annotator, n_done, is_open=bool(token))),
+        practice=practice_step(annotator, token),
+        feedback=None if token or stop else practice_feedback(annotator, n_done),
+    )
+
+
+def build_task(
+    project: Project,
+    *,
+    token: str,
+    rows: Sequence[tuple],
+    n_done: int,
+    last: LastAnswer | None,
+    stop: StopPage | None,
+    now: datetime,
+    given: Mapping[str, str] | None = None,
+    wait_ms: int = 0,
+    is_break: bool = False,
+    chosen_keys: Mapping[str, str] | None = None,
+    hints: ClientTiming | None = None,
+    practice: PracticeStep | None = None,
+    feedback: Feedback | None = None,
+) -> Task:
+    """What the page says. rows: of the items shown, in their order, the values of SHOWN."""
+    given, task_type = given or {}, task_type_of(project)
+    task = Task(
+        token=token,
+        options=options_of(project, rows, given),
+        context=context_of(rows),
+        others=extra_answers(project),
+        n_done=n_done,
+        cap=project.cap,
+        last=last,
+        stop=stop,
+        now=now,
+        type=task_type.on_page(project.k),
+        k=project.k,
+        n_named=task_type.n_ranked(project),
+        hint=task_type.instruction(project),
+        key_help=task_type.key_help(project),
+        best_words=project.best_words,
+        own_choice=bool(project.choice_words),
+        marks=task_type.marks(project),
+        comment=given.get("comment", ""),
+        reason=given.get("reason", "") or given.get("reason_words", ""),
+        wait_ms=wait_ms,
+        is_break=is_break,
+        practice=practice,
+        feedback=feedback,
+        chosen_keys=chosen_keys or {},
+        hints=hints or ClientTiming(),
+    )
+    return replace(task, criteria=fields_by_criterion(project, task, given)) if project.criteria and token else task
+
+
+def remaining_reading_ms(project: Project, token: str, now: datetime) -> int:
+    """How long the items are still to be read before they can be answered; asks nothing where no time is set."""
+    if not token or not project.min_seconds:
+        return 0
+    shown = Presentation.objects.only("created_at", "reopens_id").get(token=token)
+    return round(eligibility.remaining_reading_time(project, shown, now).total_seconds() * 1000)
+
+
+def open_rows(annotator: Annotator) -> tuple[str, list[tuple]]:
+    """The token and items (the values of SHOWN), in the order shown, of the open presentation; or nothing.
+
+    Its lease may be over."""
+    shown = PresentedItem.objects.filter(
+        presentation__annotator=annotator, presentation__state=Presentation.State.OPEN
+    ).order_by("position")
+    columns = ("item_id", *(f"item__{column}" for column in ITEM_COLUMNS[1:]))
+    rows = list(shown.values_list("presentation__token", *columns))
+    return rows[0][0] if rows else "", [row[1:] for row in rows]
+
+
+def context_of(rows: Sequence[tuple]) -> Context | None:
+    """What all the items shown are about, if that is told above them."""
+    contexts = {row[-1] for row in rows}
+    context = contexts.pop() if len(contexts) == 1 else None
+    return Context.objects.get(pk=context) if context else None
+
+
+def options_of(project: Project, rows: Sequence[tuple], given: Mapping[str, str]) -> list[Option]:
+    # Of two, one is better; of more, one is chosen.
+    meaning = project.more_means if len(rows) == 2 else ""
+    return [
+        Option(
+            letter,
+            button_text(project, letter, meaning),
+            item_id,
+            kind,
+            body,
+            link,
+            captions or "",
+            submitted_rank(given, letter),
+        )
+        for letter, (item_id, kind, body, link, captions, _context) in zip(LETTERS, rows, strict=False)
+    ]
+
+
+def submitted_rank(given: Mapping[str, str], letter: str) -> str:
+    mark = next((name for name in ("best", "worst") if given.get(name) == letter.lower()), "")
+    return mark or given.get(f"rank_{letter.lower()}", "")
+
+
+def button_text(project: Project, letter: str, meaning: str) -> str:
+    """The owner's words, or the usual ones."""
+    return project.choice_words.replace(LETTER, letter) if project.choice_words else choice_text(letter, meaning)
+
+
+def choice_text(letter: str, meaning: str) -> str:
+    """“A is better”, where the owner's words fit behind “A is”."""
+    meaning = meaning.strip()
+    if not meaning or len(meaning) > MAX_MEANING_LENGTH or meaning[-1] in ".!?:;":
+        return _("Choose %(letter)s") % {"letter": letter}
+    return _("%(letter)s is %(better)s") % {"letter": letter, "better": meaning}
+
+
+def last_answer(annotator: Annotator) -> LastAnswer | None:
+    if annotator.project.criteria:
+        return last_answer_by_criterion(annotator)
+    last = (
+        counted_labels(annotator)
+        .order_by("-created_at", "-pk")
+        .values_list("presentation__token", "outcome", "presentation_id", "chosen_id", "ranks", "grade", "created_at")
+        .first()
+    )
+    if last is None:
+        return None
+    token, outcome, presentation_id, chosen_id, ranks, grade, at = last
+    order = decode_ranks(outcome, ranks) if ranks else [position_of(presentation_id, chosen_id)]
+    return LastAnswer(token, describe_answer(annotator.project, outcome, order, grade), at)
+
+
+def last_answer_by_criterion(annotator: Annotator) -> LastAnswer | None:
+    """The same where there are several criteria."""
+    last = counted_labels(annotator).select_related("presentation").order_by("-created_at", "-pk").first()
+    if last is None:
+        return None
+    words = describe_answers(annotator.project, summarize_label_by_criterion(annotator.project, last))
+    return LastAnswer(last.presentation.token, words, last.created_at)
+
+
+def position_of(presentation_id: int, item_id: int | None) -> int | None:
+    if item_id is None:
+        return None
+    shown = PresentedItem.objects.filter(presentation=presentation_id, item=item_id)
+    return shown.values_list("position", flat=True).get()
+
+
+def is_unanswered(annotator: Annotator, token: str) -> bool:
+    return annotator.presentations.filter(token=token, label=None).exists()
+
+
+def refusal_of_task(annotator: Annotator, now: datetime) -> UserError | None:
+    try:
+        eligibility.check_can_get_task(annotator.project, annotator, now)
+    except (AnnotatorExcluded, ProjectNotOpen, ScreenedOut, StepRequired) as refusal:
+        return refusal
+    return None
+
+
+def refusal_of_next_task(annotator: Annotator, n_done: int, now: datetime) -> UserError | None:
+    """What asking for a next presentation would say; it only looks."""
+    try:
+        eligibility.check_caps(annotator, now, n_done)
+        if special_tasks.next_special_task(annotator):
+            return None
+        assignment.choose_items(annotator.project, annotator)
+    except UserError as refusal:
+        return refusal
+    return None

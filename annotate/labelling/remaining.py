@@ -1,0 +1,31 @@
+"""How many answers one annotator can give at most, in a project small enough for that to matter."""
+
+from itertools import islice
+
+from annotate.labelling import assignment, item_sets, special_tasks
+from annotate.models import Annotator
+
+MAX_COUNTED_SETS = 500  # sets; with more, nobody is near the end
+
+
+def max_remaining_answers(annotator: Annotator, n_done: int, *, is_open: bool) -> int | None:
+    """The answers given, the one asked for now and those to sets that are still free; None where a cap says it already,
+    there are too many to count, or a number that did not fall would tell a check from an ordinary task."""
+    unsaid = annotator.project.cap is not None or special_tasks.frequencies(annotator.project)
+    n_free = None if unsaid else n_free_sets(annotator)
+    return None if n_free is None else n_done + is_open + n_free
+
+
+def n_free_sets(annotator: Annotator) -> int | None:
+    project = annotator.project
+    if project.n_sets is not None:
+        planned = project.item_sets.filter(place__isnull=False, n_taken__lt=project.overlap)
+        n = planned.filter(~assignment.already_shown_to(annotator))[: MAX_COUNTED_SETS + 1].count()
+        return n if n <= MAX_COUNTED_SETS else None
+    active = list(project.items.filter(retired_at=None).values_list("pk", "context_id")[: 2 * MAX_COUNTED_SETS + 1])
+    keys = {
+        item_sets.set_key(items) for items in islice(assignment.possible_sets(active, project.k), MAX_COUNTED_SETS + 1)
+    }
+    if len(keys) > MAX_COUNTED_SETS or len(active) > 2 * MAX_COUNTED_SETS:
+        return None
+    return len(keys - assignment.blocked_keys(project, annotator))

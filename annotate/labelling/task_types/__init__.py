@@ -1,0 +1,1 @@
+"""Task types: one module for each, one row in the registry."""

@@ -1,0 +1,68 @@
+"""Ranking of several: all the items shown, in order."""
+
+from collections.abc import Mapping, Sequence
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotate.core.errors import InvalidAnswer
+from annotate.labelling.task_types.base import Outcome, T, TaskType, ranks_by_place
+from annotate.models import Project
+
+
+class Ranking(TaskType):
+    name = Project.TaskType.RANKING
+    outcome = Outcome.RANKING
+    help_text = gettext_lazy("All of a set in order, best first, by taps, keys or dragging: most is learnt.")
+    options_template = "labelling/ranking.html"
+    bar_template = "labelling/task_types/done_bar.html"
+    key_help_template = "labelling/task_types/keys_of_ranking.html"
+    item_has_key = True
+    scrolls_together = False
+    engine_layout = "rankings"
+    export_columns = ("top",)
+    is_strict = True
+
+    def n_ranked(self, project: Project) -> int:
+        return project.k
+
+    def report_text(self, project: Project) -> str:
+        return _("saw %(k)d items at a time and put them in order") % {"k": project.k}
+
+    def usual_instruction(self, project: Project) -> str:
+        if project.best_words:
+            values = {"n": self.n_ranked(project), "best": project.best_words}
+            return _("Put all %(n)d in order, “%(best)s” first.") % values
+        return _("Put all %(n)d in order, best first.") % {"n": self.n_ranked(project)}
+
+    def key_text(self) -> str:
+        return _("Rank %(letter)s next")
+
+    def key_help(self, project: Project) -> str:
+        return _("Give A, B and so on the next place; once more takes it out")
+
+    def describe(self, letters: Sequence[str], project: Project) -> str:
+        return _("you ranked %(letters)s") % {"letters": ", ".join(letters)}
+
+    def parse_order(self, data: Mapping[str, str]) -> tuple[int, ...]:
+        """Raises InvalidAnswer where a rank is given twice or left out before a lower one."""
+        ranks = ranks_by_place(data)
+        order = sorted(ranks, key=lambda place: ranks[place])
+        for expected, place in enumerate(order, start=1):
+            if ranks[place] < expected:
+                raise InvalidAnswer(_("Two items have place %(n)d. Give each place to one item.") % {"n": ranks[place]})
+            if ranks[place] > expected:
+                raise InvalidAnswer(_("No item has place %(n)d. Give it to one.") % {"n": expected})
+        return tuple(order)
+
+    def decode_ranks(self, ranks: str) -> list[int]:
+        return sorted(range(len(ranks)), key=lambda place: ranks[place])
+
+    def order_in_groups(self, groups: Sequence[Sequence[T]], *, with_rest: bool) -> tuple[T, ...]:
+        return tuple(item for group in groups for item in group)
+
+    def answer_from_order(self, groups: Sequence[Sequence[T]], project: Project) -> list[T] | None:
+        return [group[0] for group in groups] if all(len(group) == 1 for group in groups) else None
+
+    def exported(self, groups: Sequence[Sequence[T]], project: Project) -> list[list[T]]:
+        return [[group[0] for group in groups if len(group) == 1]]

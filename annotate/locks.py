@@ -1,0 +1,45 @@
+"""Locks projects and annotators: annotators may write at the same time, whoever changes the project writes alone.
+
+On PostgreSQL by its advisory locks, which are fair: a row lock that annotators shared could keep an owner who wants to
+pause waiting for as long as answers come. On SQLite every writer has its turn (annotate/core/transactions.py). Each
+lock is a statement of its own, since one that has waited sees other rows as they were before, and holds to the
+transaction's end.
+"""
+
+from uuid import UUID
+
+from django.db import connection
+
+from annotate.core.errors import AnnotatorErased
+from annotate.models import Annotator, Project
+
+
+def lock_project(project_id: UUID) -> Project:
+    """Returns the project as stored now; until the transaction ends nobody else writes to it, annotators neither."""
+    advisory_lock(project_id)
+    return Project.objects.get(pk=project_id)
+
+
+def lock_annotator(annotator: Annotator, *, exclusive: bool = False) -> Annotator:
+    """Returns the annotator and its project as stored now, for one step: an answer, an undo, a new presentation.
+
+    Until the transaction ends this annotator takes no other step and the project stays as it is. Other annotators take
+    theirs meanwhile, unless `exclusive`; so a step counts by conditional UPDATEs, and in one order: sets, items by
+    their key, last the request for a fit. Raises AnnotatorErased.
+    """
+    advisory_lock(annotator.project_id, shared=not exclusive)
+    rows = Annotator.objects.select_related("project").defer("project__instructions")
+    if connection.features.has_select_for_update_of:
+        rows = rows.select_for_update(no_key=True, of=("self",))
+    found = rows.filter(pk=annotator.pk).first()
+    if found is None:
+        raise AnnotatorErased
+    return found
+
+
+def advisory_lock(project_id: UUID, *, shared: bool = False) -> None:
+    """Takes the lock until the transaction ends; no effect on SQLite, where writers take turns."""
+    if connection.vendor == "postgresql":
+        lock = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {lock}(%s)", [project_id.int >> 65])  # of the 128 bits the 63 that fit

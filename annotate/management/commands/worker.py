@@ -1,0 +1,54 @@
+"""manage.py worker: fits every project whose labels have changed; runs requested jobs and idle jobs."""
+
+import os
+import signal
+import socket
+from argparse import ArgumentParser
+from typing import Any
+
+# One BLAS thread per process, before numpy is imported: two threads on a busy machine are many times slower than one.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from annotate.annotators.cohorts import job as cohorts_job
+from annotate.annotators.tastes import job as tastes_job
+from annotate.fitting import evaluation_job, scheduling
+from annotate.fitting.worker import Worker, WorkerJobs
+from annotate.imports import job as imports_job
+from annotate.operations import daily_cleanup
+from annotate.publishing.run_records import job as run_records_job
+
+NICENESS = 5  # on a busy machine, web requests go before fits
+REQUESTED_JOBS = (run_records_job.QUEUE, cohorts_job.QUEUE)
+IDLE_JOBS = (tastes_job.QUEUE, evaluation_job.QUEUE)
+
+
+def create_worker(name: str) -> Worker:
+    """Creates a worker that knows every kind of job of the site."""
+    return Worker(name, WorkerJobs(imports_job.QUEUE, REQUESTED_JOBS, IDLE_JOBS, daily_cleanup.clean_up))
+
+
+class Command(BaseCommand):
+    help = (
+        "Fits every project whose labels have changed, until told to stop. Several may run at once, on several hosts."
+    )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--once", action="store_true", help="fit what is due, then end")
+        parser.add_argument("--poll", type=float, default=0.2, help="seconds between two looks for work (0.2)")
+        parser.add_argument("--name", help="what this process is called on the dashboard (host and process id)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        settings.DEBUG = False  # with it, Django keeps every query; a worker shows no pages
+        worker = create_worker(options["name"] or f"{socket.gethostname()}:{os.getpid()}")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: worker.stopping.set())
+        if not options["once"] and hasattr(os, "nice"):
+            os.nice(NICENESS)
+        scheduling.release_former_claims(worker.name)
+        n_fits = worker.run(poll=options["poll"], once=options["once"])
+        if options["once"]:
+            self.stdout.write(f"{n_fits} fit{'' if n_fits == 1 else 's'} published.")

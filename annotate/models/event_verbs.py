@@ -1,0 +1,204 @@
+"""The registry of logged events: what each is called in the database, in the log's filter, and as a sentence."""
+
+from enum import StrEnum
+from typing import Self
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+
+class EventVerb(StrEnum):
+    """What happened. To log a new event, add one row: verb, name in the log's filter, sentence about its actor.
+
+    Sentences name details of the event, and %(annotator)s. Verbs without a sentence are not shown to owners.
+    """
+
+    name_in_filter: str | Promise
+    sentence: str | Promise
+
+    def __new__(cls, verb: str, name_in_filter: str | Promise = "", sentence: str | Promise = "") -> Self:
+        member = str.__new__(cls, verb)
+        member._value_ = verb
+        member.name_in_filter, member.sentence = name_in_filter, sentence
+        return member
+
+    PROJECT_CREATED = "project created", _("Project: created"), _("created the project")
+    PROJECT_OPENED = "project opened", _("Project: opened"), _("opened the project")
+    PROJECT_PAUSED = "project paused", _("Project: paused"), _("paused the project")
+    PROJECT_RESUMED = "project resumed", _("Project: resumed"), _("let the project go on")
+    PROJECT_CLOSED = "project closed", _("Project: closed"), _("closed the project")
+    PROJECT_REOPENED = "project reopened", _("Project: reopened"), _("reopened the project")
+    PROJECT_ARCHIVED = "project archived", _("Project: archived"), _("archived the project")
+    PROJECT_BROUGHT_BACK = (
+        "project brought back",
+        _("Project: brought back from the archive"),
+        _("brought the project back from the archive"),
+    )
+    PROJECT_CLONED = "project cloned", _("Project: cloned"), _("made the project “%(clone)s” as a clone")
+    PROJECT_MADE_AS_A_CLONE = (
+        "project made as a clone",
+        _("Project: made as a clone"),
+        _("made this project as a clone of “%(source)s”"),
+    )
+    SETTINGS_CHANGED = "settings changed", _("Settings"), _("changed %(changes)s")
+    ENTRY_CHANGED = "entry changed", _("Who may take part"), _("changed who may take part: %(fields)s")
+    FIELDS_CHANGED = "fields changed", _("Questionnaire"), _("changed the questionnaire")
+    PLATFORM_LINK_REPLACED = (
+        "platform link replaced",
+        _("Link: platform link replaced"),
+        _("replaced the platform link"),
+    )
+    ANNOTATORS_INVITED = (
+        "annotators invited",
+        _("Annotators: invited"),
+        _("invited %(sent)s people by e-mail to take part"),
+    )
+    CODE_USED = "code used", _("Annotators: code used"), _("marked the code %(code)s as used")
+    JOIN_LINK_REPLACED = "join link replaced", _("Link: join link replaced"), _("replaced the join link")
+    ITEMS_IMPORTED = "items imported", _("Items: imported"), _("imported %(items)s items (%(source)s)")
+    COMPARISONS_IMPORTED = (
+        "comparisons imported",
+        _("Labels: imported"),
+        _("imported %(labels)s labels from %(rows)s rows (%(source)s)%(refusals)s"),
+    )
+    IMPORT_ASKED_FOR = "import asked for", _("Imports: asked for"), _("uploaded “%(source)s” to be imported")
+    IMPORT_WENT_ON = "import went on", _("Imports: gone on with"), _("let the import of “%(source)s” go on")
+    IMPORT_STOPPED = (
+        "import stopped",
+        _("Imports: stopped"),
+        _("stopped the import of “%(source)s” after %(written)s rows"),
+    )
+    FEATURES_IMPORTED = (
+        "features imported",
+        _("Items: features imported"),
+        _("imported features of %(items)s items (%(source)s)"),
+    )
+    ITEM_RETIRED = "item retired", _("Items: retired"), _("retired the item “%(key)s”")
+    ITEM_BROUGHT_BACK = "item brought back", _("Items: brought back"), _("brought back the item “%(key)s”")
+    WEBHOOK_ADDED = "webhook added", _("Webhooks: added"), _("added the webhook %(url)s")
+    WEBHOOK_REMOVED = "webhook removed", _("Webhooks: removed"), _("removed the webhook %(url)s")
+    WEBHOOK_SWITCHED_ON = "webhook switched on", _("Webhooks: switched on"), _("switched on the webhook %(url)s")
+    WEBHOOK_SWITCHED_OFF = "webhook switched off", _("Webhooks: switched off"), _("switched off the webhook %(url)s")
+    WEBHOOK_SECRET_REPLACED = (
+        "webhook's secret replaced",
+        _("Webhooks: secret replaced"),
+        _("replaced the secret of the webhook %(url)s"),
+    )
+    ITEM_TAGS_CHANGED = (
+        "item's tags changed",
+        _("Items: tags changed"),
+        _("changed the tags of the item “%(key)s” (%(tags)s)"),
+    )
+    ITEM_TITLE_CHANGED = (
+        "item's title changed",
+        _("Items: title changed"),
+        _("changed the title of the item “%(key)s”"),
+    )
+    ITEMS_TAGGED = "items tagged", _("Items: many tagged"), _("tagged %(items)s items: %(tags)s")
+    ITEMS_UNTAGGED = "items untagged", _("Items: tags taken from many"), _("took tags from %(items)s items: %(tags)s")
+    ITEMS_RETIRED = "items retired", _("Items: many retired"), _("retired %(items)s items")
+    ITEMS_BROUGHT_BACK = "items brought back", _("Items: many brought back"), _("brought back %(items)s items")
+    CAPTIONS_CHANGED = "captions changed", _("Items: captions changed"), _("changed the captions of “%(key)s”")
+    ITEM_DELETED = "item deleted", _("Items: deleted"), _("deleted the item “%(key)s”")
+    EXPORT_TAKEN = "export taken", _("Exports: taken"), _("exported %(table)s (%(file_format)s)")
+    ACCESS_TOKEN_MADE = (
+        "access token made",
+        _("Access tokens: made"),
+        _("made the access token “%(name)s” (%(scopes)s), which reaches this project"),
+    )
+    ACCESS_TOKEN_REVOKED = "access token revoked", _("Access tokens: revoked"), _("revoked the access token “%(name)s”")
+    RESULTS_LINK_MADE = (
+        "results link made",
+        _("Link: results link made"),
+        _("published the ranking by the results link %(link)s"),
+    )
+    RESULTS_LINK_REVOKED = (
+        "results link revoked",
+        _("Link: results link revoked"),
+        _("revoked the results link %(link)s"),
+    )
+    RUN_RECORD_ASKED_FOR = "run record asked for", _("Exports: run record asked for"), _("asked for a run record")
+    COHORTS_COMPARED = "cohorts compared", _("Cohorts: compared"), _("asked for a comparison of two cohorts")
+    MEMBER_INVITED = "member invited", _("Members: invited"), _("invited %(address)s")
+    MEMBER_ADDED = "member added", _("Members: added"), _("added %(member)s (%(role)s)")
+    MEMBER_ROLE_CHANGED = (
+        "member's role changed",
+        _("Members: role changed"),
+        _("changed the role of %(member)s (%(role)s)"),
+    )
+    MEMBER_REMOVED = "member removed", _("Members: removed"), _("removed %(member)s (%(role)s)")
+    ANNOTATOR_EXCLUDED = (
+        "annotator excluded",
+        _("Annotators: excluded"),
+        _("excluded %(annotator)s; %(labels)s labels voided. %(reason)s"),
+    )
+    SEEN_AS_AN_ANNOTATOR = (
+        "seen as an annotator",
+        _("Annotators: seen as one"),
+        _("looked at the pages of %(annotator)s as they see them"),
+    )
+    ANNOTATOR_ERASED = (
+        "annotator erased",
+        _("Annotators: erased"),
+        _("erased an annotator and %(labels)s labels for good"),
+    )
+    RETENTION_CHANGED = (
+        "retention changed",
+        _("Data protection: changed"),
+        _("changed for how long annotators' data are kept (%(days)s)"),
+    )
+    RETENTION_APPLIED = (
+        "retention applied",
+        _("Data protection: names dropped"),
+        _("forgot the names of %(annotators)s annotators, as promised"),
+    )
+    RIGHT_ANSWERS_ADDED = (
+        "right answers added",
+        _("Right answers: added"),
+        _("added %(sets)s sets with a right answer (%(purposes)s)"),
+    )
+    RIGHT_ANSWER_CHANGED = (
+        "right answer changed",
+        _("Right answers: words changed"),
+        _("changed what is told after practice (%(purpose)s)"),
+    )
+    RIGHT_ANSWER_REMOVED = (
+        "right answer removed",
+        _("Right answers: removed"),
+        _("removed a set with a right answer (%(purpose)s)"),
+    )
+    NEVER_SHOWN_ADDED = (
+        "never shown added",
+        _("Annotators: items kept from them"),
+        _("kept items from annotators (%(rows)s lines)"),
+    )
+    NEVER_SHOWN_REMOVED = (
+        "never shown removed",
+        _("Annotators: items no longer kept from them"),
+        _("no longer keeps an item or tag from %(annotator)s"),
+    )
+    ANNOTATOR_LET_IN = (
+        "annotator let in",
+        _("Annotators: let in"),
+        _("let %(annotator)s in, who had failed the practice"),
+    )
+    ANNOTATORS_TAGGED = "annotators tagged", _("Annotators: tagged"), _("tagged %(annotators)s annotators: %(tags)s")
+    ANNOTATORS_UNTAGGED = (
+        "annotators untagged",
+        _("Annotators: tags taken"),
+        _("took tags from %(annotators)s annotators: %(tags)s"),
+    )
+    ANNOTATOR_READMITTED = (
+        "annotator readmitted",
+        _("Annotators: re-admitted"),
+        _("re-admitted %(annotator)s; %(restored)s labels restored, %(kept_voided)s stay voided"),
+    )
+    # Events of annotators themselves, and the mark after each chunk from which an interrupted import resumes.
+    LABEL_UNDONE = "label undone"
+    ANNOTATOR_SCREENED_OUT = "annotator screened out"
+    COMPARISONS_STORED = "comparisons stored"
+
+    @classmethod
+    def parse(cls, verb: str) -> Self | None:
+        """Returns the member, or None for a verb that an earlier version stored and this one does not know."""
+        return cls._value2member_map_.get(verb)  # type: ignore[return-value]

@@ -1,7 +1,0 @@
-"""Accounts."""
-
-from django.contrib.auth.models import AbstractUser
-
-
-class User(AbstractUser):
-    """A person with an account."""

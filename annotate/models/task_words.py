@@ -1,0 +1,23 @@
+"""The owner's own words on the task page, in place of “best”, “worst” and “A is better”."""
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+MAX_END_LENGTH = 40
+MAX_CHOICE_LENGTH = 60
+MAX_INSTRUCTION_LENGTH = 200
+LETTER = "{letter}"  # in choice_words it stands for A, B, ...
+
+
+class TaskWords(models.Model):
+    """Columns of Project; where one is empty, the task page has the usual words."""
+
+    best_words = models.CharField(_("words for the best"), max_length=MAX_END_LENGTH, blank=True, default="")
+    worst_words = models.CharField(_("words for the worst"), max_length=MAX_END_LENGTH, blank=True, default="")
+    choice_words = models.CharField(_("words on the buttons"), max_length=MAX_CHOICE_LENGTH, blank=True, default="")
+    instruction_line = models.CharField(
+        _("line above the items"), max_length=MAX_INSTRUCTION_LENGTH, blank=True, default=""
+    )
+
+    class Meta:
+        abstract = True

@@ -1,0 +1,1 @@
+"""Running the site: backups, daily cleanup, health."""

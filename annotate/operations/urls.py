@@ -1,0 +1,9 @@
+"""Addresses of the operations pages and operations."""
+
+from django.urls import path
+
+from annotate.operations import views
+
+urlpatterns = [
+    path("healthz", views.healthz, name="healthz"),
+]

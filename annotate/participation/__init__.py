@@ -1,0 +1,1 @@
+"""Taking part: joining, consent, questionnaire, completion, invitations."""

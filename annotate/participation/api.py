@@ -1,0 +1,218 @@
+"""An annotator's way around the tasks: consent, the questionnaire, one's own answers, the end with its code."""
+
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import NotFound
+from rest_framework.response import Response
+
+from annotate.api.authentication import ANNOTATE
+from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, asked, sent
+from annotate.api.problems import Conflict, Unfit
+from annotate.labelling.api import annotator_or_404
+from annotate.labelling.own_answers import queries as own
+from annotate.labelling.queries import refusal_of_task
+from annotate.models import MAX_TEXT_LENGTH, Annotator, Completion, QuestionField
+from annotate.participation.completion.actions import finish
+from annotate.participation.completion.codes import return_link
+from annotate.participation.consent.actions import give_consent
+from annotate.participation.consent.queries import consent_text
+from annotate.participation.questionnaire.actions import save_question_answers
+from annotate.participation.questionnaire.forms import AnswersForm
+from annotate.participation.questionnaire.queries import active_questions, answers_of, open_questions
+from annotate.participation.rules import participation_rules
+
+
+class ConsentDetail(serializers.Serializer):
+    version = serializers.CharField(allow_blank=True, help_text="SHA-256 of the text; empty where there is none.")
+    text = serializers.CharField(allow_blank=True, help_text="Markdown.")
+    agreed = serializers.BooleanField(help_text="Whether nothing is left to agree to.")
+
+
+class Agreement(Strict):
+    version = serializers.CharField(max_length=64, help_text="Of the text that was read.")
+
+
+def consent_json(annotator: Annotator) -> dict[str, Any]:
+    text = consent_text(annotator.project)
+    if text is None:
+        return {"version": "", "text": "", "agreed": True}
+    return {"version": text.version, "text": text.text, "agreed": annotator.consent_version == text.version}
+
+
+class Consent(View):
+    scope = ANNOTATE
+
+    @extend_schema(operation_id="annotating_read_consent", responses=ConsentDetail)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """The text that you have to agree to before your first task."""
+        annotator = annotator_or_404(request, project_id)
+        asked(request, NoQuery)
+        return Response(ConsentDetail(consent_json(annotator)).data)
+
+    @extend_schema(operation_id="annotating_agree", request=Agreement, responses=ConsentDetail)
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Stores that you agree to the text of this version; if it has changed since, that is a 409."""
+        annotator = annotator_or_404(request, project_id)
+        asked(request, NoQuery)
+        version = sent(request, Agreement)["version"]
+        is_asked = bool(annotator.project.consent_version)
+        if is_asked and not give_consent(annotator=annotator, version=version, now=timezone.now()):
+            raise Conflict(_("The text changed while you read it. Please look at it once more."))
+        return Response(ConsentDetail(consent_json(annotator)).data)
+
+
+class AskedField(serializers.Serializer):
+    id = serializers.IntegerField(source="pk")
+    label = serializers.CharField()  # type: ignore[assignment]
+    kind = serializers.ChoiceField(choices=QuestionField.Kind.choices)
+    choices = serializers.ListField(child=serializers.CharField())
+    least = serializers.IntegerField(allow_null=True)
+    most = serializers.IntegerField(allow_null=True)
+    required = serializers.BooleanField()  # type: ignore[assignment]
+    answer = serializers.CharField(allow_blank=True, help_text="What you said before.")
+
+
+class AskedNow(serializers.Serializer):
+    at_end = serializers.BooleanField(allow_null=True, help_text="After the last task; null: nothing is asked now.")
+    questions = AskedField(many=True)
+
+
+class GivenField(Strict):
+    id = serializers.IntegerField(min_value=1, max_value=2**63 - 1)
+    answer = serializers.CharField(
+        max_length=MAX_TEXT_LENGTH, allow_blank=True, help_text="Words, digits, a text of the list, or yes or no."
+    )
+
+
+class GivenFields(Strict):
+    questions = serializers.ListField(child=GivenField(), max_length=100)
+
+
+def questions_asked(annotator: Annotator) -> tuple[bool | None, list[QuestionField]]:
+    at_end = open_questions(annotator, timezone.now())
+    fields = [] if at_end is None else [one for one in active_questions(annotator.project) if one.at_end == at_end]
+    return (at_end if fields else None), fields
+
+
+def consent_response(annotator: Annotator) -> Response:
+    at_end, fields = questions_asked(annotator)
+    earlier = {field: value for (_one, field), value in answers_of([annotator.pk], fields).items()}
+    for field in fields:
+        field.answer = earlier.get(field.pk, "")  # type: ignore[attr-defined]
+    return Response(AskedNow({"at_end": at_end, "questions": fields}).data)
+
+
+class OwnQuestions(View):
+    scope = ANNOTATE
+
+    @extend_schema(operation_id="annotating_read_questions", responses=AskedNow)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """What you are asked about yourself now."""
+        annotator = annotator_or_404(request, project_id)
+        asked(request, NoQuery)
+        return consent_response(annotator)
+
+    @extend_schema(operation_id="annotating_answer_questions", request=GivenFields, responses=AskedNow)
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Answers what is asked now, all of it; what is asked then is told."""
+        annotator = annotator_or_404(request, project_id)
+        asked(request, NoQuery)
+        given = {f"field-{one['id']}": one["answer"] for one in sent(request, GivenFields)["questions"]}
+        at_end, fields = questions_asked(annotator)
+        if at_end is None:
+            raise Conflict(_("Nothing is asked of you now."))
+        form = AnswersForm(given, asked=fields, earlier={})
+        unknown = sorted(set(given) - set(form.fields))
+        errors = {name: [str(text) for text in texts] for name, texts in form.errors.items()}
+        errors |= {name: [_("This is not asked of you now.")] for name in unknown}
+        if errors:
+            raise Unfit({name.replace("field-", "questions."): texts for name, texts in errors.items()})
+        save_question_answers(annotator=annotator, at_end=at_end, values=form.values(), now=timezone.now())
+        return consent_response(Annotator.objects.select_related("project").get(pk=annotator.pk))
+
+
+class EndDetail(serializers.Serializer):
+    kind = serializers.ChoiceField(choices=Completion.Kind.choices)
+    code = serializers.CharField(allow_blank=True)
+    link = serializers.CharField(allow_blank=True, help_text="The way back to the platform.")
+    thanks = serializers.CharField(allow_blank=True, help_text="Markdown.")
+    at = serializers.DateTimeField()
+
+
+class End(View):
+    scope = ANNOTATE
+
+    @extend_schema(operation_id="annotating_finish", request=None, responses=EndDetail)
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Ends your part once nothing is left to answer; asked again, it is the same end with the same code."""
+        annotator = annotator_or_404(request, project_id)
+        asked(request, NoQuery)
+        end = finish(annotator=annotator, now=timezone.now())
+        entry = participation_rules(annotator.project)
+        values = {
+            "kind": end.kind,
+            "code": end.code,
+            "link": return_link(entry, end.code, annotator.platform_id or ""),
+            "thanks": entry.thanks,
+            "at": end.at,
+        }
+        return Response(EndDetail(values).data)
+
+
+class ShownRow(serializers.Serializer):
+    letter = serializers.CharField()
+    text = serializers.CharField(source="item.body", allow_blank=True)
+    named = serializers.BooleanField(help_text="Whether the answer is about it.")
+
+
+class OwnAnswerRow(serializers.Serializer):
+    at = serializers.DateTimeField()
+    words = serializers.CharField()
+    shown = ShownRow(many=True)
+    comment = serializers.CharField(allow_blank=True)
+    undone = serializers.BooleanField()
+    late = serializers.BooleanField()
+    token = serializers.CharField(allow_blank=True, help_text="Of the answer that undo takes back; else empty.")
+
+
+class OwnAnswersPage(serializers.Serializer):
+    count = serializers.IntegerField()
+    n_pages = serializers.IntegerField()
+    n_counting = serializers.IntegerField()
+    results = OwnAnswerRow(many=True)
+
+
+class OwnQuery(Strict):
+    page = PageQuery._declared_fields["page"]
+
+
+class OwnAnswers(View):
+    scope = ANNOTATE
+
+    @extend_schema(operation_id="annotating_list_answers", parameters=[OwnQuery], responses=OwnAnswersPage)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Your own answers, the latest first, while the project takes answers."""
+        annotator = annotator_or_404(request, project_id)
+        query = asked(request, OwnQuery)
+        refusal = refusal_of_task(annotator, timezone.now())
+        if refusal:
+            raise refusal
+        found = own.own_answers(annotator, number=str(query["page"]))
+        paginator = found.page.paginator
+        if query["page"] > paginator.num_pages:
+            raise NotFound(
+                _("There is no page %(page)d; the last is %(last)d.")
+                % {"page": query["page"], "last": paginator.num_pages}
+            )
+        values = {
+            "count": paginator.count,
+            "n_pages": paginator.num_pages,
+            "n_counting": found.n_counting,
+            "results": found.answers,
+        }
+        return Response(OwnAnswersPage(values).data)

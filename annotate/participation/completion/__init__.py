@@ -1,0 +1,1 @@
+"""How taking part ends: pages, codes."""

@@ -1,0 +1,1 @@
+"""Consent and refusal."""

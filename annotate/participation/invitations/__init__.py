@@ -1,0 +1,1 @@
+"""Join link, QR code, invitations."""

@@ -1,0 +1,1 @@
+"""Joining by link, account or platform."""

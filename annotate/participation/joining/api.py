@@ -1,0 +1,88 @@
+"""Joins a project and describes the annotator through the API."""
+
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.api.authentication import ANNOTATE
+from annotate.api.base import ApiRequest, NoQuery, Strict, View, asked, sent
+from annotate.api.problems import Unfit
+from annotate.core import rate_limits
+from annotate.labelling.navigation import RNG
+from annotate.models import Project, new_token
+from annotate.participation.joining import actions
+from annotate.participation.joining.actions import join_by_link
+from annotate.participation.joining.forms import JoinForm
+from annotate.participation.joining.pseudonyms import MAX_PSEUDONYM_LENGTH, suggest
+
+
+class Joining(Strict):
+    pseudonym = serializers.CharField(
+        max_length=MAX_PSEUDONYM_LENGTH,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Left out, one is made up.",
+    )
+
+
+class Joined(serializers.Serializer):
+    project = serializers.UUIDField()
+    pseudonym = serializers.CharField()
+    secret = serializers.CharField(
+        allow_null=True,
+        help_text="For `Authorization: Annotator SECRET`: it alone brings this annotator back. Null with an account.",
+    )
+
+
+def validated_pseudonym(request: ApiRequest, project: Project) -> str:
+    name = sent(request, Joining)["pseudonym"] or suggest(project, RNG)
+    form = JoinForm({"pseudonym": name}, project=project)
+    if not form.is_valid():
+        raise Unfit({name: [str(one) for one in texts] for name, texts in form.errors.items()})
+    return str(form.cleaned_data["pseudonym"])
+
+
+class Join(View):
+    """By the project's join link, without an account."""
+
+    scope = None
+    authentication_classes = []
+
+    @extend_schema(operation_id="annotating_join", request=Joining, responses={201: Joined})
+    def post(self, request: ApiRequest, token: str) -> Response:
+        """Makes a pseudonymous annotator of the project behind a join link.
+
+        Where the project asks for consent or has a questionnaire, `next` refuses until that was done: by
+        `annotating_agree` and `annotating_answer_questions`, or on the site by the link `/join/again/SECRET/`.
+        """
+        asked(request, NoQuery)
+        rate_limits.check_rate_limit(request, "join")
+        project = access.project_to_join(token)
+        annotator = join_by_link(
+            project=project,
+            pseudonym=validated_pseudonym(request, project),
+            resume_token=new_token(),
+            version="",
+            now=timezone.now(),
+        )
+        made = {"project": project.pk, "pseudonym": annotator.pseudonym, "secret": annotator.resume_token}
+        return Response(Joined(made).data, status=201)
+
+
+class Oneself(View):
+    scope = ANNOTATE
+
+    @extend_schema(operation_id="annotating_join_as_member", request=Joining, responses={201: Joined})
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Makes you, a member who may annotate, an annotator; if you are one already, that one is told."""
+        project = access.project_for(request, project_id, access.ANNOTATE)
+        asked(request, NoQuery)
+        name = validated_pseudonym(request, project)
+        annotator = actions.join_with_account(project=project, pseudonym=name, user=request.user)
+        made = {"project": project.pk, "pseudonym": annotator.pseudonym, "secret": None}
+        return Response(Joined(made).data, status=201)

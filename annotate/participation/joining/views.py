@@ -1,0 +1,110 @@
+"""Becoming an annotator: by a join link, by one's own link on another device, or as a member with an account."""
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from annotate import access
+from annotate.core import rate_limits
+from annotate.core.errors import ProjectNotOpen, PseudonymTaken
+from annotate.labelling.eligibility import check_open
+from annotate.labelling.navigation import RNG, redirect_to_task
+from annotate.labelling.requirements import JoinLinkDisabled
+from annotate.labelling.stop_pages import stop_page
+from annotate.labelling.views import open_first_task
+from annotate.models import Annotator, Project, User
+from annotate.models.retention import retention_notice
+from annotate.participation.consent.actions import give_consent
+from annotate.participation.consent.declined import declined_page
+from annotate.participation.consent.queries import consent_text
+from annotate.participation.joining import actions, pseudonyms
+from annotate.participation.joining.actions import join_by_link
+from annotate.participation.joining.forms import JoinForm, new_ticket
+from annotate.participation.places import check_places
+from annotate.participation.rules import participation_rules
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def join(request: HttpRequest, token: str) -> HttpResponse:
+    """The project's door: what it is about, what is stored, under which name."""
+    try:
+        project = access.project_to_join(token)
+    except Http404:
+        rate_limits.check_rate_limit(request, "join")
+        raise
+    if access.annotator_for(request, project.pk) or access.role_in(request.user, project.pk) in access.ANNOTATE:
+        return redirect_to_task(project.pk)
+    return join_page(request, project, user=None)
+
+
+def join_page(request: HttpRequest, project: Project, user: User | None) -> HttpResponse:
+    """Shows the form that makes an annotator, of `user` if there is one, or makes it and opens its first task."""
+    try:
+        check_open(project, timezone.now())
+    except ProjectNotOpen as refusal:
+        stop = stop_page(refusal, n_done=0)
+        status = ProjectNotOpen.status if request.method == "POST" else 200
+        return render(request, "labelling/not_open.html", {"project": project, "stop": stop}, status=status)
+    if user is None:
+        entry = participation_rules(project)
+        if not entry.open_link:
+            raise JoinLinkDisabled
+        if request.method != "POST":  # whose form was sent twice is in
+            check_places(entry, timezone.now())
+    if request.method != "POST":
+        first = {"pseudonym": pseudonyms.suggest(project, RNG), "ticket": new_ticket(project)}
+        return render_join_form(request, project, JoinForm(project=project, initial=first), user)
+    rate_limits.check_rate_limit(request, "join")
+    if request.POST.get("consent") == "no":
+        return declined_page(request, project)
+    form = JoinForm(request.POST, project=project)
+    version = request.POST.get("version", "")
+    annotator = (
+        join_from_form(form, project, user, version) if form.is_valid() and version == project.consent_version else None
+    )
+    if annotator is None:
+        return render_join_form(request, project, form, user)
+    if user is None:
+        access.remember_annotator(request, annotator)
+    open_first_task(annotator)
+    return redirect_to_task(project.pk)
+
+
+def render_join_form(request: HttpRequest, project: Project, form: JoinForm, user: User | None) -> HttpResponse:
+    context = {"project": project, "form": form, "member": user, "consent": consent_text(project)}
+    context["retention_notice"] = retention_notice(project)
+    return render(request, "participation/join.html", context)
+
+
+def join_from_form(form: JoinForm, project: Project, user: User | None, version: str) -> Annotator | None:
+    """The form's annotator, who agreed to the text of this version; None, and an error, if its name is taken."""
+    name = form.cleaned_data["pseudonym"]
+    try:
+        if user:
+            annotator = actions.join_with_account(project=project, pseudonym=name, user=user)
+            if version:
+                give_consent(annotator=annotator, version=version, now=timezone.now())
+            return annotator
+        ticket = form.cleaned_data["ticket"]
+        return join_by_link(project=project, pseudonym=name, resume_token=ticket, version=version, now=timezone.now())
+    except PseudonymTaken as refusal:
+        form.add_error("pseudonym", str(refusal))
+        return None
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def resume(request: HttpRequest, token: str) -> HttpResponse:
+    """Brings a pseudonymous annotator back in this browser, once they say that it is them."""
+    try:
+        annotator = access.annotator_to_resume(token)
+    except Http404:
+        rate_limits.check_rate_limit(request, "join")
+        raise
+    if request.method != "POST":
+        return render(request, "participation/resume.html", {"project": annotator.project, "annotator": annotator})
+    access.remember_annotator(request, annotator)
+    return redirect_to_task(annotator.project_id)

@@ -1,0 +1,1 @@
+"""Who took part, for platforms."""

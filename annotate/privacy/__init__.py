@@ -1,0 +1,1 @@
+"""People's data: erasure, retention, own data."""

@@ -1,0 +1,100 @@
+"""Data protection: for how long annotators' data are kept, and one annotator's: taking them away, erasing them."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.api.base import ApiRequest, NoQuery, Strict, View, asked, sent
+from annotate.api.problems import Unfit
+from annotate.audit import record_export
+from annotate.core.rate_limits import check_rate_limit
+from annotate.models import MAX_RETENTION_DAYS, Project, Retention
+from annotate.models.retention import notice_text, retention_rule
+from annotate.participation.joining.pseudonyms import MAX_PSEUDONYM_LENGTH
+from annotate.privacy.erasure.actions import BY_OWNER, erase_annotator
+from annotate.privacy.own_data.views import zip_response
+from annotate.privacy.retention.actions import change_retention
+
+
+class RetentionRule(Strict):
+    days = serializers.IntegerField(
+        min_value=0,
+        max_value=MAX_RETENTION_DAYS,
+        allow_null=True,
+        help_text="From closing; 0 keeps everything, null is what this site does.",
+    )
+    drops = serializers.ChoiceField(choices=Retention.Drops.choices, help_text="What is erased then.")
+
+
+class RetentionDetail(serializers.Serializer):
+    days = serializers.IntegerField(allow_null=True)
+    drops = serializers.ChoiceField(choices=Retention.Drops.choices)
+    promise = serializers.CharField(help_text="What annotators are told.")
+
+
+def retention_response(project: Project) -> Response:
+    row = Retention.objects.filter(project=project).first() or Retention(project=project)
+    values = {"days": row.days, "drops": row.drops, "promise": notice_text(retention_rule(project))}
+    return Response(RetentionDetail(values).data)
+
+
+class RetentionView(View):
+    @extend_schema(operation_id="retention_read", responses=RetentionDetail)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """For how long the project keeps its annotators' data."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        return retention_response(project)
+
+    @extend_schema(operation_id="retention_update", request=RetentionRule, responses=RetentionDetail)
+    def put(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Changes that; annotators are told from now on."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        change_retention(project=project, actor=request.user, now=timezone.now(), **sent(request, RetentionRule))
+        return retention_response(project)
+
+
+class ErasureRequest(Strict):
+    pseudonym = serializers.CharField(
+        max_length=MAX_PSEUDONYM_LENGTH, help_text="Theirs, so that nobody else is erased."
+    )
+
+
+class ErasureResult(serializers.Serializer):
+    n_labels = serializers.IntegerField(help_text="Labels that went with them.")
+
+
+class EraseAnnotator(View):
+    @extend_schema(operation_id="annotators_erase", request=ErasureRequest, responses=ErasureResult)
+    def post(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
+        """Deletes an annotator, on their own request, with every label, for good; the next fit is made without."""
+        project = access.project_for(request, project_id, access.OWN, in_archive=True)
+        asked(request, NoQuery)
+        annotator = get_object_or_404(project.annotators, key=key)
+        if sent(request, ErasureRequest)["pseudonym"] != annotator.pseudonym:
+            raise Unfit({"pseudonym": [_("That is not the annotator's pseudonym. Nobody was erased.")]})
+        n = erase_annotator(annotator=annotator, by=BY_OWNER, actor=request.user, now=timezone.now())
+        return Response({"n_labels": n})
+
+
+class AnnotatorData(View):
+    @extend_schema(operation_id="annotators_data", responses={(200, "application/zip"): OpenApiTypes.BINARY})
+    def get(self, request: ApiRequest, project_id: UUID, key: UUID) -> StreamingHttpResponse:
+        """All that is kept of an annotator, for when they ask for it: a .zip of tables. Their secret is left out."""
+        project = access.project_for(request, project_id, access.OWN, in_archive=True)
+        asked(request, NoQuery)
+        annotator = get_object_or_404(project.annotators, key=key)
+        check_rate_limit(request, "export")
+        now = timezone.now()
+        record_export(project=project, actor=request.user, table="annotator's data", file_format="zip", now=now)
+        plain: HttpRequest = request._request
+        return zip_response(plain, project.annotators.filter(pk=annotator.pk), for_owner=True)

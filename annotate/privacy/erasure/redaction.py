@@ -1,0 +1,109 @@
+"""Takes a person's names out of rows that stay: projects' history, answers kept for the API, webhooks' messages."""
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from django.db.models import Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from annotate.models import Annotator, Event, StoredResponse, Webhook, WebhookDelivery
+
+REMOVED = "(erased)"
+REFUSALS = "refusals"  # in an event's details: why rows of an import were left out
+COUNTS = frozenset({"labels", "restored", "kept_voided"})
+
+
+@dataclass(frozen=True)
+class NamesToRedact:
+    """What a person is called.
+
+    addresses: e-mail addresses, ids and secrets, which mean nobody else wherever they stand.   pseudonyms: may be
+    ordinary words, and mean the person where they stand alone or in quotation marks.
+    """
+
+    addresses: tuple[str, ...] = ()
+    pseudonyms: tuple[str, ...] = ()
+
+    @classmethod
+    def of_annotators(cls, annotators: Iterable[Annotator]) -> "NamesToRedact":
+        people = list(annotators)
+        ids = [(one.platform_id, one.platform_session, str(one.key), one.resume_token) for one in people]
+        return cls(tuple(filter(None, chain.from_iterable(ids))), tuple(one.pseudonym for one in people))
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        anywhere = name_pattern_parts(self.addresses)
+        alone = "|".join(rf"^{re.escape(name)}$|(?<=“){re.escape(name)}(?=”)" for name in self.pseudonyms)
+        return re.compile("|".join(filter(None, (anywhere, alone))) or r"(?!)", re.IGNORECASE)
+
+    @property
+    def in_sentences(self) -> re.Pattern[str]:
+        """Pseudonyms wherever they stand, for sentences about rows of a file, in whatever language they are."""
+        return re.compile(name_pattern_parts((*self.addresses, *self.pseudonyms)) or r"(?!)", re.IGNORECASE)
+
+
+def name_pattern_parts(names: Iterable[str]) -> str:
+    return "|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names)
+
+
+def redact(value: Any, pattern: re.Pattern[str]) -> Any:
+    """The JSON value with every such name in it replaced."""
+    if isinstance(value, str):
+        return pattern.sub(REMOVED, value)
+    if isinstance(value, dict):
+        return {name: redact(one, pattern) for name, one in value.items()}
+    if isinstance(value, list):
+        return [redact(one, pattern) for one in value]
+    return value
+
+
+def rows_naming(rows: QuerySet, column: str, names: NamesToRedact) -> QuerySet:
+    """The rows whose column holds one of the names; JSON columns spell letters that are not ASCII in two ways."""
+    found = Q(pk__in=[])
+    for name in (*names.addresses, *names.pseudonyms):
+        for spelled in {name, json.dumps(name)[1:-1]}:
+            found |= Q(text__icontains=spelled)
+    return rows.annotate(text=Cast(column, TextField())).filter(found)
+
+
+def clear_event_details(events: QuerySet[Event]) -> None:
+    """What happened to a person, when and by whom stays, with how many labels it was about."""
+    emptied = list(events)
+    for event in emptied:
+        event.details = {name: value if name in COUNTS else REMOVED for name, value in event.details.items()}
+    Event.objects.bulk_update(emptied, ["details"], batch_size=200)
+
+
+def redact_events(events: QuerySet[Event], names: NamesToRedact) -> None:
+    pattern, in_sentences, changed = names.pattern, names.in_sentences, []
+    for event in rows_naming(events, "details", names):
+        details = {
+            name: redact(value, in_sentences if name == REFUSALS else pattern) for name, value in event.details.items()
+        }
+        if details != event.details:
+            event.details = details
+            changed.append(event)
+    Event.objects.bulk_update(changed, ["details"], batch_size=200)
+
+
+def redact_stored_responses(names: NamesToRedact) -> None:
+    """Answers kept for a request sent again go as a whole: sent again, it is a new request."""
+    pattern = names.pattern
+    found = rows_naming(StoredResponse.objects.all(), "body", names).values_list("pk", "body")
+    about_them = [pk for pk, body in found if redact(told := json.loads(body), pattern) != told]
+    StoredResponse.objects.filter(pk__in=about_them).delete()
+
+
+def delete_webhook_messages(annotators: Iterable[Annotator]) -> None:
+    """What webhooks were told, or are yet to be told, about these: each such message has the key of its annotator."""
+    for one in annotators:
+        told = WebhookDelivery.objects.filter(webhook__project=one.project_id, event=Webhook.Event.FLAG_RAISED)
+        told.filter(body__contains=str(one.key)).delete()
+
+
+def names_in_lower_case(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted({name.lower() for name in names if name}))

@@ -1,0 +1,1 @@
+"""Projects: settings, members, set-up, copies."""

@@ -1,0 +1,222 @@
+"""Writing projects: creating, changing their settings and state, replacing the join link, deleting."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, transaction
+from django.db.models import Count
+from django.utils.translation import gettext as _
+
+from annotate.audit import changes_as_json, record_event
+from annotate.core.errors import ProjectArchived, UserError
+from annotate.core.transactions import write_transaction
+from annotate.imports.actions import discard_all
+from annotate.items.media.deletion import delete_media
+from annotate.jobs.fit_requests import request_fit
+from annotate.labelling.assignment import release
+from annotate.labelling.plan.actions import draw_plan
+from annotate.locks import lock_project
+from annotate.models import (
+    AnnotatorTag,
+    Captions,
+    ConflictOfInterest,
+    Context,
+    CriterionAnswer,
+    EventVerb,
+    FitState,
+    GoldSet,
+    GoldSetItem,
+    Item,
+    ItemFeatures,
+    ItemSet,
+    Label,
+    Membership,
+    Presentation,
+    PresentedItem,
+    Project,
+    QuestionAnswer,
+    User,
+    Webhook,
+)
+from annotate.webhooks.actions import enqueue_event
+from models_engine.models import Fit
+
+State = Project.State
+# Where each state may lead, and what the history calls the step.
+STEPS = {
+    (State.DRAFT, State.OPEN): EventVerb.PROJECT_OPENED,
+    (State.OPEN, State.PAUSED): EventVerb.PROJECT_PAUSED,
+    (State.PAUSED, State.OPEN): EventVerb.PROJECT_RESUMED,
+    (State.OPEN, State.CLOSED): EventVerb.PROJECT_CLOSED,
+    (State.PAUSED, State.CLOSED): EventVerb.PROJECT_CLOSED,
+    (State.CLOSED, State.OPEN): EventVerb.PROJECT_REOPENED,
+}
+# Labels answer this question in this way and no other.
+TASK = ("task_type", "k", "m")
+WORDS = ("best_words", "worst_words", "choice_words", "instruction_line")
+FIXED_BY_LABELS = ("question", "more_means", *TASK, *WORDS)
+# What a fit or its table is computed from.
+FITTED = (
+    *("estimator", "top_k", "tie_margin", "count_gold", "count_repeats"),
+    *("goal", "goal_width", "goal_comparisons", "overlap", "n_sets"),
+)
+
+
+class TooFewItems(UserError):
+    def __init__(self, n: int, k: int) -> None:
+        super().__init__(
+            _("The project has %(n)d items to compare; opening takes at least %(limit)d. Import some first.")
+            % {"n": n, "limit": k}
+        )
+
+
+class InvalidStateChange(UserError):
+    code = "no-such-step"
+
+    def __init__(self, before: State, after: State) -> None:
+        super().__init__(
+            _("A project that is “%(before)s” can't become “%(after)s”. Reload the page to see what can be done.")
+            % {"before": before.label, "after": after.label}
+        )
+
+
+class FixedByLabels(UserError):
+    def __init__(self, n_labels: int) -> None:
+        super().__init__(
+            _("%(n)d labels answer the question as it stands, so it can't change. Make a new project for another.")
+            % {"n": n_labels}
+        )
+
+
+class CriteriaFixed(UserError):
+    def __init__(self) -> None:
+        super().__init__(
+            _(
+                "The criteria stay as they are once the project has been opened or has labels; only their names may "
+                "change. Make a new project for others."
+            )
+        )
+
+
+def create_project(*, owner: User, values: dict[str, Any], now: datetime) -> Project:
+    """values: fields of Project, validated by a form."""
+    with write_transaction():
+        project = Project.objects.create(**values, created_at=now)
+        Membership.objects.create(project=project, user=owner, role=Membership.Role.OWNER)
+        FitState.objects.create(project=project)
+        record_event(project, owner, EventVerb.PROJECT_CREATED, now, name=project.name)
+    return project
+
+
+def change_project(*, project: Project, actor: User, values: dict[str, Any], now: datetime) -> dict[str, list[Any]]:
+    """Sets these fields; returns what changed as {field: [before, after]}. Raises FixedByLabels."""
+    with write_transaction():
+        project = lock_project(project.pk)
+        changes = {
+            field: [getattr(project, field), value]
+            for field, value in values.items()
+            if getattr(project, field) != value
+        }
+        if changes.keys() & FIXED_BY_LABELS and project.labels.exists():
+            raise FixedByLabels(project.labels.count())
+        if "criteria" in changes:
+            check_criteria(project, *changes["criteria"])
+        if not changes:
+            return changes
+        for field, (_before, after) in changes.items():
+            setattr(project, field, after)
+        project.save(update_fields=[*changes])
+        if changes.keys() & set(TASK):
+            return_open_presentations(project)
+        if changes.keys() & {"n_sets", *TASK}:
+            draw_plan(project)
+        record_event(project, actor, EventVerb.SETTINGS_CHANGED, now, **changes_as_json(changes))
+        if changes.keys() & FITTED and project.labels.exists():
+            request_fit(project)
+    return changes
+
+
+def check_criteria(project: Project, before: list[dict[str, str]], after: list[dict[str, str]]) -> None:
+    """Raises CriteriaFixed: who has a task open, or has answered, was asked by these criteria in this order.
+
+    Names may change at any time; questions until the first label; all else in a draft without labels.
+    """
+    if (project.state != State.DRAFT and len(before) != len(after)) or (
+        [one["question"] for one in before] != [one["question"] for one in after] and project.labels.exists()
+    ):
+        raise CriteriaFixed
+
+
+def return_open_presentations(project: Project) -> None:
+    """What annotators have before them is of the old kind: its sets go back, and they get new ones."""
+    for presentation in project.presentations.filter(state=Presentation.State.OPEN).values_list("pk", "item_set_id"):
+        release(project, *presentation)
+
+
+def set_state(*, project: Project, actor: User, state: str, now: datetime) -> bool:
+    """Opens, pauses, closes or reopens; False if the project was in this state already.
+
+    Raises ProjectArchived, TooFewItems and NoSuchStep.
+    """
+    with write_transaction():
+        project = lock_project(project.pk)
+        if project.archived_at:
+            raise ProjectArchived
+        if project.state == state:
+            return False
+        verb = STEPS.get((State(project.state), State(state)))
+        if verb is None:
+            raise InvalidStateChange(State(project.state), State(state))
+        if state == State.OPEN:
+            n_items = n_comparable(project)
+            if n_items < project.k:
+                raise TooFewItems(n_items, project.k)
+        record_event(project, actor, verb, now, state=[project.state, state])
+        project.state = state
+        project.save(update_fields=["state"])
+        enqueue_event(project_id=project.pk, event=Webhook.Event.STATE_CHANGED, data={"state": state}, now=now)
+        if state == State.OPEN:
+            draw_plan(project)
+    return True
+
+
+def n_comparable(project: Project) -> int:
+    """How many active items can be shown together: those without a context, or of the context that has most."""
+    active = project.items.filter(retired_at=None).order_by()
+    return max((n for _context, n in active.values_list("context").annotate(n=Count("pk"))), default=0)
+
+
+def delete_project(*, project: Project) -> None:
+    """Deletes the project with everything in it: items, labels, annotators, members, history, fits, media."""
+    with write_transaction():
+        lock_project(project.pk)
+        Project.objects.select_for_update().get(pk=project.pk)  # nothing that refers to it comes in any more
+        files = list(project.items.exclude(media="").values_list("media", flat=True))
+        folders = list(project.imports.exclude(folder="").values_list("folder", flat=True))
+        _delete_rows(project)
+        transaction.on_commit(lambda: delete_media(files))
+        transaction.on_commit(lambda: discard_all(folders))
+
+
+def _delete_rows(project: Project) -> None:
+    """One statement per table, from the leaves: a million labels must not be read to be deleted."""
+    for rows in (
+        CriterionAnswer.objects.filter(label__project=project),
+        Label.objects.filter(project=project),
+        PresentedItem.objects.filter(presentation__project=project),
+        Presentation.objects.filter(project=project),
+        GoldSetItem.objects.filter(gold_set__project=project),
+        GoldSet.objects.filter(project=project),
+        ItemSet.objects.filter(project=project),
+        Item.tags.through.objects.filter(item__project=project),
+        ItemFeatures.objects.filter(item__project=project),
+        Captions.objects.filter(item__project=project),
+        ConflictOfInterest.objects.filter(annotator__project=project),
+        QuestionAnswer.objects.filter(annotator__project=project),
+        AnnotatorTag.objects.filter(annotator__project=project),
+        Item.objects.filter(project=project),
+        Context.objects.filter(project=project),
+    ):
+        rows._raw_delete(DEFAULT_DB_ALIAS)
+    Fit.objects.filter(project_id=project.pk).delete()
+    Project.objects.filter(pk=project.pk).delete()

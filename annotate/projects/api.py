@@ -1,0 +1,172 @@
+"""Projects: a person's list, making, reading, settings, opening and closing, deleting."""
+
+from typing import Any
+from uuid import UUID
+
+from django.core.exceptions import PermissionDenied
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, asked, page_of, paged, sent
+from annotate.api.idempotency import HEADER, idempotent
+from annotate.api.problems import Unfit
+from annotate.fitting.estimator_choices import CHOICES
+from annotate.models import MAX_ITEMS_SHOWN, MAX_REASON_LENGTH, Membership, Project
+from annotate.projects import actions
+from annotate.projects.criteria_forms import LONGEST_NAME, LONGEST_QUESTION
+from annotate.projects.forms import EXPLAINED, ProjectForm
+from annotate.projects.quality_settings.forms import MOST_REASONS, QualityForm
+
+FORMS = (ProjectForm, QualityForm)
+SETTINGS = [name for form in FORMS for name in form.Meta.fields]
+
+
+class CriterionSetting(Strict):
+    name = serializers.CharField(max_length=LONGEST_NAME)
+    question = serializers.CharField(max_length=LONGEST_QUESTION)
+
+
+class ProjectSettings(serializers.ModelSerializer, Strict):
+    """The settings of a project's own pages, whose forms decide what goes together."""
+
+    estimator = serializers.ChoiceField(choices=list(CHOICES), required=False)
+    outcomes = serializers.ListField(
+        child=serializers.ChoiceField(choices=[outcome.value for outcome in EXPLAINED]),
+        required=False,
+        help_text="Answers allowed besides what the task asks for.",
+    )
+    criteria = CriterionSetting(
+        many=True,
+        required=False,
+        help_text="None, or two to five that each presentation is judged by. Fixed once the project has been opened.",
+    )
+    m = serializers.IntegerField(min_value=2, max_value=MAX_ITEMS_SHOWN - 1, required=False, allow_null=True)
+    tie_margin = serializers.FloatField(min_value=0, max_value=10, required=False)
+    skip_reasons = serializers.ListField(
+        child=serializers.CharField(max_length=MAX_REASON_LENGTH), max_length=MOST_REASONS, required=False
+    )
+
+    class Meta:
+        model = Project
+        fields = SETTINGS
+
+
+class ProjectRow(serializers.ModelSerializer):
+    role = serializers.ChoiceField(choices=Membership.Role.choices, help_text="Your role in it.")
+
+    class Meta:
+        model = Project
+        fields = ["id", "name", "question", "state", "task_type", "k", "role", "simulated", "created_at"]
+
+
+class ProjectDetail(ProjectRow):
+    join_link = serializers.URLField(allow_null=True, help_text="For those who manage the project, else null.")
+
+    class Meta:
+        model = Project
+        fields = [
+            *ProjectRow.Meta.fields,
+            *(name for name in SETTINGS if name not in ProjectRow.Meta.fields),
+            "join_link",
+        ]
+
+
+class StateChange(Strict):
+    state = serializers.ChoiceField(choices=["open", "paused", "closed"])
+
+
+class Deletion(Strict):
+    name = serializers.CharField(max_length=200, help_text="The project's name, so that no other one is deleted.")
+
+
+def project_detail(request: ApiRequest, project: Project) -> dict[str, Any]:
+    link = request.build_absolute_uri(reverse("join", args=[project.join_token]))
+    project.join_link = link if project.role in access.MANAGE else None  # type: ignore[attr-defined]
+    return dict(ProjectDetail(project).data)
+
+
+def form_values(given: dict[str, Any], project: Project | None) -> dict[str, Any]:
+    """The settings that result, checked as on the page; raises Unfit."""
+    base = project or Project()
+    data = {name: given.get(name, getattr(base, name)) for name in SETTINGS}
+    filled = {name: value for name, value in data.items() if value is not None and value is not False}
+    forms = [form(filled) for form in FORMS]
+    errors = {name: [str(text) for text in texts] for form in forms for name, texts in form.errors.items()}
+    if errors:
+        raise Unfit(errors)
+    return {name: value for form in forms for name, value in form.values().items()}
+
+
+class Projects(View):
+    @extend_schema(operation_id="projects_list", parameters=[PageQuery], responses=page_of(ProjectRow))
+    def get(self, request: ApiRequest) -> Response:
+        """Your projects, the latest first."""
+        mine = Membership.objects.filter(user=request.user).select_related("project")
+        if request.auth is not None and request.auth.project_id:
+            mine = mine.filter(project_id=request.auth.project_id)
+        query = asked(request, PageQuery)
+        return paged(request, mine.order_by("-project__created_at", "-pk"), query, with_roles)
+
+    @extend_schema(
+        operation_id="projects_create", parameters=[HEADER], request=ProjectSettings, responses={201: ProjectDetail}
+    )
+    @idempotent
+    def post(self, request: ApiRequest) -> Response:
+        """Makes a project, a draft; you own it."""
+        asked(request, NoQuery)
+        if request.auth is not None and request.auth.project_id:
+            raise PermissionDenied
+        values = form_values(sent(request, ProjectSettings), None)
+        project = actions.create_project(owner=request.user, values=values, now=timezone.now())
+        project.role = Membership.Role.OWNER  # type: ignore[attr-defined]
+        return Response(project_detail(request, project), status=201)
+
+
+def with_roles(memberships: list[Membership]) -> list[Any]:
+    for membership in memberships:
+        membership.project.role = membership.role  # type: ignore[attr-defined]
+    return list(ProjectRow([membership.project for membership in memberships], many=True).data)
+
+
+class ProjectView(View):
+    @extend_schema(operation_id="projects_read", responses=ProjectDetail)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """One project with its settings."""
+        asked(request, NoQuery)
+        return Response(project_detail(request, access.project_for(request, project_id, access.SEE)))
+
+    @extend_schema(operation_id="projects_update", request=ProjectSettings, responses=ProjectDetail)
+    def patch(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Changes the settings that are sent. What labels answer (question, task) is fixed once there are labels."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        given = sent(request, ProjectSettings, partial=True)
+        values = form_values(given, project)
+        changed = {name: value for name, value in values.items() if name in given or value != getattr(project, name)}
+        actions.change_project(project=project, actor=request.user, values=changed, now=timezone.now())
+        return Response(project_detail(request, access.project_for(request, project_id, access.MANAGE)))
+
+    @extend_schema(operation_id="projects_delete", request=None, parameters=[Deletion], responses={204: None})
+    def delete(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Deletes the project with everything in it, for good."""
+        project = access.project_for(request, project_id, access.OWN, in_archive=True)
+        if asked(request, Deletion)["name"] != project.name:
+            raise Unfit({"name": [_("That is not the project's name. Nothing was deleted.")]})
+        actions.delete_project(project=project)
+        return Response(status=204)
+
+
+class ProjectState(View):
+    @extend_schema(operation_id="projects_set_state", request=StateChange, responses=ProjectDetail)
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Opens, pauses, closes or reopens the project; in that state already, nothing changes."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        asked(request, NoQuery)
+        state = sent(request, StateChange)["state"]
+        actions.set_state(project=project, actor=request.user, state=state, now=timezone.now())
+        return Response(project_detail(request, access.project_for(request, project_id, access.MANAGE)))

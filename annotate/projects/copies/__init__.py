@@ -1,0 +1,1 @@
+"""Cloning and archiving."""

@@ -1,0 +1,60 @@
+"""Projects as wholes: the log of changes, putting one away and bringing it back, making one like another."""
+
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.api.base import ApiRequest, NoQuery, Strict, View, asked, sent
+from annotate.api.idempotency import HEADER, idempotent
+from annotate.models import Membership, Project
+from annotate.projects.api import ProjectDetail, project_detail
+from annotate.projects.copies.archiving import archive_project, unarchive_project
+from annotate.projects.copies.cloning import clone_project
+from annotate.projects.copies.views import RNG
+
+LONGEST_NAME = Project._meta.get_field("name").max_length
+
+
+class ArchiveRequest(Strict):
+    archived = serializers.BooleanField()
+
+
+class Archive(View):
+    @extend_schema(operation_id="projects_archive", request=ArchiveRequest, responses=ProjectDetail)
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Puts the project away, closed, so that nothing in it changes; or brings it back."""
+        project = access.project_for(request, project_id, access.MANAGE, in_archive=True)
+        asked(request, NoQuery)
+        act = archive_project if sent(request, ArchiveRequest)["archived"] else unarchive_project
+        act(project=project, actor=request.user, now=timezone.now())
+        return Response(
+            project_detail(request, access.project_for(request, project_id, access.MANAGE, in_archive=True))
+        )
+
+
+class CloneRequest(Strict):
+    name = serializers.CharField(max_length=LONGEST_NAME)
+    with_items = serializers.BooleanField(required=False, default=True)
+
+
+class Clone(View):
+    @extend_schema(
+        operation_id="projects_clone", parameters=[HEADER], request=CloneRequest, responses={201: ProjectDetail}
+    )
+    @idempotent
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Makes a draft of your own with the same settings and rules, with its items or without."""
+        project = access.project_for(request, project_id, access.MANAGE, in_archive=True)
+        asked(request, NoQuery)
+        if request.auth is not None and request.auth.project_id:
+            raise PermissionDenied
+        made = clone_project(
+            source=project, actor=request.user, now=timezone.now(), rng=RNG, **sent(request, CloneRequest)
+        )
+        made.role = Membership.Role.OWNER  # type: ignore[attr-defined]
+        return Response(project_detail(request, made), status=201)

@@ -1,0 +1,168 @@
+"""Making a new project like another one: its settings and rules, on wish its items, never its people or labels."""
+
+import random
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Model
+
+from annotate.audit import record_event
+from annotate.core.transactions import write_transaction
+from annotate.labelling.item_sets import set_key
+from annotate.locks import lock_project
+from annotate.models import (
+    Captions,
+    ConsentText,
+    Context,
+    EventVerb,
+    FeatureNames,
+    FitState,
+    GoldSet,
+    Item,
+    ItemFeatures,
+    ItemSet,
+    Membership,
+    ParticipationRules,
+    Project,
+    QuestionField,
+    Retention,
+    Tag,
+    User,
+)
+from annotate.participation.questionnaire.actions import newest_question
+
+BATCH = 1000
+# Every column of these tables is copied but for those named here; tests/site/projects/test_cloning.py holds them to
+# the models.
+NOT_COPIED: dict[type[Model], frozenset[str]] = {
+    Project: frozenset(
+        # Its own, and what tells of the source's course: its state, its hours, whose labels are simulated.
+        ["id", "name", "join_token", "state", "created_at", "archived_at", "opens_at", "closes_at", "simulated"]
+    )
+    | {"fields_before", "fields_after"},
+    ParticipationRules: frozenset({"project", "platform_token"}),
+    Retention: frozenset({"project", "done_for"}),
+    QuestionField: frozenset({"id", "project"}),
+    Tag: frozenset({"id", "project"}),
+    Context: frozenset({"id", "project"}),
+    Item: frozenset({"id", "project", "context", "n_taken", "shuffle", "created_at"}),
+    Captions: frozenset({"id", "item"}),
+    GoldSet: frozenset({"id", "project", "item_set", "named"}),
+}
+
+
+def copy_values(row: Model, **values: Any) -> dict[str, Any]:
+    """The row's columns that a clone takes over, and these."""
+    left = NOT_COPIED[type(row)]
+    own = {field.name: getattr(row, field.name) for field in row._meta.concrete_fields if field.name not in left}
+    return own | values
+
+
+def clone_project(
+    *, source: Project, actor: User, name: str, with_items: bool, now: datetime, rng: random.Random
+) -> Project:
+    """A draft with the source's settings, owned by the actor; known sets come with the items.
+
+    Files are shared: they are deleted with the last item that has them.
+    """
+    with write_transaction():
+        source = lock_project(source.pk)
+        clone = Project.objects.create(**copy_values(source, name=name, created_at=now))
+        Membership.objects.create(project=clone, user=actor, role=Membership.Role.OWNER)
+        FitState.objects.create(project=clone)
+        copy_rules(source, clone)
+        n_items = copy_items(source, clone, now, rng) if with_items else 0
+        record_event(source, actor, EventVerb.PROJECT_CLONED, now, clone=name, clone_id=str(clone.pk), items=n_items)
+        record_event(
+            clone,
+            actor,
+            EventVerb.PROJECT_MADE_AS_A_CLONE,
+            now,
+            source=source.name,
+            source_id=str(source.pk),
+            items=n_items,
+        )
+    return clone
+
+
+def copy_rules(source: Project, clone: Project) -> None:
+    """Who may take part, what is promised to them, the consent text in force, the questionnaire as it is asked now."""
+    entry = ParticipationRules.objects.filter(project=source).first()
+    if entry:
+        ParticipationRules.objects.create(**copy_values(entry, project=clone))
+    retention = Retention.objects.filter(project=source).first()
+    if retention:
+        Retention.objects.create(**copy_values(retention, project=clone))
+    text = ConsentText.objects.filter(project=source, version=source.consent_version).first()
+    if text:
+        ConsentText.objects.create(project=clone, version=text.version, text=text.text, at=text.at)
+    fields = source.fields.filter(retired_at=None).order_by("pk")
+    for field in fields:
+        QuestionField.objects.create(**copy_values(field, project=clone))
+    clone.fields_before, clone.fields_after = newest_question(clone, at_end=False), newest_question(clone, at_end=True)
+    clone.save(update_fields=["fields_before", "fields_after"])
+
+
+def copy_items(source: Project, clone: Project, now: datetime, rng: random.Random) -> int:
+    """Items with their contexts, tags and known sets; retired ones stay retired. The number of items."""
+    tags = clone_rows(source.tags.order_by("pk"), project=clone)
+    contexts = clone_rows(source.contexts.order_by("pk"), project=clone)
+    items: dict[int, int] = {}
+    for rows in in_batches(source.items.order_by("pk")):
+        made = Item.objects.bulk_create(
+            Item(
+                **copy_values(
+                    item,
+                    project=clone,
+                    context_id=contexts.get(item.context_id),
+                    shuffle=rng.random(),
+                    created_at=now,
+                )
+            )
+            for item in rows
+        )
+        items |= {old.pk: new.pk for old, new in zip(rows, made, strict=True)}
+    links = Item.tags.through
+    for rows in in_batches(links.objects.filter(item__project=source).order_by("pk")):
+        links.objects.bulk_create(links(item_id=items[one.item_id], tag_id=tags[one.tag_id]) for one in rows)
+    for captions in in_batches(Captions.objects.filter(item__project=source).order_by("pk")):
+        Captions.objects.bulk_create(Captions(**copy_values(one, item_id=items[one.item_id])) for one in captions)
+    copy_gold_sets(source, clone, items)
+    copy_features(source, clone, items)
+    return len(items)
+
+
+def copy_features(source: Project, clone: Project, items: dict[int, int]) -> None:
+    names = FeatureNames.objects.filter(project=source).first()
+    if names:
+        FeatureNames.objects.create(project=clone, names=names.names)
+        for rows in in_batches(ItemFeatures.objects.filter(item__project=source).order_by("pk")):
+            ItemFeatures.objects.bulk_create(ItemFeatures(item_id=items[one.pk], values=one.values) for one in rows)
+
+
+def clone_rows(rows: Any, **values: Any) -> dict[int, int]:
+    """Copies these rows with these values; from each primary key to that of its copy."""
+    known: dict[int, int] = {}
+    for batch in in_batches(rows):
+        made = rows.model.objects.bulk_create(rows.model(**copy_values(row, **values)) for row in batch)
+        known |= {old.pk: new.pk for old, new in zip(batch, made, strict=True)}
+    return known
+
+
+def in_batches(rows: Any) -> Iterable[list[Any]]:
+    """The rows of a query in order of their primary keys, a thousand at a time: however many, memory stays flat."""
+    last = 0
+    while batch := list(rows.filter(pk__gt=last)[:BATCH]):
+        yield batch
+        last = batch[-1].pk
+
+
+def copy_gold_sets(source: Project, clone: Project, items: dict[int, int]) -> None:
+    """Those in use, with their right answers in terms of the clone's items."""
+    for known in source.known_sets.filter(retired_at=None).order_by("pk").prefetch_related("items"):
+        members = [items[item.pk] for item in known.items.all()]
+        item_set = ItemSet.objects.get_or_create(project=clone, key=set_key(members))[0]
+        named = [items[pk] for pk in known.named]
+        twin = GoldSet.objects.create(**copy_values(known, project=clone, item_set=item_set, named=named))
+        twin.items.set(members)

@@ -1,0 +1,93 @@
+"""The criteria of a project in its settings: up to five rows of a name and the question asked by it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotate.models import MAX_CRITERIA
+
+LONGEST_NAME = 60
+LONGEST_QUESTION = 500
+PARTS = ("name", "question")
+Rows = list[dict[str, str]]
+
+
+class CriteriaRows(forms.Widget):
+    """As the page sends them, `criteria-1-name` and so on; a program may give the list itself.
+
+    `n` is how many rows there are to fill, `questions_fixed` whether the questions are only told.
+    """
+
+    template_name = "projects/criteria_rows.html"
+    use_fieldset = True
+    n = MAX_CRITERIA
+    questions_fixed = False
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        context = super().get_context(name, value, attrs)
+        given = value if isinstance(value, list) else []
+        blank = dict.fromkeys(PARTS, "")
+        context["rows"] = [given[place] if place < len(given) else blank for place in range(self.n)]
+        context["is_filled"] = bool(given)
+        context |= {"longest_name": LONGEST_NAME, "longest_question": LONGEST_QUESTION}
+        return context | {"questions_fixed": self.questions_fixed}
+
+    def value_from_datadict(self, data: Mapping[str, Any], files: Any, name: str) -> Any:
+        if name in data:
+            return data[name]
+        rows = [{part: data.get(f"{name}-{n}-{part}", "") for part in PARTS} for n in range(1, MAX_CRITERIA + 1)]
+        while rows and not any(rows[-1].values()):
+            rows.pop()
+        return rows
+
+    def value_omitted_from_data(self, data: Mapping[str, Any], files: Any, name: str) -> bool:
+        return name not in data and f"{name}-1-name" not in data
+
+    def id_for_label(self, id_: str) -> str:
+        return ""
+
+
+class CriteriaField(forms.Field):
+    """A list of {"name", "question"}: none, or two to five."""
+
+    widget = CriteriaRows
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return bool(initial or []) != bool(data or []) or initial != data
+
+    def clean(self, value: Any) -> Rows:
+        rows = [{part: " ".join(str(row.get(part, "")).split()) for part in PARTS} for row in value or []]
+        rows = [row for row in rows if any(row.values())]
+        if len(rows) == 1 or len(rows) > MAX_CRITERIA:
+            raise forms.ValidationError(
+                _(
+                    "There are %(n)d criteria; give 2 to %(limit)d, or none: where there is one, the project's "
+                    "question asks it."
+                ),
+                params={"n": len(rows), "limit": MAX_CRITERIA},
+            )
+        for n, row in enumerate(rows, start=1):
+            validate_row(n, row)
+        names = [row["name"].casefold() for row in rows]
+        for n, name in enumerate(names):
+            if name in names[:n]:
+                raise forms.ValidationError(
+                    _("Two criteria are called “%(name)s”. Give each a name of its own."),
+                    params={"name": rows[n]["name"]},
+                )
+        return rows
+
+
+def validate_row(n: int, row: dict[str, str]) -> None:
+    if not all(row.values()):
+        raise forms.ValidationError(
+            _("Criterion %(n)d lacks its name or its question. Give both, or leave the row empty."), params={"n": n}
+        )
+    for part, limit in zip(PARTS, (LONGEST_NAME, LONGEST_QUESTION), strict=True):
+        if len(row[part]) > limit:
+            raise forms.ValidationError(
+                _("“%(start)s…” has %(n)d characters; the limit is %(limit)d. Shorten it."),
+                params={"start": row[part][:40], "n": len(row[part]), "limit": limit},
+            )

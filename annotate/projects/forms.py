@@ -1,0 +1,258 @@
+"""What owners say of a project: its question and rules, its next state, its name again before it is deleted."""
+
+from typing import Any
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+
+from annotate.fitting.estimator_choices import CHOICES
+from annotate.labelling.task_types.base import TaskType
+from annotate.labelling.task_types.registry import TASK_TYPES
+from annotate.models import MAX_ITEMS_SHOWN, Label, Project
+from annotate.models.task_words import LETTER
+from annotate.projects.actions import FIXED_BY_LABELS, WORDS, CriteriaFixed, check_criteria
+from annotate.projects.criteria_forms import CriteriaField
+
+EXPLAINED = {
+    Label.Outcome.TIE: _("Tie: both are as good"),
+    Label.Outcome.BOTH_GOOD: _("Both good: a tie at the top"),
+    Label.Outcome.BOTH_BAD: _("Both bad: a tie at the bottom"),
+    Label.Outcome.CANT_JUDGE: _("Can't judge: not counted as a tie"),
+    Label.Outcome.SKIP: _("Skip: show me something else"),
+}
+FIXED = _("Labels answer this as it stands, so it can't change any more. Make a new project for another question.")
+
+
+class ProjectForm(forms.ModelForm):
+    criteria = CriteriaField(
+        label=_("Criteria"),
+        required=False,
+        help_text=_(
+            "For several judgements of the same items, such as clarity and correctness: two to five, each with a name "
+            "and a question, answered on one page in this order. Each has a ranking of its own. Practice, gold "
+            "questions and imported labels are about the first. Leave empty for one judgement."
+        ),
+    )
+    task_type = forms.ChoiceField(
+        label=_("What annotators do"),
+        choices=[(name, task_type.help_text) for name, task_type in TASK_TYPES.items()],
+        widget=forms.RadioSelect,
+        initial=Project.TaskType.PAIR,
+    )
+    k = forms.IntegerField(
+        label=_("Items shown at a time"),
+        min_value=2,
+        max_value=MAX_ITEMS_SHOWN,
+        required=False,
+        help_text=_("2 to 10; 4 or 5 are the most that people compare with ease. Pairs always show two."),
+    )
+    m = forms.IntegerField(
+        label=_("How many of them are ranked"),
+        min_value=2,
+        max_value=MAX_ITEMS_SHOWN - 1,
+        required=False,
+        help_text=_("Only for “Ranking of the best few”: fewer than are shown."),
+    )
+    outcomes = forms.MultipleChoiceField(
+        label=_("Other answers allowed"),
+        choices=[(outcome.value, words) for outcome, words in EXPLAINED.items()],
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        initial=[Label.Outcome.TIE, Label.Outcome.SKIP],
+        help_text=_(
+            "Besides what the task asks for. Tie, both good and both bad are about two items: where more are shown "
+            "they are not offered. Answers given before you change this stay as they are."
+        ),
+    )
+    estimator = forms.ChoiceField(
+        label=_("How the ranking is computed"),
+        choices=list(CHOICES.items()),
+        widget=forms.RadioSelect,
+        initial=Project._meta.get_field("estimator").default,
+    )
+    tie_margin = forms.FloatField(
+        label=_("Tied within"),
+        min_value=0,
+        max_value=10,
+        initial=Project._meta.get_field("tie_margin").default,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text=_(
+            # xgettext:no-python-format
+            "In logits. Two items are called tied when the 90% interval of their difference lies within this, either "
+            "way. 0.1 stands for a 52.5% chance of being preferred."
+        ),
+    )
+
+    class Meta:
+        model = Project
+        fields = [
+            "name",
+            "question",
+            "criteria",
+            "instructions",
+            "more_means",
+            "task_type",
+            "k",
+            "m",
+            "best_words",
+            "worst_words",
+            "choice_words",
+            "instruction_line",
+            "outcomes",
+            "comments",
+            "overlap",
+            "n_sets",
+            "cap",
+            "estimator",
+            "top_k",
+            "tie_margin",
+        ]
+        help_texts = {
+            "name": _("For you and your team; annotators see it too."),
+            "question": _("Asked above every task. For example: Which argument is more convincing?"),
+            "instructions": _("Read before the first answer, and behind “?” later. Markdown: **bold**, lists, links."),
+            "more_means": _("In a word or two, for the heads of tables: better, more convincing, harder."),
+            "best_words": _("In place of “Best”, for example: Most intense. Leave empty for the usual word."),
+            "worst_words": _("In place of “Worst”, for example: Least intense. Leave empty for the usual word."),
+            "choice_words": _(
+                "In place of “A is better”, for example: {letter} sounds angrier. {letter} becomes A, B and so on."
+            ),
+            "instruction_line": _("In place of “Mark the best and the worst.” and the like, above the items."),
+            "overlap": _(
+                "How many different annotators answer each set of items shown together, such as a pair. Lowered later, "
+                "sets with more answers keep them all."
+            ),
+            "n_sets": _(
+                "Empty: new sets are made as long as annotators ask. With a number, so many are drawn when the project "
+                "opens, every item in as many as any other or in one more, and when each has its annotators, all is "
+                "done."
+            ),
+            "comments": _("Annotators may add a few words to any answer. You find them in the export of labels."),
+            "cap": _("Empty means no limit."),
+            "top_k": _("The ranking shows each item's chance to be among the best so many."),
+        }
+        widgets = {"question": forms.TextInput, "instructions": forms.Textarea(attrs={"rows": 8, "dir": "auto"})}
+
+    def __init__(self, *args: Any, has_labels: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name in ("name", "question", "more_means", *WORDS):
+            self.fields[name].widget.attrs["dir"] = "auto"
+        for name in FIXED_BY_LABELS if has_labels else ():
+            self.fields[name].disabled = True
+            self.fields[name].help_text = FIXED
+
+        self.fix_criteria(has_labels)
+
+    def fix_criteria(self, has_labels: bool) -> None:
+        """See annotate.projects.actions.check_criteria."""
+        rows = self.fields["criteria"].widget
+        if self.instance.state != Project.State.DRAFT or has_labels:
+            rows.n = len(self.instance.criteria)
+            rows.questions_fixed = has_labels
+
+    def clean_criteria(self) -> list[dict[str, str]]:
+        after: list[dict[str, str]] = self.cleaned_data["criteria"]
+        if not self.instance._state.adding and after != self.instance.criteria:
+            try:
+                check_criteria(self.instance, self.instance.criteria, after)
+            except CriteriaFixed as refusal:
+                raise forms.ValidationError(str(refusal)) from refusal
+        return after
+
+    @property
+    def has_own_words(self) -> bool:
+        return any(self[name].value() or self[name].errors for name in WORDS)
+
+    def clean_choice_words(self) -> str:
+        words = str(self.cleaned_data["choice_words"])
+        if words and (words.count(LETTER) != 1 or set("{}") & set(words.replace(LETTER, ""))):
+            raise forms.ValidationError(
+                _("“%(value)s” does not say where the letter goes. Write {letter} once, as in “{letter} is better”."),
+                params={"value": words},
+            )
+        return words
+
+    @property
+    def tasks(self) -> list[tuple[forms.boundfield.BoundWidget, TaskType]]:
+        """The radio buttons of the task types."""
+        return [(option, TASK_TYPES[option.data["value"]]) for option in self["task_type"]]
+
+    def check_ends(self, values: dict[str, Any]) -> None:
+        """Both ends have words of their own or neither; the same words for both would not tell them apart."""
+        best, worst = values.get("best_words", ""), values.get("worst_words", "")
+        if TASK_TYPES[values["task_type"]].names_last and bool(best) != bool(worst):
+            self.add_error("best_words" if worst else "worst_words", _("Give both ends their own words, or neither."))
+        elif best and best.casefold() == worst.casefold():
+            self.add_error("worst_words", _("Both ends have the same words, “%(value)s”.") % {"value": best})
+
+    def clean(self) -> dict[str, Any]:
+        """Holds k and m to what the task takes; those it has no use for are left out."""
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        if not values.get("task_type") or "k" in self.errors or "m" in self.errors:
+            return values
+        self.check_ends(values)
+        task, k = TASK_TYPES[values["task_type"]], values.get("k")
+        fewest, most = task.n_items
+        if task.is_fixed_size:
+            k = fewest
+        if k is None or k < fewest:
+            self.add_error(
+                "k",
+                _("%(shown)s items at a time are too few for “%(task)s”: give %(fewest)d to %(most)d.")
+                % {"shown": k or _("No"), "task": task.title, "fewest": fewest, "most": most},
+            )
+            return values
+        m = values.get("m") if task.ranks_some else None
+        if task.ranks_some and (m is None or m >= k):
+            self.add_error(
+                "m",
+                _("Of %(k)d items shown, give 2 to %(most)d to be ranked; to rank all, choose “%(task)s”.")
+                % {"k": k, "most": k - 1, "task": Project.TaskType.RANKING.label},
+            )
+        return values | {"k": k, "m": m}
+
+    def values(self) -> dict[str, Any]:
+        return {name: self.cleaned_data[name] for name in self.Meta.fields}
+
+
+class StateForm(forms.Form):
+    state = forms.ChoiceField(choices=Project.State.choices)
+
+
+class DeleteForm(forms.Form):
+    name = forms.CharField(
+        label=_("The project's name"), widget=forms.TextInput(attrs={"autocomplete": "off", "dir": "auto"})
+    )
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.project = project
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        if " ".join(name.split()) != " ".join(self.project.name.split()):
+            raise forms.ValidationError(
+                _("“%(typed)s” is not the project's name. Nothing was deleted; type it as it stands above."),
+                params={"typed": name[:200]},
+            )
+        return name
+
+
+class ArchiveForm(forms.Form):
+    to = forms.ChoiceField(choices=[("archive", ""), ("bring-back", "")])
+
+
+class CloneForm(forms.Form):
+    name = forms.CharField(
+        label=_("Name of the new project"), max_length=200, widget=forms.TextInput(attrs={"dir": "auto"})
+    )
+    with_items = forms.BooleanField(
+        label=_("With the items"),
+        required=False,
+        initial=True,
+        help_text=_("Their contexts, tags and known right answers come along; retired items stay retired."),
+    )
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].initial = _("%(name)s (copy)") % {"name": project.name[:190]}

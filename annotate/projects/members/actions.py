@@ -1,0 +1,88 @@
+"""Who belongs to a project: adding accounts by e-mail address, changing roles, removing; an owner always remains."""
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from annotate.audit import record_event
+from annotate.core.errors import UserError
+from annotate.core.transactions import write_transaction
+from annotate.locks import lock_project
+from annotate.models import EventVerb, Membership, Project, User
+
+Role = Membership.Role
+
+
+class LastOwner(UserError):
+    def __init__(self) -> None:
+        super().__init__(_("A project needs an owner, and this is its only one. Make somebody else an owner first."))
+
+
+class OwnersOnly(UserError):
+    status = 403
+
+    def __init__(self) -> None:
+        super().__init__(_("Only owners decide who belongs to a project. Ask one of them."))
+
+
+class MemberAlready(UserError):
+    def __init__(self, address: str) -> None:
+        super().__init__(
+            _("%(address)s is a member already. Change the role in the list instead.") % {"address": address}
+        )
+
+
+def add_member(*, project: Project, actor: User, address: str, role: str, now: datetime) -> Membership | None:
+    """Makes the account with this e-mail address a member; None if there is no such account.
+
+    Raises OwnersOnly and MemberAlready.
+    """
+    with write_transaction():
+        check_is_owner(project, actor)
+        user = User.objects.filter(email__iexact=address, is_active=True).order_by("pk").first()
+        if user is None:
+            record_event(project, actor, EventVerb.MEMBER_INVITED, now, address=address, role=role)
+            return None
+        membership, is_new = Membership.objects.get_or_create(project=project, user=user, defaults={"role": role})
+        if not is_new:
+            raise MemberAlready(address)
+        record_event(project, actor, EventVerb.MEMBER_ADDED, now, member=user.email, role=role)
+    return membership
+
+
+def change_role(*, membership: Membership, actor: User, role: str, now: datetime) -> bool:
+    """False if that was the role already. Raises OwnersOnly and LastOwner."""
+    with write_transaction():
+        project = check_is_owner(membership.project, actor)
+        before = Membership.objects.get(pk=membership.pk).role
+        if before == role:
+            return False
+        check_owner_remains(membership)
+        Membership.objects.filter(pk=membership.pk).update(role=role)
+        record_event(
+            project, actor, EventVerb.MEMBER_ROLE_CHANGED, now, member=membership.user.email, role=[before, role]
+        )
+    return True
+
+
+def remove_member(*, membership: Membership, actor: User, now: datetime) -> None:
+    """Ends the membership; labels stay. Raises OwnersOnly and LastOwner."""
+    with write_transaction():
+        project = check_is_owner(membership.project, actor)
+        check_owner_remains(membership)
+        record_event(project, actor, EventVerb.MEMBER_REMOVED, now, member=membership.user.email, role=membership.role)
+        membership.delete()
+
+
+def check_is_owner(project: Project, actor: User) -> Project:
+    """Locks the project, so that two owners can't remove each other at once."""
+    project = lock_project(project.pk)
+    if not project.memberships.filter(user=actor, role=Role.OWNER).exists():
+        raise OwnersOnly
+    return project
+
+
+def check_owner_remains(membership: Membership) -> None:
+    others = Membership.objects.filter(project=membership.project_id, role=Role.OWNER).exclude(pk=membership.pk)
+    if not others.exists():
+        raise LastOwner

@@ -1,0 +1,91 @@
+"""Who belongs to a project: the owners' list, adding by e-mail address, changing roles, removing."""
+
+import logging
+from smtplib import SMTPException
+from uuid import UUID
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from annotate import access
+from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, asked, page_of, paged, sent
+from annotate.api.idempotency import HEADER, idempotent
+from annotate.core import rate_limits
+from annotate.models import Membership
+from annotate.projects.members import actions
+from annotate.projects.members.views import invite
+
+log = logging.getLogger(__name__)
+
+
+class MemberRow(serializers.Serializer):
+    id = serializers.IntegerField(source="pk")
+    address = serializers.CharField(source="user.email")
+    role = serializers.ChoiceField(choices=Membership.Role.choices)
+
+
+class NewMember(Strict):
+    address = serializers.EmailField(max_length=254)
+    role = serializers.ChoiceField(choices=Membership.Role.choices)
+
+
+class RoleChange(Strict):
+    role = serializers.ChoiceField(choices=Membership.Role.choices)
+
+
+class Invited(serializers.Serializer):
+    address = serializers.CharField()
+    message_sent = serializers.BooleanField(help_text="If false, tell them yourself.")
+
+
+class Members(View):
+    @extend_schema(operation_id="members_list", parameters=[PageQuery], responses=page_of(MemberRow))
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Owners see who belongs to the project, in the order added."""
+        project = access.project_for(request, project_id, access.OWN, in_archive=True)
+        query = asked(request, PageQuery)
+        found = project.memberships.select_related("user").order_by("pk")
+        return paged(request, found, query, lambda rows: list(MemberRow(rows, many=True).data))
+
+    @extend_schema(operation_id="members_create", parameters=[HEADER], request=NewMember, responses={202: Invited})
+    @idempotent
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Writes to the address, and makes the account with it a member; whether there is one is not told."""
+        project = access.project_for(request, project_id, access.OWN, in_archive=True)
+        asked(request, NoQuery)
+        rate_limits.check_rate_limit(request, "invite", who=str(request.user.pk))
+        new = sent(request, NewMember)
+        membership = actions.add_member(project=project, actor=request.user, now=timezone.now(), **new)
+        has_account = membership is not None
+        try:
+            invite(request, project, new["address"], new["role"], has_account=has_account)  # type: ignore[arg-type]
+        except (SMTPException, OSError):
+            log.exception("The invitation to project %s could not be sent", project.pk)
+            return Response({"address": new["address"], "message_sent": False}, status=202)
+        return Response({"address": new["address"], "message_sent": True}, status=202)
+
+
+class MemberView(View):
+    @extend_schema(operation_id="members_update", request=RoleChange, responses=MemberRow)
+    def put(self, request: ApiRequest, project_id: UUID, member_id: int) -> Response:
+        """Gives the member another role."""
+        membership = self.found(request, project_id, member_id)
+        role = sent(request, RoleChange)["role"]
+        actions.change_role(membership=membership, actor=request.user, role=role, now=timezone.now())
+        membership.role = role
+        return Response(MemberRow(membership).data)
+
+    @extend_schema(operation_id="members_delete", request=None, responses={204: None})
+    def delete(self, request: ApiRequest, project_id: UUID, member_id: int) -> Response:
+        """Ends the membership; labels stay. A project keeps at least one owner."""
+        membership = self.found(request, project_id, member_id)
+        actions.remove_member(membership=membership, actor=request.user, now=timezone.now())
+        return Response(status=204)
+
+    def found(self, request: ApiRequest, project_id: UUID, member_id: int) -> Membership:
+        project = access.project_for(request, project_id, access.OWN, in_archive=True)
+        asked(request, NoQuery)
+        return get_object_or_404(project.memberships.select_related("user", "project"), pk=member_id)

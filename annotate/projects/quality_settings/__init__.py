@@ -1,0 +1,1 @@
+"""Opening hours, reading time, breaks."""

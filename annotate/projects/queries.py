@@ -1,0 +1,58 @@
+"""A person's projects: role, state and, for those who may see results, labels, annotators and the last fit."""
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.core.paginator import Page, Paginator
+from django.db.models import Count, QuerySet
+
+from annotate.access import SEE
+from annotate.models import Annotator, FitState, Label, Membership, Project, User
+from models_engine.models import Fit
+
+PAGE_SIZE = 30
+
+
+@dataclass(frozen=True)
+class ProjectListRow:
+    """The figures are None where the role does not show them; `fit` too where there is none yet."""
+
+    project: Project
+    role: Membership.Role
+    n_labels: int | None = None
+    n_annotators: int | None = None
+    fit: Fit | None = None
+    is_fit_pending: bool = False
+
+    @property
+    def sees_results(self) -> bool:
+        return self.role in SEE
+
+
+def projects_of(user: User, number: str | None, *, archived: bool = False) -> tuple[Page, list[ProjectListRow]]:
+    """The page of this number and its lines, the latest project first: those in the archive, or the others."""
+    memberships = user.memberships.filter(project__archived_at__isnull=not archived)
+    memberships = memberships.select_related("project").order_by("-project__created_at", "-pk")
+    page = Paginator(memberships, PAGE_SIZE).get_page(number)
+    ids = [membership.project_id for membership in page if membership.role in SEE]
+    n_labels = count_by_project(Label.objects.filter(project__in=ids, voided_at=None))
+    n_annotators = count_by_project(Annotator.objects.filter(project__in=ids))
+    published = Fit.objects.filter(project_id__in=ids, criterion=1, published=True)
+    fits = {fit.project_id: fit for fit in published.defer("arrays")}
+    states = {state.project_id: state for state in FitState.objects.filter(project__in=ids)}
+    lines = []
+    for membership in page:
+        project, role = membership.project, Membership.Role(membership.role)
+        if role not in SEE:
+            lines.append(ProjectListRow(project, role))
+            continue
+        state = states.get(project.pk)
+        pending = state is not None and state.wanted > state.fitted
+        line = (n_labels.get(project.pk, 0), n_annotators.get(project.pk, 0), fits.get(project.pk), pending)
+        lines.append(ProjectListRow(project, role, *line))
+    return page, lines
+
+
+def count_by_project(rows: QuerySet[Label] | QuerySet[Annotator]) -> dict[UUID, int]:
+    """How many rows each project has."""
+    return dict(rows.order_by().values_list("project").annotate(n=Count("pk")))

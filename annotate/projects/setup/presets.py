@@ -1,0 +1,163 @@
+"""What a new project may start from: for each kind of task the settings that suit it, all of which can be changed."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from annotate.models import Label, Project
+
+Task, Outcome = Project.TaskType, Label.Outcome
+
+
+@dataclass(frozen=True)
+class Preset:
+    """`settings`: fields of ProjectForm.   `checks`: fields of QualityForm.   `advice`: what to do besides."""
+
+    key: str
+    title: Promise
+    text: Promise
+    settings: dict[str, Any] = field(default_factory=dict)
+    checks: dict[str, Any] = field(default_factory=dict)
+    advice: Promise | str = ""
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The settings in the words of the language in use, as a form shows them."""
+        return {name: str(value) if isinstance(value, Promise) else value for name, value in self.settings.items()}
+
+
+BLANK = Preset("blank", _("Blank"), _("Pairs, ties and skips allowed, three annotators a pair. You say the rest."))
+
+PRESETS = {
+    start.key: start
+    for start in (
+        Preset(
+            "arguments",
+            _("Convincing arguments"),
+            _("Short texts for and against, judged by a crowd: which one convinces more?"),
+            {
+                "question": _("Which argument is more convincing?"),
+                "more_means": _("more convincing"),
+                "instructions": _(
+                    "Read both arguments to the end. Choose the one that would convince more people who have not made "
+                    "up their mind, whether or not you agree with it.\n\n"
+                    "- Judge the reasoning, not the spelling.\n"
+                    "- Choose **Tie** only where you really can't tell."
+                ),
+                "task_type": Task.PAIR.value,
+                "outcomes": [Outcome.TIE.value, Outcome.SKIP.value],
+                "overlap": 3,
+                "cap": 100,
+                "estimator": "CrowdBT",
+            },
+            {"min_seconds": 3, "break_every": 40, "repeat_percent": 5},
+            _("Give each argument its topic as “context”, and only those of the same topic are compared."),
+        ),
+        Preset(
+            "translation",
+            _("Translation quality"),
+            _("Several translations of each source text; bilingual people choose the better one."),
+            {
+                "question": _("Which translation is better?"),
+                "more_means": _("better translated"),
+                "instructions": _(
+                    "Read the source above first, then both translations.\n\n"
+                    "1. The one that keeps the meaning is better.\n"
+                    "2. If both do, the one that reads more naturally is better.\n\n"
+                    "Choose **Both bad** if neither could be used, **Can't judge** if you don't know the subject."
+                ),
+                "task_type": Task.PAIR.value,
+                "outcomes": [Outcome.TIE.value, Outcome.BOTH_BAD.value, Outcome.CANT_JUDGE.value],
+                "comments": True,
+                "overlap": 3,
+                "estimator": "CrowdBT",
+            },
+            {"min_seconds": 5, "break_every": 30, "gold_every": 20, "repeat_percent": 5},
+            _("Put the source text into the column “context”. Add a few sets whose right answer you know."),
+        ),
+        Preset(
+            "severity",
+            _("Severity in images"),
+            _("Photographs or scans, judged by trained eyes: which one shows the more severe case?"),
+            {
+                "question": _("Which image shows the more severe case?"),
+                "more_means": _("more severe"),
+                "instructions": _(
+                    "Compare the finding itself, not the quality of the image. Open an image closely where you need "
+                    "to.\n\nChoose **Can't judge** where an image can't be read."
+                ),
+                "task_type": Task.PAIR.value,
+                "outcomes": [Outcome.TIE.value, Outcome.CANT_JUDGE.value],
+                "overlap": 3,
+                "estimator": "CrowdBT",
+            },
+            {"practice_pass": 4, "gold_every": 15, "break_every": 30, "repeat_percent": 10},
+            _("Practice needs a few image pairs whose right answer you know; without them there is none."),
+        ),
+        Preset(
+            "answers",
+            _("Model answers"),
+            _("Answers of language models to the same prompts: which one is better, for a leaderboard or for tuning?"),
+            {
+                "question": _("Which answer is better?"),
+                "more_means": _("better"),
+                "instructions": _(
+                    "Read the prompt above, then both answers. Choose the one that you would rather have got: right "
+                    "first, then helpful, then well put. Longer is not better."
+                ),
+                "task_type": Task.PAIR.value,
+                "outcomes": [Outcome.TIE.value, Outcome.BOTH_GOOD.value, Outcome.BOTH_BAD.value, Outcome.SKIP.value],
+                "comments": True,
+                "overlap": 2,
+                "estimator": "BradleyTerry",
+            },
+            {"min_seconds": 5, "break_every": 30, "repeat_percent": 5},
+            _("Put the prompt into the column “context” and the model into the tags. Exports include pairs for DPO."),
+        ),
+        Preset(
+            "jury",
+            _("Jury"),
+            _("A few judges, many entries, and honest differences of taste: a ranking of all and of each judge."),
+            {
+                "question": _("Which entry deserves the prize more?"),
+                "more_means": _("more deserving"),
+                "instructions": _(
+                    "Four entries at a time: put them in order, the best first. Judge by the call's criteria, not by "
+                    "who you think made them. Your judgements are not shown to the other judges."
+                ),
+                "task_type": Task.RANKING.value,
+                "k": 4,
+                "outcomes": [Outcome.CANT_JUDGE.value],
+                "comments": True,
+                "overlap": 5,
+                "top_k": 3,
+                "estimator": "CollaborativeGP",
+            },
+            {"break_every": 15},
+            _("Keep entries from judges with a conflict of interest: “Never shown”, on the page of quality checks."),
+        ),
+        Preset(
+            "essays",
+            _("Essays"),
+            _("Comparative judgement by teachers: no marks, only which essay is better, again and again."),
+            {
+                "question": _("Which essay is the better piece of writing?"),
+                "more_means": _("better written"),
+                "instructions": _(
+                    "Read both essays and decide which is better as a whole. Don't mark and don't count mistakes: your "
+                    "first considered impression is what is asked for."
+                ),
+                "task_type": Task.PAIR.value,
+                "outcomes": [],
+                "comments": True,
+                "overlap": 1,
+                "estimator": "CrowdBT",
+            },
+            {"min_seconds": 10, "break_every": 20, "repeat_percent": 5},
+            _("Ten judgements for each essay are a good start; the Progress page says when you can stop."),
+        ),
+        BLANK,
+    )
+}

@@ -1,0 +1,36 @@
+"""Addresses of the projects pages and operations."""
+
+from django.urls import path
+
+from annotate.api.routes import PROJECT
+from annotate.projects import api, views
+from annotate.projects.copies import api as copies_api
+from annotate.projects.copies import views as copies_views
+from annotate.projects.members import api as members_api
+from annotate.projects.members import views as members_views
+from annotate.projects.quality_settings import views as quality_settings_views
+from annotate.projects.setup import views as setup_views
+
+urlpatterns = [
+    path("", views.home, name="home"),
+    path("projects/new/", setup_views.create, name="project-create"),
+    path("projects/<uuid:project_id>/setup/", setup_views.setup, name="setup"),
+    path("projects/<uuid:project_id>/settings/", views.edit_settings, name="project-settings"),
+    path("projects/<uuid:project_id>/quality/", quality_settings_views.quality, name="quality"),
+    path("projects/<uuid:project_id>/state/", views.set_state, name="project-state"),
+    path("projects/<uuid:project_id>/archive/", copies_views.archive, name="project-archive"),
+    path("projects/<uuid:project_id>/clone/", copies_views.clone, name="project-clone"),
+    path("projects/<uuid:project_id>/delete/", views.delete, name="project-delete"),
+    path("projects/<uuid:project_id>/members/", members_views.members, name="members"),
+    path("projects/<uuid:project_id>/members/<int:membership_id>/", members_views.change_member, name="member-change"),
+]
+
+api_urlpatterns = [
+    path("v1/projects/", api.Projects.as_view(), name="api-projects"),
+    path(PROJECT, api.ProjectView.as_view(), name="api-project"),
+    path(f"{PROJECT}state/", api.ProjectState.as_view(), name="api-project-state"),
+    path(f"{PROJECT}archive/", copies_api.Archive.as_view(), name="api-project-archive"),
+    path(f"{PROJECT}clone/", copies_api.Clone.as_view(), name="api-project-clone"),
+    path(f"{PROJECT}members/", members_api.Members.as_view(), name="api-members"),
+    path(f"{PROJECT}members/<int:member_id>/", members_api.MemberView.as_view(), name="api-member"),
+]

@@ -1,0 +1,137 @@
+"""A person's projects, and the owner's pages of one: its settings, its state, its end."""
+
+import logging
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotate import access
+from annotate.access import SignedInRequest
+from annotate.audit_log.sentences import recent_events
+from annotate.core.errors import UserError
+from annotate.models import Project
+from annotate.participation import actions as participation_actions
+from annotate.projects import actions
+from annotate.projects.forms import DeleteForm, ProjectForm, StateForm
+from annotate.projects.queries import projects_of
+
+State = Project.State
+log = logging.getLogger(__name__)
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    if not request.user.is_authenticated:
+        return render(request, "projects/home.html", {"is_signup_open": settings.SIGNUP_OPEN})
+    archived = request.GET.get("archived") == "1"
+    page, lines = projects_of(request.user, request.GET.get("page"), archived=archived)
+    n_others = request.user.memberships.filter(project__archived_at__isnull=archived).count()
+    context = {"page": page, "lines": lines, "archived": archived, "n_others": n_others, "now": timezone.now()}
+    return render(request, "projects/list.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def edit_settings(request: SignedInRequest, project_id: UUID) -> HttpResponse:
+    project = access.project_for(request, project_id, access.MANAGE)
+    if "new-link" in request.POST:
+        participation_actions.replace_join_link(project=project, actor=request.user, now=timezone.now())
+        messages.success(request, _("The join link is a new one. The old one leads nowhere; who has joined stays."))
+        return redirect("project-settings", project.pk)
+    has_labels = project.labels.exists()
+    form = ProjectForm(request.POST or None, instance=project, has_labels=has_labels)
+    if request.method == "POST" and form.is_valid():
+        changes = actions.change_project(project=project, actor=request.user, values=form.values(), now=timezone.now())
+        show_changes(request, changes)
+        return redirect("project-settings", project.pk)
+    if form.errors:  # checking them has put what was typed into the project
+        project = access.project_for(request, project_id, access.MANAGE)
+    return render_settings(request, project, form, has_labels)
+
+
+def show_changes(request: SignedInRequest, changes: dict[str, list]) -> None:
+    if not changes:
+        messages.info(request, _("Nothing was different, so nothing was saved."))
+        return
+    messages.success(request, _("The settings are saved."))
+    before, after = changes.get("overlap", [0, 0])
+    if after < before:
+        messages.info(
+            request,
+            _("Sets that have more than %(n)d annotators already keep all their labels.") % {"n": after},
+        )
+
+
+def render_settings(request: SignedInRequest, project: Project, form: ProjectForm, has_labels: bool) -> HttpResponse:
+    context = {
+        "project": project,
+        "form": form,
+        "has_labels": has_labels,
+        "n_items": project.items.filter(retired_at=None).count(),
+        "min_items": project.k,
+        "join_link": request.build_absolute_uri(reverse("join", args=[project.join_token])),
+        "events": recent_events(project),
+        "now": timezone.now(),
+    }
+    return render(request, "projects/settings.html", context, status=400 if form.errors else 200)
+
+
+@login_required
+@require_POST
+def set_state(request: SignedInRequest, project_id: UUID) -> HttpResponse:
+    project = access.project_for(request, project_id, access.MANAGE)
+    form = StateForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("That is not a state a project can be in. Use one of the buttons below."))
+        return redirect("project-settings", project.pk)
+    state = State(form.cleaned_data["state"])
+    try:
+        changed = actions.set_state(project=project, actor=request.user, state=state, now=timezone.now())
+    except UserError as refusal:
+        messages.error(request, str(refusal))
+    else:
+        tell = messages.success if changed else messages.info
+        tell(request, state_message(state))
+    return redirect("project-settings", project.pk)
+
+
+def state_message(state: State) -> str:
+    return {
+        State.DRAFT: _("The project is a draft."),
+        State.OPEN: _("The project is open: whoever has the join link can answer."),
+        State.PAUSED: _("The project is paused: nobody can answer until it goes on."),
+        State.CLOSED: _("The project is closed: nobody can answer any more."),
+    }[state]
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: SignedInRequest, project_id: UUID) -> HttpResponse:
+    project = access.project_for(request, project_id, access.OWN, in_archive=True)
+    form = DeleteForm(request.POST if request.method == "POST" else None, project=project)
+    n_labels = project.labels.count()
+    if form.is_valid():
+        actions.delete_project(project=project)
+        # The project's own history went with it.
+        log.info("Project %s and its %d labels deleted by user %s", project.pk, n_labels, request.user.pk)
+        messages.success(
+            request,
+            ngettext(
+                "The project “%(name)s” is deleted, and %(n)d label with it.",
+                "The project “%(name)s” is deleted, and %(n)d labels with it.",
+                n_labels,
+            )
+            % {"name": project.name, "n": n_labels},
+        )
+        return redirect("home")
+    context = {"project": project, "form": form, "n_labels": n_labels, "n_items": project.items.count()}
+    return render(request, "projects/delete.html", context, status=400 if form.errors else 200)

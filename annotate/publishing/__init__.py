@@ -1,0 +1,1 @@
+"""Exports, run records, results links."""

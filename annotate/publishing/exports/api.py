@@ -1,0 +1,81 @@
+"""Lists and streams a project's exports through the API."""
+
+from uuid import UUID
+
+from django.http import Http404
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from annotate import access
+from annotate.api.base import ApiRequest, CriterionQuery, NoQuery, View, asked, project_for_criterion
+from annotate.audit import record_export
+from annotate.core.rate_limits import check_rate_limit
+from annotate.files.writers import FORMATS
+from annotate.publishing.exports.registry import TABLES
+from annotate.publishing.exports.views import SPECIAL, file_response, is_available
+
+
+class ExportRow(serializers.Serializer):
+    table = serializers.CharField()
+    title = serializers.CharField()
+    about = serializers.CharField()
+    columns = serializers.DictField(child=serializers.CharField(), help_text="What each column means.")
+    downloads = serializers.DictField(child=serializers.URLField(), help_text="Addresses by file format.")
+
+
+class Exports(View):
+    @extend_schema(operation_id="exports_list", responses=ExportRow(many=True))
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Every table that can be taken away, with its columns and addresses."""
+        project = access.project_for(request, project_id, access.SEE)
+        asked(request, NoQuery)
+        formats = is_available(project)
+        rows = [
+            {
+                "table": name,
+                "title": title,
+                "about": about,
+                "columns": {column.name: str(column.meaning) for column in TABLES[name].columns(project)}
+                if name in TABLES
+                else {},
+                "downloads": {
+                    kind: reverse("api-export", args=[project.pk, name, kind], request=request) for kind in kinds
+                },
+            }
+            for name, (title, about, kinds) in formats.items()
+        ]
+        return Response(ExportRow(rows, many=True).data)
+
+
+TYPES = {
+    **{kind: content_type.partition(";")[0] for kind, (content_type, _encode) in FORMATS.items()},
+    "preflib": "text/plain",
+    "svg": "image/svg+xml",
+}
+
+
+class Export(View):
+    @extend_schema(
+        operation_id="exports_download",
+        parameters=[
+            CriterionQuery,
+            OpenApiParameter("table", OpenApiTypes.STR, "path", enum=[*TABLES, "matrix"]),
+            OpenApiParameter("file_format", OpenApiTypes.STR, "path", enum=list(TYPES)),
+        ],
+        responses={(200, kind): OpenApiTypes.ANY if "json" in kind else OpenApiTypes.BINARY for kind in TYPES.values()},
+    )
+    def get(self, request: ApiRequest, project_id: UUID, table: str, file_format: str) -> HttpResponseBase:
+        """A whole table, streamed; labels and fits are those by every criterion. `exports_list` names the formats."""
+        project = access.project_for(request, project_id, access.SEE)
+        project = project_for_criterion(project, asked(request, CriterionQuery))
+        if (table, file_format) not in SPECIAL and (table not in TABLES or file_format not in FORMATS):
+            raise Http404
+        check_rate_limit(request, "export")
+        now = timezone.now()
+        record_export(project=project, actor=request.user, table=table, file_format=file_format, now=now)
+        return file_response(request._request, project, table, file_format)

@@ -1,0 +1,58 @@
+"""Defines the export table of comparisons: the labels that fits count, as the engine's command line reads them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from django.utils.text import format_lazy
+from django.utils.translation import gettext_lazy as _
+
+from annotate.files.columns import Column, Kind, Row
+from annotate.labelling.label_rows import ShownItem, is_informative, label_chunks, ranked_groups
+from annotate.labelling.task_types.registry import task_type_of
+from annotate.models import Project
+
+ANNOTATOR = Column("annotator", _("Pseudonym, unique in the project."))
+LEFT = Column("left", _("Key of the item shown as A."))
+RIGHT = Column("right", _("Key of the item shown as B."))
+OUTCOME = Column("outcome", _("1 if A was chosen, 0 if B was, 0.5 for a tie, both good or both bad."), Kind.NUMBER)
+CHOSEN = Column("chosen", _("Key of the chosen item."))
+BEST = Column("best", _("Key of the item called best."))
+WORST = Column("worst", _("Key of the item called worst."))
+TOP = Column("top", _("Keys of the items ranked, best first, divided by semicolons; all of them in a full ranking."))
+SET = Column("set", _("Keys of the items in the order shown, divided by semicolons; one within a key is written %3B."))
+BY_NAME = {column.name: column for column in (CHOSEN, BEST, WORST, TOP)}
+
+
+def columns(project: Project) -> Sequence[Column]:
+    if project.k == 2:
+        return [ANNOTATOR, LEFT, RIGHT, OUTCOME]
+    return [ANNOTATOR, *(with_words(BY_NAME[name], project) for name in task_type_of(project).export_columns), SET]
+
+
+def with_words(column: Column, project: Project) -> Column:
+    """The column under its usual name; what it means in the words that annotators read."""
+    words = {BEST.name: project.best_words, WORST.name: project.worst_words}.get(column.name, "")
+    meaning = _("{meaning} Annotators read “{words}”.")
+    return replace(column, meaning=format_lazy(meaning, meaning=column.meaning, words=words)) if words else column
+
+
+def rows(project: Project) -> Iterator[Row]:
+    for labels, shown, items in label_chunks(project):
+        for label in labels:
+            if is_informative(project, label):
+                places = [items[item] for item in shown[label["presentation"]]]
+                yield [label["annotator__pseudonym"], *answer(project, label, places)]
+
+
+def answer(project: Project, label: dict, shown: list[ShownItem]) -> Row:
+    groups = ranked_groups(label, shown)
+    if project.k == 2:
+        first = groups[0][0] is shown[0]
+        return [shown[0].key, shown[1].key, 0.5 if len(groups) == 1 else int(first)]
+    shown_keys = ";".join(map(key_in_list, shown))
+    cells = task_type_of(project).exported(groups, project)
+    return [*(";".join(map(key_in_list, items)) for items in cells), shown_keys]
+
+
+def key_in_list(item: ShownItem) -> str:
+    return item.key.replace(";", "%3B")

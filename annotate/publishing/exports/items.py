@@ -1,0 +1,46 @@
+"""Defines the export table of items, retired ones included."""
+
+from collections.abc import Iterator
+
+from django.utils.translation import gettext_lazy as _
+
+from annotate.files.columns import Column, Kind, Row
+from annotate.models import Item, Project
+
+CHUNK = 500  # items read at a time
+
+COLUMNS = [
+    Column("item", _("The item's key, unique in the project.")),
+    Column("title", _("The title that you gave it, else empty; never shown to annotators.")),
+    Column("kind", _("text, markdown, html, image, audio, video or link.")),
+    Column("text", _("The text; of an image, what it shows in words; of sound and video, their transcript.")),
+    Column("context", _("What the item is about, shown above it; only items of the same context are compared.")),
+    Column("file", _("Name of the file of an image, sound or video, else empty.")),
+    Column("link", _("The address that a link leads to, else empty.")),
+    Column("tags", _("The item's tags, a JSON list."), Kind.TEXTS),
+    Column("retired", _("Whether the item is no longer shown."), Kind.TRUTH),
+    Column("retired_at", _("Since when, server time (UTC)."), Kind.MOMENT),
+    Column("created_at", _("When it was added, server time (UTC)."), Kind.MOMENT),
+]
+
+
+def rows(project: Project) -> Iterator[Row]:
+    last = 0
+    while True:
+        items = (
+            Item.objects.filter(project=project, pk__gt=last)
+            .order_by("pk")
+            .select_related("context")
+            .prefetch_related("tags")
+        )
+        chunk = list(items[:CHUNK])
+        if not chunk:
+            return
+        last = chunk[-1].pk
+        for item in chunk:
+            file = (item.media.name or "").rpartition("/")[2]
+            context = item.context.body if item.context else ""
+            tags = sorted(tag.name for tag in item.tags.all())
+            retired = item.retired_at is not None
+            texts = [item.key, item.name, item.kind, item.body, context, file, item.link]
+            yield [*texts, tags, retired, item.retired_at, item.created_at]

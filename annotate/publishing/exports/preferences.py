@@ -1,0 +1,43 @@
+"""Defines the export of preference pairs to train language models (DPO): prompt, chosen and rejected text."""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from django.utils.translation import gettext_lazy as _
+
+from annotate.files.columns import Column, Kind, Row
+from annotate.labelling.label_rows import is_informative, label_chunks, pad_to_power_of_two, ranked_groups
+from annotate.models import Item, Project
+
+COLUMNS = [
+    Column("prompt", _("The items' shared context, where they have one; else the question that was asked.")),
+    Column("chosen", _("Text of the item put above the other; of an image, what it shows in words.")),
+    Column("rejected", _("Text of the item put below.")),
+    Column("chosen_item", _("Its key.")),
+    Column("rejected_item", _("Its key.")),
+    Column("annotator", _("Pseudonym of who said so.")),
+    Column(
+        "label",
+        _("Number of the label; a ranking of several gives one line for every two that it tells apart."),
+        Kind.INTEGER,
+    ),
+]
+
+
+def rows(project: Project) -> Iterator[Row]:
+    """Ties, and answers that do not count, say nothing of which is better."""
+    for labels, shown, items in label_chunks(project):
+        prompts = dict(
+            Item.objects.filter(pk__in=pad_to_power_of_two(items))
+            .exclude(context=None)
+            .values_list("pk", "context__body")
+        )
+        for label in labels:
+            if not is_informative(project, label):
+                continue
+            groups = ranked_groups(label, [items[item] for item in shown[label["presentation"]]])
+            for above, below in combinations(groups, 2):
+                for better in above:
+                    for worse in below:
+                        texts = [prompts.get(better.pk, project.question_asked), better.body, worse.body]
+                        yield [*texts, better.key, worse.key, label["annotator__pseudonym"], label["pk"]]

@@ -1,0 +1,49 @@
+"""Makes and revokes results links, which publish a project's ranking."""
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from annotate.audit import record_event
+from annotate.core.errors import UserError
+from annotate.core.transactions import write_transaction
+from annotate.locks import lock_project
+from annotate.models import EventVerb, Project, ResultsLink, User
+
+MAX_LINKS = 20  # of one project, in use at a time
+
+
+class TooManyLinks(UserError):
+    def __init__(self, n: int) -> None:
+        super().__init__(_("This project has %(n)d results links, as many as it may have. Revoke one.") % {"n": n})
+
+
+def make_link(
+    *, project: Project, actor: User, criterion: int, expires_at: datetime | None, now: datetime
+) -> ResultsLink:
+    """Raises TooManyLinks."""
+    with write_transaction():
+        lock_project(project.pk)
+        n = sum(not link.is_over(now) for link in project.results_links.filter(revoked_at=None))
+        if n >= MAX_LINKS:
+            raise TooManyLinks(n)
+        link = ResultsLink.objects.create(project=project, criterion=criterion, made_at=now, expires_at=expires_at)
+        ends = expires_at.isoformat() if expires_at else ""
+        record_event(
+            project, actor, EventVerb.RESULTS_LINK_MADE, now, link=token_excerpt(link), criterion=criterion, ends=ends
+        )
+    return link
+
+
+def revoke_link(*, link: ResultsLink, actor: User, now: datetime) -> bool:
+    """False if it was revoked already."""
+    with write_transaction():
+        if not ResultsLink.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=now):
+            return False
+        record_event(link.project, actor, EventVerb.RESULTS_LINK_REVOKED, now, link=token_excerpt(link))
+    return True
+
+
+def token_excerpt(link: ResultsLink) -> str:
+    """By what people tell one link from another in the log, where its address must not stand."""
+    return link.pk.hex[:8]

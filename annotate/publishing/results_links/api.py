@@ -1,0 +1,161 @@
+"""Makes and revokes results links and serves the published ranking through the API."""
+
+from typing import Any
+from uuid import UUID
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from annotate import access
+from annotate.api.base import (
+    ApiRequest,
+    Figure,
+    NoQuery,
+    PageQuery,
+    Strict,
+    View,
+    asked,
+    page_of,
+    paged,
+    project_for_criterion,
+    sent,
+)
+from annotate.core import rate_limits
+from annotate.criteria import for_criterion
+from annotate.dashboard.ranking.queries import RankingQuery, sort_estimates
+from annotate.fitting.published import published_fit
+from annotate.models import MAX_CRITERIA, Item, ResultsLink
+from annotate.publishing.results_links.actions import make_link, revoke_link
+from models_engine.models import Estimate
+
+
+class ResultsLinkRow(serializers.Serializer):
+    id = serializers.UUIDField(source="pk")
+    criterion = serializers.IntegerField(help_text="Of a project with several, the number of the one shown; else 1.")
+    made_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True, help_text="Null: until it is revoked.")
+    revoked_at = serializers.DateTimeField(allow_null=True)
+    url = serializers.SerializerMethodField(help_text="The page that anybody with this address sees.")
+    token = serializers.CharField(help_text="By which programs read the ranking: results_read.")
+
+    def get_url(self, link: ResultsLink) -> str:
+        return str(reverse("results", args=[link.token], request=self.context["request"]))
+
+
+class NewResultsLink(Strict):
+    criterion = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MAX_CRITERIA)
+    expires_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
+
+
+class ResultsLinks(View):
+    @extend_schema(operation_id="results_links_list", parameters=[PageQuery], responses=page_of(ResultsLinkRow))
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """The project's results links, the latest first, revoked ones too."""
+        project = access.project_for(request, project_id, access.OWN)
+        query = asked(request, PageQuery)
+        links = project.results_links.order_by("-made_at", "-pk")
+        return paged(request, links, query, lambda rows: list(link_row(rows, request, many=True)))
+
+    @extend_schema(operation_id="results_links_create", request=NewResultsLink, responses={201: ResultsLinkRow})
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Publishes the ranking: whoever has the link sees it. It takes no Idempotency-Key: its answer is a secret."""
+        project = access.project_for(request, project_id, access.OWN)
+        asked(request, NoQuery)
+        values = sent(request, NewResultsLink)
+        project_for_criterion(project, values)
+        link = make_link(project=project, actor=request.user, now=timezone.now(), **values)
+        return Response(link_row(link, request), status=201)
+
+
+class ResultsLinkView(View):
+    @extend_schema(operation_id="results_links_revoke", request=None, responses={204: None})
+    def delete(self, request: ApiRequest, project_id: UUID, link_id: UUID) -> Response:
+        """Takes the link back: it shows nothing any more."""
+        project = access.project_for(request, project_id, access.OWN, in_archive=True)
+        asked(request, NoQuery)
+        link = get_object_or_404(project.results_links.select_related("project"), pk=link_id)
+        revoke_link(link=link, actor=request.user, now=timezone.now())
+        return Response(status=204)
+
+
+def link_row(links: Any, request: ApiRequest, *, many: bool = False) -> Any:
+    return ResultsLinkRow(links, many=many, context={"request": request}).data
+
+
+class PublishedItem(serializers.Serializer):
+    title = serializers.CharField()
+    part = serializers.IntegerField(help_text="0 is the largest; nothing compares items across parts.")
+    rank = serializers.IntegerField()
+    rank_low = serializers.IntegerField()
+    rank_high = serializers.IntegerField()
+    score = Figure(
+        allow_null=True,
+        help_text="Chance, in per cent, to be preferred to an average item; null in fits made without scores.",
+    )
+    score_low = Figure(allow_null=True, help_text="Lower end of the 90% interval of the score.")
+    score_high = Figure(allow_null=True)
+    utility = Figure(allow_null=True)
+    low = Figure(allow_null=True, help_text="Lower end of the 90% interval of the utility.")
+    high = Figure(allow_null=True)
+    p_top_k = Figure(allow_null=True, source="p_top")
+    tier = serializers.IntegerField()
+    rank_class = serializers.IntegerField(
+        allow_null=True, help_text="A class begins with an item that is surely below the first of the class above."
+    )
+    highest_class = serializers.IntegerField(allow_null=True, help_text="The highest class it may belong to.")
+    next_state = serializers.ChoiceField(choices=Estimate.NextState.choices)
+    n_comparisons = serializers.IntegerField()
+
+
+class PublishedRanking(page_of(PublishedItem)):  # type: ignore[misc]
+    project = serializers.CharField()
+    question = serializers.CharField()
+    more_means = serializers.CharField(help_text="What a higher place means.")
+    n_labels = serializers.IntegerField()
+    n_annotators = serializers.IntegerField()
+    fitted_at = serializers.DateTimeField(allow_null=True, help_text="Null before the first ranking.")
+
+
+class Results(View):
+    """By a results link, without an account."""
+
+    scope = None
+    authentication_classes = []
+
+    @extend_schema(operation_id="results_read", parameters=[PageQuery], responses=PublishedRanking)
+    def get(self, request: ApiRequest, token: str) -> Response:
+        """The published ranking behind a results link, the largest part first."""
+        rate_limits.check_rate_limit(request, "results")
+        query = asked(request, PageQuery)
+        link = access.results_link(token, timezone.now())
+        project = for_criterion(link.project, link.criterion)
+        fit = published_fit(project)
+        more = {
+            "project": project.name,
+            "question": project.question_asked,
+            "more_means": project.more_means,
+            "n_labels": fit.n_labels if fit else 0,
+            "n_annotators": fit.n_annotators if fit else 0,
+            "fitted_at": fit.finished_at if fit else None,
+        }
+        estimates = (
+            sort_estimates(project, Estimate.objects.filter(fit=fit), RankingQuery())
+            if fit
+            else Estimate.objects.none()
+        )
+        response = paged(request, estimates, query, published, **more)
+        response["X-Robots-Tag"] = "noindex, nofollow"
+        response["Cache-Control"] = "no-store"
+        return response
+
+
+def published(estimates: list[Estimate]) -> list[Any]:
+    items = Item.objects.only("name", "kind", "body").in_bulk([estimate.item_id for estimate in estimates])
+    there = [estimate for estimate in estimates if estimate.item_id in items]
+    for estimate in there:
+        estimate.title = items[estimate.item_id].title  # type: ignore[attr-defined]
+    return list(PublishedItem(there, many=True).data)

@@ -1,0 +1,25 @@
+"""Reads a project's results links for its owner."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from annotate.models import Project, ResultsLink
+
+MAX_SHOWN = 50
+
+
+@dataclass(frozen=True)
+class LinkRow:
+    """`is_over`: it ended or was revoked, so that it shows nothing any more."""
+
+    link: ResultsLink
+    criterion: str
+    is_over: bool
+
+
+def links_of(project: Project, now: datetime) -> list[LinkRow]:
+    """Those in use first, then the others, the latest first."""
+    names = {number: one["name"] for number, one in enumerate(project.criteria, 1)}
+    links = project.results_links.order_by("-made_at", "-pk")[:MAX_SHOWN]
+    lines = [LinkRow(link, names.get(link.criterion, ""), link.is_over(now)) for link in links]
+    return sorted(lines, key=lambda line: line.is_over)

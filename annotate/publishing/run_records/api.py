@@ -1,0 +1,102 @@
+"""Requests run records, reports their state and serves the files through the API."""
+
+from uuid import UUID
+
+from django.http import HttpRequest, StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from annotate import access
+from annotate.api.base import (
+    ApiRequest,
+    CriterionQuery,
+    NoQuery,
+    PageQuery,
+    View,
+    Words,
+    asked,
+    page_of,
+    paged,
+    project_for_criterion,
+)
+from annotate.api.idempotency import HEADER, idempotent
+from annotate.audit import record_export
+from annotate.core.rate_limits import check_rate_limit
+from annotate.models import Project, RunRecord
+from annotate.publishing.run_records.actions import request_record
+from annotate.publishing.run_records.views import sent_record
+
+
+class RecordRow(serializers.Serializer):
+    id = serializers.IntegerField(source="pk")
+    status = serializers.ChoiceField(choices=RunRecord.Status.choices)
+    message = Words(allow_blank=True, help_text="Why it failed.")
+    asked_at = serializers.DateTimeField()
+    finished_at = serializers.DateTimeField(allow_null=True)
+    criterion = serializers.IntegerField(help_text="Of a project with several, its number; else 1.")
+    fit_number = serializers.IntegerField(allow_null=True, help_text="The fit whose settings it repeats.")
+    n_labels = serializers.IntegerField()
+    n_bytes = serializers.IntegerField()
+    download = serializers.URLField(allow_null=True, help_text="Once it is ready.")
+
+
+def record_row(request: ApiRequest, project: Project, records: list[RunRecord]) -> list[object]:
+    for record in records:
+        address = reverse("api-record-download", args=[project.pk, record.pk], request=request)
+        record.download = address if record.status == RunRecord.Status.READY else None  # type: ignore[attr-defined]
+    return list(RecordRow(records, many=True).data)
+
+
+class Records(View):
+    @extend_schema(operation_id="records_list", parameters=[PageQuery], responses=page_of(RecordRow))
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """The run records asked for, the latest first."""
+        project = access.project_for(request, project_id, access.SEE)
+        query = asked(request, PageQuery)
+        found = RunRecord.objects.filter(project=project).order_by("-pk")
+        return paged(request, found, query, lambda rows: record_row(request, project, rows))
+
+    @extend_schema(
+        operation_id="records_create", parameters=[HEADER, CriterionQuery], request=None, responses={202: RecordRow}
+    )
+    @idempotent
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Has the engine make a run record; read it until its status is ready.
+
+        One is made at a time: one being made already is told instead, whichever criterion it is by.
+        """
+        project = access.project_for(request, project_id, access.MANAGE)
+        project = project_for_criterion(project, asked(request, CriterionQuery))
+        check_rate_limit(request, "export")
+        request_record(project=project, actor=request.user, now=timezone.now())
+        latest = RunRecord.objects.filter(project=project).order_by("-pk")[:1]
+        return Response(record_row(request, project, list(latest))[0], status=202)
+
+
+class RecordView(View):
+    @extend_schema(operation_id="records_read", responses=RecordRow)
+    def get(self, request: ApiRequest, project_id: UUID, record_id: int) -> Response:
+        """How far a run record is."""
+        project = access.project_for(request, project_id, access.SEE)
+        asked(request, NoQuery)
+        record = get_object_or_404(RunRecord, project=project, pk=record_id)
+        return Response(record_row(request, project, [record])[0])
+
+
+class RecordDownload(View):
+    @extend_schema(operation_id="records_download", responses={(200, "application/zip"): OpenApiTypes.BINARY})
+    def get(self, request: ApiRequest, project_id: UUID, record_id: int) -> StreamingHttpResponse:
+        """The .zip of a run record that is ready: `python -m models_engine reproduce` repeats its fit."""
+        project = access.project_for(request, project_id, access.SEE)
+        asked(request, NoQuery)
+        record = get_object_or_404(RunRecord, project=project, pk=record_id, status=RunRecord.Status.READY)
+        check_rate_limit(request, "export")
+        now = timezone.now()
+        record_export(project=project, actor=request.user, table="run record", file_format="zip", now=now)
+        plain: HttpRequest = request._request
+        return sent_record(plain, project, record)

@@ -1,0 +1,134 @@
+"""Makes run records: a project's labels and a cold fit of them, as a folder or a stored .zip file."""
+
+import tempfile
+import zipfile
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from django.utils import timezone
+from django.utils.text import slugify
+from django.utils.translation import gettext_noop
+
+from annotate.core.stored_messages import NotEnoughData
+from annotate.core.transactions import yielding_write_transaction
+from annotate.criteria import for_criterion
+from annotate.fitting.estimates import LEVEL
+from annotate.fitting.published import published_fit
+from annotate.fitting.reading import read_labels
+from annotate.jobs.leases import worker_died
+from annotate.jobs.queues import Progress
+from annotate.jobs.requested import RequestedJobs
+from annotate.models import Annotator, FitState, Item, Project, RunRecord, RunRecordPart
+from annotate.models.leased_jobs import LeaseLost
+from models_engine.io.run_records import FitSpec, write_record
+
+Status = RunRecord.Status
+PART_BYTES = 2**19  # SQLite's one write lock is held for a few milliseconds each
+SITE_SETTINGS = ("level", "top_k", "tie_margin")  # in Fit.settings, besides the estimator's own
+README = """A run record of Crowdrank: all it takes to repeat the fit that gave ranking.csv.
+
+    pip install crowdrank            or, in a checkout of its source: pip install .
+    python -m models_engine reproduce {folder}
+
+This installs numpy and scipy and nothing of the site. The version that made the record is in record.json.
+
+labels.csv        every label that counts: who, the items in the order shown, the rank given to each, its weight
+items.csv         the items        annotators.csv   the annotators, by pseudonym, and numbers of the questionnaire
+record.json       estimator, settings, seed, hash of the data, versions of everything
+ranking.csv       the ranking of a fit that started from nothing but these files
+
+Names are percent-encoded where a spreadsheet would run them or a list would break (Python: urllib.parse.unquote).
+"""
+
+
+def write_run_record(project: Project, folder: Path, *, progress: Progress, now: datetime) -> dict[str, Any]:
+    """Writes the record of today's labels, by the published fit's estimator and settings; returns record.json.
+
+    Raises NotEnoughData before the first fit.
+    """
+    version = FitState.objects.filter(project=project).values_list("wanted", flat=True).first()
+    fit = published_fit(project)
+    labels = read_labels(project)
+    if fit is None or labels is None or not fit.n_items:
+        raise NotEnoughData(
+            gettext_noop("There is no fit to make a run record of yet. Ask again once the ranking shows one.")
+        )
+    keys = dict(Item.objects.filter(project=project).values_list("pk", "key"))
+    people = dict(Annotator.objects.filter(project=project).values_list("pk", "pseudonym"))
+    items = [keys[pk] for pk in labels.item_ids.tolist()]
+    recipe = FitSpec(
+        estimator=fit.estimator,
+        settings={name: value for name, value in fit.settings.items() if name not in SITE_SETTINGS},
+        seed=fit.seed,
+        level=LEVEL,
+        k=fit.settings.get("top_k", project.top_k),
+        unranked=[key for key, ranked in zip(items, labels.ranked.tolist(), strict=True) if not ranked],
+    )
+    about = {
+        "project": project.name,
+        "project_id": str(project.pk),
+        "question": project.question_asked,
+        **({"criterion": project.criterion_name} if project.criteria else {}),
+        "task_type": project.task_type,
+        "made_at": now.isoformat(),
+        "data_version": version,
+        "published_fit": fit.number,
+        "published_fit_data_version": fit.data_version,
+    }
+    annotators = [people[pk] for pk in labels.annotator_ids.tolist()]
+    record = write_record(folder, labels.data, items, annotators, recipe, about=about, progress=progress)
+    (folder / "README.txt").write_text(README.format(folder=folder.name), encoding="utf-8")
+    return record
+
+
+def work(row: RunRecord, progress: Progress) -> None:
+    """Makes the claimed record and keeps it in place of the project's earlier ones.
+
+    Raises what the fit raises, and LeaseLost.
+    """
+    project, now = for_criterion(row.project, row.criterion), timezone.now()
+    with tempfile.TemporaryDirectory(prefix="run-record-") as place:
+        criterion = f"-{project.criterion}" if project.criteria else ""
+        folder = Path(place) / f"{slugify(project.name)[:60] or 'project'}{criterion}-run-record"
+        made = write_run_record(project, folder, progress=progress, now=now)
+        archive = Path(place) / "record.zip"
+        zip_folder(folder, archive)
+        store_parts(row, archive)
+        size = archive.stat().st_size
+    row.complete(
+        status=Status.READY,
+        message="",
+        finished_at=timezone.now(),
+        data_version=made["about"]["data_version"],
+        fit_number=made["about"]["published_fit"],
+        n_labels=made["n_labels"],
+        n_bytes=size,
+    )
+    earlier = RunRecord.objects.filter(project=project, criterion=row.criterion, pk__lt=row.pk)
+    for pk in RunRecordPart.objects.filter(record__in=earlier).values_list("pk", flat=True):
+        with yielding_write_transaction():
+            RunRecordPart.objects.filter(pk=pk).delete()
+    earlier.delete()
+
+
+def zip_folder(folder: Path, archive: Path) -> None:
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+        for path in sorted(folder.iterdir()):
+            file.write(path, f"{folder.name}/{path.name}")
+
+
+def store_parts(record: RunRecord, archive: Path) -> None:
+    """Stores the file as rows, each in its own transaction, after deleting those of an earlier attempt."""
+    RunRecordPart.objects.filter(record=record).delete()
+    with archive.open("rb") as file:
+        number = 0
+        while data := file.read(PART_BYTES):
+            if not record.held().exists():
+                raise LeaseLost(str(record.pk))
+            with yielding_write_transaction():
+                RunRecordPart.objects.create(record=record, number=number, data=data)
+            number += 1
+
+
+QUEUE = RequestedJobs(RunRecord, work, worker_died)

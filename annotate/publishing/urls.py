@@ -1,0 +1,46 @@
+"""Addresses of the publishing pages and operations."""
+
+from django.urls import path
+
+from annotate.api.routes import PROJECT
+from annotate.publishing.exports import api as exports_api
+from annotate.publishing.exports import labels_api
+from annotate.publishing.exports import views as exports_views
+from annotate.publishing.results_links import api as results_links_api
+from annotate.publishing.results_links import views as results_links_views
+from annotate.publishing.run_records import api as run_records_api
+from annotate.publishing.run_records import views as run_records_views
+
+urlpatterns = [
+    path("results/<str:token>/", results_links_views.results, name="results"),
+    path("results/<str:token>/media/<int:item_id>/", results_links_views.results_media, name="results-media"),
+    path("projects/<uuid:project_id>/results-links/", results_links_views.results_links, name="results-links"),
+    path(
+        "projects/<uuid:project_id>/results-links/<uuid:link_id>/revoke/",
+        results_links_views.revoke,
+        name="results-link-revoke",
+    ),
+    path("projects/<uuid:project_id>/export/", exports_views.choose, name="exports"),
+    path("projects/<uuid:project_id>/export/report/", exports_views.report_page, name="report"),
+    path("projects/<uuid:project_id>/export/record/", run_records_views.request_run_record, name="record-ask"),
+    path("projects/<uuid:project_id>/export/record/<int:record_id>.zip", run_records_views.download, name="record"),
+    path("projects/<uuid:project_id>/export/<str:table>.<str:file_format>", exports_views.download, name="export"),
+]
+
+api_urlpatterns = [
+    path(f"{PROJECT}labels/", labels_api.Labels.as_view(), name="api-labels"),
+    path(f"{PROJECT}results-links/", results_links_api.ResultsLinks.as_view(), name="api-results-links"),
+    path(
+        f"{PROJECT}results-links/<uuid:link_id>/", results_links_api.ResultsLinkView.as_view(), name="api-results-link"
+    ),
+    path("v1/results/<str:token>/", results_links_api.Results.as_view(), name="api-results"),
+    path(f"{PROJECT}exports/", exports_api.Exports.as_view(), name="api-exports"),
+    path(f"{PROJECT}exports/<str:table>.<str:file_format>", exports_api.Export.as_view(), name="api-export"),
+    path(f"{PROJECT}records/", run_records_api.Records.as_view(), name="api-records"),
+    path(f"{PROJECT}records/<int:record_id>/", run_records_api.RecordView.as_view(), name="api-record"),
+    path(
+        f"{PROJECT}records/<int:record_id>/download/",
+        run_records_api.RecordDownload.as_view(),
+        name="api-record-download",
+    ),
+]

@@ -1,0 +1,1 @@
+"""Gold sets and flags."""

@@ -1,0 +1,124 @@
+"""Writing sets with a right answer: adding them, taking one away, letting in who failed the practice."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from annotate.audit import record_event
+from annotate.core.errors import UserError
+from annotate.core.transactions import write_transaction
+from annotate.labelling.item_sets import set_key
+from annotate.labelling.plan.actions import draw_plan
+from annotate.locks import lock_project
+from annotate.models import Annotator, EventVerb, GoldSet, Item, ItemSet, Project, User
+from annotate.quality.gold.table import NewGoldSet
+
+
+class NotScreenedOut(UserError):
+    def __init__(self, pseudonym: str) -> None:
+        super().__init__(_("%(name)s may answer already.") % {"name": pseudonym})
+
+
+def add_gold_sets(
+    *, project: Project, actor: User, rows: Sequence[NewGoldSet], only_for_checks: bool, now: datetime
+) -> int:
+    """Adds these or, where the purpose has the set already, replaces its right answer; the number of sets.
+
+    only_for_checks: their items are retired, so that no ordinary task shows them and the ranking leaves them out.
+    """
+    with write_transaction():
+        lock_project(project.pk)
+        for row in rows:
+            item_set, _made = ItemSet.objects.get_or_create(project=project, key=set_key(row.items))
+            former = GoldSet.objects.filter(
+                project=project, purpose=row.purpose, item_set=item_set, retired_at=None
+            ).first()
+            if former:
+                retire_gold_set(former, now)
+            known = GoldSet.objects.create(
+                project=project,
+                purpose=row.purpose,
+                item_set=item_set,
+                outcome=row.outcome,
+                named=list(row.named),
+                why=row.why,
+            )
+            known.items.set(row.items)
+        if only_for_checks:
+            used = {item for row in rows for item in row.items}
+            Item.objects.filter(project=project, pk__in=used, retired_at=None).update(retired_at=now)
+        draw_plan(project)
+        if rows:
+            purposes = ", ".join(sorted({row.purpose for row in rows}))
+            record_event(
+                project,
+                actor,
+                EventVerb.RIGHT_ANSWERS_ADDED,
+                now,
+                sets=len(rows),
+                purposes=purposes,
+                retired=only_for_checks,
+            )
+    return len(rows)
+
+
+def change_gold_set(*, known: GoldSet, actor: User, row: NewGoldSet, only_for_checks: bool, now: datetime) -> None:
+    """Puts this set in the place of the other; what was answered to that one stays held against what was right then.
+
+    Where only the words told after practice differ, it stays the same set.
+    """
+    with write_transaction():
+        same = (known.purpose, set(known.items.values_list("pk", flat=True))) == (row.purpose, set(row.items))
+        if same and (known.outcome, known.named) == (row.outcome, list(row.named)) and not only_for_checks:
+            GoldSet.objects.filter(pk=known.pk).update(why=row.why)
+            record_event(
+                known.project,
+                actor,
+                EventVerb.RIGHT_ANSWER_CHANGED,
+                now,
+                purpose=known.purpose,
+                why=[known.why, row.why],
+            )
+            return
+        retire_gold_set(known, now)
+        add_gold_sets(project=known.project, actor=actor, rows=[row], only_for_checks=only_for_checks, now=now)
+
+
+def remove_gold_set(*, known: GoldSet, actor: User, now: datetime) -> None:
+    """Shows the set for its purpose no more; what was answered stays held against it."""
+    with write_transaction():
+        if known.retired_at is None:
+            keys = dict(known.items.values_list("pk", "key"))
+            items = ", ".join(keys.values())
+            answer = " > ".join(keys.get(pk, "?") for pk in known.named) or known.outcome
+            retire_gold_set(known, now)
+            draw_plan(known.project)
+            record_event(
+                known.project,
+                actor,
+                EventVerb.RIGHT_ANSWER_REMOVED,
+                now,
+                purpose=known.purpose,
+                items=items,
+                answer=answer,
+            )
+
+
+def retire_gold_set(known: GoldSet, now: datetime) -> None:
+    if known.presentations.exists():
+        known.retired_at = now
+        known.save(update_fields=["retired_at"])
+    else:
+        known.delete()
+
+
+def admit_annotator(*, annotator: Annotator, actor: User, now: datetime) -> None:
+    """Lets somebody go on who failed the practice. Raises NotScreenedOut."""
+    with write_transaction():
+        failed = Annotator.objects.filter(pk=annotator.pk, screened_out_at__isnull=False)
+        if not failed.update(screened_out_at=None, practice_over_at=now):
+            raise NotScreenedOut(annotator.pseudonym)
+        record_event(
+            annotator.project, actor, EventVerb.ANNOTATOR_LET_IN, now, annotator=annotator, screened_out=[True, False]
+        )

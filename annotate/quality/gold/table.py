@@ -1,0 +1,131 @@
+"""Reading a table of sets with their right answers: a row a set, what is wrong with a row told with its line."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from annotate.files import csv_reader
+from annotate.files.cells import RowError
+from annotate.files.limits import BadFile
+from annotate.files.sheets import Sheet, SheetRow
+from annotate.labelling.outcomes import allowed_extra_outcomes, main_outcome, n_ranked
+from annotate.models import Project, Purpose
+
+PURPOSES = {"practice": Purpose.PRACTICE, "gold": Purpose.GOLD, "attention": Purpose.ATTENTION}
+MAX_ROWS = 1000
+MAX_WHY_LENGTH = 2000
+DIVIDER = ">"
+
+
+@dataclass(frozen=True)
+class NewGoldSet:
+    """items, named: primary keys; `named` best first."""
+
+    line: int
+    purpose: str
+    items: tuple[int, ...]
+    outcome: str
+    named: tuple[int, ...]
+    why: str
+
+
+class InvalidRow(Exception):
+    """Says what is wrong with the row."""
+
+
+def columns_of(project: Project) -> list[str]:
+    return ["purpose", *(f"item_{n}" for n in range(1, project.k + 1)), "answer", "why"]
+
+
+def parse_table(project: Project, text: str, items: Mapping[str, int]) -> tuple[list[NewGoldSet], list[RowError]]:
+    """The rows that are right and what is wrong with the others. items: the project's, key to primary key.
+
+    Raises BadFile where the table as a whole can't be read.
+    """
+    return parse_sheet(project, csv_reader.read(text, csv_reader.sniff_delimiter(text), header=True), items)
+
+
+def parse_sheet(project: Project, sheet: Sheet, items: Mapping[str, int]) -> tuple[list[NewGoldSet], list[RowError]]:
+    """The same of a table that has been read."""
+    places = {name.strip().casefold(): place for place, name in enumerate(sheet.columns)}
+    missing = [name for name in columns_of(project) if name not in places and name != "why"]
+    if missing:
+        raise BadFile(
+            _("The first row has to name the columns. Missing: %(missing)s. It takes: %(all)s.")
+            % {"missing": ", ".join(missing), "all": ", ".join(columns_of(project))}
+        )
+    found: list[NewGoldSet] = []
+    problems: list[RowError] = []
+    seen: dict[tuple[str, frozenset[int]], int] = {}
+    contexts = dict(project.items.exclude(context=None).values_list("pk", "context"))
+    for n, row in enumerate(sheet.rows, 1):
+        if n > MAX_ROWS:
+            raise BadFile(_("The table has more than %(limit)d rows. Divide it.") % {"limit": MAX_ROWS})
+        try:
+            one = parse_row(project, row, places, items)
+            if len({contexts.get(item) for item in one.items}) > 1:
+                raise InvalidRow(_("Its items have different contexts; only items of the same one are shown together."))
+            before = seen.setdefault((one.purpose, frozenset(one.items)), one.line)
+            if before != one.line:
+                raise InvalidRow(_("The same set stands in line %(line)d already.") % {"line": before})
+        except InvalidRow as error:
+            problems.append(RowError(row.place, str(error)))
+        else:
+            found.append(one)
+    return found, problems
+
+
+def parse_row(project: Project, row: SheetRow, places: Mapping[str, int], items: Mapping[str, int]) -> NewGoldSet:
+    if row.problem:
+        raise InvalidRow(row.problem)
+    cell = {name: str(row.cells[place] or "").strip() for name, place in places.items()}
+    purpose = PURPOSES.get(cell["purpose"].casefold())
+    if purpose is None:
+        raise InvalidRow(
+            _("The purpose “%(value)s” is unknown; it has to be one of %(known)s.")
+            % {"value": cell["purpose"][:40], "known": ", ".join(PURPOSES)}
+        )
+    keys = [cell[f"item_{n}"] for n in range(1, project.k + 1)]
+    for key in keys:
+        if key not in items:
+            raise InvalidRow(_("There is no item with the key “%(key)s” in this project.") % {"key": key[:80]})
+    if len(set(keys)) != len(keys):
+        raise InvalidRow(_("It names an item twice. Give %(n)d different ones.") % {"n": project.k})
+    outcome, named = parse_right_answer(project, cell["answer"], keys)
+    why = cell.get("why", "")
+    if len(why) > MAX_WHY_LENGTH:
+        raise InvalidRow(
+            _("“why” has %(n)d characters; the limit is %(limit)d. Shorten it.")
+            % {"n": len(why), "limit": MAX_WHY_LENGTH}
+        )
+    return NewGoldSet(
+        row.place, purpose.value, tuple(items[key] for key in keys), outcome, tuple(items[key] for key in named), why
+    )
+
+
+def parse_right_answer(project: Project, text: str, keys: list[str]) -> tuple[str, list[str]]:
+    """(outcome, the keys that it names, best first). The text: one key, several divided by “>”, or another outcome."""
+    asked = main_outcome(project)
+    others = allowed_extra_outcomes(project)
+    if text in others and text not in keys:
+        return text, []
+    named = [text] if text in keys else [part.strip() for part in text.split(DIVIDER)]
+    for key in named:
+        if key not in keys:
+            raise InvalidRow(
+                _("The answer “%(value)s” is no item of the set (%(items)s) nor another answer allowed (%(others)s).")
+                % {"value": key[:80], "items": ", ".join(keys)[:200], "others": ", ".join(others) or "–"}
+            )
+    return asked.value, checked_order(project, named)
+
+
+def checked_order(project: Project, named: list[str]) -> list[str]:
+    """These items as the right answer, best first; raises BadRow if it takes another number of them."""
+    needed = n_ranked(project)
+    if len(named) != needed or len(set(named)) != len(named):
+        raise InvalidRow(
+            _("The answer names %(value)d items; this task takes %(n)d different ones, best first, divided by “>”.")
+            % {"value": len(named), "n": needed}
+        )
+    return named

@@ -1,0 +1,1 @@
+"""Registers webhooks, signs and delivers their messages."""

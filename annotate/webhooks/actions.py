@@ -1,0 +1,92 @@
+"""Adds, switches and removes webhooks, replaces secrets, and enqueues the messages to be delivered."""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.utils.translation import gettext as _
+
+from annotate.audit import record_event
+from annotate.core.errors import UserError
+from annotate.core.transactions import write_transaction
+from annotate.locks import lock_project
+from annotate.models import EventVerb, Project, User, Webhook, WebhookDelivery
+from annotate.models.webhooks import new_webhook_secret
+
+MAX_WEBHOOKS = 10
+TEST = "test"
+# Fits of a busy project come several times a second: a webhook gets the latest, this long after the first.
+FIT_EVENT_DELAY = timedelta(seconds=5)
+NO_DELAY = timedelta(0)
+
+
+class TooManyWebhooks(UserError):
+    def __init__(self, n: int) -> None:
+        super().__init__(_("The project has %(n)d webhooks, as many as it may. Remove one first.") % {"n": n})
+
+
+def add_webhook(*, project: Project, actor: User, url: str, events: list[str], now: datetime) -> Webhook:
+    """Raises TooManyWebhooks."""
+    with write_transaction():
+        lock_project(project.pk)
+        n = project.webhooks.count()
+        if n >= MAX_WEBHOOKS:
+            raise TooManyWebhooks(n)
+        webhook = Webhook.objects.create(project=project, url=url, events=events, created_at=now)
+        record_event(project, actor, EventVerb.WEBHOOK_ADDED, now, url=url, events=", ".join(events))
+    return webhook
+
+
+def switch_webhook(*, webhook: Webhook, actor: User, on: bool, now: datetime) -> None:
+    with write_transaction():
+        if Webhook.objects.filter(pk=webhook.pk, active=not on).update(active=on):
+            verb = EventVerb.WEBHOOK_SWITCHED_ON if on else EventVerb.WEBHOOK_SWITCHED_OFF
+            record_event(webhook.project, actor, verb, now, url=webhook.url, active=[not on, on])
+
+
+def replace_secret(*, webhook: Webhook, actor: User, now: datetime) -> str:
+    """Replaces the secret and returns the new one; every later message is signed with it."""
+    secret = new_webhook_secret()
+    with write_transaction():
+        Webhook.objects.filter(pk=webhook.pk).update(secret=secret)
+        record_event(webhook.project, actor, EventVerb.WEBHOOK_SECRET_REPLACED, now, url=webhook.url)
+    return secret
+
+
+def remove_webhook(*, webhook: Webhook, actor: User, now: datetime) -> None:
+    with write_transaction():
+        record_event(webhook.project, actor, EventVerb.WEBHOOK_REMOVED, now, url=webhook.url)
+        webhook.delete()
+
+
+def enqueue_event(
+    *, project_id: UUID, event: str, data: dict[str, Any], now: datetime, delay: timedelta = NO_DELAY
+) -> None:
+    """Enqueues a message for every webhook with this event; call in the transaction that makes it happen.
+
+    With `delay`, a message that has not been tried yet is replaced rather than followed by another.
+    """
+    for webhook in Webhook.objects.filter(project=project_id, active=True):
+        if event in webhook.events:
+            enqueue_delivery(webhook, event, data, now, delay)
+
+
+def send_test(*, webhook: Webhook, now: datetime) -> WebhookDelivery:
+    """Enqueues a test message, also where the webhook is switched off."""
+    return enqueue_delivery(webhook, TEST, {}, now, NO_DELAY)
+
+
+def enqueue_delivery(
+    webhook: Webhook, event: str, data: dict[str, Any], now: datetime, delay: timedelta
+) -> WebhookDelivery:
+    message = {"type": event, "timestamp": now.isoformat(), "data": {"project": str(webhook.project_id), **data}}
+    body = json.dumps(message, ensure_ascii=False, allow_nan=False)
+    untried = WebhookDelivery.objects.filter(
+        webhook=webhook, event=event, state=WebhookDelivery.State.WAITING, attempts=0
+    )
+    if delay and untried.update(body=body):
+        return untried.first() or WebhookDelivery(webhook=webhook, event=event, body=body)
+    return WebhookDelivery.objects.create(
+        webhook=webhook, event=event, body=body, not_before=now + delay, created_at=now
+    )

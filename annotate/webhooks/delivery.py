@@ -1,0 +1,110 @@
+"""Delivers webhook messages: claims, signs, sends, retries. Every worker process runs it."""
+
+import base64
+import hashlib
+import hmac
+import logging
+import threading
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, connections
+from django.db.models import Q
+from django.utils import timezone
+
+from annotate.models import WebhookDelivery
+from annotate.webhooks.http_client import Unreachable, post
+
+logger = logging.getLogger(__name__)
+State = WebhookDelivery.State
+POLL_SECONDS = 1.0  # seconds between two looks
+# How long after each failed try the next one waits; after the last there is none.
+RETRY_PAUSES = [timedelta(seconds=n) for n in (10, 60, 300, 1800, 7200, 6 * 3600, 24 * 3600)]
+MAX_AGE = timedelta(days=30)
+
+
+@dataclass(frozen=True)
+class DeliveryResult:
+    """The result of one attempt: the HTTP status, or why there was none."""
+
+    status: int | None
+    error: str = ""
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+def deliver_until(stopping: threading.Event) -> None:
+    """Delivers what is due until told to stop; runs in its own thread, so that slow receivers block nothing."""
+    try:
+        while not stopping.is_set():
+            try:
+                busy = deliver_next(timezone.now())
+            except DatabaseError:
+                logger.exception("The database did not answer; trying again.")
+                connections.close_all()
+                busy = False
+            if not busy:
+                stopping.wait(POLL_SECONDS)
+    finally:
+        connections.close_all()
+
+
+def deliver_next(now: datetime) -> bool:
+    """Attempts the delivery that has waited longest; returns False where none is due."""
+    delivery = claim_next(now)
+    if delivery is None:
+        return False
+    record_result(delivery, send_delivery(delivery, now), timezone.now())
+    return True
+
+
+def claim_next(now: datetime) -> WebhookDelivery | None:
+    """Claims the delivery that has waited longest; None where none is due."""
+    due = WebhookDelivery.is_free(now)
+    for delivery in WebhookDelivery.objects.filter(due).order_by("not_before", "pk")[:5]:
+        if delivery.claim(due & Q(attempts=delivery.attempts), owner="", now=now):
+            return WebhookDelivery.objects.select_related("webhook").get(pk=delivery.pk)
+    return None
+
+
+def send_delivery(delivery: WebhookDelivery, now: datetime) -> DeliveryResult:
+    body = delivery.body.encode()
+    try:
+        status = post(delivery.webhook.url, body, signed_headers(delivery, body, now))
+    except Unreachable as error:
+        return DeliveryResult(None, error.stored)
+    return DeliveryResult(status)
+
+
+def signed_headers(delivery: WebhookDelivery, body: bytes, now: datetime) -> dict[str, str]:
+    """Returns the headers of Standard Webhooks: HMAC-SHA256 of “id.timestamp.body”; the id never changes."""
+    name, stamp = f"msg_{delivery.pk}", str(int(now.timestamp()))
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": f"Crowdrank/{settings.VERSION}",
+        "webhook-id": name,
+        "webhook-timestamp": stamp,
+        "webhook-signature": f"v1,{sign(delivery.webhook.secret, name, stamp, body)}",
+    }
+
+
+def sign(secret: str, name: str, stamp: str, body: bytes) -> str:
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = b".".join([name.encode(), stamp.encode(), body])
+    return base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+def record_result(delivery: WebhookDelivery, result: DeliveryResult, now: datetime) -> None:
+    """Records the result and when to retry; deletes the webhook's old deliveries."""
+    values: dict[str, Any] = {"last_status": result.status, "last_error": result.error}
+    if result.succeeded:
+        delivery.release(**values, state=State.DELIVERED, done_at=now)
+    elif delivery.attempts > len(RETRY_PAUSES):
+        delivery.release(**values, state=State.FAILED, done_at=now)
+    else:
+        delivery.retry(at=now + RETRY_PAUSES[delivery.attempts - 1], **values)
+    WebhookDelivery.objects.filter(webhook=delivery.webhook_id, created_at__lt=now - MAX_AGE).delete()

@@ -1,0 +1,1 @@
+"""Analysis of labels and posteriors: agreement, cycles, tiers, groups, stopping, evaluation, metrics."""

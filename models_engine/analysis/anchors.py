@@ -1,0 +1,159 @@
+"""Anchors: items of known value that link the scales of two rounds of comparisons.
+
+Needs numpy only, so that a web process may call it with a published fit's stored means and standard deviations.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from models_engine.errors import InvalidAnchors
+
+__all__ = ["Link", "link_to_anchors", "link_to_spread"]
+
+Floats = NDArray[np.float64]
+MAX_STEPS = 200
+JITTER = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """Linear link, value = intercept + slope * utility.
+
+    covariance (2, 2): of (intercept, slope).   residuals (n_anchors,): how far each anchor's value is from its place
+    on the line, in standard deviations of that difference; beyond 2 or 3 it has moved.   misfit: their squares summed
+    with their correlations, chi squared with `degrees` degrees of freedom where none has moved.
+    """
+
+    intercept: float
+    slope: float
+    covariance: Floats
+    residuals: Floats
+    misfit: float
+    degrees: int
+
+    def values(self, means: ArrayLike, deviations: ArrayLike) -> tuple[Floats, Floats]:
+        """Return (values, standard deviations), both (n_items,), of items with these utilities.
+
+        The variance is slope^2 sd^2, the item's own, plus (1, mean) covariance (1, mean)', the line's, plus the slope's
+        variance times sd^2; an item's error is taken as independent of the line's.
+        """
+        mean, deviation = np.asarray(means, dtype=np.float64), np.asarray(deviations, dtype=np.float64)
+        (constant, cross), (_, steepness) = self.covariance
+        line = constant + 2 * cross * mean + steepness * mean**2
+        own = (self.slope**2 + steepness) * deviation**2
+        return self.intercept + self.slope * mean, np.sqrt(np.maximum(line + own, 0.0))
+
+    def utility(self, value: float) -> float:
+        """Return the utility of this value, for a boundary that is given as a value."""
+        return (value - self.intercept) / self.slope
+
+
+def link_to_anchors(
+    means: ArrayLike,
+    spread: ArrayLike,
+    values: ArrayLike,
+    value_deviations: ArrayLike | None = None,
+    *,
+    slope: float | None = None,
+) -> Link:
+    """Fit the line from this round's utilities to the scale of the anchors' values.
+
+    means (n_anchors,): posterior means of the anchors' utilities.   spread: their standard deviations (n_anchors,), or
+    their covariance (n_anchors, n_anchors).   values, value_deviations (n_anchors,): what is known of them; without
+    deviations they are fixed.   slope: keep it at this figure (1 where both rounds are in logits), so that one anchor
+    is enough.
+
+    Generalised least squares of the values on the posterior means, with covariance
+    diag(value_deviations^2) + slope^2 spread, found by iteration. As the truth scatters around a posterior mean, and
+    not the mean around the truth, this is free of the attenuation that regression on noisy estimates suffers from
+    (regression calibration: Carroll, Ruppert, Stefanski & Crainiceanu 2006, ch. 4).
+
+    Raises InvalidAnchors: too few, not finite, all of one utility, or values that fall where utilities rise.
+    """
+    mean, value = _check_numbers(means, "utility"), _check_numbers(values, "value")
+    noise = np.zeros(len(value)) if value_deviations is None else _check_numbers(value_deviations, "standard deviation")
+    covariance = np.asarray(spread, dtype=np.float64)
+    covariance = np.diag(covariance**2) if covariance.ndim == 1 else covariance
+    _check_enough(mean, value, slope)
+    if slope is not None:
+        return _fit_line(mean, value, _weights(noise, covariance, slope), slope)
+    if np.ptp(mean) == 0:
+        raise InvalidAnchors(
+            f"all {len(mean)} anchors have the utility {mean[0]:g}; choose anchors far apart, or fix the slope.",
+            value=float(mean[0]),
+        )
+    steep = float(np.polyfit(mean, value, 1)[0])
+    for _ in range(MAX_STEPS):
+        found = _fit_line(mean, value, _weights(noise, covariance, steep), None)
+        if abs(found.slope - steep) <= 1e-12 * abs(steep):
+            break
+        steep = found.slope
+    if found.slope <= 0:
+        raise InvalidAnchors(
+            f"the anchors' values fall by {-found.slope:.3g} for each step in utility; check that higher values are "
+            "better and that no anchor's value is another's.",
+            value=found.slope,
+        )
+    return found
+
+
+def link_to_spread(means: ArrayLike, *, mean: float = 50.0, deviation: float = 15.0) -> Link:
+    """Fit the line that gives the items' posterior means this mean and standard deviation: scaled scores, no anchors.
+
+    Raises InvalidAnchors under two different means.
+    """
+    utilities = _check_numbers(means, "utility")
+    if not len(utilities) or np.ptp(utilities) == 0:
+        raise InvalidAnchors(f"{len(utilities)} items with no difference between them have no scale; compare more.")
+    slope = deviation / float(utilities.std(ddof=1))
+    return Link(mean - slope * float(utilities.mean()), slope, np.zeros((2, 2)), np.zeros(0), 0.0, 0)
+
+
+def _check_numbers(numbers: ArrayLike, name: str) -> Floats:
+    array = np.atleast_1d(np.asarray(numbers, dtype=np.float64))
+    bad = ~np.isfinite(array) | (array < 0 if name == "standard deviation" else False)
+    for row in np.flatnonzero(bad)[:1]:
+        wanted = "a finite number of 0 or more" if name == "standard deviation" else "a finite number"
+        raise InvalidAnchors(
+            f"anchor {row + 1}: the {name} is {array[row]}; give {wanted}.", row=int(row), value=float(array[row])
+        )
+    return array
+
+
+def _check_enough(mean: Floats, value: Floats, slope: float | None) -> None:
+    if len(mean) != len(value):
+        raise InvalidAnchors(f"{len(mean)} utilities and {len(value)} values; give one of each per anchor.")
+    fewest = 2 if slope is None else 1
+    if len(mean) < fewest:
+        raise InvalidAnchors(
+            f"{len(mean)} anchors cannot carry a scale; name {fewest} or more"
+            + (", or fix the slope and name one." if slope is None else "."),
+            value=len(mean),
+        )
+
+
+def _weights(noise: Floats, covariance: Floats, slope: float) -> Floats:
+    """Return the inverse of the values' covariance around the line; with tiny noise if all values are fixed."""
+    total = np.diag(noise**2) + slope**2 * covariance
+    scale = float(np.diag(total).mean()) or 1.0
+    return np.asarray(np.linalg.inv(total + JITTER * scale * np.eye(len(total))), np.float64)
+
+
+def _fit_line(mean: Floats, value: Floats, weights: Floats, slope: float | None) -> Link:
+    """Fit by generalised least squares with these weights; only the intercept if the slope is given."""
+    columns = np.ones((len(mean), 1)) if slope is not None else np.column_stack([np.ones(len(mean)), mean])
+    target = value - slope * mean if slope is not None else value
+    inner = np.linalg.inv(columns.T @ weights @ columns)
+    found = inner @ (columns.T @ weights @ target)
+    covariance = np.zeros((2, 2))
+    covariance[: len(found), : len(found)] = inner
+    left = target - columns @ found
+    around = np.linalg.inv(weights) - columns @ inner @ columns.T  # covariance of the residuals
+    deviation = np.sqrt(np.maximum(np.diag(around), 0.0))
+    known = deviation > 1e-6 * np.sqrt(np.diag(np.linalg.inv(weights)))
+    residuals = np.divide(left, deviation, out=np.zeros(len(left)), where=known)
+    steep = slope if slope is not None else float(found[1])
+    misfit = float(left @ weights @ left)
+    return Link(float(found[0]), steep, covariance, residuals, misfit, len(mean) - len(found))

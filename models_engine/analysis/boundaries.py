@@ -1,0 +1,114 @@
+"""Grade boundaries on the utility scale: the chance of each grade for each item, and which boundaries are settled.
+
+Needs numpy only, so that a web process may call it with a published fit's stored means and standard deviations.
+"""
+
+from dataclasses import dataclass
+from math import erfc, sqrt
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from models_engine.errors import InvalidBoundaries, InvalidData
+
+__all__ = ["BoundaryState", "boundary_states", "expected_shares", "grade_probabilities"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+CERTAINTY = 0.95
+_upper_tail = np.frompyfunc(lambda z: 0.5 * erfc(z / sqrt(2)), 1, 1)
+
+
+@dataclass(frozen=True)
+class BoundaryState:
+    """Classification of the items at one boundary, with its expected error.
+
+    n_above, n_below: items whose mean is at or above it, and below.   n_doubtful: of all, those whose side is known
+    with less than `certainty`.   error: the share of items expected to be on the other side.
+    is_settled: error is at most 1 - certainty.
+    """
+
+    boundary: float
+    n_above: int
+    n_below: int
+    n_doubtful: int
+    error: float
+    is_settled: bool
+
+
+def grade_probabilities(means: ArrayLike, deviations: ArrayLike, boundaries: ArrayLike) -> Floats:
+    """Return (n_items, n_boundaries + 1) P(grade), the lowest grade first; rows sum to 1.
+
+    means, deviations: (n_items,) of Gaussian posteriors of the utilities.   boundaries: in the same unit, rising; a
+    value at a boundary has the higher grade. Raises InvalidBoundaries where they are out of order, InvalidData where a
+    deviation is negative.
+    """
+    above = _above(means, deviations, check_boundaries(boundaries))
+    ends = np.ones((len(above), 1)), np.zeros((len(above), 1))
+    return np.maximum(-np.diff(np.hstack([ends[0], above, ends[1]]), axis=1), 0.0)
+
+
+def expected_shares(probabilities: ArrayLike) -> Floats:
+    """Return (n_grades,) share of the items expected in each grade; `probabilities` as grade_probabilities
+    gives them.
+    """
+    return np.asarray(probabilities, dtype=np.float64).mean(axis=0)
+
+
+def boundary_states(
+    means: ArrayLike, deviations: ArrayLike, boundaries: ArrayLike, *, certainty: float = CERTAINTY
+) -> list[BoundaryState]:
+    """Return the state of each boundary; arguments and errors as for grade_probabilities.
+
+    An item placed by its mean is on the other side with probability min(P, 1 - P), P = P(above). Their mean over the
+    items is one minus the expected classification accuracy at that cut (Rudner 2005; Lee 2010). The side of an item
+    exactly at a boundary stays uncertain; a boundary is settled once such items are few.
+    """
+    cuts = check_boundaries(boundaries)
+    above = _above(means, deviations, cuts)
+    wrong = np.minimum(above, 1 - above)
+    higher = np.asarray(means, dtype=np.float64)[:, None] >= cuts
+    return [
+        BoundaryState(
+            float(cut),
+            int(higher[:, place].sum()),
+            int((~higher[:, place]).sum()),
+            int((wrong[:, place] > 1 - certainty).sum()),
+            float(wrong[:, place].mean()) if len(wrong) else 0.0,
+            bool(not len(wrong) or wrong[:, place].mean() <= 1 - certainty),
+        )
+        for place, cut in enumerate(cuts)
+    ]
+
+
+def check_boundaries(boundaries: ArrayLike) -> Floats:
+    """Check boundaries and return them, (n_boundaries,). Raises InvalidBoundaries, naming the first invalid one."""
+    cuts = np.atleast_1d(np.asarray(boundaries, dtype=np.float64))
+    for row in np.flatnonzero(~np.isfinite(cuts))[:1]:
+        raise InvalidBoundaries(
+            f"boundary {row + 1} is {cuts[row]}; give a finite number.", row=int(row), value=float(cuts[row])
+        )
+    for row in np.flatnonzero(np.diff(cuts) <= 0)[:1] + 1:
+        raise InvalidBoundaries(
+            f"boundary {row + 1} is {cuts[row]:g} and the one below it {cuts[row - 1]:g}; give boundaries from the "
+            "lowest to the highest, each above the one before.",
+            row=int(row),
+            value=float(cuts[row]),
+        )
+    return cuts
+
+
+def _above(means: ArrayLike, deviations: ArrayLike, cuts: Floats) -> Floats:
+    """Return (n_items, n_boundaries) P(utility >= boundary)."""
+    mean, deviation = np.asarray(means, dtype=np.float64), np.asarray(deviations, dtype=np.float64)
+    for row in np.flatnonzero(~(deviation >= 0))[:1]:
+        raise InvalidData(
+            f"row {row}: the standard deviation is {deviation[row]}; give 0 or more.",
+            row=int(row),
+            value=float(deviation[row]),
+        )
+    gap, wide = cuts - mean[:, None], np.broadcast_to(deviation[:, None], (len(mean), len(cuts)))
+    certain = np.where(gap <= 0, -np.inf, np.inf)
+    with np.errstate(over="ignore"):  # a gap of that many deviations is certain
+        z = np.divide(gap, wide, out=certain, where=wide > 0)
+    return np.asarray(_upper_tail(z), dtype=np.float64)

@@ -1,0 +1,198 @@
+"""How well estimators predict held-out labels: log loss, accuracy, calibration."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.analysis.agreement import wilson_interval
+from models_engine.data import Comparisons
+from models_engine.errors import Cancelled, EngineError, NotConverged
+from models_engine.estimators.base import Estimator
+from models_engine.estimators.choosing import MAX_LABELS_ALL_FOLDS, N_FOLDS, assign_folds
+from models_engine.posterior import BasePosterior
+from models_engine.progress import Progress
+
+__all__ = [
+    "Bin",
+    "Evaluation",
+    "calibration_bins",
+    "evaluate_estimators",
+    "sample_annotators",
+    "sample_pairs",
+    "spiegelhalter_z",
+]
+
+Floats = NDArray[np.float64]
+BIN_EDGES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+EVEN_TOLERANCE = 1e-9  # a probability no further from 1/2 counts as 1/2: the difference is rounding
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Predictions whose favourite has a probability between low and high: their mean, and the share that came true."""
+
+    low: float
+    high: float
+    n: int
+    predicted: float
+    came_true: float
+    came_low: float
+    came_high: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One estimator on held-out labels. loss: mean of -log P(label), nats. accuracy: of the favourite of two items.
+
+    bins: calibration, empty ones left out.   z: Spiegelhalter's statistic, standard normal if probabilities are
+    correct.   n: labels predicted, n_pairs: pairs.   seconds: mean of a fit.   failed: why there are no figures.
+    """
+
+    name: str
+    loss: float = float("nan")
+    accuracy: float = float("nan")
+    z: float = float("nan")
+    bins: tuple[Bin, ...] = ()
+    n: int = 0
+    n_pairs: int = 0
+    seconds: float = 0.0
+    converged: bool = True
+    failed: str = ""
+
+
+def evaluate_estimators(
+    data: Comparisons, candidates: Mapping[str, Estimator], *, seed: int = 0, progress: Progress | None = None
+) -> list[Evaluation]:
+    """Evaluate each candidate on one fifth of the labels, fitted to the others; up to 2,000 labels on each fifth in
+    turn.
+
+    Folds are those of the automatic choice. `failed` says why a candidate could not be fitted. Raises Cancelled.
+    """
+    fold = assign_folds(data, seed)
+    tested = range(N_FOLDS) if data.n_labels <= MAX_LABELS_ALL_FOLDS else range(1)
+    found = []
+    for name, estimator in candidates.items():
+        try:
+            found.append(_evaluation(name, estimator, data, [fold == one for one in tested], seed, progress))
+        except Cancelled:
+            raise
+        except EngineError as error:
+            found.append(Evaluation(name, failed=str(error)))
+    return found
+
+
+def _evaluation(
+    name: str,
+    estimator: Estimator,
+    data: Comparisons,
+    held_out: Sequence[NDArray[np.bool_]],
+    seed: int,
+    progress: Progress | None,
+) -> Evaluation:
+    losses, favourites, seconds, converged = [], [], 0.0, True
+    for out in held_out:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotConverged)  # reported by `converged`
+            posterior = estimator.fit(data.subset(~out), rng=np.random.default_rng(seed), progress=progress)
+        converged = converged and posterior.diagnostics.converged
+        tested = data.subset(out)
+        losses.append(-posterior.log_predictive(tested))
+        favourites.append(_predict_favourites(posterior, sample_pairs(tested, seed)))
+        seconds += posterior.diagnostics.seconds
+    loss, pairs = np.concatenate(losses), np.concatenate(favourites)
+    probability, came_true = pairs[:, 0], pairs[:, 1]
+    accuracy = float(np.mean(came_true)) if len(pairs) else float("nan")
+    return Evaluation(
+        name=name,
+        loss=float(loss.mean()) if len(loss) else float("nan"),
+        accuracy=accuracy,
+        z=spiegelhalter_z(probability, came_true),
+        bins=calibration_bins(probability, came_true),
+        n=len(loss),
+        n_pairs=len(pairs),
+        seconds=seconds / len(held_out),
+        converged=converged,
+    )
+
+
+def sample_annotators(data: Comparisons, n: int, seed: int = 0) -> NDArray[np.bool_]:
+    """Choose n labels, a mask (n_labels,): all labels of random annotators, a random part of the last one's.
+
+    Annotators are kept whole, because reliability and taste need many labels of one annotator. Keeps all labels if
+    there are at most n.
+    """
+    rng = np.random.default_rng([seed, 3])
+    turn = rng.permutation(data.n_annotators)[data.annotators]  # by annotator, in an order drawn
+    kept = np.zeros(data.n_labels, dtype=bool)
+    kept[np.lexsort((rng.random(data.n_labels), turn))[:n]] = True
+    return kept
+
+
+def sample_pairs(data: Comparisons, seed: int = 0) -> Comparisons:
+    """Sample at most one untied pair of each label; of larger sets, two items drawn independently of the answer."""
+    rng = np.random.default_rng([seed, 2])
+    n = data.n_labels
+    one = np.floor(rng.random(n) * data.sizes).astype(np.int64)
+    other = np.floor(rng.random(n) * (data.sizes - 1)).astype(np.int64)
+    other += other >= one
+    first, second = (data.starts[:-1] + np.minimum(one, other), data.starts[:-1] + np.maximum(one, other))
+    apart = data.ranks[first] != data.ranks[second]
+    swapped = data.positions[first] > data.positions[second]
+    first, second = np.where(swapped, second, first)[apart], np.where(swapped, first, second)[apart]
+    return Comparisons.from_pairs(
+        data.items[first],
+        data.items[second],
+        (data.ranks[first] < data.ranks[second]).astype(float),
+        data.annotators[apart],
+        n_items=data.n_items,
+        n_annotators=data.n_annotators,
+        item_features=data.item_features,
+        annotator_features=data.annotator_features,
+    )
+
+
+def _predict_favourites(posterior: BasePosterior, pairs: Comparisons) -> Floats:
+    """Return P(the favourite wins | no tie) and 1 where it did, (n_pairs, 2); 1/2 if neither item is favoured."""
+    as_answered = posterior.log_predictive(pairs)
+    other_way = posterior.log_predictive(
+        Comparisons.from_pairs(
+            pairs.items[::2],
+            pairs.items[1::2],
+            (pairs.ranks[::2] > pairs.ranks[1::2]).astype(float),
+            pairs.annotators,
+            n_items=pairs.n_items,
+            n_annotators=pairs.n_annotators,
+            item_features=pairs.item_features,
+            annotator_features=pairs.annotator_features,
+        )
+    )
+    right = 1 / (1 + np.exp(other_way - as_answered))
+    right = np.where(np.abs(right - 0.5) < EVEN_TOLERANCE, 0.5, right)
+    return np.stack([np.maximum(right, 1 - right), (1 + np.sign(right - 0.5)) / 2], axis=1)
+
+
+def calibration_bins(probability: Floats, came_true: Floats) -> tuple[Bin, ...]:
+    """Group predictions into five bins by the favourite's probability, with Wilson's 90% interval of the share true."""
+    place = np.clip(np.searchsorted(BIN_EDGES, probability, side="right") - 1, 0, len(BIN_EDGES) - 2)
+    bins = []
+    for number in range(len(BIN_EDGES) - 1):
+        inside = place == number
+        n = int(inside.sum())
+        if n:
+            share = float(came_true[inside].mean())
+            predicted = float(probability[inside].mean())
+            bins.append(Bin(BIN_EDGES[number], BIN_EDGES[number + 1], n, predicted, share, *wilson_interval(share, n)))
+    return tuple(bins)
+
+
+def spiegelhalter_z(probability: Floats, came_true: Floats) -> float:
+    """Compute Z = sum (y - p)(1 - 2p) / sqrt(sum (1 - 2p)^2 p (1 - p)) (Spiegelhalter 1986).
+
+    nan if every p is 0, 1/2 or 1. Positive if favourites win less often than predicted (overconfident).
+    """
+    p, y = np.asarray(probability, float), np.asarray(came_true, float)
+    variance = float(((1 - 2 * p) ** 2 * p * (1 - p)).sum())
+    return float(((y - p) * (1 - 2 * p)).sum() / np.sqrt(variance)) if variance > 0 else float("nan")

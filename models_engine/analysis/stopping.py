@@ -1,0 +1,328 @@
+"""Forecasts, from one posterior, of how many labels are still needed for a goal."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
+
+from models_engine.analysis.boundaries import CERTAINTY, check_boundaries
+from models_engine.linalg import centre
+from models_engine.posterior import BasePosterior
+from models_engine.summaries import rank_draws
+
+__all__ = [
+    "MAX_GROWTH",
+    "Forecast",
+    "ForecastState",
+    "forecast_labels_for_boundaries",
+    "forecast_labels_for_count",
+    "forecast_labels_for_places",
+    "forecast_labels_for_reliability",
+    "forecast_labels_for_top",
+    "forecast_labels_for_width",
+    "has_enough_history",
+    "mean_place_error",
+    "within_reach",
+]
+
+Floats = NDArray[np.float64]
+LEVEL = 0.9
+SUPERIORITY = 0.95
+PRIOR_SD = 1.5  # of a utility, where the estimator does not say
+N_NEAR_BORDER = 8  # places on either side of the border that are considered for a forecast of the top k
+N_DRAWS, MIN_DRAWS = 400, 40
+MAX_PAIRS = 5_000
+MAX_CELLS = 60_000  # draws times items of one simulation
+Bools = NDArray[np.bool_]
+MAX_GROWTH = 20.0  # labels needed, as a multiple of those so far, above which a forecast gives no number
+N_LOOKS = 47  # one in about seven percent more labels, up to 1 + MAX_GROWTH times those there
+ForecastState = Literal["met", "reachable", "not reachable this way"]
+# Factor by which a forecast of the total may be wrong because of what the model ignores; tests/engine/analysis.
+FORECAST_FACTOR = 1.75
+MIN_FITS, MIN_COMPARISONS, MIN_GROWTH = 3, 5, 1.2
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Labels still needed: the middle and a 90% range. Infinite where no number, or one far too large, would
+    suffice.
+    """
+
+    low: float
+    middle: float
+    high: float
+
+    @property
+    def is_known(self) -> bool:
+        return bool(np.isfinite(self.middle))
+
+    @property
+    def state(self) -> ForecastState:
+        """Return the state: met, no labels are needed; reachable; or not reachable this way.
+
+        The last means that more than MAX_GROWTH times the labels so far would be needed, so that no number is given;
+        fewer items or a lower goal would help.
+        """
+        if not self.is_known:
+            return "not reachable this way"
+        return "met" if self.middle == 0 else "reachable"
+
+
+def within_reach(forecast: Forecast, n_labels: float) -> Forecast:
+    """Replace ends above MAX_GROWTH times the n_labels so far by infinity."""
+    ends = (forecast.low, forecast.middle, forecast.high)
+    return Forecast(*(end if end <= MAX_GROWTH * n_labels else float("inf") for end in ends))
+
+
+def forecast_labels_for_count(n_comparisons: ArrayLike, target: int, *, per_label: float) -> Forecast:
+    """Forecast labels until every item has `target` comparisons, where each label adds `per_label` of them.
+
+    low and middle: every new label adds missing comparisons, as balanced assignment does. high: all items get equally
+    many, so that the item with the fewest determines the number.
+    """
+    missing = np.maximum(target - np.asarray(n_comparisons, dtype=np.float64), 0.0)
+    if not missing.any():
+        return Forecast(0.0, 0.0, 0.0)
+    least = float(np.ceil(missing.sum() / per_label))
+    return Forecast(least, least, float(np.ceil(missing.max() * len(missing) / per_label)))
+
+
+def forecast_labels_for_width(
+    deviations: ArrayLike,
+    n_comparisons: ArrayLike,
+    width: float,
+    *,
+    per_label: float,
+    prior_sd: float = PRIOR_SD,
+    level: float = LEVEL,
+) -> Forecast:
+    """Forecast labels until every item's central interval at `level` is no wider than `width`.
+
+    deviations, n_comparisons: (n_items,) posterior standard deviations and comparisons so far. The precision of a
+    utility is the prior's plus that of its comparisons, 1/sd^2 = 1/prior_sd^2 + c n, with c an item's own (that of
+    all items if it has none yet), because comparisons of close items are more informative. All items end with as many
+    comparisons as the one that needs most; low: none gets more than it needs.
+    """
+    sd, n = np.asarray(deviations, dtype=np.float64), np.asarray(n_comparisons, dtype=np.float64)
+    needed = (2 * ndtri((1 + level) / 2) / width) ** 2
+    missing = np.maximum(needed - np.maximum(1 / sd**2, 1 / prior_sd**2), 0.0)
+    if not missing.any():
+        return Forecast(0.0, 0.0, 0.0)
+    each = _precision_per_comparison(sd, n, prior_sd)
+    if not each.all():
+        return Forecast(np.inf, np.inf, np.inf)
+    more = missing / each
+    least = more.sum() / per_label
+    middle = np.maximum((n + more)[missing > 0].max() - n, 0.0).sum() / per_label
+    return forecast_around(middle, n.sum() / per_label, least)
+
+
+def _precision_per_comparison(sd: Floats, n: Floats, prior_sd: float) -> Floats:
+    """Return the precision per comparison, (n_items,), shrunk to that of all items; 0 without information."""
+    information = np.maximum(1 / sd**2 - 1 / prior_sd**2, 0.0)
+    common = information.sum() / n.sum() if n.sum() else 0.0
+    return np.asarray((information + common) / (n + 1))
+
+
+def forecast_labels_for_top(
+    posterior: BasePosterior,
+    k: int,
+    *,
+    n_labels: int,
+    rng: np.random.Generator,
+    prior_sd: float = PRIOR_SD,
+    superiority: float = SUPERIORITY,
+) -> Forecast:
+    """Forecast labels until each of the first k items is separated from every other: P(above) at least `superiority`.
+
+    Future labels are simulated from the posterior, N_DRAWS times: a draw of the utilities is the truth, the precision
+    of each utility grows from the prior's in proportion to the labels, its estimate changes as answers with that
+    precision would change it, and the goal is checked at steps of seven percent more labels. Only the N_NEAR_BORDER
+    places on either side of the border are considered. low, middle, high: over the draws; infinite above MAX_GROWTH
+    times the labels, as for a tie at the border.
+    """
+    if not 0 < k < posterior.n_items:
+        return Forecast(0.0, 0.0, 0.0)
+    items = np.argsort(-posterior.utilities(), kind="stable")[max(0, k - N_NEAR_BORDER) : k + N_NEAR_BORDER]
+    own = posterior.restrict(items)
+    k = min(k, N_NEAR_BORDER)
+
+    def is_separated(mean: Floats, variance: Floats, truth: Floats) -> Bools:
+        return _top_is_separated(mean, variance, k, superiority)
+
+    return _until(own, is_separated, n_labels=n_labels, n_draws=N_DRAWS, prior_sd=prior_sd, rng=rng)
+
+
+def forecast_labels_for_reliability(
+    means: ArrayLike,
+    deviations: ArrayLike,
+    n_comparisons: ArrayLike,
+    target: float,
+    *,
+    per_label: float,
+    prior_sd: float = PRIOR_SD,
+) -> Forecast:
+    """Forecast labels until the scale-separation reliability (reliability.compute_separation) is at least `target` < 1.
+
+    means, deviations, n_comparisons: (n_items,). The true variance, that of the means plus the mean posterior variance,
+    stays what it is now; each item's precision grows by its information per comparison so far, as in
+    forecast_labels_for_width, and all items get equally many.
+    """
+    mean, sd, n = (np.asarray(one, dtype=np.float64) for one in (centre(means), deviations, n_comparisons))
+    allowed = (1 - target) * float((mean**2).sum() + (sd**2).sum())
+    if (sd**2).sum() <= allowed:
+        return Forecast(0.0, 0.0, 0.0)
+    each = _precision_per_comparison(sd, n, prior_sd)
+    if not each.all():
+        return Forecast(np.inf, np.inf, np.inf)
+    least, most = 0.0, 1.0  # comparisons more, of each item
+    while (doubt := (1 / (1 / sd**2 + most * each)).sum()) > allowed and most < 1e12:
+        least, most = most, 2 * most
+    for _ in range(60):
+        middle = (least + most) / 2
+        doubt = (1 / (1 / sd**2 + middle * each)).sum()
+        least, most = (middle, most) if doubt > allowed else (least, middle)
+    needed = most * len(sd) / per_label
+    return forecast_around(needed, n.sum() / per_label, needed)
+
+
+def forecast_labels_for_boundaries(
+    posterior: BasePosterior,
+    boundaries: ArrayLike,
+    *,
+    n_labels: int,
+    rng: np.random.Generator,
+    prior_sd: float = PRIOR_SD,
+    certainty: float = CERTAINTY,
+) -> Forecast:
+    """Forecast labels until every grade boundary is settled (boundaries.boundary_states), simulated as for the top k.
+
+    boundaries: utilities, rising. Raises InvalidBoundaries.
+    """
+    cuts = check_boundaries(boundaries)
+
+    def is_settled(mean: Floats, variance: Floats, truth: Floats) -> Bools:
+        wrong = [ndtr(-np.abs(mean - cut) / np.sqrt(variance)).mean(axis=1) for cut in cuts]
+        return np.asarray(np.max(wrong, axis=0) <= 1 - certainty) if wrong else np.ones(len(mean), dtype=bool)
+
+    own = _independent_variances(posterior)
+    if is_settled(posterior.utilities()[None, :], own, own).all():
+        return Forecast(0.0, 0.0, 0.0)
+    n_draws = _n_draws(posterior.n_items)
+    return _until(posterior, is_settled, n_labels=n_labels, n_draws=n_draws, prior_sd=prior_sd, rng=rng)
+
+
+def mean_place_error(posterior: BasePosterior, *, rng: np.random.Generator, n_draws: int = 400) -> float:
+    """Return the mean difference between an item's place and its true place, over items and the posterior."""
+    ranks = rank_draws(posterior.utilities()[None, :])
+    return float(np.abs(rank_draws(posterior.sample(n_draws, rng=rng)) - ranks).mean())
+
+
+def forecast_labels_for_places(
+    posterior: BasePosterior,
+    places: float,
+    *,
+    n_labels: int,
+    rng: np.random.Generator,
+    prior_sd: float = PRIOR_SD,
+) -> Forecast:
+    """Forecast labels until mean_place_error is at most `places` (stable places), simulated as for the top k."""
+    if posterior.n_items < 2 or mean_place_error(posterior, rng=rng) <= places:
+        return Forecast(0.0, 0.0, 0.0)
+
+    def is_stable(mean: Floats, variance: Floats, truth: Floats) -> Bools:
+        return np.asarray(np.abs(rank_draws(mean) - rank_draws(truth)).mean(axis=1) <= places)
+
+    n_draws = _n_draws(posterior.n_items)
+    return _until(posterior, is_stable, n_labels=n_labels, n_draws=n_draws, prior_sd=prior_sd, rng=rng)
+
+
+def _n_draws(n_items: int) -> int:
+    return int(np.clip(MAX_CELLS // max(n_items, 1), MIN_DRAWS, N_DRAWS))
+
+
+def _until(
+    posterior: BasePosterior,
+    is_met: Callable[[Floats, Floats, Floats], Bools],
+    *,
+    n_labels: int,
+    n_draws: int,
+    prior_sd: float,
+    rng: np.random.Generator,
+) -> Forecast:
+    """Forecast labels until is_met(means (n_draws, n_items), variances (n_items,), truth (n_draws, n_items)) holds.
+
+    See forecast_labels_for_top for the simulation.
+    """
+    mean, variance = posterior.utilities(), _independent_variances(posterior)
+    truth = mean + np.sqrt(variance) * rng.standard_normal((n_draws, posterior.n_items))
+    information = np.maximum(1 / variance - 1 / prior_sd**2, 0.0)
+    growth, first = np.geomspace(1, 1 + MAX_GROWTH, N_LOOKS), np.full(n_draws, np.inf)
+    new_evidence, precision = np.broadcast_to(mean / variance, truth.shape).copy(), 1 / variance
+    for before, now in pairwise(growth):
+        step = (now - before) * information
+        new_evidence += step * truth + np.sqrt(step) * rng.standard_normal(truth.shape)
+        precision = precision + step
+        first[np.isinf(first) & is_met(new_evidence / precision, 1 / precision, truth)] = now
+        if np.isfinite(first).all():
+            break
+    low, middle, high = np.quantile(first, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2], method="higher")
+    return Forecast(*(float(n_labels * (value - 1)) for value in (low, middle, high)))
+
+
+def _independent_variances(posterior: BasePosterior) -> Floats:
+    """Return (n_items,) variances that give differences the posterior's own variance on average, were items
+    independent.
+
+    Over all pairs, or past MAX_PAIRS of them as many at random, always the same.
+    """
+    variance, n = posterior.standard_deviations() ** 2, posterior.n_items
+    one, other = np.triu_indices(n, 1) if n * (n - 1) // 2 <= MAX_PAIRS else _random_pairs(n)
+    if not len(one):
+        return np.asarray(variance)
+    return np.asarray(
+        variance * posterior.difference_variance(one, other).mean() / (variance[one] + variance[other]).mean()
+    )
+
+
+def _random_pairs(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    rng = np.random.default_rng(0)
+    one = rng.integers(n, size=MAX_PAIRS)
+    return one, (one + rng.integers(1, n, size=MAX_PAIRS)) % n
+
+
+def _top_is_separated(mean: Floats, variance: Floats, k: int, superiority: float) -> NDArray[np.bool_]:
+    """Return whether each of the k highest is above each of the others with that probability, (n_looks, n_draws)."""
+    order = np.argsort(-mean, axis=-1)
+    mean = np.take_along_axis(mean, order, axis=-1)
+    variance = np.take_along_axis(np.broadcast_to(variance, mean.shape), order, axis=-1)
+    gap = mean[..., :k, None] - mean[..., None, k:]
+    spread = np.sqrt(variance[..., :k, None] + variance[..., None, k:])
+    return np.asarray((gap >= ndtri(superiority) * spread).all(axis=(-2, -1)))
+
+
+def has_enough_history(n_labels: Iterable[int], n_comparisons: ArrayLike) -> bool:
+    """Return whether a forecast is possible: enough fits with a growing number of labels, and enough comparisons.
+
+    n_labels: of the fits so far, oldest first.   n_comparisons: (n_items,) in the last of them.
+    """
+    counts = [n for n in n_labels if n > 0]
+    grown = [later for earlier, later in pairwise(counts) if later > earlier]
+    compared = np.asarray(n_comparisons)
+    if len(grown) < MIN_FITS - 1 or max(counts) < MIN_GROWTH * min(counts) or not len(compared):
+        return False
+    return bool(np.median(compared) >= MIN_COMPARISONS)
+
+
+def forecast_around(middle: float, so_far: float, least: float) -> Forecast:
+    """Return the range in which the total number of labels differs from the forecast by at most FORECAST_FACTOR,
+    within reach.
+    """
+    total = so_far + middle
+    low = min(max(total / FORECAST_FACTOR - so_far, 0.0), least)
+    high = FORECAST_FACTOR * total - so_far
+    return within_reach(Forecast(*(float(np.ceil(one)) for one in (low, middle, high))), so_far)

@@ -1,0 +1,1 @@
+"""CollaborativeGP: a consensus and every annotator's own taste, learned together."""

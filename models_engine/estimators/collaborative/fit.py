@@ -1,0 +1,179 @@
+"""The last stages of a CollaborativeGP fit: EP over all annotators or over a few changed sites; the posterior."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.covariance.forms import DenseCovariance
+from models_engine.estimators.collaborative.annotators import annotator_utilities
+from models_engine.estimators.collaborative.learning import EPStart, LearnedPrior, TasteLearning
+from models_engine.estimators.collaborative.posterior import CollaborativePosterior, Tastes
+from models_engine.estimators.collaborative.refit import match_sites, refit
+from models_engine.estimators.collaborative.report import (
+    EPOutcome,
+    compute_components,
+    regress_scores,
+    summarise_annotators,
+)
+from models_engine.estimators.collaborative.sampled import Widening, count_components, count_components_beyond_noise
+from models_engine.estimators.collaborative.steps import is_cheap
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, run_ep
+from models_engine.inference.tastes.sampling import Sampled
+from models_engine.inference.tastes.steepness import learn_steepness
+from models_engine.linalg import centre, centre_covariance
+from models_engine.posterior import Likelihood
+
+__all__ = ["CollaborativeFit"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CollaborativeFit(TasteLearning):
+    """One fit; `run` performs the stages."""
+
+    def run(self, before: CollaborativePosterior | None) -> CollaborativePosterior:
+        """Fit, reusing scales and shape from `before` where that saw nearly the same labels."""
+        learned = None if before is None else self.reuse(before.tastes)
+        if before is None or learned is None:
+            learned = self.learn()
+            return self._fit_all(learned, learned.begin)
+        matched = match_sites(before.tastes.pair_sites, before.tastes.sites, self.sites)
+        if not self.settings.steepness and not is_cheap(self.sites, self.blocks):
+            found = refit(self.sites, matched, before, self.steps.report)
+            if found is not None:
+                return self._posterior(learned, found, found.mean, found.covariance)
+        return self._fit_all(learned, EPStart(matched.sites, before.tastes.mean))
+
+    def _fit_all(self, learned: LearnedPrior, begin: EPStart | None) -> CollaborativePosterior:
+        """Run EP over all annotators."""
+        prior, settings = self.prior(learned.scales), self.settings
+        a, r = learned.mixture.mean()
+        crowd = replace_taste(prior, a * learned.shape + r * prior.taste)
+        if settings.steepness and len(self.sites):
+            crowd = replace(crowd, steepness=learn_steepness(self.sites, self.blocks, crowd, self.steps.report))
+        result = run_ep(
+            self.sites,
+            self.blocks,
+            crowd,
+            None if begin is None else begin.sites,
+            None if begin is None else begin.mean,
+            max_iterations=settings.max_iterations,
+            tolerance=settings.tolerance,
+            on_iteration=lambda change: self.steps.report(-change),
+        )
+        mean, covariance = self._average_over_mixture(crowd, prior, learned, result)
+        cheap = is_cheap(self.sites, self.blocks)
+        loadings, scores = compute_components(self.sites, self.blocks, crowd, result, settings.n_components)
+        found = EPOutcome(
+            taste=crowd.taste,
+            steepness=crowd.steepness,
+            sites=result.sites,
+            mean=result.mean,
+            covariance=result.covariance,
+            loadings=loadings,
+            scores=scores,
+            figures=summarise_annotators(self.sites, self.blocks, crowd, result, deviations=cheap),
+            log_evidence=result.log_evidence,
+            change=result.change,
+            n_iterations=result.n_iterations,
+            tolerance=settings.tolerance,
+        )
+        return self._posterior(learned, found, mean, covariance)
+
+    def _average_over_mixture(
+        self, crowd: CrowdPrior, prior: CrowdPrior, learned: LearnedPrior, result: EPResult
+    ) -> tuple[Floats, Floats]:
+        """Average mean and covariance of the consensus over the likely mixtures of shape and prior."""
+        leading = learned.mixture.leading(0.05, 5)
+        if len(leading) < 2 or not is_cheap(self.sites, self.blocks):
+            return result.mean, result.covariance
+        means, covariances, weights = [], [], []
+        for (a, r), weight in leading:
+            other = replace_taste(crowd, a * learned.shape + r * prior.taste)
+            found = run_ep(self.sites, self.blocks, other, result.sites, result.mean, max_iterations=20, tolerance=1e-3)
+            self.steps.report(found.log_evidence)
+            means.append(centre(found.mean))
+            covariances.append(weight * found.covariance)
+            weights.append(weight)
+        mean = np.asarray(weights) @ np.asarray(means)
+        between = (np.asarray(means) - mean).T * weights @ (np.asarray(means) - mean)
+        return mean, np.sum(covariances, axis=0) + between
+
+    def _posterior(
+        self, learned: LearnedPrior, found: EPOutcome, mean: Floats, covariance: Floats
+    ) -> CollaborativePosterior:
+        """Build the posterior. mean, covariance: of the consensus; `found` has them at one taste covariance only."""
+        self.steps.record(found.log_evidence)
+        diagnostics = self.steps.finish(
+            converged=found.change < found.tolerance,
+            change=found.change,
+            n_iterations=found.n_iterations,
+            tolerance=found.tolerance,
+        )
+        features, scales = self.features(), learned.scales
+        loadings, scores = found.loadings, found.scores
+        steepness = np.ones(self.sites.n_annotators) if found.steepness is None else found.steepness
+        annotator_features = self.data.annotator_features if self.settings.features else None
+        regression, explained, centre_scale = regress_scores(annotator_features, scores, self.sites)
+        blank = Widening.none(self.sites.n_annotators) if learned.widening is None else learned.widening
+        tastes = Tastes(
+            taste=found.taste,
+            mean=found.mean,
+            covariance=found.covariance,
+            annotator=self.sites.annotator,
+            low=self.sites.low,
+            high=self.sites.high,
+            wins=self.sites.wins,
+            losses=self.sites.losses,
+            copies=self.sites.copies,
+            precision=found.sites.precision,
+            shift=found.sites.shift,
+            learned=learned.shape,
+            mixture_candidates=np.asarray(learned.mixture.candidates),
+            mixture_weights=learned.mixture.weights,
+            scales=np.array([scales.consensus_sd, scales.taste_sd, scales.share, scales.length]),
+            n_learned=np.array(learned.n_sites),
+            steepness=steepness,
+            features=np.zeros((self.data.n_items, 0)) if features is None else features,
+            loadings=loadings,
+            scores=scores,
+            regression=regression,
+            explained=explained,
+            centre_scale=centre_scale,
+            ranking=np.zeros(0, np.int64) if self.sites.ranking is None else self.sites.ranking,
+            own_widening=blank.own,
+            difference_widening=blank.difference,
+            sign_widening=blank.sign,
+            n_told=np.array(self._n_told(learned, found)),
+        )
+        if learned.sampled is not None:
+            tastes = widened(tastes, learned.sampled)
+        return CollaborativePosterior(
+            centre(mean),
+            DenseCovariance.of(covariance),
+            diagnostics,
+            Likelihood("probit", tie_rate=self.data.pairs().tie_rate()),
+            DenseCovariance.of(found.taste),
+            annotators=found.figures,
+            tastes=tastes,
+        )
+
+    def _n_told(self, learned: LearnedPrior, found: EPOutcome) -> int:
+        if learned.sampled is not None:
+            return min(count_components(learned.sampled), found.loadings.shape[1])
+        if learned.n_told is not None:
+            return min(learned.n_told, found.loadings.shape[1])
+        variance = float(np.trace(centre_covariance(found.taste)))
+        shares = (found.loadings**2).sum(axis=0) / max(variance, 1e-300)
+        return count_components_beyond_noise(shares, len(np.unique(self.sites.annotator)), self.data.n_items)
+
+
+def widened(tastes: Tastes, sampled: Sampled) -> Tastes:
+    """Return the posterior with annotators' intervals widened by the uncertainty of the draws."""
+    figures = (
+        (one.annotator, one.mean, one.sd, one.difference, one.difference_sd) for one in annotator_utilities(tastes)
+    )
+    found = Widening.between(sampled, figures)
+    return replace(tastes, own_widening=found.own, difference_widening=found.difference, sign_widening=found.sign)

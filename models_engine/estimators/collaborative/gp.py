@@ -1,0 +1,107 @@
+"""CollaborativeGP: a consensus and each annotator's taste around it, learned together."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from models_engine.data import Comparisons
+from models_engine.errors import InvalidSetting, TooLarge
+from models_engine.estimators.collaborative.fit import CollaborativeFit
+from models_engine.estimators.collaborative.learning import CANDIDATES
+from models_engine.estimators.collaborative.posterior import CollaborativePosterior
+from models_engine.estimators.collaborative.steps import Steps, count_folds
+from models_engine.inference.probit_ep.annotator_blocks import build_blocks
+from models_engine.inference.probit_ep.pair_sites import build_sites, build_sites_with_rankings, cap_sites
+from models_engine.posterior import Posterior
+from models_engine.progress import Progress
+
+__all__ = ["CollaborativeGP"]
+
+MAX_ITEMS = 5_000
+
+
+@dataclass(frozen=True)
+class CollaborativeGP:
+    """P(annotator u prefers a to b) = Phi(f_ua - f_ub), f_u = t + h_u, t ~ N(0, tau^2 K), h_u ~ N(0, Sigma).
+
+    After Khan, Ko & Seeger (2014; Ko's thesis, section 3.2), with a Gaussian prior on the consensus t, whose posterior
+    integrates out all tastes h_u and so includes how much annotators disagree. K is the identity, mixed with a
+    Matern-3/2 kernel where items have features. Inference is EP over all annotators at once.
+
+    consensus_sd, taste_sd: prior medians of tau and of the standard deviation of a taste, in units of the answer's
+        noise; log_scale_sd: sd of their log-normal priors. 0 fixes them.
+    covariance: "full" shrinks the learned Sigma to K; "low-rank" keeps n_components directions beside a multiple of K;
+        "auto" draws it (see below) where that is affordable, and past that is full up to 300 items, else low-rank.
+        "prior" learns none.
+    pseudo_annotators: strength of the shrinkage, as a number of annotators with tastes like the prior's.
+    features: whether item and annotator features are used where given.
+    steepness: also infer how steeply each annotator's answers follow their utilities (erratic: below 1).
+    max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
+
+    Up to 20,000 items shown, over all answers, and 300 items (100 with features), Gibbs sampling draws consensus, up to
+    6 components of taste, what is a person's alone, and all scales together. Sigma is the mean of the draws; the
+    consensus is averaged over its size; and the intervals of each annotator are widened to what the draws leave open,
+    by one factor for each annotator, as one Sigma is too sure of few people's tastes. That takes whole label weights,
+    and neither steepness nor fixed scales.
+
+    Otherwise tau, the size of tastes and the kernel are chosen by EP evidence, and the mixture of the learned Sigma
+    with its prior by the evidence of annotators left out while it was learned. Intervals
+    average over that mixture. Where one pass over the labels takes more than 1e9 operations (say 200 annotators of 100
+    pairs each), fewer steps and folds are used, Sigma is learned from at most 100 pairs of each annotator, the
+    mixture is replaced by its weighted mean, and taste distances have no sd. Ties are half a win each way; larger
+    sets follow Thurstone's model, each item perceived with noise of half the variance of a pair's (with label
+    weights that are not whole, or steepness, they enter as the pairs they imply).
+    """
+
+    n_components: int = 10
+    covariance: Literal["auto", "full", "low-rank", "prior"] = "auto"
+    consensus_sd: float = 1.0
+    taste_sd: float = 0.7
+    log_scale_sd: float = 0.75
+    pseudo_annotators: float = 20.0
+    features: bool = True
+    steepness: bool = False
+    max_pairs: int | None = 600
+    max_steps: int = 40
+    max_iterations: int = 200
+    tolerance: float = 1e-5
+
+    def fit(
+        self,
+        data: Comparisons,
+        start: Posterior | None = None,
+        rng: np.random.Generator | None = None,
+        progress: Progress | None = None,
+    ) -> CollaborativePosterior:
+        """See Estimator.fit. Raises TooLarge above 5,000 items.
+
+        start: a posterior of this estimator over the same items, whose labels are at least 90% of these, provides the
+        learned Sigma and scales, so that a refit after a few labels is quick; any other is ignored. In a large problem
+        such a refit updates only the new labels' sites and those of the same annotators that change with them: the
+        consensus differs from that of EP over all annotators by at most 3% of its change.
+        """
+        self._check(data)
+        generator = np.random.default_rng(0) if rng is None else rng
+        sites = build_sites(data.pairs(), data.weights) if self.steepness else build_sites_with_rankings(data)
+        sites = cap_sites(sites, self.max_pairs, generator)
+        blocks = build_blocks(sites)
+        fitting = CollaborativeFit(
+            self, data, sites, blocks, generator, Steps(self._n_steps(count_folds(sites, blocks)), progress)
+        )
+        return fitting.run(start if isinstance(start, CollaborativePosterior) else None)
+
+    def _check(self, data: Comparisons) -> None:
+        if data.n_items > MAX_ITEMS:
+            raise TooLarge(
+                f"CollaborativeGP holds matrices of {data.n_items:,} x {data.n_items:,} items; the limit is "
+                f"{MAX_ITEMS:,}. Use BradleyTerry, or fit a part of the items."
+            )
+        for name in ("consensus_sd", "taste_sd", "pseudo_annotators", "tolerance", "n_components", "max_steps"):
+            if not getattr(self, name) > 0:
+                raise InvalidSetting(f"{name} is {getattr(self, name)}; give a number above 0.")
+
+    def _n_steps(self, folds: int) -> int:
+        scales = 0 if self.log_scale_sd == 0 else 90
+        learning = 0 if self.covariance == "prior" else (folds + 1) * self.max_steps + folds * len(CANDIDATES)
+        return scales + learning + (6 if self.steepness else 4) * self.max_iterations

@@ -1,0 +1,236 @@
+"""The first stages of a CollaborativeGP fit: scales, the shape of tastes, and the weight of that shape."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.data import Comparisons
+from models_engine.estimators.collaborative.posterior import Tastes
+from models_engine.estimators.collaborative.sampled import (
+    Widening,
+    answer_groups,
+    is_sampled,
+    scale_densities,
+    taste_sizes,
+)
+from models_engine.estimators.collaborative.steps import (
+    MAX_CHEAP_COST,
+    Settings,
+    Steps,
+    count_folds,
+    estimate_cost,
+    is_cheap,
+)
+from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, Sites
+from models_engine.inference.probit_ep.pair_sites import PairSites, choose_capped_rows
+from models_engine.inference.tastes.covariance import learn_taste
+from models_engine.inference.tastes.sampling import Sampled, ScaleDensities, sample_tastes
+from models_engine.inference.tastes.scales import (
+    MixtureWeights,
+    PriorScales,
+    ScalePriors,
+    left_out_weights,
+    most_probable_scales,
+    subsample_sites,
+)
+from models_engine.kernels import ItemKernel
+
+__all__ = ["CANDIDATES", "EPStart", "LearnedPrior", "LearnedShape", "TasteLearning"]
+
+Floats = NDArray[np.float64]
+MAX_FULL_ITEMS = 300  # up to here "auto" learns a full taste covariance; above it a low-rank one
+SHAPE_FACTORS = (0.0, 0.08, 0.2, 0.4, 0.7, 1.0, 1.4)
+PRIOR_FACTORS = (0.02, 0.25, 0.6, 1.2)
+CANDIDATES = tuple((a, r) for a in SHAPE_FACTORS for r in PRIOR_FACTORS)
+MAX_LEARNING_PAIRS = 100  # of each annotator, from which a large fit learns the shape of tastes
+MAX_DRAWN = 6  # components, where shape and scales are drawn
+MIN_SHARED_LABELS = 0.9  # scales of an earlier fit are reused where it saw at least this share of the labels
+
+
+@dataclass(frozen=True, eq=False)
+class EPStart:
+    """Initial values of EP: sites and the mean of the consensus."""
+
+    sites: Sites
+    mean: Floats
+
+    def expand_to(self, rows: NDArray[np.int64], n_sites: int) -> "EPStart":
+        """Return the same for n_sites sites of which these are `rows`; the others start at zero."""
+        sites = Sites.empty(n_sites)
+        sites.precision[rows], sites.shift[rows] = self.sites.precision, self.sites.shift
+        return EPStart(sites, self.mean)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedShape:
+    """A learned taste covariance (n_items, n_items), and the final sites of its EP, if any."""
+
+    taste: Floats
+    end: EPStart | None
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedPrior:
+    """Scales and kernel, the shape of Sigma with the weights of its mixtures, and the number of sites it came from.
+
+    begin: where EP over all sites may begin.   sampled: where shape and scales come from draws.
+    widening, n_told: those of the fit that lent all this.
+    """
+
+    scales: PriorScales
+    shape: Floats
+    mixture: MixtureWeights
+    n_sites: int
+    begin: EPStart | None
+    sampled: Sampled | None = None
+    widening: Widening | None = None
+    n_told: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class TasteLearning:
+    """Learning stages of one fit."""
+
+    settings: Settings
+    data: Comparisons
+    sites: PairSites
+    blocks: list[Block]
+    rng: np.random.Generator
+    steps: Steps
+
+    def features(self) -> Floats | None:
+        features = self.data.item_features
+        return features if self.settings.features and features is not None and features.shape[1] else None
+
+    def prior(self, scales: PriorScales) -> CrowdPrior:
+        kernel = ItemKernel(self.features(), self.data.n_items, scales.share, scales.length).matrix()
+        zero = np.zeros(self.data.n_items)
+        return CrowdPrior(scales.taste_sd**2 * kernel, scales.consensus_sd**2 * kernel, zero)
+
+    def learn(self) -> LearnedPrior:
+        """Learn scales and shape of Sigma: sampled jointly if affordable, otherwise `estimated`."""
+        return self.drawn() if is_sampled(self.settings, self.data) else self.estimated()
+
+    def drawn(self) -> LearnedPrior:
+        """Sample the posterior of consensus, components, scores and scales; Sigma is the mean of the draws."""
+        features, settings = self.features(), self.settings
+        scales, kernel = PriorScales(settings.consensus_sd, settings.taste_sd), None
+        if features is not None:
+            scales = self.scales()
+            kernel = ItemKernel(features, self.data.n_items, scales.share, scales.length).matrix()
+        sampled = sample_tastes(
+            answer_groups(self.data),
+            self.data.n_items,
+            self.data.n_annotators,
+            min(settings.n_components, MAX_DRAWN, max(1, self.data.n_items - 1)),
+            self.densities(),
+            self.rng,
+            kernel=kernel,
+            on_step=self.steps.report,
+        )
+        size = float(np.sqrt(np.trace(sampled.taste) / self.data.n_items))
+        scales = PriorScales(sampled.consensus_sd, size, scales.share, scales.length)
+        return LearnedPrior(scales, sampled.taste, taste_sizes(sampled), len(self.sites), None, sampled)
+
+    def densities(self) -> ScaleDensities:
+        """Return the prior densities of the sampled standard deviations."""
+        return scale_densities(self.settings)
+
+    def scales(self) -> PriorScales:
+        settings = self.settings
+        priors = ScalePriors(settings.consensus_sd, settings.taste_sd, settings.log_scale_sd)
+        return most_probable_scales(self.sites, self.features(), priors, self.rng, self.steps.report)
+
+    def estimated(self) -> LearnedPrior:
+        """Estimate scales by evidence, then the shape of Sigma by EM, then its mixture with the prior."""
+        settings = self.settings
+        if settings.log_scale_sd > 0 and len(self.sites):
+            scales = self.scales()
+        else:
+            scales = PriorScales(settings.consensus_sd, settings.taste_sd, 0.5 if self.features() is not None else 0.0)
+        prior = self.prior(scales)
+        folds = count_folds(self.sites, self.blocks)
+        if settings.covariance == "prior" or not folds:
+            return LearnedPrior(scales, prior.taste, MixtureWeights(((0.0, 1.0),), np.ones(1)), len(self.sites), None)
+        cheap = is_cheap(self.sites, self.blocks)
+        rows = choose_capped_rows(self.sites, None if cheap else MAX_LEARNING_PAIRS, self.rng)
+        learning = self.sites.select(rows)
+        shapes, left_out = self._folds(learning, prior, folds)
+        mixture = left_out_weights(left_out, CANDIDATES, self.steps.report)
+        average = np.mean([one.taste for one in shapes], axis=0)
+        blocks = self.blocks if len(learning) == len(self.sites) else build_blocks(learning)
+        shape = self.shape(learning, blocks, prior, average, shapes[-1].end, again=True)
+        end = None if shape.end is None else shape.end.expand_to(rows, len(self.sites))
+        return LearnedPrior(scales, shape.taste, mixture, len(self.sites), end)
+
+    def _folds(
+        self, learning: PairSites, prior: CrowdPrior, folds: int
+    ) -> tuple[list[LearnedShape], list[tuple[PairSites, CrowdPrior, Floats]]]:
+        """Learn shapes without each group of annotators; return them with the arguments of `left_out_weights`."""
+        annotators = self.rng.permutation(np.unique(self.sites.annotator))
+        groups = np.array_split(annotators, folds) if folds > 1 else [annotators[: min(400, len(annotators) // 4)]]
+        shapes, left_out = [], []
+        for group in groups:
+            out = np.isin(self.sites.annotator, group)
+            rows = np.flatnonzero(~np.isin(learning.annotator, group))
+            others = learning.select(rows)
+            shape = self.shape(others, build_blocks(others), prior, None, None, again=False)
+            end = None if shape.end is None else shape.end.expand_to(rows, len(learning))
+            shapes.append(LearnedShape(shape.taste, end))
+            few, items = subsample_sites(self.sites.select(np.flatnonzero(out)), self.rng)
+            among = np.ix_(items, items)
+            consensus = None if prior.consensus is None else prior.consensus[among]
+            left_out.append((few, CrowdPrior(prior.taste[among], consensus, prior.mean[items]), shape.taste[among]))
+        return shapes, left_out
+
+    def shape(
+        self,
+        sites: PairSites,
+        blocks: list[Block],
+        prior: CrowdPrior,
+        taste: Floats | None,
+        begin: EPStart | None,
+        *,
+        again: bool,
+    ) -> LearnedShape:
+        """Learn the shape of Sigma from these sites, starting with `taste` and `begin` where given.
+
+        again: whether this is the last time, from all annotators, started from what was learned without each group.
+        """
+        kind = self.settings.covariance
+        full = kind == "full" or (kind == "auto" and self.data.n_items <= MAX_FULL_ITEMS)
+        affordable = max(4 if again else 6, int(90 * MAX_CHEAP_COST / estimate_cost(sites, blocks)))
+        learned = learn_taste(
+            sites,
+            blocks,
+            prior,
+            self.settings.pseudo_annotators,
+            rank=None if full else self.settings.n_components,
+            begin=taste,
+            start=None if begin is None else begin.sites,
+            at=None if begin is None else begin.mean,
+            max_steps=min(self.settings.max_steps, affordable),
+            growth=1.3 if affordable >= 20 else 1.8,
+            on_step=self.steps.record if again else self.steps.report,
+        )
+        return LearnedShape(learned.taste, EPStart(learned.result.update, learned.result.mean))
+
+    def reuse(self, before: Tastes) -> LearnedPrior | None:
+        """Return what an earlier fit learned, if it had the same items and features and nearly as many labels."""
+        if len(before.mean) != self.data.n_items:
+            return None
+        features = self.features()
+        same = before.features.shape[1] == 0 if features is None else np.array_equal(before.features, features)
+        if (
+            not same
+            or not MIN_SHARED_LABELS * len(self.sites) <= before.n_learned <= len(self.sites) / MIN_SHARED_LABELS
+        ):
+            return None
+        scales = PriorScales(*(float(value) for value in before.scales))
+        drawn = is_sampled(self.settings, self.data)
+        n_told = int(before.n_told) if drawn else None
+        widening = Widening(before.own_widening, before.difference_widening, before.sign_widening)
+        widening = widening.extended(self.sites.n_annotators)
+        return LearnedPrior(scales, before.learned, before.mixture, int(before.n_learned), None, None, widening, n_told)

@@ -1,0 +1,127 @@
+"""Summaries of a CollaborativeGP fit: components of taste, scores on annotator features, taste distances."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from models_engine.inference.probit_ep.annotator_blocks import Block
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, Sites
+from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.linalg import centre_covariance
+from models_engine.summaries import AnnotatorSummary
+
+__all__ = ["EPOutcome", "compute_components", "regress_scores", "summarise_annotators"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class EPOutcome:
+    """Result of EP at one taste covariance, over all annotators or over the active sites, with annotators' summaries.
+
+    taste (n_items, n_items); steepness (n_annotators,) or None for 1; sites: of all; mean, covariance: of the
+    consensus; loadings (n_items, c), scores (n_annotators, c): components; change: of EP's last step.
+    """
+
+    taste: Floats
+    steepness: Floats | None
+    sites: Sites
+    mean: Floats
+    covariance: Floats
+    loadings: Floats
+    scores: Floats
+    figures: AnnotatorSummary
+    log_evidence: float
+    change: float
+    n_iterations: int
+    tolerance: float
+
+
+def compute_components(
+    sites: PairSites, blocks: list[Block], crowd: CrowdPrior, result: EPResult, n_components: int
+) -> tuple[Floats, Floats]:
+    """Compute loadings (n_items, c) and posterior mean scores (n_annotators, c), a priori N(0, 1).
+
+    Loadings are the leading eigenvectors of the centred taste covariance times sqrt(eigenvalue); scores w = L' B' e for
+    orthogonal eigenvectors L.
+    """
+    n = sites.n_items
+    centred, count = centre_covariance(crowd.taste), min(n_components, max(1, n - 1))
+    values, vectors = scipy.linalg.eigh(centred, subset_by_index=(n - count, n - 1))
+    order = np.argsort(-values)
+    values, vectors = np.maximum(values[order], 0.0), vectors[:, order]
+    signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(count)])
+    directions = vectors * np.where(signs == 0, 1.0, signs)
+    scores = np.zeros((sites.n_annotators, count))
+    reach = np.linalg.multi_dot([directions.T, crowd.taste]) if n else np.zeros((count, 0))
+    root = np.sqrt(np.maximum(values, 1e-300))
+    for block, local in zip(blocks, result.solved, strict=True):
+        rows = (reach / root[:, None])[:, block.items]
+        rows = rows if block.others is None else rows - (reach / root[:, None])[:, block.others]
+        scores[block.annotators] = np.einsum("cud,ud->uc", rows, local.residual)
+    return directions * np.sqrt(values), scores
+
+
+def regress_scores(features: Floats | None, scores: Floats, sites: PairSites) -> tuple[Floats, Floats, Floats]:
+    """Regress scores (n_annotators, c) on standardised annotator features (n_annotators, e) by ridge regression.
+
+    Returns coefficients (e, c), the share of each score's prior variance explained (c,), and the features' means and
+    scales (2, e). The ridge of each component has the best leave-one-out error; without prediction coefficients are 0.
+    """
+    width = 0 if features is None else features.shape[1]
+    judged = np.unique(sites.annotator)
+    if features is None or width == 0 or len(judged) < 3:
+        return (
+            np.zeros((width, scores.shape[1])),
+            np.zeros(scores.shape[1]),
+            np.vstack([np.zeros(width), np.ones(width)]),
+        )
+    known = features[judged]
+    centres, scales = known.mean(axis=0), known.std(axis=0)
+    scales = np.where(scales > 1e-12, scales, np.inf)
+    x, y = (known - centres) / scales, scores[judged]
+    u, d, v = np.linalg.svd(x, full_matrices=False)
+    coefficients, explained = np.zeros((width, y.shape[1])), np.zeros(y.shape[1])
+    least = (y**2).sum(axis=0)
+    for ridge in len(judged) * np.array([0.01, 0.1, 1.0, 10.0]):
+        shrink = d**2 / (d**2 + ridge)
+        predicted = (u * shrink) @ (u.T @ y)
+        leverage = ((u**2) * shrink).sum(axis=1)
+        error = (((y - predicted) / (1 - leverage)[:, None]) ** 2).sum(axis=0)
+        better = error < least
+        slopes = v.T @ ((d / (d**2 + ridge))[:, None] * (u.T @ y))
+        coefficients[:, better], least = slopes[:, better], np.minimum(error, least)
+        explained[better] = np.clip((predicted**2).mean(axis=0), 0.0, 0.9)[better]
+    return coefficients, explained, np.vstack([centres, scales])
+
+
+def summarise_annotators(
+    sites: PairSites, blocks: list[Block], crowd: CrowdPrior, result: EPResult, *, deviations: bool
+) -> AnnotatorSummary:
+    """Compute each annotator's taste distance, the root mean square over items, and (if deviations) its sd.
+
+    For h ~ N(mu, X) centred, E|h|^2 = |mu|^2 + tr X and Var|h|^2 = 2 tr X^2 + 4 mu'X mu; distance = sqrt(E|h|^2 / n)
+    and its sd by the delta method.
+    """
+    n, taste = sites.n_items, crowd.taste
+    centred = centre_covariance(taste)
+    once = taste - taste.mean(axis=0)  # J Sigma
+    square = once.T @ once
+    total, total_square = float(np.trace(centred)), float((centred**2).sum())
+    mean_square = np.full(sites.n_annotators, total)
+    variance = np.full(sites.n_annotators, 2 * total_square)
+    cube = once.T @ centred @ once if deviations else square
+    for block, local in zip(blocks, result.solved, strict=True):
+        e, information, m2 = local.residual, local.information, block.gather(square)
+        reached = np.matmul(m2, e[:, :, None])[:, :, 0]
+        mean_square[block.annotators] += (e * reached).sum(axis=1) - np.einsum("uij,uij->u", information, m2)
+        if deviations:
+            known, m3 = information @ m2, block.gather(cube)
+            trace = total_square - 2 * np.einsum("uij,uij->u", information, m3) + np.einsum("uij,uji->u", known, known)
+            along = np.einsum("ui,uij,uj->u", e, m3, e) - np.einsum("ui,uij,uj->u", reached, information, reached)
+            variance[block.annotators] = 2 * trace + 4 * along
+    distance = np.sqrt(np.maximum(mean_square, 1e-300) / max(1, n))
+    sd = np.sqrt(np.maximum(variance, 0.0)) / (2 * max(1, n) * distance)
+    return AnnotatorSummary(taste_distance=distance, taste_distance_sd=sd if deviations else None)

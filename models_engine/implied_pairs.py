@@ -1,0 +1,226 @@
+"""Labels as implied pairs with composite weights, as Plackett-Luce stages, and summed over equal pairs."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.linalg import sum_by_group
+
+__all__ = ["DistinctPairs", "LabelGroup", "PairTable", "Stages", "expand_to_pairs", "expand_to_stages"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelGroup:
+    """All labels over sets of one size k, as rectangular arrays. m labels.
+
+    label (m,): index of the label in its Comparisons.   annotators (m,), weights (m,).
+    items (m, k): as shown.   ranks (m, k): 0 is best; items of equal rank are not ordered (in a pair: a tie).
+    """
+
+    size: int
+    label: Ints
+    annotators: Ints
+    weights: Floats
+    items: Ints
+    ranks: Ints
+
+    def best_first(self) -> tuple[Ints, Ints]:
+        """Return (items, ranks), both (m, k), each row sorted from best to worst, equal ranks in shown order."""
+        order = np.argsort(self.ranks, axis=1, kind="stable")
+        return np.take_along_axis(self.items, order, axis=1), np.take_along_axis(self.ranks, order, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctPairs:
+    """Pairs summed over labels: `low < high`, each pair once. All arrays (n_pairs,).
+
+    wins_low, wins_high, ties: summed weights of the three outcomes.
+    """
+
+    low: Ints
+    high: Ints
+    wins_low: Floats
+    wins_high: Floats
+    ties: Floats
+    n_items: int
+
+    @property
+    def total(self) -> Floats:
+        return self.wins_low + self.wins_high + self.ties
+
+    @property
+    def score(self) -> Floats:
+        """Return the weight in favour of `low`, a tie counting half."""
+        return self.wins_low + self.ties / 2
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """The pairs implied by labels. All arrays (n_pairs,), rows sorted by label.
+
+    left, right: items; left is the one shown first (or, where the order shown is unknown, the one stored first).
+    outcome: 1 left preferred, 0 right preferred, 0.5 tie.   annotator: whose label.
+    weight: the label's weight times the composite-likelihood weight of one of its pairs.   label: which label.
+    """
+
+    left: Ints
+    right: Ints
+    outcome: Floats
+    annotator: Ints
+    weight: Floats
+    label: Ints
+    n_items: int
+    n_annotators: int
+
+    def __len__(self) -> int:
+        return len(self.left)
+
+    def select(self, rows: NDArray) -> "PairTable":
+        """Select the rows of a boolean mask or index array."""
+        return PairTable(
+            self.left[rows],
+            self.right[rows],
+            self.outcome[rows],
+            self.annotator[rows],
+            self.weight[rows],
+            self.label[rows],
+            self.n_items,
+            self.n_annotators,
+        )
+
+    def tie_rate(self) -> float:
+        """Return the share of ties among the pairs by weight, strictly between 0 and 1: (ties + 1/2) / (total + 1)."""
+        return float((self.weight[self.outcome == 0.5].sum() + 0.5) / (self.weight.sum() + 1))
+
+    def distinct(self) -> DistinctPairs:
+        """Sum equal pairs over sides and annotators."""
+        low, high = np.minimum(self.left, self.right), np.maximum(self.left, self.right)
+        keys, group = np.unique(low * self.n_items + high, return_inverse=True)
+        low_won = np.where(self.left < self.right, self.outcome, 1 - self.outcome)
+
+        def summed(rows: NDArray[np.bool_]) -> Floats:
+            return sum_by_group(group[rows], self.weight[rows], len(keys))
+
+        return DistinctPairs(
+            keys // max(1, self.n_items),
+            keys % max(1, self.n_items),
+            summed(low_won == 1),
+            summed(low_won == 0),
+            summed(low_won == 0.5),
+            self.n_items,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Stages:
+    """Choices of one item out of a set of size k (Plackett-Luce stages). m stages.
+
+    items (m, k): the set, the winner in column 0.   winner (m,) = items[:, 0].
+    annotator (m,), weight (m,), label (m,).
+    """
+
+    size: int
+    items: Ints
+    annotator: Ints
+    weight: Floats
+    label: Ints
+
+    @property
+    def winner(self) -> Ints:
+        return self.items[:, 0]
+
+
+def composite_weights(ranks: Ints) -> Floats:
+    """Return the weight of each implied pair of labels with ranks (m, k): `2 n_pairs / sum_i (wins_i - losses_i)^2`.
+
+    With this weight for every pair of a label, the curvature of the composite likelihood equals the variance of its
+    score at equal utilities (Varin, Reid & Firth 2011, section 2.3). Pair 1, best-of-k 2/k, best-worst
+    (2k-3)/(k-1)^2, full ranking 3/(k+1).
+    """
+    sign = np.sign(ranks[:, None, :] - ranks[:, :, None])
+    balance = sign.sum(axis=2)
+    n_pairs = np.abs(sign).sum(axis=(1, 2)) / 2
+    spread = (balance**2).sum(axis=1)
+    return np.where(spread > 0, 2 * n_pairs / np.maximum(spread, 1), 1.0)
+
+
+def expand_to_pairs(
+    groups: list[LabelGroup], n_items: int, n_annotators: int, *, tied_ranks: bool = False
+) -> PairTable:
+    """List every implied pair of every label; see PairTable.
+
+    tied_ranks: equal ranks in a set of three or more are ties, as in a ranking with ties, and not missing information;
+    such a pair has the weight of the label's other pairs.
+    """
+    parts: list[tuple[NDArray, ...]] = [_pairs_of_one_size(group, tied_ranks) for group in groups]
+    if not parts:
+        none, empty = np.zeros(0, np.int64), np.zeros(0)
+        return PairTable(none, none, empty, none, empty, none, n_items, n_annotators)
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    if len(parts) > 1:
+        order = np.argsort(columns[5], kind="stable")
+        columns = [column[order] for column in columns]
+    left, right, outcome, annotator, weight, label = columns
+    return PairTable(left, right, outcome, annotator, weight, label, n_items, n_annotators)
+
+
+def _pairs_of_one_size(group: LabelGroup, tied_ranks: bool) -> tuple[NDArray, ...]:
+    if group.size == 2:
+        outcome = (1 + np.sign(group.ranks[:, 1] - group.ranks[:, 0])) / 2
+        return group.items[:, 0], group.items[:, 1], outcome, group.annotators, group.weights, group.label
+    first, second = np.triu_indices(group.size, 1)
+    difference = group.ranks[:, second] - group.ranks[:, first]
+    row, column = np.nonzero(np.ones_like(difference) if tied_ranks else difference)
+    weight = composite_weights(group.ranks) * group.weights
+    return (
+        group.items[row, first[column]],
+        group.items[row, second[column]],
+        (1 + np.sign(difference[row, column])) / 2,
+        group.annotators[row],
+        weight[row],
+        group.label[row],
+    )
+
+
+def expand_to_stages(groups: list[LabelGroup]) -> list[Stages]:
+    """Return the Plackett-Luce stages of every label, one Stages per set size, sizes ascending.
+
+    Choices, tops and rankings decompose exactly. A tied pair is half a stage each way. A best-worst label has the
+    exact stage of its best item; the losses of the worst to the k-2 others enter as k-2 pairs of weight 2/(k-1)
+    (exact for k = 3, where it is a ranking).
+    """
+    by_size: dict[int, list[tuple[NDArray, ...]]] = {}
+    for group in groups:
+        for items, rows, weight in _stages_of_one_size(group):
+            part = (items, group.annotators[rows], group.weights[rows] * weight, group.label[rows])
+            by_size.setdefault(items.shape[1], []).append(part)
+    result = []
+    for size in sorted(by_size):
+        columns = [np.concatenate(column) for column in zip(*by_size[size], strict=True)]
+        order = np.argsort(columns[3], kind="stable")
+        result.append(Stages(size, *(column[order] for column in columns)))
+    return result
+
+
+def _stages_of_one_size(group: LabelGroup) -> list[tuple[Ints, Ints, float]]:
+    """Return (sets with the winner first, rows of the group, weight) for each kind of stage."""
+    items, ranks = group.best_first()
+    k = group.size
+    found: list[tuple[Ints, Ints, float]] = []
+    open_rows = np.ones(len(items), dtype=bool)
+    for stage in range(k - 1):
+        open_rows &= ranks[:, stage] < ranks[:, stage + 1]
+        rows = np.flatnonzero(open_rows)
+        if len(rows):
+            found.append((items[rows, stage:], rows, 1.0))
+    if k == 2:
+        rows = np.flatnonzero(ranks[:, 0] == ranks[:, 1])
+        found += [(items[rows], rows, 0.5), (items[rows, ::-1], rows, 0.5)] if len(rows) else []
+    if k > 3:
+        rows = np.flatnonzero((ranks[:, k - 2] < ranks[:, k - 1]) & (ranks[:, 1] == ranks[:, k - 2]))
+        found += [(items[rows][:, [middle, k - 1]], rows, 2 / (k - 1)) for middle in range(1, k - 1) if len(rows)]
+    return found

@@ -1,0 +1,1 @@
+"""Angle-based ranking models: likelihood, mixture, completion of partial rankings."""

@@ -1,0 +1,116 @@
+"""Complete rankings drawn from the angle-based model by Metropolis swaps, compatible with a label or free."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.data import Comparisons
+from models_engine.inference.angle.permutations import place_scores
+
+__all__ = ["Completions", "draw_rankings"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+MAX_COPIES = 20
+
+
+@dataclass(eq=False)
+class _Block:
+    """Labels over sets of one size: items (m, k) best first, their ranks (m, k), weight (m,), places (m, t) now."""
+
+    items: Ints
+    ranks: Ints
+    weight: Floats
+    places: Ints
+
+
+class Completions:
+    """Complete rankings, one per incomplete label, changed by swaps that stay compatible with the label (paper, 4.1).
+
+    A label of whole weight w has w rankings of its own (at most 20, sharing the weight); a fractional rest weights its
+    ranking, which approximates a weighted log likelihood. A tied pair enters as half a label each way.
+    """
+
+    def __init__(self, data: Comparisons, rng: np.random.Generator) -> None:
+        self.t = data.n_items
+        self.blocks: list[_Block] = []
+        for group in data.groups():
+            items, ranks = group.best_first()
+            weight = group.weights
+            if group.size == 2:
+                tied = np.flatnonzero(ranks[:, 0] == ranks[:, 1])
+                items = np.concatenate([items, items[tied][:, ::-1]])
+                weight = np.concatenate([np.where(ranks[:, 0] == ranks[:, 1], weight / 2, weight), weight[tied] / 2])
+                ranks = np.broadcast_to([0, 1], items.shape)
+            copies = np.clip(np.ceil(weight), 0, MAX_COPIES).astype(np.int64)
+            rows = np.repeat(np.arange(len(items)), copies)
+            if len(rows):
+                share = weight[rows] / copies[rows]
+                self.blocks.append(_Block(items[rows], ranks[rows], share, _compatible(items[rows], self.t, rng)))
+
+    @property
+    def total(self) -> float:
+        return float(sum(block.weight.sum() for block in self.blocks))
+
+    def resultant(self) -> Floats:
+        """Return the sum of w y, (t,)."""
+        scores, result = place_scores(self.t), np.zeros(self.t)
+        for block in self.blocks:
+            result += block.weight @ scores[block.places]
+        return result
+
+    def move(self, eta: Floats, n_swaps: int, rng: np.random.Generator) -> None:
+        """Make n_swaps proposals for every ranking under eta (t,)."""
+        scores = place_scores(self.t)
+        for block in self.blocks:
+            rows = np.arange(len(block.places))
+            for _ in range(n_swaps):
+                first, second = _two_items(len(rows), self.t, rng)
+                at_first, at_second = block.places[rows, first], block.places[rows, second]
+                gain = (eta[first] - eta[second]) * (scores[at_second] - scores[at_first])
+                wanted = np.flatnonzero(np.log(rng.random(len(rows))) < gain)
+                places, items = block.places[wanted], block.items[wanted]
+                here = np.arange(len(wanted))
+                places[here, first[wanted]], places[here, second[wanted]] = at_second[wanted], at_first[wanted]
+                kept = _agrees(np.take_along_axis(places, items, axis=1), block.ranks[wanted])
+                block.places[wanted[kept]] = places[kept]
+
+
+def _two_items(n: int, t: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    first = rng.integers(t, size=n)
+    return first, (first + rng.integers(1, t, size=n)) % t
+
+
+def _compatible(items: Ints, t: int, rng: np.random.Generator) -> Ints:
+    """Draw random places (m, t) in which the items given best first keep their order."""
+    places = np.argsort(rng.random((len(items), t)), axis=1)
+    taken = np.sort(np.take_along_axis(places, items, axis=1), axis=1)
+    np.put_along_axis(places, items, taken, axis=1)
+    return places
+
+
+def _agrees(places: Ints, ranks: Ints) -> NDArray[np.bool_]:
+    """Return whether every item of lower rank is placed before every one of higher rank, (m,); columns best first."""
+    furthest = np.maximum.accumulate(places, axis=1)
+    result = np.ones(len(places), dtype=bool)
+    for column in range(1, places.shape[1]):
+        before = ranks < ranks[:, column, None]
+        last = before.sum(axis=1) - 1  # the last column of lower rank
+        reached = np.where(last >= 0, furthest[np.arange(len(places)), np.maximum(last, 0)], -1)
+        result &= places[:, column] > reached
+    return result
+
+
+def draw_rankings(eta: Floats, rng: np.random.Generator, *, sweeps: int = 30) -> Ints:
+    """Draw one ranking for each eta (n, t): places (n, t) after `sweeps` times t swaps from a noisy order."""
+    n, t = eta.shape
+    scores, rows = place_scores(t), np.arange(n)
+    places = np.argsort(np.argsort(eta + rng.gumbel(size=eta.shape) * np.sqrt(t), axis=1), axis=1)
+    for _ in range(sweeps * t if t > 1 else 0):
+        first, second = _two_items(n, t, rng)
+        at_first, at_second = places[rows, first], places[rows, second]
+        gain = (eta[rows, first] - eta[rows, second]) * (scores[at_second] - scores[at_first])
+        kept = np.flatnonzero(np.log(rng.random(n)) < gain)
+        places[kept, first[kept]], places[kept, second[kept]] = at_second[kept], at_first[kept]
+    return places

@@ -1,0 +1,98 @@
+"""Sums over permutations: exact over all rankings compatible with a label, and over the places of a set."""
+
+from functools import lru_cache
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from models_engine.inference.angle.von_mises_fisher import log_sphere_mean
+from models_engine.linalg import chunk_slices
+
+__all__ = ["EXACT_LIMIT", "log_compatible", "log_constant", "log_place_sum", "place_scores"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+EXACT_LIMIT = 8
+
+
+def place_scores(t: int) -> Floats:
+    """Return y of the places 1..t, best first: (R - (t+1)/2) / sqrt(t (t^2-1) / 12), of length 1 (Xu, Alvo &
+    Yu, 2.1).
+    """
+    if t < 2:
+        return np.zeros(t)
+    return (np.arange(1, t + 1) - (t + 1) / 2) / np.sqrt(t * (t**2 - 1) / 12)
+
+
+def log_compatible(eta: Floats, before: Ints) -> Floats:
+    """Return log of the sum of exp(eta'y) over all rankings compatible with each label, (n_draws, n_labels); small t.
+
+    eta (n_draws, t), lengths below 600.   before (n_labels, t): bit a of before[l, b] says that a must precede b.
+    Items are placed from the best on: the sum over the orders of a set of items depends only on those of its subsets,
+    2^t t additions instead of t!. No constraint gives the model's constant (1).
+    """
+    t = eta.shape[1]
+    result = np.empty((len(eta), len(before)))
+    for rows in chunk_slices(len(eta), 2**t, budget=500_000):
+        place = np.exp(eta[rows, :, None] * place_scores(t)).transpose(1, 2, 0)  # item, place, draw
+        for labels in chunk_slices(len(before), 2**t * place.shape[2], budget=2_000_000):
+            result[rows, labels] = np.log(_subset_sums(place, before[labels])).T
+    return result
+
+
+def _subset_sums(place: Floats, before: Ints) -> Floats:
+    """Return sums of products of place[item, its place, draw], (n_labels, n_draws)."""
+    t, n_draws = place.shape[0], place.shape[2]
+    sums = np.zeros((2**t, len(before), n_draws))
+    sums[0] = 1.0
+    for step, item, subsets in _additions(t):
+        added = sums[subsets] * place[item, step]
+        needed = before[:, item]
+        if needed.any():
+            added *= ((needed & ~subsets[:, None]) == 0)[:, :, None]
+        sums[subsets | 1 << item] += added
+    return sums[-1]
+
+
+@lru_cache
+def _additions(t: int) -> list[tuple[int, int, Ints]]:
+    """List (size, item, the sets of that size without the item), smallest first: each set gains the item at once."""
+    every = np.arange(2**t)
+    size = np.bitwise_count(every)
+    return [(step, item, every[(size == step) & (every >> item & 1 == 0)]) for step in range(t) for item in range(t)]
+
+
+def log_constant(eta: Floats) -> Floats:
+    """Return log of the sum of exp(eta'y) over all t! rankings, (n_draws,); exact up to 8 items, else the sphere's
+    (2.1).
+
+    eta (n_draws, t) of sum 0 each.
+    """
+    t = eta.shape[1]
+    if t <= EXACT_LIMIT:
+        return log_compatible(eta, np.zeros((1, t), dtype=np.int64))[:, 0]
+    return gammaln(t + 1) + log_sphere_mean(np.linalg.norm(eta, axis=1), t - 1)
+
+
+def log_place_sum(x: Floats, scores: Floats) -> Floats:
+    """Return log of the sum over permutations s of exp(sum_i x_i scores_s(i)), (...,); x and scores (..., k), any
+    centre.
+
+    Exact up to six items; beyond, the permuted scores are taken as uniform on the sphere through them.
+    """
+    k = x.shape[-1]
+    if k <= 6:
+        orders = _orders(k)
+        totals = [np.einsum("...i,...i->...", x, scores[..., order]) for order in orders]
+        return logsumexp(np.stack(totals), axis=0)
+    level = x.mean(axis=-1) * scores.sum(axis=-1)
+    spread = np.linalg.norm(x - x.mean(axis=-1, keepdims=True), axis=-1)
+    reach = np.linalg.norm(scores - scores.mean(axis=-1, keepdims=True), axis=-1)
+    return gammaln(k + 1) + level + log_sphere_mean(spread * reach, k - 1)
+
+
+@lru_cache
+def _orders(k: int) -> tuple[list[int], ...]:
+    return tuple(list(order) for order in permutations(range(k)))

@@ -1,0 +1,330 @@
+"""The model of competitors over arrays, f = X theta + e, its evidence bound, and one joint step with f eliminated."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+from numpy.typing import NDArray
+
+from models_engine.inference.competitors.answers import Averages, average_answers
+from models_engine.inference.competitors.blocks import Blocks
+from models_engine.linalg import cholesky, inverse_from_cholesky
+
+__all__ = ["CompetitorProblem", "CompetitorState", "Elimination", "Rows", "Spreads"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """Standard deviations, in logits: of the items around what is expected of them, of competitors, of a competitor's
+    effects by tag."""
+
+    items: float
+    competitors: float
+    tags: float
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Answers to pairs, equal ones summed. Arrays (n_rows,): weights of the three outcomes, and 1 where the order shown
+    is known, else 0."""
+
+    left_wins: Floats
+    right_wins: Floats
+    ties: Floats
+    sided: Floats
+
+    @property
+    def total(self) -> Floats:
+        return self.left_wins + self.right_wins + self.ties
+
+
+@dataclass(frozen=True, eq=False)
+class CompetitorProblem:
+    """Unknowns: f (n_slots,), and u = (g, h by tag, beta, side, log nu), the last two only where asked for.
+
+    Slot i has f_i ~ N(g_c + h_ct + x_i' beta, spread^2) by its competitor c and its context's tag t; a row has margin
+    f_left - f_right + side * sided and Davidson's probabilities.
+    competitor (n_slots,): n_competitors for padding.   tag (n_slots,): -1 for none.   features (n_slots, d).
+    feature_sd, side_sd, tie_sd: prior standard deviations of beta, side and log nu, around 0.
+    """
+
+    blocks: Blocks
+    rows: Rows
+    competitor: Ints
+    tag: Ints
+    features: Floats
+    n_competitors: int
+    n_tags: int
+    feature_sd: float
+    side_sd: float | None
+    tie_sd: float | None
+
+    @property
+    def n_levels(self) -> int:
+        """Return the number of g and h."""
+        return self.n_competitors * (1 + self.n_tags)
+
+    @property
+    def n_effects(self) -> int:
+        """Return the number of g, h and beta."""
+        return self.n_levels + self.features.shape[1]
+
+    @property
+    def n_unknowns(self) -> int:
+        return self.n_effects + (self.side_sd is not None) + (self.tie_sd is not None)
+
+    def prior(self, spreads: Spreads) -> Floats:
+        """Return (n_unknowns,) precisions."""
+        c, d = self.n_competitors, self.features.shape[1]
+        sds = np.repeat([spreads.competitors, spreads.tags, self.feature_sd], [c, self.n_levels - c, d])
+        nuisances = [sd for sd in (self.side_sd, self.tie_sd) if sd is not None]
+        return np.asarray(np.concatenate([sds, nuisances]) ** -2.0)
+
+    def expected(self, u: Floats) -> Floats:
+        """Return (n_slots,) X theta; 0 for padding."""
+        levels = u[: self.n_levels].reshape(1 + self.n_tags, self.n_competitors)
+        padded = np.column_stack([levels, np.zeros(len(levels))])
+        own = padded[0, self.competitor]
+        if self.n_tags:
+            own = own + np.where(self.tag >= 0, padded[1 + np.maximum(self.tag, 0), self.competitor], 0.0)
+        return np.asarray(own + self.features @ u[self.n_levels : self.n_effects])
+
+    def side_and_tie(self, u: Floats) -> tuple[float, float]:
+        """Return (side, log nu): 0 and -inf where not asked for."""
+        side = float(u[self.n_effects]) if self.side_sd is not None else 0.0
+        return side, float(u[-1]) if self.tie_sd is not None else -np.inf
+
+    def margins(self, f: Floats, u: Floats) -> Floats:
+        """Return (n_rows,) margins of the rows."""
+        return np.asarray(self.blocks.differences(f) + self.side_and_tie(u)[0] * self.rows.sided)
+
+    def averages(self, f: Floats, u: Floats, cells: Floats) -> Averages:
+        """Average over the rows, f having means f and covariance B."""
+        variance = self.blocks.pair_variance(cells)
+        return average_answers(self.margins(f, u), variance, self.side_and_tie(u)[1])
+
+    def transposed(self, slots: Floats) -> Floats:
+        """Return (n_effects, k) X' slots of columns (n_slots, k)."""
+        return np.stack([self._transposed(column) for column in slots.T], axis=1)
+
+    def _transposed(self, slots: Floats) -> Floats:
+        width = self.n_competitors + 1
+        cells = np.bincount((self.tag + 1) * width + self.competitor, slots, minlength=width * (1 + self.n_tags))
+        levels = cells.reshape(1 + self.n_tags, width)[:, :-1]
+        whole = np.concatenate([levels.sum(axis=0, keepdims=True), levels[1:]]).ravel()
+        return np.concatenate([whole, self.features.T @ slots])
+
+    @cached_property
+    def _keys(self) -> Ints:
+        """Return (n_cells,) tag, competitor of the row and competitor of the column of each cell, as one number."""
+        width = self.n_competitors + 1
+        return self.blocks.cell_keys((self.tag + 1) * width**2 + self.competitor * width, self.competitor)
+
+    def crossed(self, cells: Floats) -> Floats:
+        """Return (n_levels, n_levels) Z' M Z, M block diagonal with these cells, Z the slots' indicators of g and h."""
+        n, width = self.n_competitors, self.n_competitors + 1
+        found = np.bincount(self._keys, cells, minlength=(1 + self.n_tags) * width**2)
+        by_tag = found.reshape(1 + self.n_tags, width, width)[:, :-1, :-1]
+        whole = np.zeros((self.n_levels, self.n_levels))
+        whole[:n, :n] = by_tag.sum(axis=0)
+        for tag in range(self.n_tags):
+            own = slice(n * (1 + tag), n * (2 + tag))
+            whole[:n, own] = whole[own, :n] = whole[own, own] = by_tag[1 + tag]
+        return whole
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Return (n_levels, n_levels) Z'Z: slots by competitor and tag."""
+        return self.crossed(self.blocks.identity)
+
+
+@dataclass(frozen=True, eq=False)
+class CompetitorState:
+    """q(f | u) = N(f, B), B^-1 = D' diag(weights) D + I / spread^2, with u at a point.
+
+    cells: of B.   averages: of the answers under q.   elimination: that of the step which led here, None at first.
+    """
+
+    problem: CompetitorProblem
+    spreads: Spreads
+    f: Floats
+    u: Floats
+    weights: Floats
+    cells: Floats
+    log_determinant: float
+    averages: Averages
+    elimination: "Elimination | None" = None
+
+    @classmethod
+    def at(
+        cls, problem: CompetitorProblem, spreads: Spreads, f: Floats, u: Floats, weights: Floats
+    ) -> "CompetitorState":
+        """Build the state, computing B and the averages."""
+        cells, log_determinant = problem.blocks.inverse(weights, spreads.items**-2)
+        averages = problem.averages(f, u, cells)
+        return cls(problem, spreads, f, u, weights, cells, log_determinant, averages)
+
+    @cached_property
+    def residual(self) -> Floats:
+        """Return (n_slots,) f - X theta: the mean of e."""
+        return np.asarray(self.f - self.problem.expected(self.u))
+
+    @cached_property
+    def item_square(self) -> float:
+        """Return E |e|^2 under q."""
+        return float(self.residual @ self.residual) + self.problem.blocks.trace(self.cells)
+
+    @cached_property
+    def bound(self) -> float:
+        """Return E log likelihood - KL(q | prior of f given u) + log prior of u."""
+        problem, rows, found = self.problem, self.problem.rows, self.averages
+        margins = problem.margins(self.f, self.u)
+        likelihood = (rows.left_wins - rows.right_wins) @ margins / 2 - rows.total @ found.total
+        if problem.tie_sd is not None:
+            likelihood += rows.ties.sum() * self.u[-1]
+        prior, n = problem.prior(self.spreads), problem.blocks.n_slots
+        divergence = self.item_square * self.spreads.items**-2 - n + 2 * n * np.log(self.spreads.items)
+        log_prior = (np.log(prior / (2 * np.pi)).sum() - prior @ self.u**2) / 2
+        return float(likelihood - (divergence + self.log_determinant) / 2 + log_prior)
+
+    @cached_property
+    def slopes(self) -> tuple[Floats, Floats]:
+        """Return the gradient of the bound in f (n_slots,) and in u (n_unknowns,), B fixed."""
+        problem, rows, found = self.problem, self.problem.rows, self.averages
+        by_row = (rows.left_wins - rows.right_wins) / 2 - rows.total * found.slope
+        pull = self.residual * self.spreads.items**-2
+        own = problem.transposed(pull[:, None])[:, 0]
+        nuisances = []
+        if problem.side_sd is not None:
+            nuisances.append(float(by_row @ rows.sided))
+        if problem.tie_sd is not None:
+            nuisances.append(float(rows.ties.sum() - rows.total @ found.tie))
+        gradient = np.concatenate([own, nuisances]) - problem.prior(self.spreads) * self.u
+        return problem.blocks.divergence(by_row) - pull, gradient
+
+    def stepped(self, size: float) -> "CompetitorState":
+        """Take a natural-gradient step: weights mixed by `size`, means moved by size * curvature^-1 gradient.
+
+        Khan & Lin 2017, eq. 13-14.
+        """
+        problem = self.problem
+        weights = (1 - size) * self.weights + size * problem.rows.total * self.averages.curvature
+        cells, log_determinant = problem.blocks.inverse(weights, self.spreads.items**-2)
+        elimination = Elimination(problem, self.spreads, cells, self.averages)
+        step_f, step_u = elimination.solve(*self.slopes)
+        f, u = self.f + size * step_f, self.u + size * step_u
+        averages = problem.averages(f, u, cells)
+        return CompetitorState(problem, self.spreads, f, u, weights, cells, log_determinant, averages, elimination)
+
+
+@dataclass(frozen=True, eq=False)
+class Elimination:
+    """The curvature of the bound, [[B^-1, K], [K', H]] in (f, u), with f eliminated block by block.
+
+    cells: those of B. For g and h, K is -Z / spread^2, so that only S = H - K'BK is built, (n_unknowns, n_unknowns).
+    """
+
+    problem: CompetitorProblem
+    spreads: Spreads
+    cells: Floats
+    averages: Averages
+
+    @property
+    def ridge(self) -> float:
+        return self.spreads.items**-2
+
+    @cached_property
+    def columns(self) -> Floats:
+        """Return (n_slots, n_dense) K of beta, side and log nu."""
+        problem, found = self.problem, self.averages
+        parts = [-problem.features * self.ridge]
+        if problem.side_sd is not None:
+            by_row = problem.rows.total * found.curvature * problem.rows.sided
+            parts.append(problem.blocks.divergence(by_row)[:, None])
+        if problem.tie_sd is not None:
+            parts.append(problem.blocks.divergence(problem.rows.total * found.tie_slope)[:, None])
+        return np.concatenate(parts, axis=1)
+
+    @cached_property
+    def reach(self) -> Floats:
+        """Return (n_slots, n_dense) B times the columns."""
+        return self.problem.blocks.times(self.cells, self.columns)
+
+    @cached_property
+    def schur(self) -> Floats:
+        """Return S, whose inverse is the covariance of u."""
+        problem, levels = self.problem, self.problem.n_levels
+        whole = np.diag(problem.prior(self.spreads))
+        whole[:levels, :levels] += problem.counts * self.ridge - problem.crossed(self.cells) * self.ridge**2
+        if len(whole) > levels:
+            across = problem.transposed(self.reach)[:levels] * self.ridge
+            d = problem.features.shape[1]
+            if d:
+                across[:, :d] += problem.transposed(problem.features)[:levels] * self.ridge
+            whole[:levels, levels:], whole[levels:, :levels] = across, across.T
+            whole[levels:, levels:] += self._dense_corner() - self.columns.T @ self.reach
+        return (whole + whole.T) / 2
+
+    def _dense_corner(self) -> Floats:
+        """Return H of beta, side and log nu, without their priors."""
+        problem, rows, found = self.problem, self.problem.rows, self.averages
+        d, n = problem.features.shape[1], self.columns.shape[1]
+        corner = np.zeros((n, n))
+        corner[:d, :d] = problem.features.T @ problem.features * self.ridge
+        if problem.side_sd is not None:
+            corner[d, d] = (rows.total * found.curvature) @ rows.sided**2
+        if problem.tie_sd is not None:
+            corner[-1, -1] = rows.total @ found.tie_curvature
+        if problem.side_sd is not None and problem.tie_sd is not None:
+            corner[d, -1] = corner[-1, d] = (rows.total * found.tie_slope) @ rows.sided
+        return corner
+
+    @cached_property
+    def factor(self) -> Floats:
+        """Return lower Cholesky factor of S."""
+        return cholesky(self.schur)
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """Return (n_unknowns, n_unknowns) of u."""
+        return inverse_from_cholesky(self.factor)
+
+    def solve(self, slope_f: Floats, slope_u: Floats) -> tuple[Floats, Floats]:
+        """Solve for the step in f and u whose image under the curvature is (slope_f, slope_u)."""
+        problem, levels = self.problem, self.problem.n_levels
+        solved = problem.blocks.times(self.cells, slope_f[:, None])
+        carried = [-self.ridge * problem.transposed(solved)[:levels, 0], self.columns.T @ solved[:, 0]]
+        step_u = scipy.linalg.cho_solve((self.factor, True), slope_u - np.concatenate(carried))
+        alone = np.concatenate([step_u[:levels], np.zeros(problem.n_unknowns - levels)])
+        pushed = -self.ridge * problem.expected(alone) + self.columns @ step_u[levels:]
+        step_f = solved[:, 0] - problem.blocks.times(self.cells, pushed[:, None])[:, 0]
+        return step_f, np.asarray(step_u)
+
+    def reduced_rows(self, rows: Ints) -> scipy.sparse.csr_array:
+        """Return the derivative of u's gradient, f eliminated, in the score of each of these rows, (n, n_unknowns)."""
+        problem, n = self.problem, self.problem.n_competitors
+        places, columns, values = [], [], []
+        for place, slots, solved in problem.blocks.pair_cells(self.cells, rows):
+            competitor, tag = problem.competitor[slots], problem.tag[slots]
+            for column, kept in (
+                (competitor, competitor < n),
+                (n * (1 + tag) + competitor, (competitor < n) & (tag >= 0)),
+            ):
+                places.append(np.broadcast_to(place[:, None], slots.shape)[kept])
+                columns.append(column[kept])
+                values.append(solved[kept] * self.ridge)
+        dense = -problem.blocks.differences(self.reach)[rows]
+        at = dense.shape[1] - (problem.side_sd is not None) - (problem.tie_sd is not None)
+        if problem.side_sd is not None:
+            dense[:, at] += problem.rows.sided[rows]
+        if problem.tie_sd is not None:
+            dense[:, -1] += self.averages.tie_slope[rows] / self.averages.curvature[rows]
+        shape = (len(rows), problem.n_levels)
+        index = (np.concatenate(places), np.concatenate(columns))
+        levels = scipy.sparse.coo_array((np.concatenate(values), index), shape=shape)
+        return scipy.sparse.hstack([levels, scipy.sparse.coo_array(dense)]).tocsr()

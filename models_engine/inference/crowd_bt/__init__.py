@@ -1,0 +1,1 @@
+"""CrowdBT: Bradley-Terry with a reliability for each annotator."""

@@ -1,0 +1,201 @@
+"""Expectation propagation for noisy pairs: Gaussian sites for margins, exact messages about reliabilities."""
+
+from dataclasses import dataclass, fields
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.inference.crowd_bt.pairs import NoisyPairs
+from models_engine.inference.crowd_bt.reliability import BetaPrior, Reliabilities, build_grid, integrate_reliabilities
+from models_engine.inference.davidson.moments import average_answers
+from models_engine.linalg import sum_by_group
+
+__all__ = ["MarginMoments", "Sweep", "WinSites", "sweep_sites"]
+
+Floats = NDArray[np.float64]
+TINY = 1e-300
+
+
+class MarginMoments(Protocol):
+    """Moments of the margins, as a sweep reads them from a belief."""
+
+    @property
+    def row_means(self) -> Floats: ...
+    @property
+    def row_variances(self) -> Floats: ...
+    @property
+    def log_normaliser(self) -> float: ...
+
+
+@dataclass(frozen=True, eq=False)
+class WinSites:
+    """Sites exp(-precision d^2/2 + shift d) for one copy of each win (d: the winner's margin) and of each row's tie.
+
+    A label of weight w is w copies of its factor that share a site.
+    precision, shift (n_wins,); tie_precision, tie_shift (n_rows,), 0 where a row has no tie.
+    """
+
+    precision: Floats
+    shift: Floats
+    tie_precision: Floats
+    tie_shift: Floats
+
+    @classmethod
+    def uniform(cls, pairs: NoisyPairs) -> "WinSites":
+        """Return sites with zero precision and shift."""
+        return cls(np.zeros(pairs.n_wins), np.zeros(pairs.n_wins), np.zeros(pairs.n_rows), np.zeros(pairs.n_rows))
+
+    def by_row(self, pairs: NoisyPairs) -> tuple[Floats, Floats]:
+        """Return precision and shift of each row's margin, summed over all copies, (n_rows,) each."""
+        precision = (
+            sum_by_group(pairs.row, pairs.weight * self.precision, pairs.n_rows) + pairs.ties * self.tie_precision
+        )
+        shift = (
+            sum_by_group(pairs.row, pairs.weight * pairs.sign * self.shift, pairs.n_rows) + pairs.ties * self.tie_shift
+        )
+        return precision, shift
+
+    def vector(self) -> Floats:
+        return np.concatenate([getattr(self, field.name) for field in fields(self)])
+
+    def like(self, vector: Floats) -> "WinSites":
+        """Return sites of the same sizes from a vector."""
+        ends = np.cumsum([len(getattr(self, field.name)) for field in fields(self)])
+        return WinSites(*np.split(vector[: ends[-1]], ends[:-1]))
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Result of one parallel update: new sites, the reliabilities, and what learning the scales needs.
+
+    expected_precisions (n_rows,): the sites' precisions averaged over who wins; never negative.
+    log_evidence: of the old sites; EP's approximation of log P(labels), stationary in the sites at convergence.
+    score_nu, curvature_nu: its first derivative in log nu, and approximately minus its second.
+    """
+
+    sites: WinSites
+    crowd: Reliabilities
+    expected_precisions: Floats
+    log_evidence: float
+    score_nu: float
+    curvature_nu: float
+
+
+def sweep_sites(
+    pairs: NoisyPairs,
+    belief: MarginMoments,
+    sites: WinSites,
+    reliability: BetaPrior,
+    log_nu: float,
+    modes: Floats | None = None,
+) -> Sweep:
+    """Update every site at once. modes (n_annotators,): log-odds to start the reliabilities' grids from.
+
+    A win's factor is eta g(d) + (1 - eta) g(-d), g as in davidson/moments.py. Averaged over the cavity of d it is a
+    linear message about eta; averaged over the cavity of eta, the mixture whose first two moments the new site matches.
+    """
+    mean, variance = belief.row_means, belief.row_variances
+    cavity = _Cavity.of(
+        pairs.sign * mean[pairs.row], variance[pairs.row], sites.precision, sites.shift, np.minimum(pairs.weight, 1.0)
+    )
+    win = average_answers(cavity.mean, cavity.variance, log_nu)
+    log_ratio = np.log(np.maximum(win.right[0], TINY)) - np.log(np.maximum(win.wrong[0], TINY))
+    crowd = integrate_reliabilities(pairs, log_ratio, build_grid(reliability, pairs, log_ratio, modes), reliability)
+    eta = _leave_out_own_win(crowd, log_ratio, pairs)
+    won, lost = eta * win.right + (1 - eta) * win.wrong, (1 - eta) * win.right + eta * win.wrong
+    precision, shift, log_site = cavity.matched(won, sites.precision, sites.shift)
+    other, _, _ = cavity.matched(lost, sites.precision, sites.shift)
+    expected = (won[0] * precision + lost[0] * other) / np.maximum(won[0] + lost[0], TINY)
+    tied = eta * win.tied_right + (1 - eta) * win.tied_wrong
+    tied /= np.maximum(won[0], TINY)
+    evidence = pairs.weight @ (np.log(np.maximum(win.right[0] + win.wrong[0], TINY)) - log_site)
+    ties = _sweep_ties(pairs, mean, variance, sites, log_nu)
+    return Sweep(
+        sites=WinSites(precision, shift, ties.precision, ties.shift),
+        crowd=crowd,
+        expected_precisions=sum_by_group(pairs.row, pairs.weight * np.maximum(expected, 0.0), pairs.n_rows)
+        + pairs.ties * ties.precision,
+        log_evidence=float(belief.log_normaliser + crowd.log_annotators.sum() + evidence + ties.evidence),
+        score_nu=float(ties.score - pairs.weight @ tied),
+        curvature_nu=float(ties.curve + pairs.weight @ (tied * (1 - tied))),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Ties:
+    precision: Floats
+    shift: Floats
+    evidence: float = 0.0
+    score: float = 0.0
+    curve: float = 0.0
+
+
+def _sweep_ties(pairs: NoisyPairs, mean: Floats, variance: Floats, sites: WinSites, log_nu: float) -> _Ties:
+    """Update the sites of the rows' ties, whose factor nu / (2 cosh(d/2) + nu) does not depend on reliability."""
+    rows = np.flatnonzero(pairs.ties > 0)
+    if not len(rows):
+        return _Ties(sites.tie_precision, sites.tie_shift)
+    weight, old_precision, old_shift = pairs.ties[rows], sites.tie_precision[rows], sites.tie_shift[rows]
+    cavity = _Cavity.of(mean[rows], variance[rows], old_precision, old_shift, np.minimum(weight, 1.0))
+    moments = average_answers(cavity.mean, cavity.variance, log_nu)
+    precision, shift = sites.tie_precision.copy(), sites.tie_shift.copy()
+    precision[rows], shift[rows], log_site = cavity.matched(moments.tie, old_precision, old_shift)
+    z = np.maximum(moments.tie[0], TINY)
+    share = moments.tied_tie / z
+    return _Ties(
+        precision,
+        shift,
+        float(weight @ (np.log(z) - log_site)),
+        float(weight @ (1 - share)),
+        float(weight @ (share * (1 - share))),
+    )
+
+
+def _leave_out_own_win(crowd: Reliabilities, log_ratio: Floats, pairs: NoisyPairs) -> Floats:
+    """Return the mean reliability given the annotator's other wins, (n_wins,): the odds of `right` over the win's odds.
+
+    A win of weight w < 1 removes only the share w of itself.
+    """
+    right = np.clip(crowd.right, 1e-15, 1 - 1e-15)
+    log_odds = np.log(right) - np.log1p(-right) - log_ratio
+    share = np.minimum(pairs.weight, 1.0)
+    if (share < 1).any():
+        mean = np.clip((crowd.mass * crowd.eta).sum(axis=1), 1e-15, 1 - 1e-15)[pairs.annotator]
+        log_odds = share * log_odds + (1 - share) * (np.log(mean) - np.log1p(-mean))
+    return 1 / (1 + np.exp(-np.clip(log_odds, -500.0, 500.0)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Cavity:
+    """Cavity distributions of margins (one copy of their own site removed), (n,); usable: where that is
+    normalisable.
+    """
+
+    mean: Floats
+    variance: Floats
+    usable: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, mean: Floats, variance: Floats, precision: Floats, shift: Floats, copies: Floats) -> "_Cavity":
+        cavity_precision = 1 / variance - copies * precision
+        usable = cavity_precision * variance > 1e-3
+        cavity = np.where(usable, 1 / np.where(usable, cavity_precision, 1.0), variance)
+        return cls(np.where(usable, cavity * (mean / variance - copies * shift), mean), cavity, usable)
+
+    def matched(self, moments: Floats, old_precision: Floats, old_shift: Floats) -> tuple[Floats, Floats, Floats]:
+        """Match moments: return (precision, shift) of the new site, and the log integral of cavity times old site.
+
+        Cavity times new site has the mean and variance of the tilted distribution. moments (3, n): Z of the factor and
+        its derivatives in the cavity mean (Minka 2001).
+        """
+        z = np.maximum(moments[0], TINY)
+        slope = moments[1] / z
+        curve = moments[2] / z - slope**2
+        shrink = np.maximum(1 + self.variance * curve, 1e-3)  # tilted over cavity variance
+        precision = np.maximum(np.where(self.usable, -curve / shrink, old_precision), -0.5 / self.variance)
+        shift = np.where(self.usable, slope + precision * (self.mean + self.variance * slope), old_shift)
+        variance = 1 / (1 / self.variance + np.maximum(old_precision, -0.9 / self.variance))
+        mean = variance * (self.mean / self.variance + old_shift)
+        log_site = (np.log(variance / self.variance) + mean**2 / variance - self.mean**2 / self.variance) / 2
+        return precision, shift, log_site

@@ -1,0 +1,1 @@
+"""Bradley-Terry with ties (Davidson): mode, variational Gaussian, moments."""

@@ -1,0 +1,81 @@
+"""Averages of Davidson's answer probabilities over a Gaussian margin, with derivatives, as EP needs them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["AnswerMoments", "average_answers"]
+
+Floats = NDArray[np.float64]
+MAX_NARROW_SD = 0.5  # up to this standard deviation seven Gauss-Hermite points err by under 1e-6
+FIRST_WIDTH_SD = 1.6  # up to this one 17 equidistant points do, by under 2e-5; twice the width takes twice the points
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerMoments:
+    """Averages over margins N(mean, variance) and their first and second derivatives in the mean, each (3, n).
+
+    right: P(win), g(d) = e^(d/2) / (e^(d/2) + e^(-d/2) + nu).   wrong: the same of -d.
+    tie: nu / (e^(d/2) + e^(-d/2) + nu), all zero for nu = 0.
+    tied_right, tied_wrong, tied_tie (n,): averages of g(d) tie(d), g(-d) tie(d) and tie(d)^2.
+    """
+
+    right: Floats
+    wrong: Floats
+    tie: Floats
+    tied_right: Floats
+    tied_wrong: Floats
+    tied_tie: Floats
+
+
+def average_answers(mean: Floats, variance: Floats, log_nu: float) -> AnswerMoments:
+    """Average over margins (n,); error below 3e-5. log_nu = -inf: no ties."""
+    result = np.empty((12, len(mean)))
+    sd = np.sqrt(np.maximum(variance, 0.0))
+    width = np.where(sd <= MAX_NARROW_SD, -1, np.ceil(np.log2(np.maximum(sd, FIRST_WIDTH_SD) / FIRST_WIDTH_SD))).astype(
+        np.int64
+    )
+    for one in np.unique(width):
+        rows = np.flatnonzero(width == one)
+        nodes, weights = _rule(int(one))
+        for part in np.array_split(rows, 1 + len(rows) * len(nodes) // 40_000):
+            d = mean[part, None] + sd[part, None] * nodes
+            result[:, part] = _averages(d, weights, log_nu)
+    return AnswerMoments(result[0:3], result[3:6], result[6:9], result[9], result[10], result[11])
+
+
+def _rule(width: int) -> tuple[Floats, Floats]:
+    """Return nodes and weights for the standard normal distribution."""
+    if width < 0:
+        nodes, weights = np.polynomial.hermite_e.hermegauss(7)
+    else:
+        nodes = np.linspace(-6.0, 6.0, 16 * 2**width + 1)
+        weights = np.exp(-(nodes**2) / 2)
+    return nodes, weights / weights.sum()
+
+
+def _averages(d: Floats, weights: Floats, log_nu: float) -> Floats:
+    """Return the rows of AnswerMoments, in its order, (12, n), from margins d (n, n_nodes)."""
+    decay = np.exp(-np.abs(d) / 2)
+    if log_nu == -np.inf:
+        larger = 1 / (1 + decay * decay)
+    else:
+        tie = np.exp(log_nu) * decay
+        larger = 1 / (1 + decay * decay + tie)
+        tie *= larger
+    decay *= decay * larger
+    right, wrong = np.where(d >= 0, larger, decay), np.where(d >= 0, decay, larger)
+    if log_nu == -np.inf:
+        first = right * wrong
+        one, two = first @ weights, (first * (wrong - right)) @ weights
+        none = np.zeros_like(one)
+        return np.stack([right @ weights, one, two, wrong @ weights, -one, -two] + [none] * 6)
+    slope = (right - wrong) / 2  # of log(e^(d/2) + e^(-d/2) + nu)
+    square = slope * slope
+    bend = (right + wrong) / 4 - square
+    curved = square + 0.25 - bend
+    rows = [right, right * (0.5 - slope), right * (curved - slope)]
+    rows += [wrong, -wrong * (0.5 + slope), wrong * (curved + slope)]
+    rows += [tie, -tie * slope, tie * (square - bend), right * tie, wrong * tie, tie * tie]
+    return np.stack([row @ weights for row in rows])

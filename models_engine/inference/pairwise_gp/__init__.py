@@ -1,0 +1,1 @@
+"""Gaussian process preference learning from pairs: EP, variational, inducing points."""

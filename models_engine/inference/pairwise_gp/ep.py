@@ -1,0 +1,70 @@
+"""EP for a pairwise GP: probit sites on the margins, the prior's scale at the mode of EP's evidence."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+
+from models_engine.implied_pairs import PairTable
+from models_engine.inference.pairwise_gp.model import GammaPrior
+from models_engine.inference.probit_ep.annotator_blocks import build_blocks
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, warm_start
+from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
+from models_engine.linalg import cholesky, inverse_from_cholesky, laplacian, sum_by_group
+
+__all__ = ["PairwiseEP", "pool_sites"]
+
+Floats = NDArray[np.float64]
+MAX_LOG_SHIFT = 8.0  # largest distance, in logs, of the scale from its prior mean in the search
+
+
+def pool_sites(pairs: PairTable, label_weights: Floats) -> PairSites:
+    """Build the sites of all pairs as if one annotator had given them."""
+    return build_sites(replace(pairs, annotator=np.zeros(len(pairs), np.int64), n_annotators=1), label_weights)
+
+
+class PairwiseEP:
+    """EP for f ~ N(0, K / s), s ~ Gamma, at the most probable s, found where its gradient is zero.
+
+    d log Z / d log s = (n - s tr(K^-1 E[f f'])) / 2 at a fixed point of EP: only the prior contributes, because all
+    else is stationary (Seeger 2005), and log s has the prior density s^shape exp(-rate s).
+    """
+
+    def __init__(
+        self, sites: PairSites, kernel: Floats, precision: Floats, scale: GammaPrior, tolerance: float
+    ) -> None:
+        self._sites, self._kernel, self._precision, self._scale = sites, kernel, precision, scale
+        self._blocks, self._tolerance = build_blocks(sites), tolerance
+        self._last: EPResult | None = None
+
+    def run(self, limit: int, on_step: Callable[[float], None]) -> tuple[float, EPResult]:
+        """Find (s, EP's fixed point there); on_step receives log Z + log p(log s) at every s tried."""
+
+        def gradient(log_s: float) -> float:
+            s = float(np.exp(log_s))
+            found = self._at(s, limit)
+            on_step(found.log_evidence + self._scale.shape * log_s - self._scale.rate * s)
+            mean, covariance = self.moments(s, found)
+            square = float((self._precision * covariance).sum() + mean @ self._precision @ mean)
+            return (len(mean) - s * square) / 2 + self._scale.shape - self._scale.rate * s
+
+        middle = float(np.log(self._scale.mean))
+        log_s = brentq(gradient, middle - MAX_LOG_SHIFT, middle + MAX_LOG_SHIFT, xtol=1e-6)
+        return float(np.exp(log_s)), self._at(float(np.exp(log_s)), limit)
+
+    def moments(self, s: float, found: EPResult) -> tuple[Floats, Floats]:
+        """Return mean (n_items,) and covariance (n_items, n_items) of f given the sites."""
+        sites, n = self._sites, self._sites.n_items
+        weights, shifts = sites.copies * found.sites.precision, sites.copies * found.sites.shift
+        precision = s * self._precision + laplacian(sites.low, sites.high, weights, n).toarray()
+        covariance = inverse_from_cholesky(cholesky(precision))
+        return covariance @ (sum_by_group(sites.low, shifts, n) - sum_by_group(sites.high, shifts, n)), covariance
+
+    def _at(self, s: float, limit: int) -> EPResult:
+        crowd = CrowdPrior(self._kernel / s, None, np.zeros(self._sites.n_items))
+        start = warm_start(self._last)
+        found = run_ep(self._sites, self._blocks, crowd, *start, tolerance=self._tolerance, max_iterations=limit)
+        self._last = found
+        return found

@@ -1,0 +1,1 @@
+"""Bounds and fits of Plackett-Luce with features."""

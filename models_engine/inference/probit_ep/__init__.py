@@ -1,0 +1,1 @@
+"""Expectation propagation with probit sites, for all annotators at once."""

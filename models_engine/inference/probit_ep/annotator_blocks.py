@@ -1,0 +1,241 @@
+"""Blocks of annotators with similar numbers of sites, padded so that all are solved at once."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.linalg import sum_by_group
+
+__all__ = ["Block", "build_blocks"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+MAX_BLOCK_NUMBERS = 1_000_000
+MIN_PAIRS_PER_ITEM = 1.6  # from which item space is cheaper than pair space; a solve costs four times as much there
+MIN_WIDE_BLOCK = 50  # local coordinates from which solving one annotator at a time is quicker
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """U annotators padded to d local coordinates and P sites.
+
+    site (U, P): index into the sites; padding repeats one and has real False.   real (U, P).
+    Item space (first (U, P) is set): coordinate c of an annotator is the utility of item items[u, c], and site p is
+    coordinate first[u, p] minus second[u, p]. Pair space (first is None): coordinate p is the margin of site p, the
+    utility of items[u, p] minus that of others[u, p]; noise (U, P, P) is the covariance of what rankings add to it.
+    """
+
+    annotators: Ints
+    site: Ints
+    real: NDArray[np.bool_]
+    items: Ints
+    others: Ints | None
+    first: Ints | None
+    second: Ints | None
+    noise: Floats | None = None
+
+    @property
+    def in_items(self) -> bool:
+        return self.first is not None
+
+    def gather(self, covariance: Floats) -> Floats:
+        """Return the covariance of the local coordinates, (U, d, d), given that of the items (n_items, n_items)."""
+        if self.items.shape[1] >= MIN_WIDE_BLOCK:
+            return self._gather_wide(covariance)
+        n, flat = len(covariance), covariance.ravel()
+        rows, columns = self.items[:, :, None] * n, self.items[:, None, :]
+        local = flat[rows + columns]
+        if self.others is not None:
+            other_rows, other_columns = self.others[:, :, None] * n, self.others[:, None, :]
+            local -= flat[rows + other_columns]
+            local -= flat[other_rows + columns]
+            local += flat[other_rows + other_columns]
+        return local
+
+    def _gather_wide(self, covariance: Floats) -> Floats:
+        """Do the same one annotator at a time, B Sigma B' over the items of that annotator, to stay in the cache."""
+        n_annotators, d = self.items.shape
+        local, flat, n = np.empty((n_annotators, d, d)), covariance.ravel(), len(covariance)
+        for u, (items, basis, _) in enumerate(self._bases):
+            among = flat.take(items[:, None] * n + items)
+            half = basis @ among
+            local[u] = basis @ np.ascontiguousarray(half.T)
+        return local
+
+    @cached_property
+    def _bases(self) -> list[tuple[Ints, scipy.sparse.csr_array, scipy.sparse.csr_array]]:
+        """Return for each annotator the distinct items (m,), B (d, m) from utilities to local coordinates, and B'."""
+        found, d = [], self.items.shape[1]
+        for u, items in enumerate(self.items):
+            both = items if self.others is None else np.concatenate([items, self.others[u]])
+            distinct, where = np.unique(both, return_inverse=True)
+            signs = np.ones(len(both)) if self.others is None else np.repeat([1.0, -1.0], d)
+            cells = (signs, (np.resize(np.arange(d), len(both)), where.ravel()))
+            basis = scipy.sparse.csr_array(cells, shape=(d, len(distinct)))
+            found.append((distinct, basis, basis.T.tocsr()))
+        return found
+
+    def project(self, utilities: Floats) -> Floats:
+        """Return local coordinates (U, d) of utilities (n_items,) or (n_annotators, n_items)."""
+        if utilities.ndim == 2:
+            chosen = self.annotators[:, None]
+            return utilities[chosen, self.items] - (0.0 if self.others is None else utilities[chosen, self.others])
+        return utilities[self.items] - (0.0 if self.others is None else utilities[self.others])
+
+    def precision(self, at_sites: Floats) -> Floats:
+        """Sum site precisions (n_sites,) in local coordinates, (U, d, d): diagonal, or a graph Laplacian."""
+        values = np.where(self.real, at_sites[self.site], 0.0)
+        n_annotators, d = self.items.shape
+        result = np.zeros((n_annotators, d, d))
+        if self.first is None or self.second is None:
+            result[:, np.arange(d), np.arange(d)] = values
+            return result
+        base = np.arange(n_annotators)[:, None] * d * d
+        cells = [base + row * d + column for row in (self.first, self.second) for column in (self.first, self.second)]
+        signed = np.concatenate([values, -values, -values, values], axis=1).ravel()
+        return sum_by_group(np.concatenate(cells, axis=1).ravel(), signed, result.size).reshape(result.shape)
+
+    def weighted(self, at_sites: Floats, stack: Floats) -> Floats:
+        """Multiply `precision(at_sites)` by a stack of matrices, (U, d, d)."""
+        if self.in_items:
+            return self.precision(at_sites) @ stack
+        return np.where(self.real, at_sites[self.site], 0.0)[:, :, None] * stack
+
+    def shift(self, at_sites: Floats) -> Floats:
+        """Sum site shifts (n_sites,) in local coordinates, (U, d)."""
+        values = np.where(self.real, at_sites[self.site], 0.0)
+        if self.first is None or self.second is None:
+            return values
+        n_annotators, d = self.items.shape
+        base = np.arange(n_annotators)[:, None] * d
+        cells = np.concatenate([base + self.first, base + self.second], axis=1).ravel()
+        both = np.concatenate([values, -values], axis=1).ravel()
+        return sum_by_group(cells, both, n_annotators * d).reshape(n_annotators, d)
+
+    def margins(self, local: Floats) -> Floats:
+        """Return margins of the sites (U, P) from local coordinates (U, d)."""
+        if self.first is None or self.second is None:
+            return local
+        return np.take_along_axis(local, self.first, axis=1) - np.take_along_axis(local, self.second, axis=1)
+
+    def margin_variances(self, local: Floats) -> Floats:
+        """Return variances of the margins (U, P) from a covariance of the local coordinates (U, d, d)."""
+        if self.first is None or self.second is None:
+            return np.einsum("udd->ud", local)
+        d = local.shape[1]
+        flat = local.reshape(len(local), d * d)
+        cells = (self.first * (d + 1), self.second * (d + 1), self.first * d + self.second)
+        one, two, cross = (np.take_along_axis(flat, cell, axis=1) for cell in cells)
+        return one + two - 2 * cross
+
+    def scatter_vector(self, local: Floats, n_items: int) -> Floats:
+        """Sum local vectors (U, d) over annotators in item coordinates, (n_items,)."""
+        result = sum_by_group(self.items.ravel(), local.ravel(), n_items)
+        if self.others is not None:
+            result -= sum_by_group(self.others.ravel(), local.ravel(), n_items)
+        return result
+
+    def scatter_matrix(self, local: Floats, n_items: int) -> Floats:
+        """Sum local matrices (U, d, d) over annotators in item coordinates, (n_items, n_items)."""
+        if self.items.shape[1] >= MIN_WIDE_BLOCK:
+            return self._scatter_wide(local, n_items)
+        sides = [(self.items, 1.0)] + ([] if self.others is None else [(self.others, -1.0)])
+        values, result = local.ravel(), np.zeros(n_items * n_items)
+        for rows, row_sign in sides:
+            for columns, column_sign in sides:
+                cells = (rows[:, :, None] * n_items + columns[:, None, :]).ravel()
+                result += row_sign * column_sign * sum_by_group(cells, values, n_items * n_items)
+        return result.reshape(n_items, n_items)
+
+    def _scatter_wide(self, local: Floats, n_items: int) -> Floats:
+        """Do the same one annotator at a time, B' M B over the items of that annotator."""
+        result = np.zeros(n_items * n_items)
+        for (items, _, back), matrix in zip(self._bases, local, strict=True):
+            half = back @ matrix
+            cells = (items[:, None] * n_items + items).ravel()
+            result[cells] += (back @ np.ascontiguousarray(half.T)).ravel()
+        return result.reshape(n_items, n_items)
+
+
+def build_blocks(sites: PairSites) -> list[Block]:
+    """Group all annotators with sites into blocks of at most MAX_BLOCK_NUMBERS numbers per stack of local matrices.
+
+    Each annotator is solved in the cheaper space: its distinct items, or its distinct margins.
+    """
+    judged, start, n_sites = np.unique(sites.annotator, return_index=True, return_counts=True)
+    owner = np.repeat(np.arange(len(judged)), n_sites)
+    slots = np.unique(np.concatenate([owner * sites.n_items + sites.low, owner * sites.n_items + sites.high]))
+    n_slots = np.bincount(slots // max(1, sites.n_items), minlength=len(judged))
+    by_items = (MIN_PAIRS_PER_ITEM * n_slots <= n_sites) & (sum_by_group(owner, sites.ranked, len(judged)) == 0)
+    width = np.where(by_items, n_slots, n_sites)
+    order = np.lexsort((n_sites, width, by_items))
+    result: list[Block] = []
+    begin = 0
+    while begin < len(order):
+        end = _block_end(order, begin, width, by_items)
+        chosen = order[begin:end]
+        build = _item_block if by_items[chosen[0]] else _pair_block
+        result.append(build(sites, judged[chosen], start[chosen], n_sites[chosen]))
+        begin = end
+    return result
+
+
+def _block_end(order: Ints, begin: int, width: Ints, by_items: NDArray[np.bool_]) -> int:
+    """Return the end of a block starting at `begin`: one space, widths within 15%, memory bounded."""
+    first = order[begin]
+    widest = max(int(width[first]) + 2, int(width[first] * 1.15))
+    end = begin
+    while end < len(order) and by_items[order[end]] == by_items[first] and width[order[end]] <= widest:
+        if end > begin and (end - begin + 1) * int(width[order[end]]) ** 2 > MAX_BLOCK_NUMBERS:
+            break
+        end += 1
+    return end
+
+
+def _padded(start: Ints, n_sites: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    columns = np.arange(int(n_sites.max()))
+    real = columns < n_sites[:, None]
+    return start[:, None] + np.where(real, columns, 0), real
+
+
+def _pair_block(sites: PairSites, annotators: Ints, start: Ints, n_sites: Ints) -> Block:
+    site, real = _padded(start, n_sites)
+    items = np.where(real, sites.low[site], 0)
+    others = np.where(real, sites.high[site], 0)  # a padded margin compares item 0 with itself and has no variance
+    noise = None if sites.ranking is None else _noise(items, others, np.where(real, sites.ranking[site], -1))
+    return Block(annotators, site, real, items, others, None, None, noise)
+
+
+def _noise(items: Ints, others: Ints, ranking: Ints) -> Floats | None:
+    """Return half of d'd for sites d, d' of one ranking, (U, P, P): an item's noise enters all its margins."""
+    if not (ranking >= 0).any():
+        return None
+    shared = sum(
+        sign * (one[:, :, None] == other[:, None, :])
+        for one, other, sign in (
+            (items, items, 0.5),
+            (others, others, 0.5),
+            (items, others, -0.5),
+            (others, items, -0.5),
+        )
+    )
+    return np.where((ranking[:, :, None] == ranking[:, None, :]) & (ranking >= 0)[:, :, None], shared, 0.0)
+
+
+def _item_block(sites: PairSites, annotators: Ints, start: Ints, n_sites: Ints) -> Block:
+    site, real = _padded(start, n_sites)
+    n = sites.n_items
+    row = np.arange(len(annotators))[:, None]
+    low, high = row * n + sites.low[site], row * n + sites.high[site]
+    slots, where = np.unique(np.concatenate([low, high], axis=1).ravel(), return_inverse=True)
+    counts = np.bincount(slots // n, minlength=len(annotators))
+    offset = np.cumsum(counts) - counts
+    local = where.reshape(len(annotators), -1) - offset[:, None]
+    columns = np.arange(int(counts.max()))
+    used = columns < counts[:, None]
+    items = slots[offset[:, None] + np.where(used, columns, 0)] % n
+    return Block(annotators, site, real, items, None, local[:, : site.shape[1]], local[:, site.shape[1] :])

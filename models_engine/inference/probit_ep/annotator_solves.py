@@ -1,0 +1,124 @@
+"""All annotators of a block solved at once: each one's utilities given Gaussian sites and the consensus."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.inference.probit_ep.annotator_blocks import Block
+from models_engine.linalg import inverse_and_log_determinant
+
+__all__ = ["LocalSolution", "consensus_margins", "multiply_stack", "shift_solution", "solve_block"]
+
+Floats = NDArray[np.float64]
+MIN_PRECISION = 1e-7  # of a site solved in pair space: below it, rounding errors dominate the variance
+
+
+@dataclass(frozen=True, eq=False)
+class LocalSolution:
+    """A block's posterior in local coordinates, given Gaussian sites and the consensus at a fixed mean.
+
+    With S the prior covariance, L the sites' precision and b their shift, per annotator: covariance Xi = (S^-1+L)^-1,
+    mean xi (U, d), residual e = b - L xi (U, d), transfer D = I - Xi L (derivative of the mean by the consensus)
+    and information E = L D (about the consensus), both (U, d, d); variance (U, P): of the sites'
+    margins under Xi; log_integral (U,): log of the integral of prior times sites, the consensus where it was given.
+    """
+
+    mean: Floats
+    residual: Floats
+    transfer: Floats
+    information: Floats
+    variance: Floats
+    log_integral: Floats
+
+
+def multiply_stack(stack: Floats, vectors: Floats) -> Floats:
+    """Multiply each matrix of a stack (U, d, d) by its own vector (U, d)."""
+    return np.matmul(stack, vectors[:, :, None])[:, :, 0]
+
+
+def solve_block(block: Block, taste: Floats, mean: Floats, precision: Floats, shift: Floats) -> LocalSolution:
+    """Solve every annotator of a block; precision, shift (n_sites,): of the sites with all their copies.
+
+    Cost: annotators times the cube of the local width.
+    """
+    prior, prior_mean = block.gather(taste), block.project(mean)
+    if block.noise is not None:
+        prior += block.noise
+    solve = _in_items if block.in_items else _in_pairs
+    return solve(block, prior, prior_mean, precision, block.shift(shift))
+
+
+def _in_items(block: Block, prior: Floats, prior_mean: Floats, at_sites: Floats, shift: Floats) -> LocalSolution:
+    """Solve with Xi = (I + S L)^-1 S, because L may be singular."""
+    precision = block.precision(at_sites)
+    inflated = _plus_identity(prior @ precision)
+    covariance = np.linalg.solve(inflated, prior)
+    covariance = (covariance + covariance.transpose(0, 2, 1)) / 2
+    transfer = _plus_identity(-(covariance @ precision))
+    move = multiply_stack(covariance, shift - multiply_stack(precision, prior_mean))
+    mean = prior_mean + move
+    residual = shift - multiply_stack(precision, mean)
+    integral = _log_integral(
+        shift, mean, multiply_stack(precision, mean), residual, move, np.linalg.slogdet(inflated)[1]
+    )
+    return LocalSolution(mean, residual, transfer, precision @ transfer, block.margin_variances(covariance), integral)
+
+
+def _in_pairs(block: Block, prior: Floats, prior_mean: Floats, at_sites: Floats, shift: Floats) -> LocalSolution:
+    """Solve with L diagonal and G = (I + L^1/2 S L^1/2)^-1 (Rasmussen & Williams 2006, section 3.6.3).
+
+    E = L^1/2 G L^1/2, D = L^-1/2 G L^1/2, Xi = L^-1 - L^-1 E L^-1.
+    """
+    precision = np.where(block.real, np.maximum(at_sites[block.site], MIN_PRECISION), 0.0)
+    root = np.sqrt(precision)
+    inverse_root = np.where(block.real, 1 / np.where(block.real, root, 1.0), 0.0)
+    prior *= root[:, :, None]
+    prior *= root[:, None, :]
+    shrunk, log_determinant = inverse_and_log_determinant(_plus_identity(prior))
+    pull = inverse_root * (shift - precision * prior_mean)
+    kept = multiply_stack(shrunk, pull)
+    move = inverse_root * (pull - kept)
+    mean, residual = prior_mean + move, root * kept
+    variance = inverse_root**2 * (1 - np.einsum("udd->ud", shrunk))
+    shrunk *= root[:, None, :]
+    information = shrunk * root[:, :, None]
+    shrunk *= inverse_root[:, :, None]
+    integral = _log_integral(shift, mean, precision * mean, residual, move, log_determinant)
+    return LocalSolution(mean, residual, shrunk, information, variance, integral)
+
+
+def _log_integral(
+    shift: Floats, mean: Floats, weighted: Floats, residual: Floats, move: Floats, log_determinant: Floats
+) -> Floats:
+    """Return log of the integral of N(x; prior mean, S) exp(b'x - x'Lx/2), at the posterior mean; weighted: L
+    times it.
+    """
+    quadratic = (shift * mean).sum(axis=1) - (mean * weighted).sum(axis=1) / 2
+    return np.asarray(quadratic - (residual * move).sum(axis=1) / 2 - log_determinant / 2)
+
+
+def consensus_margins(
+    block: Block, local: LocalSolution, move: Floats, covariance: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return margin means and variances (U, P), and D C (U, d, d) in local coordinates, with the consensus integrated
+    out.
+
+    The consensus has moved by `move` (n_items,) and has covariance C (n_items, n_items).
+    """
+    mean = local.mean + multiply_stack(local.transfer, block.project(move))
+    spread = local.transfer @ block.gather(covariance)
+    if not block.in_items:
+        return mean, local.variance + np.einsum("uij,uij->ui", spread, local.transfer), spread
+    wide = spread @ local.transfer.transpose(0, 2, 1)
+    return block.margins(mean), local.variance + block.margin_variances(wide), spread
+
+
+def shift_solution(local: LocalSolution, move: Floats) -> tuple[Floats, Floats]:
+    """Return mean and residual (U, d) after the consensus moved by `move` (U, d) in local coordinates."""
+    return local.mean + multiply_stack(local.transfer, move), local.residual - multiply_stack(local.information, move)
+
+
+def _plus_identity(stack: Floats) -> Floats:
+    np.einsum("udd->ud", stack)[...] += 1.0
+    return stack

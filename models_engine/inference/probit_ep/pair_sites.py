@@ -1,0 +1,138 @@
+"""Labels as EP sites: one for a pair, one for each two neighbouring items of a ranking."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.data import Comparisons
+from models_engine.implied_pairs import LabelGroup, PairTable
+from models_engine.linalg import sum_by_group
+
+__all__ = ["PairSites", "build_sites", "build_sites_with_rankings", "cap_sites", "choose_capped_rows"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+MAX_COPIES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class PairSites:
+    """Distinct sites, sorted by annotator; each stands for `copies` equal factors. All arrays (n_sites,).
+
+    Factor: Phi(z)^wins Phi(-z)^losses, z = f_low - f_high, low < high. A win is (1, 0), a tie (1/2, 1/2), and a pair
+    implied by a larger label carries its composite weight in the exponent. An integer label weight is so many copies.
+    ranking (n_sites,), None where there are none: the label whose ranking a site is part of, -1 for a pair. The factor
+    of such a site is whether z > 0 (z < 0, of a loss), z = f_low - f_high + n_low - n_high with noise n ~ N(0, 1/2) of
+    each item in that ranking.
+    """
+
+    annotator: Ints
+    low: Ints
+    high: Ints
+    wins: Floats
+    losses: Floats
+    copies: Floats
+    n_items: int
+    n_annotators: int
+    ranking: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    def select(self, rows: NDArray) -> "PairSites":
+        names = ("annotator", "low", "high", "wins", "losses", "copies")
+        ranking = None if self.ranking is None else self.ranking[rows]
+        return replace(self, ranking=ranking, **{name: getattr(self, name)[rows] for name in names})
+
+    @property
+    def ranked(self) -> NDArray[np.bool_]:
+        """Return which sites are part of a ranking, (n_sites,)."""
+        return np.zeros(len(self), dtype=bool) if self.ranking is None else self.ranking >= 0
+
+    @property
+    def keys(self) -> NDArray:
+        """Return annotator, low, high, wins, losses, ranking, (n_sites, 6): identifies a site in two fits."""
+        ranking = np.full(len(self), -1) if self.ranking is None else self.ranking
+        return np.stack([self.annotator, self.low, self.high, self.wins, self.losses, ranking], axis=1)
+
+
+def build_sites(pairs: PairTable, label_weights: Floats) -> PairSites:
+    """Build sites of the pairs; label_weights (n_labels,): each label's own weight, without the composite one.
+
+    A weight w is ceil(w) tied sites, each to the power w / ceil(w); pairs of weight 0 are left out.
+    """
+    kept = pairs.select(pairs.weight > 0)
+    own = label_weights[kept.label]
+    copies = np.maximum(1.0, np.ceil(own))
+    exponent = kept.weight / copies
+    forward = kept.left < kept.right
+    wins_low = np.where(forward, kept.outcome, 1 - kept.outcome)
+    low, high = np.minimum(kept.left, kept.right), np.maximum(kept.left, kept.right)
+    columns = (kept.annotator, low, high, exponent * wins_low, exponent * (1 - wins_low))
+    order = np.lexsort(columns[::-1])
+    sorted_columns = [column[order] for column in columns]
+    starts = np.ones(len(order), dtype=bool)
+    starts[1:] = np.any([column[1:] != column[:-1] for column in sorted_columns], axis=0)
+    total = sum_by_group(np.cumsum(starts) - 1, copies[order], int(starts.sum()))
+    annotator, low, high = (np.asarray(column[starts], np.int64) for column in sorted_columns[:3])
+    wins, losses = (np.asarray(column[starts], np.float64) for column in sorted_columns[3:])
+    return PairSites(annotator, low, high, wins, losses, total, pairs.n_items, pairs.n_annotators)
+
+
+def build_sites_with_rankings(data: Comparisons) -> PairSites:
+    """Build sites of all labels; labels of three or more items follow Thurstone's model, not their implied pairs.
+
+    The annotator perceives the utility of each item shown with noise N(0, 1/2) and orders what was perceived, so that
+    the label says of each item and each item of the next rank that the first was perceived larger. For pairs the noise
+    is integrated out. A label of weight 2 is two equal ones; larger labels whose weight is not a whole number, or is
+    above MAX_COPIES, enter as the pairs they imply.
+    """
+    pairs = data.pairs()
+    whole = (data.sizes > 2) & np.isin(data.weights, np.arange(1, MAX_COPIES + 1))
+    plain = build_sites(pairs.select(~whole[pairs.label]), data.weights)
+    parts = [_neighbouring_ranks(group) for group in data.groups() if group.size > 2]
+    if not whole.any() or not parts:
+        return plain
+    better, worse, annotator, label = (np.concatenate(column) for column in zip(*parts, strict=True))
+    rows = np.repeat(np.arange(len(label)), np.where(whole, data.weights, 0).astype(np.int64)[label])
+    copy = np.arange(len(rows)) - np.searchsorted(rows, rows)
+    better, worse, annotator, label = better[rows], worse[rows], annotator[rows], label[rows] + data.n_labels * copy
+    won = (better < worse).astype(np.float64)
+    both = PairSites(
+        np.concatenate([plain.annotator, annotator]),
+        np.concatenate([plain.low, np.minimum(better, worse)]),
+        np.concatenate([plain.high, np.maximum(better, worse)]),
+        np.concatenate([plain.wins, won]),
+        np.concatenate([plain.losses, 1 - won]),
+        np.concatenate([plain.copies, np.ones(len(won))]),
+        data.n_items,
+        data.n_annotators,
+        np.concatenate([np.full(len(plain), -1), label]),
+    )
+    return both.select(np.lexsort(both.keys.T[::-1]))
+
+
+def _neighbouring_ranks(group: LabelGroup) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return (better, worse, annotator, label) of each two items of neighbouring ranks."""
+    items, ranks = group.best_first()
+    level = np.cumsum(np.diff(ranks, axis=1, prepend=ranks[:, :1]) > 0, axis=1)
+    first, second = np.triu_indices(group.size, 1)
+    row, column = np.nonzero(level[:, second] - level[:, first] == 1)
+    return items[row, first[column]], items[row, second[column]], group.annotators[row], group.label[row]
+
+
+def choose_capped_rows(sites: PairSites, most: int | None, rng: np.random.Generator) -> Ints:
+    """Choose rows of at most `most` distinct sites per annotator at random; all where `most` is None."""
+    if most is None:
+        return np.arange(len(sites))
+    order = np.lexsort((rng.random(len(sites)), sites.annotator))
+    starts = np.searchsorted(sites.annotator, np.arange(sites.n_annotators))
+    place = np.arange(len(sites)) - starts[sites.annotator]
+    return np.sort(order[place < most])
+
+
+def cap_sites(sites: PairSites, most: int | None, rng: np.random.Generator) -> PairSites:
+    """Return the sites of `choose_capped_rows`."""
+    rows = choose_capped_rows(sites, most, rng)
+    return sites if len(rows) == len(sites) else sites.select(rows)

@@ -1,0 +1,1 @@
+"""Covariance, factors and scales of taste."""

@@ -1,0 +1,258 @@
+"""Gibbs sampling of the joint posterior of consensus, components of taste and scales."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from models_engine.linalg import centre, cholesky
+
+__all__ = ["GRID", "AnswerGroup", "Sampled", "ScaleDensities", "sample_tastes", "truncated_normal"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+GRID = np.exp(np.linspace(np.log(0.01), np.log(8.0), 70))  # standard deviations among which scales are drawn
+NOISE_SD = np.sqrt(0.5)  # of the perceived utility of an item in one answer
+EVERY = 10  # sweeps per reported step
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerGroup:
+    """Answers over sets of one size k: annotators (m,), items (m, k) and ranks (m, k), 0 the best."""
+
+    annotators: Ints
+    items: Ints
+    ranks: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleDensities:
+    """Log prior densities (len(GRID),), by the logarithm of the standard deviation, up to a constant.
+
+    consensus: of the consensus's.   component: of a component's.   own: of what is a person's alone.   total: of the
+    standard deviation of a whole taste, by which those of all components and of the own part are drawn together.
+    """
+
+    consensus: Floats
+    component: Floats
+    own: Floats
+    total: Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """Summaries of the draws.
+
+    shared (n_items, n_items): mean of V V', of the geometric mean size of `taste`.   taste (n_items, n_items): mean of
+    V V' + r^2 I, of that size too.   consensus_sd: geometric mean.   sizes (n_draws,): traces of each draw's centred
+    taste covariance over their geometric mean.   spectra (n_draws, c): eigenvalues of each draw's centred V V',
+    largest first.   own, own_square, difference, difference_square (n_annotators, n_items): first and second moments
+    of an annotator's centred utilities, and of their difference to the centred consensus.   above (n_annotators,
+    n_items): the share of draws in which that difference is positive.
+    """
+
+    shared: Floats
+    taste: Floats
+    consensus_sd: float
+    sizes: Floats
+    spectra: Floats
+    own: Floats
+    own_square: Floats
+    difference: Floats
+    difference_square: Floats
+    above: Floats
+
+
+def sample_tastes(
+    answers: Sequence[AnswerGroup],
+    n_items: int,
+    n_annotators: int,
+    n_components: int,
+    densities: ScaleDensities,
+    rng: np.random.Generator,
+    *,
+    kernel: Floats | None = None,
+    n_warm_up: int = 250,
+    n_draws: int = 450,
+    on_step: Callable[[float], None],
+) -> Sampled:
+    """Draw from p(t, V, w, scales | answers) of f_u = t + V w_u + e_u by data augmentation (Albert & Chib 1993).
+
+    t ~ N(0, tau^2 K), v_c ~ N(0, s_c^2 K), w_u ~ N(0, I), e_u ~ N(0, r^2 I), K = `kernel` or I. In each answer every
+    item is perceived with noise N(0, 1/2) and the perceived ones are in the order given (Thurstone); a tied pair is
+    taken either way, by lot in every sweep. on_step hears of every tenth sweep, with the log density of the residuals.
+    """
+    chain = _Chain(answers, n_items, n_annotators, n_components, densities, rng, kernel)
+    draws = _Moments(n_items, n_annotators)
+    for sweep in range(n_warm_up + n_draws):
+        fit = chain.sweep()
+        if sweep % EVERY == 0:
+            on_step(fit)
+        if sweep >= n_warm_up:
+            draws.add(chain)
+    return draws.result()
+
+
+def truncated_normal(mean: Floats, low: Floats, high: Floats, rng: np.random.Generator) -> Floats:
+    """Draw from N(mean, 1/2) between low and high, by inversion in the lower tail; far in a tail, the nearer end."""
+    a, b = (low - mean) / NOISE_SD, (high - mean) / NOISE_SD
+    flip = a > 0
+    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
+    below, above = ndtr(a), ndtr(b)
+    drawn = ndtri(below + (above - below) * rng.random(mean.shape))
+    drawn = np.clip(np.where(np.isfinite(drawn), drawn, b), a, b)
+    return mean + NOISE_SD * np.where(flip, -drawn, drawn)
+
+
+class _Chain:
+    """The state of the sampler. A cell is an annotator with an item they saw; cells are sorted by annotator."""
+
+    def __init__(
+        self,
+        answers: Sequence[AnswerGroup],
+        n_items: int,
+        n_annotators: int,
+        n_components: int,
+        densities: ScaleDensities,
+        rng: np.random.Generator,
+        kernel: Floats | None,
+    ) -> None:
+        self.n, self.u, self.c, self.rng, self.densities = n_items, n_annotators, n_components, rng, densities
+        self.answers = answers
+        keys = [(one.annotators[:, None] * n_items + one.items).ravel() for one in answers]
+        known, place = np.unique(np.concatenate(keys), return_inverse=True)
+        self.annotator, self.item = known // n_items, known % n_items
+        self.cells = np.split(place.ravel(), np.cumsum([one.items.size for one in answers])[:-1])
+        self.count = np.bincount(place.ravel()).astype(np.float64)
+        self.start = np.searchsorted(self.annotator, np.arange(n_annotators + 1))
+        self.perceived = [one.ranks.mean(axis=1, keepdims=True) / 2 - one.ranks / 2 for one in answers]
+        self.precision = None if kernel is None else np.linalg.inv(kernel)
+        self.t, self.tau, self.r = np.zeros(n_items), 1.0, 0.3
+        self.v, self.s = 0.3 * rng.standard_normal((n_items, n_components)), np.full(n_components, 0.5)
+        self.w, self.f = rng.standard_normal((n_annotators, n_components)), np.zeros(len(known))
+
+    def sweep(self) -> float:
+        """Draw every unknown once, given the others; each annotator's own part is integrated out for the rest."""
+        for one, cells, perceived in zip(self.answers, self.cells, self.perceived, strict=True):
+            self._perceive(one.ranks, self.f[cells].reshape(one.items.shape), perceived)
+        all_cells, all_perceived = np.concatenate(self.cells), np.concatenate([z.ravel() for z in self.perceived])
+        mean = np.bincount(all_cells, all_perceived, len(self.count)) / self.count
+        weight = 1 / (self.r**2 + NOISE_SD**2 / self.count)
+        self._draw_scores(mean, weight)
+        self._draw_items(mean, weight)
+        expected = self.t[self.item] + (self.v[self.item] * self.w[self.annotator]).sum(axis=1)
+        self._draw_scales(mean - expected)
+        precision = 1 / self.r**2 + self.count / NOISE_SD**2
+        centre_of = (expected / self.r**2 + self.count * mean / NOISE_SD**2) / precision
+        self.f = centre_of + self.rng.standard_normal(len(precision)) / np.sqrt(precision)
+        return float(-(weight * (mean - expected) ** 2).sum() / 2 + np.log(weight).sum() / 2)
+
+    def _perceive(self, ranks: Ints, mean: Floats, perceived: Floats) -> None:
+        if ranks.shape[1] == 2:
+            tied = ranks[:, 0] == ranks[:, 1]
+            second = tied & (self.rng.random(len(ranks)) < 0.5)
+            ranks = np.where(tied[:, None], np.stack([second, ~second], axis=1), ranks)
+            turned = np.flatnonzero(tied & ((perceived[:, 0] > perceived[:, 1]) == (ranks[:, 0] > ranks[:, 1])))
+            perceived[turned] = perceived[turned][:, ::-1]
+        for column in range(ranks.shape[1]):
+            own = ranks[:, [column]]
+            low = np.where(ranks > own, perceived, -np.inf).max(axis=1)
+            high = np.where(ranks < own, perceived, np.inf).min(axis=1)
+            perceived[:, column] = truncated_normal(mean[:, column], low, high, self.rng)
+
+    def _table(self, values: Floats) -> scipy.sparse.csr_array:
+        """Return (n_annotators, n_items) of a value for each cell."""
+        return scipy.sparse.csr_array((values, self.item, self.start), shape=(self.u, self.n))
+
+    def _draw_scores(self, mean: Floats, weight: Floats) -> None:
+        squares = (self.v[:, :, None] * self.v[:, None, :]).reshape(self.n, -1)
+        precision = (self._table(weight) @ squares).reshape(self.u, self.c, self.c) + np.eye(self.c)
+        push = self._table(weight * (mean - self.t[self.item])) @ self.v
+        self.w = self._gaussian(precision, push)
+
+    def _draw_items(self, mean: Floats, weight: Floats) -> None:
+        """Draw consensus and components of every item: at once if items are independent, else one row at a time."""
+        x = np.column_stack([np.ones(self.u), self.w])
+        sds, k = np.r_[self.tau, self.s], self.c + 1
+        squares = (x[:, :, None] * x[:, None, :]).reshape(self.u, -1)
+        precision = (self._table(weight).T @ squares).reshape(self.n, k, k)
+        push = self._table(weight * mean).T @ x
+        if self.precision is None:
+            precision[:, np.arange(k), np.arange(k)] += 1 / sds**2
+            found = self._gaussian(precision, push)
+        else:
+            found = np.column_stack([self.t, self.v])
+            for row in range(k):
+                rest = push[:, row] - (precision[:, row] * found).sum(axis=1) + precision[:, row, row] * found[:, row]
+                whole = self.precision / sds[row] ** 2 + np.diag(precision[:, row, row])
+                found[:, row] = self._gaussian(whole[None], rest[None])[0]
+        self.t, self.v = found[:, 0], found[:, 1:]
+
+    def _gaussian(self, precision: Floats, push: Floats) -> Floats:
+        """Draw from N(precision^-1 push, precision^-1), a stack (m, k, k) and (m, k)."""
+        lower = np.linalg.cholesky(precision) if len(precision) > 1 else cholesky(precision[0])[None]
+        half = np.linalg.solve(lower, push[:, :, None]) + self.rng.standard_normal((*push.shape, 1))
+        return np.asarray(np.linalg.solve(lower.transpose(0, 2, 1), half)[:, :, 0])
+
+    def _draw_scales(self, residual: Floats) -> None:
+        """Draw each standard deviation on the grid, given the values it applies to."""
+        rows = np.column_stack([self.t, self.v])
+        weighted = rows if self.precision is None else self.precision @ rows
+        likelihood = -self.n * np.log(GRID) - (rows * weighted).sum(axis=0)[:, None] / (2 * GRID**2)
+        self.tau = self._pick(likelihood[0] + self.densities.consensus)
+        for c in range(self.c):
+            others = (self.s**2).sum() - self.s[c] ** 2 + self.r**2
+            prior = self.densities.component + self.densities.total(np.sqrt(others + GRID**2))
+            self.s[c] = self._pick(likelihood[c + 1] + prior)
+        counts, group = np.unique(self.count, return_inverse=True)
+        squares, sizes = np.bincount(group, residual**2), np.bincount(group)
+        variance = GRID[:, None] ** 2 + NOISE_SD**2 / counts
+        fits = -(sizes * np.log(variance) + squares / variance).sum(axis=1) / 2
+        prior = self.densities.own + self.densities.total(np.sqrt((self.s**2).sum() + GRID**2))
+        self.r = self._pick(fits + prior)
+
+    def _pick(self, log_density: Floats) -> float:
+        return float(GRID[(log_density + self.rng.gumbel(size=len(GRID))).argmax()])
+
+
+class _Moments:
+    """Sums over draws."""
+
+    def __init__(self, n_items: int, n_annotators: int) -> None:
+        self.n = 0
+        self.shared, self.taste = np.zeros((n_items, n_items)), np.zeros((n_items, n_items))
+        self.totals: list[float] = []
+        self.consensus_sd: list[float] = []
+        self.spectra: list[Floats] = []
+        self.sums = np.zeros((5, n_annotators, n_items))
+
+    def add(self, chain: _Chain) -> None:
+        n, spread = chain.n, chain.v @ chain.v.T
+        own = chain.t + chain.w @ chain.v.T + chain.r * chain.rng.standard_normal((chain.u, n))
+        own[chain.annotator, chain.item] = chain.f
+        own, across = centre(own), chain.v - chain.v.mean(axis=0)
+        apart = own - centre(chain.t)
+        self.n += 1
+        self.shared += spread
+        self.taste += spread + chain.r**2 * np.eye(n)
+        self.consensus_sd.append(chain.tau)
+        self.spectra.append(np.maximum(np.linalg.eigvalsh(across.T @ across)[::-1], 0.0))
+        self.totals.append(float((across**2).sum() + (n - 1) * chain.r**2))
+        for place, values in enumerate((own, own**2, apart, apart**2, apart > 0)):
+            self.sums[place] += values
+
+    def result(self) -> Sampled:
+        totals = np.asarray(self.totals)
+        typical = float(np.exp(np.log(totals).mean()))
+        scale = typical / float(totals.mean()) / self.n
+        return Sampled(
+            self.shared * scale,
+            self.taste * scale,
+            float(np.exp(np.log(self.consensus_sd).mean())),
+            totals / typical,
+            np.asarray(self.spectra),
+            *(self.sums / self.n),
+        )

@@ -1,0 +1,1 @@
+"""Files in and out: label tables, reports, run records and their reproduction."""

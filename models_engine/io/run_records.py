@@ -1,0 +1,191 @@
+"""Run records: folders with everything needed to repeat a fit, and the ranking that it gave.
+
+labels.csv    annotator, set (items in the order shown), ranks, weight; sorted, so that equal labels give equal files
+items.csv     item, then its features; includes items never compared
+annotators.csv  annotator, then features
+record.json   data hash, estimator, settings, seed, versions, what is not ranked
+ranking.csv   of a cold fit to exactly these files, with all digits, so that it can be compared bit for bit
+
+Names are percent-encoded where they would break the files or be formulas in a spreadsheet; urllib.parse.unquote
+decodes them.
+"""
+
+import csv
+import json
+import os
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.data import Comparisons
+from models_engine.errors import InvalidData, NotConverged
+from models_engine.estimators.settings import build_estimator
+from models_engine.estimators.table import ESTIMATORS
+from models_engine.io.environment import describe_environment
+from models_engine.io.label_tables import Labels, read_features, read_labels
+from models_engine.io.reports import RANKING, ranking_rows, write_json
+from models_engine.progress import Progress
+from models_engine.summaries import Diagnostics
+
+__all__ = ["COLUMNS", "FitSpec", "encode_name", "fit_cold", "read_record", "write_labels", "write_record"]
+
+FORMAT = 1
+COLUMNS = (*RANKING, "part")
+# Formulas in a spreadsheet, separators of a list, characters stripped on reading, and percent-encoding itself.
+UNSAFE = re.compile(r"\A[=+\-@]|\A\s|\s\Z|[;\x00-\x1f\x7f]|%(?=[0-9A-Fa-f]{2})")
+
+CsvRow = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class FitSpec:
+    """Specification of a fit. level: of the intervals; k: for p_top_k; unranked: names of items not ranked."""
+
+    estimator: str
+    settings: Mapping[str, Any]
+    seed: int = 0
+    level: float = 0.9
+    k: int = 10
+    unranked: Sequence[str] = ()
+
+
+def encode_name(name: str) -> str:
+    """Percent-encode a name for the files of a record; different names stay different."""
+    return UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+
+
+def write_labels(folder: Path, data: Comparisons, items: Sequence[str], annotators: Sequence[str]) -> Labels:
+    """Write labels.csv, items.csv and annotators.csv, sorted, and read them back as `reproduce` does.
+
+    items, annotators: names by number. Raises InvalidData if two names are the same.
+    """
+    if (data.positions < 0).any():
+        raise InvalidData("the order shown is not known for some labels; a run record needs it for every label.")
+    item_names, annotator_names = [encode_name(name) for name in items], [encode_name(name) for name in annotators]
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / "labels.csv", ("annotator", "set", "ranks", "weight"), _rows(data, item_names, annotator_names))
+    _write_features(folder / "items.csv", "item", item_names, data.item_features)
+    _write_features(folder / "annotators.csv", "annotator", annotator_names, data.annotator_features)
+    return _read_labels(folder)
+
+
+def write_record(
+    folder: Path,
+    data: Comparisons,
+    items: Sequence[str],
+    annotators: Sequence[str],
+    spec: FitSpec,
+    *,
+    about: Mapping[str, Any],
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Write a run record into `folder`, with one fit; return the content of record.json. about: further entries of it.
+
+    record.json is written last: a folder without it is not a record. Raises what the estimator raises.
+    """
+    labels = write_labels(folder, data, items, annotators)
+    spec = FitSpec(**{**asdict(spec), "unranked": sorted(encode_name(name) for name in spec.unranked)})
+    rows, verdict = fit_cold(labels, spec, progress)
+    _write(folder / "ranking.csv", COLUMNS, ([_exact(value) for value in row] for row in rows))
+    record = {
+        "format": FORMAT,
+        "about": dict(about),
+        **asdict(spec),
+        "data_hash": labels.data.data_hash(),
+        "n_labels": labels.data.n_labels,
+        "n_items": labels.data.n_items,
+        "n_annotators": labels.data.n_annotators,
+        "environment": describe_environment(),
+        "converged": verdict.converged,
+        "n_iterations": verdict.n_iterations,
+        "seconds": verdict.seconds,
+    }
+    write_json(folder / "record.json", record)
+    return record
+
+
+def read_record(folder: Path) -> tuple[dict[str, Any], FitSpec, Labels, list[dict[str, str]]]:
+    """Read (record.json, spec, labels, rows of ranking.csv). Raises InvalidData if incomplete or changed."""
+    try:
+        record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
+        with (folder / "ranking.csv").open(encoding="utf-8", newline="") as file:
+            ranking = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InvalidData(f"{folder} is not a run record: {error}. Unpack the .zip and give its folder.") from error
+    if record.get("format") != FORMAT:
+        raise InvalidData(f"{folder} has format {record.get('format')!r}; this version reads format {FORMAT}.")
+    names = ("estimator", "settings", "seed", "level", "k", "unranked")
+    missing = [name for name in (*names, "data_hash", "environment") if name not in record]
+    if missing or record["estimator"] not in ESTIMATORS:
+        what = f"lacks {', '.join(missing)}" if missing else f"has an unknown estimator: {record['estimator']!r}"
+        raise InvalidData(f"{folder / 'record.json'} {what}; it has been changed, or a newer version wrote it.")
+    labels = _read_labels(folder)
+    if labels.data.data_hash() != record["data_hash"]:
+        raise InvalidData(
+            f"the labels in {folder} are not those of record.json: their hash is {labels.data.data_hash()}, "
+            f"not {record['data_hash']}. A file has been changed."
+        )
+    return record, FitSpec(**{name: record[name] for name in names}), labels, ranking
+
+
+def fit_cold(labels: Labels, spec: FitSpec, progress: Progress | None = None) -> tuple[list[CsvRow], Diagnostics]:
+    """Fit from a cold start; return (rows of COLUMNS, diagnostics)."""
+    estimator = build_estimator(ESTIMATORS[spec.estimator].estimator, spec.settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)  # reported in record.json
+        posterior = estimator.fit(labels.data, rng=np.random.default_rng(spec.seed), progress=progress)
+    ranked = ~np.isin(np.array(labels.items), np.array(list(spec.unranked), dtype=str))
+    rng = np.random.default_rng(spec.seed)
+    rows = ranking_rows(posterior, labels.data, labels.items, level=spec.level, k=spec.k, rng=rng, ranked=ranked)
+    return list(rows), posterior.diagnostics
+
+
+def _read_labels(folder: Path) -> Labels:
+    items, annotators = read_features(folder / "items.csv"), read_features(folder / "annotators.csv")
+    return read_labels(folder / "labels.csv", items=items, annotators=annotators)
+
+
+def _rows(data: Comparisons, items: Sequence[str], annotators: Sequence[str]) -> list[tuple[str, str, str, str]]:
+    names = np.array(items, dtype=object)[data.items]
+    order = np.lexsort((data.positions, data.rows))
+    names, ranks, starts = names[order], data.ranks[order], data.starts.tolist()
+    return sorted(
+        (
+            annotators[who],
+            ";".join(names[start:end]),
+            ";".join(map(str, ranks[start:end].tolist())),
+            repr(weight),
+        )
+        for who, start, end, weight in zip(
+            data.annotators.tolist(), starts[:-1], starts[1:], data.weights.tolist(), strict=True
+        )
+    )
+
+
+def _write_features(path: Path, what: str, names: Sequence[str], features: NDArray | None) -> None:
+    if len(set(names)) < len(names):
+        raise InvalidData(f"two {what}s have the same name; a run record needs a different name for each.")
+    width = 0 if features is None else features.shape[1]
+    values = np.zeros((len(names), 0)) if features is None else features
+    rows = sorted((name, *map(repr, row)) for name, row in zip(names, values.tolist(), strict=True))
+    _write(path, (what, *(f"feature_{i}" for i in range(width))), rows)
+
+
+def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    part = path.with_name(path.name + ".part")
+    with part.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+    os.replace(part, path)
+
+
+def _exact(value: Any) -> Any:
+    """Format a number as the shortest text that reads back as the same number."""
+    return repr(float(value)) if isinstance(value, float) else value

@@ -1,0 +1,198 @@
+"""AngleBasedMixture: groups planted in simulated ballots, monotone bounds, probabilities that add up to one."""
+
+import io
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from scipy.special import logsumexp
+
+from models_engine.benchmarks.apa import read_apa
+from models_engine.data import Comparisons
+from models_engine.errors import InvalidData, InvalidSetting
+from models_engine.estimators.angle_based import AngleBased
+from models_engine.estimators.angle_mixture import AngleBasedMixture, AngleMixturePosterior
+from models_engine.estimators.plackett_luce import PlackettLuce
+from models_engine.inference.angle.mixture import LabelProfiles, MixtureGroups
+from models_engine.linalg import centre
+from tests.budget import examples
+from tests.engine.estimators.test_angle_based import all_places, mixed_labels, plain_log_likelihood, rankings_of
+from tests.paths import DATA
+
+APART = np.array([[-3.0, -1.5, 0.0, 1.5, 3.0], [2.0, 3.0, -3.0, -2.0, 0.0]])  # eta of two groups
+
+
+def two_groups(seed: int = 0, n: int = 200) -> tuple[Comparisons, np.ndarray]:
+    """Ballots, each by an annotator of its own, and the group each comes from; a third are of the second."""
+    rng = np.random.default_rng(seed)
+    group = (rng.random(n) < 1 / 3).astype(int)
+    rankings = np.array([rankings_of(APART[one], 1, rng)[0] for one in group])
+    return Comparisons.from_rankings(rankings, np.arange(n)), group
+
+
+def test_simulated_groups_are_recovered():
+    data, group = two_groups()
+    posterior = AngleBasedMixture(2).fit(data)
+    assert_allclose(posterior.shares.mean(axis=0), [1 - group.mean(), group.mean()], atol=0.06)
+    assert_allclose(posterior.groups.mean(axis=0), -APART, atol=0.7)
+    assert (posterior.memberships.argmax(axis=1) == group).mean() > 0.95
+    crowd = posterior.shares.mean(axis=0) @ posterior.groups.mean(axis=0)
+    assert_allclose(posterior.utilities(), crowd, atol=0.05)
+
+
+@pytest.mark.slow
+def test_dic_finds_the_number_of_groups():
+    assert AngleBasedMixture().fit(two_groups(n=120)[0]).shares.shape[1] == 2
+    alike = rankings_of(APART[0], 200, np.random.default_rng(0))
+    assert AngleBasedMixture().fit(Comparisons.from_rankings(alike, np.arange(200))).shares.shape[1] == 1
+
+
+def test_dic_of_one_group_counts_its_parameters():
+    """The deviance at the mean plus twice the effective number of parameters: kappa theta has t - 1."""
+    data = Comparisons.from_rankings(rankings_of(APART[0], 400, np.random.default_rng(0)), np.arange(400))
+    posterior = AngleBasedMixture(1).fit(data)
+    profiles = LabelProfiles.of(data)
+    deviance = -2 * float(profiles.count @ profiles.log_likelihood(-posterior.utilities()[None])[:, 0])
+    assert (posterior.dic - deviance) / 2 == pytest.approx(4, abs=1)
+
+
+def test_one_group_is_the_angle_based_model():
+    data = mixed_labels()
+    one, plain = AngleBasedMixture(1).fit(data), AngleBased(inference="laplace").fit(data)
+    assert_allclose(one.utilities(), plain.utilities(), atol=0.2 * plain.standard_deviations().mean())
+    assert_allclose(one.standard_deviations(), plain.standard_deviations(), rtol=0.15)
+
+
+def test_profiles_hold_the_labels():
+    """Three annotators with mixed labels, two of them alike."""
+    part = mixed_labels()
+    same = part.with_weights(part.weights)
+    data = Comparisons.concatenate(
+        [
+            Comparisons.from_rankings([[0, 1, 2, 3, 4]], [0], n_items=5),
+            Comparisons.from_rankings([[0, 1, 2, 3, 4]], [2], n_items=5),
+            Comparisons.from_pairs([3, 1], [4, 2], [0.5, 0.0], [1, 1], n_items=5, weights=[1.0, 2.0]),
+        ]
+    )
+    profiles, eta = LabelProfiles.of(data), np.random.default_rng(0).normal(size=(2, 5))
+    assert profiles.count.tolist() == [2, 1]
+    found = profiles.log_likelihood(centre(eta))[profiles.profile]
+    for annotator in (0, 2):
+        own = data.subset(data.annotators == annotator)
+        assert_allclose(found[annotator], [plain_log_likelihood(own, centre(one)) for one in eta])
+    halves = Comparisons.from_pairs([3, 4, 1], [4, 3, 2], [1, 1, 0], weights=[0.5, 0.5, 2.0], n_items=5)
+    assert_allclose(found[1], [plain_log_likelihood(halves, centre(one)) for one in eta])
+    by_one = LabelProfiles.of(same).log_likelihood(centre(eta)).sum(axis=0)
+    assert_allclose(by_one, [plain_log_likelihood(part, centre(one)) for one in eta])
+
+
+@given(seed=st.integers(0, 10**6), t=st.sampled_from([3, 5, 9]), n_groups=st.integers(1, 3))
+@settings(max_examples=examples(8), deadline=None)
+def test_the_bound_never_decreases_for_exact_and_variational_groups(seed, t, n_groups):
+    rng = np.random.default_rng(seed)
+    rankings = np.argsort(rng.random((30, t)) + 2 * rng.random((3, t))[rng.integers(3, size=30)], axis=1)
+    profiles = LabelProfiles.of(Comparisons.from_rankings(rankings, np.arange(30)))
+    groups = MixtureGroups.of(profiles, rng.dirichlet(np.ones(n_groups), size=len(profiles.count)), 3.0)
+    trace = [groups.bound]
+    for _ in range(25):
+        groups = MixtureGroups.of(profiles, groups.next_memberships(profiles), 3.0, groups)
+        trace.append(groups.bound)
+    assert (np.diff(trace) >= -1e-6 * np.abs(trace[1:])).all()
+
+
+@pytest.mark.slow
+def test_concentrated_groups_are_not_favoured():
+    """Uniform ballots over four items: the approximate constant would reward groups of one ranking."""
+    rankings = np.array(list(permutations(range(4))) * 8)
+    posterior = AngleBasedMixture(4).fit(Comparisons.from_rankings(rankings, np.arange(len(rankings))))
+    expected = posterior.shares.mean(axis=0) @ np.linalg.norm(posterior.groups.mean(axis=0), axis=1)
+    assert expected < 3
+    one = AngleBasedMixture(1).fit(Comparisons.from_rankings(rankings, np.arange(len(rankings))))
+    assert posterior.dic > one.dic - 5
+
+
+def test_predictive_probabilities_sum_to_one_and_average_the_groups():
+    data, _ = two_groups()
+    posterior = AngleBasedMixture(2).fit(data)
+    places = all_places(5)
+    new = Comparisons.from_rankings(np.argsort(places, axis=1), np.full(120, 200))
+    density = np.exp(posterior.log_predictive(new))
+    assert density.sum() == pytest.approx(1, abs=1e-9)
+    expected = np.zeros(120)
+    for share, eta in zip((2 / 3, 1 / 3), APART, strict=True):
+        log_weight = (places - 2) / np.sqrt(10) @ eta
+        expected += share * np.exp(log_weight - logsumexp(log_weight))
+    assert np.abs(density - expected).sum() / 2 < 0.1, "total variation distance"
+    plain = np.exp(AngleBased().fit(data).log_predictive(new))
+    assert np.abs(plain - expected).sum() / 2 > 0.3
+
+
+def test_annotators_who_only_compare_pairs_are_separated():
+    rng = np.random.default_rng(0)
+    group = np.arange(40) % 2
+    left, right = np.array(np.triu_indices(5, 1)).repeat(2, axis=1)
+    who = np.repeat(np.arange(40), len(left))
+    a, b = np.tile(left, 40), np.tile(right, 40)
+    outcome = (rng.random(len(a)) < 1 / (1 + np.exp(APART[group[who], a] - APART[group[who], b]))).astype(float)
+    data = Comparisons.from_pairs(a, b, outcome, who)
+    posterior = AngleBasedMixture(2).fit(data)
+    agreement = (posterior.memberships.argmax(axis=1) == group).mean()
+    assert max(agreement, 1 - agreement) > 0.95
+    for annotator in (0, 1):
+        own = posterior.for_annotator(annotator)
+        assert np.corrcoef(own.utilities(), -APART[group[annotator]])[0, 1] > 0.9
+        assert posterior.pairwise_probabilities(0, 3, annotator) == pytest.approx(own.preference(0, 3))
+    assert posterior.divisiveness().argmin() != posterior.divisiveness().argmax()
+
+
+def test_complete_rankings_of_many_items():
+    rng = np.random.default_rng(0)
+    truth = centre(rng.normal(size=(2, 12)) * 2)
+    group = np.arange(60) % 2
+    rankings = np.argsort(-(truth[group] + rng.gumbel(size=(60, 12))), axis=1)
+    posterior = AngleBasedMixture(2).fit(Comparisons.from_rankings(rankings, np.arange(60)))
+    agreement = (posterior.memberships.argmax(axis=1) == group).mean()
+    assert max(agreement, 1 - agreement) > 0.95
+    with pytest.raises(InvalidData, match="incomplete rankings of 12 items"):
+        AngleBasedMixture(2).fit(Comparisons.from_rankings(rankings[:, :3], np.arange(60)))
+
+
+def test_storing_loading_and_restricting_keep_predictions():
+    data, _ = two_groups(n=60)
+    posterior = AngleBasedMixture(2, n_draws=300).fit(data)
+    file = io.BytesIO()
+    np.savez(file, **posterior.to_arrays())
+    file.seek(0)
+    loaded = AngleMixturePosterior.from_arrays(np.load(file, allow_pickle=False))
+    assert_allclose(loaded.log_predictive(data), posterior.log_predictive(data))
+    assert loaded.dic == posterior.dic
+    part = posterior.restrict([4, 1])
+    assert part.pairwise_probabilities(0, 1) == pytest.approx(posterior.pairwise_probabilities(4, 1))
+    components = posterior.components()
+    assert components.are_groups
+    assert components.share.sum() == pytest.approx(1)
+    own = posterior.utilities() + components.annotator_scores @ components.item_loadings.T
+    assert_allclose(own, posterior.memberships @ posterior.groups.mean(axis=0), atol=1e-9)
+
+
+def test_bad_settings_are_reported():
+    with pytest.raises(InvalidSetting, match="n_groups 0"):
+        AngleBasedMixture(0).fit(two_groups(n=10)[0])
+    with pytest.raises(InvalidData, match="give two or more"):
+        AngleBasedMixture(1).fit(Comparisons.from_pairs([], [], [], n_items=1))
+
+
+@pytest.mark.skipif(
+    not (DATA / "apa1980" / "full_rankings.csv.gz").is_file(), reason=f"the APA ballots are not in {DATA}"
+)
+def test_two_groups_predict_held_out_ballots_better_than_one():
+    rankings = read_apa(DATA)
+    test = np.random.default_rng(0).permutation(len(rankings)) % 5 == 0
+    train = Comparisons.from_rankings(rankings[~test], np.arange((~test).sum()))
+    held_out = Comparisons.from_rankings(rankings[test], np.full(test.sum(), train.n_annotators))
+    ours = AngleBasedMixture(2).fit(train).log_predictive(held_out).mean()
+    theirs = PlackettLuce().fit(train).log_predictive(held_out).mean()
+    assert ours > theirs + 0.05 > -np.log(120) + 0.05

@@ -1,0 +1,306 @@
+"""BradleyTerry against choix, a published table, finite differences, plain optimisation and numerical integration."""
+
+import warnings
+
+import choix
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import approx_fprime, minimize
+from scipy.special import expit, logsumexp
+
+from models_engine.analysis.metrics import calibration_slope, coverage
+from models_engine.data import Comparisons
+from models_engine.errors import InvalidData, InvalidSetting, NotConverged, TooLarge
+from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.inference.davidson import mode as davidson_mode
+from models_engine.inference.davidson.mode import DavidsonProblem, PairCounts
+from models_engine.simulate import simulate_crowd
+from tests.engine.simulated_data import labels_of_every_kind
+
+
+def simulated(seed: int, n_items: int, n_labels: int, **options) -> Comparisons:
+    rng = np.random.default_rng(seed)
+    return simulate_crowd(rng, n_items, 5, **options).pairs(n_labels, rng)
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.125, 3.0])
+def test_the_mode_matches_choix_with_the_same_prior(alpha):
+    """choix penalises alpha |t|^2: prior variance 1/(2 alpha)."""
+    data = simulated(0, 20, 400)
+    pairs = data.pairs()
+    won = [(a, b) if y == 1 else (b, a) for a, b, y in zip(pairs.left, pairs.right, pairs.outcome, strict=True)]
+    theirs = choix.opt_pairwise(20, won, alpha=alpha, method="Newton-CG", tol=1e-12)
+    ours = BradleyTerry(prior_sd=(2 * alpha) ** -0.5).fit(data)
+    assert_allclose(ours.utilities(), theirs - theirs.mean(), atol=1e-6)
+
+
+# American League East 1987, wins-losses at home (row) against each visitor (Agresti 1990, Categorical Data Analysis,
+# table 10.6), and its maximum likelihood estimates relative to Baltimore without and with a home advantage.
+TEAMS = ["Milwaukee", "Detroit", "Toronto", "New York", "Boston", "Cleveland", "Baltimore"]
+HOME = """-   4-3 4-2 4-3 6-1 4-2 6-0
+          3-3 -   4-2 4-3 6-0 6-1 4-3
+          2-5 4-3 -   2-4 4-3 4-2 6-0
+          3-3 5-1 2-5 -   4-3 4-2 6-1
+          5-1 2-5 3-3 4-2 -   5-2 6-0
+          2-5 3-3 3-4 4-3 4-2 -   2-4
+          2-5 1-5 1-6 2-4 1-6 3-4 -"""
+WITHOUT = [1.5814, 1.4364, 1.2945, 1.2476, 1.1077, 0.6839, 0]
+WITH = [1.6196, 1.4754, 1.3271, 1.2813, 1.1438, 0.7047, 0]
+
+
+def baseball() -> Comparisons:
+    rows = []
+    for home, line in enumerate(HOME.splitlines()):
+        for visitor, cell in enumerate(line.split()):
+            if cell != "-":
+                won, lost = map(int, cell.split("-"))
+                rows += [(home, visitor, 1, won), (home, visitor, 0, lost)]
+    left, right, outcome, weights = zip(*rows, strict=True)
+    return Comparisons.from_pairs(left, right, outcome, weights=weights)
+
+
+def test_published_estimates_are_reproduced_with_and_without_home_advantage():
+    flat = {"prior_sd": 1e4, "side_sd": 1e4}
+    plain = BradleyTerry(**flat).fit(baseball()).utilities()
+    assert_allclose(plain - plain[-1], WITHOUT, atol=6e-5)
+    sided = BradleyTerry(**flat, side=True).fit(baseball())
+    assert_allclose(sided.utilities() - sided.utilities()[-1], WITH, atol=6e-5)
+    assert sided.likelihood.side == pytest.approx(0.3023, abs=6e-5)
+
+
+def problem(data: Comparisons) -> DavidsonProblem:
+    pairs = data.pairs()
+    prior = np.full(data.n_items + 2, 0.3)
+    sided = data.positions[data.starts[pairs.label]] >= 0
+    return DavidsonProblem(PairCounts.of(pairs, sided, halve_ties=False), True, True, prior)
+
+
+@pytest.mark.parametrize("size", [0.01, 1.0, 10.0])
+@pytest.mark.parametrize("variance", [None, 0.7, 30.0])
+def test_gradient_and_curvature_against_finite_differences(size, variance):
+    one = problem(labels_of_every_kind())
+    if variance is not None:
+        one = one.with_variance(np.full(len(one.counts.pair), variance))
+    x = size * np.random.default_rng(0).normal(size=len(one.prior))
+    state = one.at(x)
+    assert state.value == pytest.approx(one.objective(x))
+    assert_allclose(state.gradient, approx_fprime(x, one.objective, 1e-6), rtol=1e-4, atol=1e-3)
+    curvature = state.curvature
+    dense = curvature.lower @ curvature.lower.T
+    numeric = -np.array([approx_fprime(x, lambda y, i=i: one.at(y).gradient[i], 1e-6) for i in range(len(x))])
+    assert_allclose(dense, numeric, rtol=1e-4, atol=1e-3)
+
+
+def plain_objective(data: Comparisons, settings: BradleyTerry, x: np.ndarray) -> float:
+    """Minus the log posterior, straight from the definition."""
+    n, pairs = data.n_items, data.pairs()
+    f, side, log_nu = x[:n], x[n], x[n + 1]
+    sided = (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0)
+    z = f[pairs.left] - f[pairs.right] + side * sided
+    logs = np.stack([-z / 2, np.full(len(z), log_nu), z / 2])
+    chosen = logs[(2 * pairs.outcome).astype(int), np.arange(len(z))]
+    prior = f @ f / settings.prior_sd**2 + side**2 / settings.side_sd**2 + log_nu**2 / settings.tie_sd**2
+    return float(prior / 2 - pairs.weight @ (chosen - logsumexp(logs, axis=0)))
+
+
+def test_ties_side_and_larger_sets_against_a_plain_optimiser():
+    data, settings = labels_of_every_kind(), BradleyTerry(side=True, prior_sd=0.8, side_sd=0.5, tie_sd=2.0)
+    posterior = settings.fit(data)
+    found = minimize(lambda x: plain_objective(data, settings, x), np.zeros(data.n_items + 2), tol=1e-12)
+    assert_allclose(posterior.utilities(), found.x[:-2], atol=1e-4)
+    assert posterior.likelihood.side == pytest.approx(found.x[-2], abs=1e-4)
+    assert np.log(posterior.likelihood.tie) == pytest.approx(found.x[-1], abs=1e-4)
+    hessian = np.array(
+        [
+            approx_fprime(
+                found.x,
+                lambda x, i=i: approx_fprime(x, lambda y: plain_objective(data, settings, y), 1e-5)[i],
+                1e-4,
+            )
+            for i in range(len(found.x))
+        ]
+    )
+    inverse = np.linalg.inv((hessian + hessian.T) / 2)
+    centring = np.eye(data.n_items) - 1 / data.n_items
+    assert_allclose(posterior.covariance(), centring @ inverse[:-2, :-2] @ centring, rtol=0.02, atol=5e-4)
+    assert posterior.likelihood.side_sd == pytest.approx(np.sqrt(inverse[-2, -2]), rel=0.01)
+
+
+def test_ties_as_halves_and_ignored():
+    data = simulated(1, 6, 200, tie=1.0)
+    pairs = data.pairs()
+    tied = pairs.outcome == 0.5
+    assert 20 < tied.sum() < 150
+    ignored = BradleyTerry(ties="ignore").fit(data)
+    assert_allclose(ignored.utilities(), BradleyTerry().fit(data.subset(~tied)).utilities(), atol=1e-9)
+    rows = np.flatnonzero(tied)
+    split = Comparisons.from_pairs(
+        np.concatenate([pairs.left, pairs.left[rows]]),
+        np.concatenate([pairs.right, pairs.right[rows]]),
+        np.concatenate([np.where(tied, 1.0, pairs.outcome), np.zeros(len(rows))]),
+        weights=np.concatenate([np.where(tied, 0.5, 1.0), np.full(len(rows), 0.5)]),
+    )
+    half = BradleyTerry(ties="half").fit(data)
+    assert_allclose(half.utilities(), BradleyTerry().fit(split).utilities(), atol=1e-9)
+    assert half.likelihood.tie_rate == pytest.approx((tied.sum() + 0.5) / 201)
+
+
+def test_the_side_effect_is_estimated_and_removed_from_utilities():
+    rng = np.random.default_rng(0)
+    people = simulate_crowd(rng, 10, 4)
+    biased = type(people)(people.utilities, people.own, people.reliability, np.full(4, 0.8))
+    stronger_left = np.sort(rng.integers(0, 10, size=(4_000, 2)), axis=1)
+    shown = stronger_left[stronger_left[:, 0] != stronger_left[:, 1]]  # low numbers always left
+    data = biased.pairs(len(shown), rng, shown=shown)
+    with_side, without = BradleyTerry(side=True).fit(data), BradleyTerry().fit(data)
+    assert abs(with_side.likelihood.side - 0.8) < 3 * with_side.likelihood.side_sd
+    error = [np.abs(p.utilities() - people.utilities).max() for p in (with_side, without)]
+    assert error[0] < 0.5 < error[1]
+
+
+def test_annotator_weights_multiply_labels():
+    data = simulated(2, 6, 100)
+    given = (0.0, 2.0, 1.0, 0.5, 1.0)
+    weighted = BradleyTerry(annotator_weights=given).fit(data)
+    same = BradleyTerry().fit(data.with_weights(np.array(given)[data.annotators]))
+    assert_allclose(weighted.utilities(), same.utilities(), atol=1e-12)
+    with pytest.raises(InvalidData, match="give 5 finite numbers"):
+        BradleyTerry(annotator_weights=(1.0, 2.0)).fit(data)
+
+
+def test_dense_and_sparse_solves_agree(monkeypatch):
+    data = labels_of_every_kind()
+    settings = BradleyTerry(side=True)
+    dense = settings.fit(data)
+    monkeypatch.setattr(davidson_mode, "MAX_DENSE_ITEMS", 3)
+    sparse = settings.fit(data)
+    assert type(sparse.spread) is not type(dense.spread)
+    assert_allclose(sparse.utilities(), dense.utilities(), atol=1e-9)
+    assert_allclose(sparse.covariance(), dense.covariance(), atol=1e-8)
+    assert_allclose(sparse.standard_deviations(), dense.standard_deviations(), rtol=1e-7)
+    assert sparse.likelihood.side_sd == pytest.approx(dense.likelihood.side_sd)
+
+
+def grid_posterior(wins: np.ndarray, prior_sd: float) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of three centred utilities by summing over a grid; wins[i, j] times i beat j."""
+    axis = np.linspace(-4 * prior_sd, 4 * prior_sd, 241)
+    f = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1)
+    # the prior of (f0 - f2, f1 - f2), the common level integrated out
+    precision = np.linalg.inv(prior_sd**2 * np.array([[2, 1], [1, 2]]))
+    log_p = -np.einsum("abi,ij,abj->ab", f, precision, f) / 2
+    full = np.concatenate([f, np.zeros((*f.shape[:2], 1))], axis=-1)
+    for i in range(3):
+        for j in range(3):
+            log_p += wins[i, j] * np.log(expit(full[..., i] - full[..., j]))
+    p = np.exp(log_p - log_p.max())
+    p = (p / p.sum()).ravel()
+    centred = (full - full.mean(axis=-1, keepdims=True)).reshape(-1, 3)
+    mean = p @ centred
+    return mean, (centred - mean).T @ ((centred - mean) * p[:, None])
+
+
+def test_the_variational_posterior_is_closer_to_the_exact_one_than_laplace():
+    wins = np.array([[0, 3, 2], [0, 0, 2], [0, 1, 0]])
+    rows = [(i, j) for i in range(3) for j in range(3) for _ in range(wins[i, j])]
+    left, right = zip(*rows, strict=True)
+    data = Comparisons.from_pairs(left, right, [1] * len(rows))
+    mean, covariance = grid_posterior(wins, 1.5)
+    mode, gaussian = BradleyTerry().fit(data), BradleyTerry(inference="variational").fit(data)
+    assert_allclose(gaussian.utilities(), mean, atol=0.03)
+    assert_allclose(gaussian.covariance(), covariance, atol=0.06)
+    assert np.abs(mode.utilities() - mean).max() > 0.08
+
+
+def test_the_variational_bound_never_decreases_and_stays_below_the_evidence():
+    wins = np.array([[0, 3, 2], [0, 0, 2], [0, 1, 0]])
+    rows = [(i, j) for i in range(3) for j in range(3) for _ in range(wins[i, j])]
+    left, right = zip(*rows, strict=True)
+    posterior = BradleyTerry(inference="variational").fit(Comparisons.from_pairs(left, right, [1] * len(rows)))
+    draws = 1.5 * np.random.default_rng(0).normal(size=(400_000, 3))
+    likelihood = np.exp(sum(np.log(expit(draws[:, i] - draws[:, j])) for i, j in rows))
+    evidence = np.log(likelihood.mean())
+    assert evidence - 0.05 < posterior.diagnostics.objective[-1] < evidence + 0.01
+
+    hard = BradleyTerry(inference="variational", prior_sd=5.0).fit(
+        Comparisons.from_pairs([0, 1, 0], [1, 2, 2], [1, 1, 0], weights=[1e4, 30, 1])
+    )
+    bounds = np.array(hard.diagnostics.objective[-20:])
+    assert (np.diff(bounds) >= -1e-9 * abs(bounds[-1])).all()
+
+
+def test_the_learned_scale_maximises_the_bound():
+    """The bound, written out anew: E log likelihood - KL(N(m, C) | N(0, sd^2)) + log-normal prior of sd."""
+    data = simulated(3, 12, 300)
+    learned = BradleyTerry(prior_sd=None, inference="variational").fit(data)
+
+    def bound(sd: float) -> float:
+        posterior = BradleyTerry(prior_sd=sd, inference="variational").fit(data)
+        m, n = posterior.utilities(), data.n_items
+        c = posterior.covariance() + sd**2 / n  # the level's variance is the prior's
+        pairs = data.pairs()
+        draws, weights = np.polynomial.hermite_e.hermegauss(40)
+        deviation = np.sqrt(posterior.difference_variance(pairs.left, pairs.right))
+        z = (m[pairs.left] - m[pairs.right]) * np.where(pairs.outcome == 1, 1, -1)
+        fit = (np.log(expit(z[:, None] + deviation[:, None] * draws)) @ (weights / weights.sum())).sum()
+        kl = ((np.trace(c) + m @ m) / sd**2 - n + n * np.log(sd**2) - np.linalg.slogdet(c)[1]) / 2
+        return float(fit - kl - np.log(sd / 1.5) ** 2 / 2)
+
+    at = bound(learned.prior_sd)
+    assert at > bound(learned.prior_sd * 1.05)
+    assert at > bound(learned.prior_sd / 1.05)
+    assert at < 0, "a bound on the log of a probability"
+
+
+@pytest.mark.slow
+def test_intervals_cover():
+    """Forty crowds each, 40 items. Bands: issue's 85-95% and slope 0.9-1.1; at other scales with the scale learned."""
+    honest = {"prior_sd": None, "inference": "variational"}
+    cases = [
+        ({}, {"utility_sd": 1.5}, (0.85, 0.95), (0.9, 1.1)),
+        (honest, {"utility_sd": 1.5}, (0.85, 0.95), (0.93, 1.07)),
+        (honest, {"utility_sd": 3.0}, (0.84, 0.95), (0.93, 1.07)),
+        (honest, {"utility_sd": 0.75}, (0.85, 0.95), (0.93, 1.07)),
+        ({}, {"utility_sd": 3.0}, (0.3, 0.8), (1.2, 2.0)),  # negative control: a fixed prior half as wide fails
+    ]
+    for settings, options, band, slopes in cases:
+        covered, slope = [], []
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            people = simulate_crowd(rng, 40, 20, **options)
+            posterior = BradleyTerry(**settings).fit(people.pairs(600, rng))
+            covered.append(coverage(posterior, people.utilities))
+            slope.append(calibration_slope(posterior, people.utilities))
+        assert band[0] <= np.mean(covered) <= band[1], (settings, options, np.mean(covered))
+        assert slopes[0] <= np.mean(slope) <= slopes[1], (settings, options, np.mean(slope))
+
+
+def test_a_warm_start_saves_steps():
+    data = simulated(4, 60, 3_000)
+    for settings in (BradleyTerry(), BradleyTerry(prior_sd=None, inference="variational")):
+        before = settings.fit(data.subset(np.arange(2_950)))
+        cold, warm = settings.fit(data), settings.fit(data, start=before)
+        assert warm.diagnostics.n_iterations < cold.diagnostics.n_iterations
+        assert_allclose(warm.utilities(), cold.utilities(), atol=1e-5)
+
+
+def test_too_few_steps_warn_and_are_reported():
+    with pytest.warns(NotConverged, match="not below"):
+        posterior = BradleyTerry(max_iterations=1).fit(simulated(5, 10, 200))
+    assert not posterior.diagnostics.converged
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        assert np.isfinite(
+            BradleyTerry(max_iterations=1, inference="auto").fit(labels_of_every_kind()).utilities()
+        ).all()
+
+
+def test_settings_out_of_range_are_reported():
+    data = simulated(6, 4, 10)
+    for wrong in ({"prior_sd": 0.0}, {"prior_sd": -1.0}, {"tie_sd": float("inf")}, {"max_iterations": 0}):
+        name, value = next(iter(wrong.items()))
+        with pytest.raises(InvalidSetting, match=f"{name}={value}"):
+            BradleyTerry(**wrong).fit(data)
+    many = Comparisons.from_pairs([0], [1], [1], n_items=2_001)
+    with pytest.raises(TooLarge, match='inference="map"'):
+        BradleyTerry(inference="variational").fit(many)

@@ -1,0 +1,178 @@
+"""The pages about people: one annotator, the taste map, cohorts; what the engine makes for them, and from what."""
+
+import io
+
+import numpy as np
+import pytest
+from django.http import QueryDict
+from django.urls import reverse
+from django.utils import timezone
+
+from annotate.annotators.cohorts import job as cohorts_job
+from annotate.annotators.tastes import job as tastes_job
+from annotate.annotators.tastes.forms import TastesForm
+from annotate.core.stored_messages import render_message
+from annotate.fitting import evaluation_job
+from annotate.models import AnnotatorTaste, CohortComparison, Event, Membership, Project, TasteMap
+from annotate.projects.copies.archiving import archive_project, unarchive_project
+from models_engine.errors import InsufficientData
+from models_engine.models import AnnotatorEstimate
+from tests.conftest import make_annotator
+from tests.site.fitting.test_run import fit_now
+from tests.site.fitting.test_tastes import divided  # noqa: F401  (a fixture)
+from tests.site.pages import page, signed_in
+
+pytestmark = pytest.mark.embedded
+
+
+def go_on(*_: object) -> bool:
+    return True
+
+
+def draw_taste_map(project: Project) -> TasteMap:
+    Project.objects.filter(pk=project.pk).update(estimator="CollaborativeGP")
+    fit_now(project)
+    tastes_job.QUEUE.work(tastes_job.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
+    return TasteMap.objects.get(project=project)
+
+
+def annotator_page(client, annotator, query: str = "") -> str:
+    response = client.get(reverse("annotator", args=[annotator.project_id, annotator.key]) + query)
+    assert response.status_code == 200
+    return " ".join(response.content.decode().split())
+
+
+def test_own_ranking_beside_the_consensus(alice, divided):  # noqa: F811
+    """Half of the crowd ranks the items by their order, the other half the other way round."""
+    taste_map = draw_taste_map(divided)
+    client, (first, *_, last) = signed_in(alice), list(divided.annotators.order_by("pk"))
+    html = annotator_page(client, first, "?sort=place")
+    order = [html.index(f"/ranking/{item.pk}/") for item in divided.items.order_by("pk")]
+    assert order == sorted(order)
+    html = annotator_page(client, last, "?sort=place")
+    order = [html.index(f"/ranking/{item.pk}/") for item in divided.items.order_by("pk")]
+    assert order == sorted(order, reverse=True)
+    assert "0 of 20 sets of three: 0%" in html
+    assert taste_map.n_grouped == 8
+    assert AnnotatorTaste.objects.filter(fit_number=taste_map.fit_number).count() == 8
+    rows = list(AnnotatorEstimate.objects.filter(fit__published=True).order_by("annotator_id"))
+    assert [(row.n_triads, row.n_cycles) for row in rows] == [(20, 0)] * 8
+    assert tastes_job.QUEUE.claim_next(owner="test", now=timezone.now()) is None, "of this fit there is one"
+    assert "Component 1" in page(client, divided, "tastes")
+
+
+def test_few_answers_are_not_guessed_from(alice, project):
+    html = annotator_page(signed_in(alice), make_annotator(project, "Otter"))
+    assert "Not enough answers: 0 count so far" in html
+    assert "Surely differs from" not in html
+
+
+def test_an_archived_project_gets_neither_taste_map_nor_evaluation(alice, divided):  # noqa: F811
+    Project.objects.filter(pk=divided.pk).update(estimator="CollaborativeGP")
+    fit_now(divided)
+    archive_project(project=divided, actor=alice, now=timezone.now())
+    assert not tastes_job.QUEUE.claim_next(owner="test", now=timezone.now())
+    assert not evaluation_job.QUEUE.claim_next(owner="test", now=timezone.now())
+    unarchive_project(project=divided, actor=alice, now=timezone.now())
+    assert tastes_job.QUEUE.claim_next(owner="test", now=timezone.now())
+    assert evaluation_job.QUEUE.claim_next(owner="test", now=timezone.now())
+
+
+def test_the_components_drawn_are_shown_as_chosen():
+    form = TastesForm(QueryDict("y=3"))
+    assert form.axes() == (1, 3)
+    assert (form["x"].value(), form["y"].value()) == (1, "3")
+
+
+def test_groups_are_turned_on_where_they_are_looked_for(alice, divided):  # noqa: F811
+    Project.objects.filter(pk=divided.pk).update(estimator="CrowdBT")
+    fit_now(divided)
+    client = signed_in(alice)
+    assert "one ranking for all" in annotator_page(client, divided.annotators.first())
+    html = page(client, divided, "tastes")
+    assert "This project looks for one shared ranking." in html
+    assert "Turn on groups" in html
+    assert tastes_job.QUEUE.claim_next(owner="test", now=timezone.now()) is None
+    chosen = {"estimator": "CollaborativeGP", "next": "tastes"}
+    for _sent in range(2):
+        response = client.post(reverse("estimator-use", args=[divided.pk]), chosen)
+        assert response["Location"] == reverse("tastes", args=[divided.pk])
+    divided.refresh_from_db()
+    assert divided.estimator == "CollaborativeGP"
+    changes = Event.objects.filter(project=divided, actor=alice, details__icontains="CollaborativeGP")
+    assert changes.count() == 1
+    assert "The map appears after the next update" in page(client, divided, "tastes")
+    draw_taste_map(divided)
+    assert "Who stands where" in page(client, divided, "tastes")
+
+
+def test_who_may_only_look_is_told_who_turns_groups_on(alice, bob, divided):  # noqa: F811
+    Membership.objects.update_or_create(project=divided, user=bob, defaults={"role": "viewer"})
+    Project.objects.filter(pk=divided.pk).update(estimator="CrowdBT")
+    fit_now(divided)
+    html = page(signed_in(bob), divided, "tastes")
+    assert "An owner or manager of the project can do that." in html
+    assert "Turn on groups</button>" not in html
+
+
+def test_excluding_from_the_page_leads_back_there(alice, project):
+    otter = make_annotator(project, "Otter")
+    client, url = signed_in(alice), reverse("annotator", args=[project.pk, otter.key])
+    response = client.post(reverse("annotator-exclude", args=[project.pk, otter.key]), {"stay": "1"})
+    assert response["Location"] == url
+    assert "Readmit" in client.get(url).content.decode()
+
+
+def compared(alice, project: Project, first: str, second: str = "") -> CohortComparison:
+    client = signed_in(alice)
+    response = client.post(reverse("cohorts-compare", args=[project.pk]), {"first": first, "second": second})
+    assert response.status_code == 302
+    row = cohorts_job.QUEUE.claim_next(owner="test", now=timezone.now())
+    assert row is not None
+    cohorts_job.QUEUE.work(row, progress=go_on)
+    row.refresh_from_db()
+    return row
+
+
+@pytest.mark.parametrize("estimator", ["BradleyTerry", "CollaborativeGP"])
+def test_two_cohorts_side_by_side(alice, divided, estimator):  # noqa: F811
+    Project.objects.update(estimator=estimator)
+    fit_now(divided)
+    people = list(divided.annotators.order_by("pk"))
+    for one in people[:4]:
+        one.source = "platform"
+        one.save()
+    row = compared(alice, divided, "source|platform", "source|link")
+    assert (row.status, row.sizes) == ("ready", [[4, 60], [4, 60]])
+    with np.load(io.BytesIO(bytes(row.arrays))) as arrays:
+        first, second = arrays["first"], arrays["second"]
+    assert (np.diff(first) < 0).all()
+    assert (np.diff(second) > 0).all()
+    html = page(signed_in(alice), divided, "cohorts", f"?show={row.pk}&sort=first")
+    assert "The cohorts are told apart on" in html
+    order = [html.index(f"/ranking/{item.pk}/") for item in divided.items.order_by("pk")]
+    assert order == sorted(order)
+    assert "1 likes it more" in html
+    assert "2 likes it more" in html
+
+
+def test_cohorts_of_different_lists_or_too_small_are_refused(alice, divided):  # noqa: F811
+    fit_now(divided)
+    person = divided.annotators.first()
+    person.source = "platform"
+    person.save()
+    client = signed_in(alice)
+    client.post(reverse("cohorts-compare", args=[divided.pk]), {"first": "source|platform", "second": "tag|x"})
+    assert not CohortComparison.objects.exists()
+    with pytest.raises(InsufficientData) as refused:
+        compared(alice, divided, "source|platform")
+    row = CohortComparison.objects.get()
+    cohorts_job.QUEUE.record_failure(row, message=str(refused.value), now=timezone.now())
+    assert "The first cohort has 15 labels of 1 annotators" in page(client, divided, "cohorts")
+    german = page(client, divided, "cohorts", headers={"Accept-Language": "de"})
+    assert "Die erste Kohorte hat 15 Urteile von 1 Teilnehmenden" in german
+
+
+@pytest.mark.parametrize("message", ["", "The disk is full: 5%", "7", "[1]", '{"why": "of an older version"}'])
+def test_a_text_of_another_kind_is_told_as_it_is(message):
+    assert render_message(message) == message

@@ -1,0 +1,153 @@
+"""Everything that the screens do, the API does: from the URL table, so that a new screen without operations fails."""
+
+import pytest
+from django.urls import reverse
+
+from annotate.api.schema import METHODS, schema
+from tests.conftest import make_annotator
+from tests.routes import ROUTES
+from tests.site.api_client import Api
+from tests.site.factories import estimate_annotator, make_labels, spread_fit
+from tests.site.pages import signed_in
+
+SCREENS = {route.name for route in ROUTES}
+
+pytestmark = pytest.mark.embedded
+
+# By screen: the operations that do what it does, or in words why there is none.
+COVERED = {
+    "home": ["projects_list"],
+    "healthz": "not a screen: monitoring asks it without a token",
+    "detail": "the API gives every figure; which of them pages show is one's own choice",
+    "set_language": "the API answers in the language of Accept-Language",
+    "join": ["annotating_join", "annotating_read_consent", "annotating_agree"],
+    "resume": "the secret that joining returned is the way back",
+    "platform": "a platform sends people's browsers there",
+    "tokens": "a token that makes tokens would outlive being revoked",
+    "token-revoke": "as for tokens",
+    "label": ["annotating_join_as_member", "annotating_next"],
+    "submit": ["annotating_answer"],
+    "undo": ["annotating_undo"],
+    "consent": ["annotating_read_consent", "annotating_agree"],
+    "questionnaire": ["annotating_read_questions", "annotating_answer_questions"],
+    "done": ["annotating_finish"],
+    "own-answers": ["annotating_list_answers"],
+    "item-media": ["items_media"],
+    "item-captions": ["items_captions"],
+    "captions": ["items_captions", "items_set_captions", "items_remove_captions"],
+    "shortcuts": "keys of the site's own task page",
+    "keys": "keys of the site's own task page",
+    "preview": ["projects_preview"],
+    "project-create": ["projects_create"],
+    "project-settings": ["projects_read", "projects_update", "entry_replace_join_link"],
+    "project-state": ["projects_set_state"],
+    "project-archive": ["projects_archive"],
+    "project-clone": ["projects_clone"],
+    "log": ["log_list"],
+    "log-export": ["log_list"],
+    "setup": "says which of the other pages is next; projects_read and items_list tell the same",
+    "annotator-tags": ["annotators_list_tags", "annotators_tag", "annotators_list"],
+    "retention": ["retention_read", "retention_update"],
+    "annotator-erase": ["annotators_erase"],
+    "account-data": "one's own account is for its person, signed in; a token that leaks must not take it along",
+    "account-export": "as for account-data",
+    "account-erase": "as for account-data",
+    "own-data": "the page that a personal link leads to; its answers are annotating_list_answers",
+    "own-export": "as for own-data",
+    "project-delete": ["projects_delete"],
+    "quality": ["projects_read", "projects_update"],
+    "known-sets": ["known_sets_list", "known_sets_create"],
+    "known-set-remove": ["known_sets_delete"],
+    "known-set-new": ["known_sets_create"],
+    "known-set-change": ["known_sets_delete", "known_sets_create"],
+    "never-shown": ["never_shown_list", "never_shown_create"],
+    "never-shown-remove": ["never_shown_delete"],
+    "entry": ["entry_read", "entry_update", "entry_replace_platform_link", "questionnaire_replace"],
+    "share": ["entry_read", "entry_invite"],
+    "qr-code": "a picture of the join link, which entry_read tells",
+    "participants": ["participants_list", "participants_check_code"],
+    "participants-csv": ["participants_list"],
+    "items": ["items_list", "items_update", "items_delete"],
+    "items-import": ["items_create", "items_upload", "imports_create", "imports_list"],
+    "comparisons-import": ["imports_create"],
+    "features-import": ["imports_create"],
+    "import-job": ["imports_read", "imports_go_on", "imports_stop"],
+    "import-left-out": ["imports_left_out"],
+    "members": ["members_list", "members_create"],
+    "member-change": ["members_update", "members_delete"],
+    "webhooks": ["webhooks_list", "webhooks_create", "webhooks_deliveries"],
+    "webhook-change": ["webhooks_switch", "webhooks_replace_secret", "webhooks_test", "webhooks_delete"],
+    "results": ["results_read"],
+    "results-media": "pictures are seen on the page; results_read tells titles",
+    "results-links": ["results_links_list", "results_links_create"],
+    "results-link-revoke": ["results_links_revoke"],
+    "ranking": ["ranking_read"],
+    "item": ["items_figures"],
+    "trust": ["trust_read"],
+    "progress": ["progress_read", "goals_read"],
+    "goal": ["goals_read", "goals_update", "goals_remove"],
+    "engine": ["fits_list", "models_read"],
+    "compare": ["fits_compare"],
+    "estimator-use": ["projects_update"],
+    "annotators": ["annotators_list", "annotators_read"],
+    "annotator": ["annotators_read", "annotators_ranking"],
+    "tastes": ["tastes_read"],
+    "cohorts": ["cohorts_list", "cohorts_read"],
+    "cohorts-compare": ["cohorts_compare"],
+    "see-as": "the site's own pages, looked at; projects_preview and annotators_read tell the rest",
+    "annotator-exclude": ["annotators_exclude"],
+    "annotator-readmit": ["annotators_readmit"],
+    "annotator-let-in": ["annotators_let_in"],
+    "exports": ["exports_list", "records_list", "records_read"],
+    "export": ["exports_download"],
+    "report": ["report_read", "ranking_read"],
+    "record-ask": ["records_create"],
+    "record": ["records_download"],
+}
+
+
+def operations() -> set[str]:
+    paths = schema()["paths"].values()
+    return {methods[method]["operationId"] for methods in paths for method in METHODS if method in methods}
+
+
+@pytest.mark.parametrize("screen", sorted({*SCREENS, *COVERED}))
+def test_a_screen_has_its_operations_or_a_reason(screen):
+    assert screen in SCREENS, f"{screen} is no screen any more"
+    assert screen in COVERED, f"say which operations of the API do what the screen {screen} does, or why none does"
+    if isinstance(COVERED[screen], list):
+        assert set(COVERED[screen]) <= operations()
+
+
+def test_screen_and_api_tell_the_same_of_annotators_and_of_trust(alice, project):
+    people = [make_annotator(project, f"Otter {i}") for i in range(3)]
+    make_labels(project, people, 30)
+    make_labels(project, people[:1], 12, outcome="cant_judge", seed=3)
+    fit = spread_fit(project, list(project.items.order_by("pk")))
+    estimate_annotator(fit, people[0], reliability=0.87, agreement=0.83)
+    api, client = Api(alice, project), signed_in(alice)
+
+    page = client.get(reverse("annotators", args=[project.pk]))
+    html, rows = page.content.decode(), api("get", "annotators").json()["results"]
+    shown = {row.annotator.pseudonym: row for row in page.context["annotators"].rows}
+    assert [row["pseudonym"] for row in rows] == list(shown)
+    for row in rows:
+        one = shown[row["pseudonym"]]
+        assert (row["n_labels"], row["n_skips"]) == (one.n_labels, one.n_skips)
+        assert row["median_seconds"] == (one.median_ms and one.median_ms / 1000)
+        assert row["reliability"] == (one.estimate and one.estimate.reliability)
+        assert row["checks"]["cant_judge"]["k"] == one.checked.cant_judge.k
+    [flagged] = [row for row in rows if row["flags"]]
+    assert (flagged["pseudonym"], [flag["name"] for flag in flagged["flags"]]) == ("Otter 0", ["cant_judge"])
+    assert flagged["flags"][0]["words"] in html.replace("&#x27;", "'")
+    assert f"{flagged['reliability']:.2f}".removeprefix("0") in html
+
+    html = client.get(reverse("trust", args=[project.pk])).content.decode().replace("&#x27;", "'")
+    told = api("get", "trust").json()
+    assert told["fit"] == fit.number
+    assert len(told["checks"]) == told["n_good"] + told["n_bad"] + told["n_unknown"] == 8
+    for check in told["checks"]:
+        assert check["sentence"] in html
+        for fact in check["facts"]:
+            assert fact["name"] in html.replace("&amp;", "&")
+            assert fact["figure"] in html

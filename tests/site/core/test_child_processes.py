@@ -1,0 +1,137 @@
+"""`manage.py serve`: the engine is started again when it dies, and no process is left whatever ends the parent."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from tests.load.database import ROOT, environment, manage
+from tests.load.servers import free_port
+from tests.migrated import copy_migrated
+from tests.site.processes import command_of, wait_for, with_environment
+
+pytestmark = [pytest.mark.process, pytest.mark.embedded]
+
+
+class Serving:
+    """A running `manage.py serve` on a SQLite file, an empty one at first."""
+
+    def __init__(self, folder) -> None:
+        self.port = free_port()
+        self.mark = f"PROCESSES_OF_THIS_TEST={folder}"
+        name, _, value = self.mark.partition("=")
+        self.database = folder / "db.sqlite3"
+        self.env = environment(f"sqlite:///{self.database}", folder) | {name: value}
+        self.log = folder / "serve.log"
+        self.process: subprocess.Popen | None = None
+
+    def start(self, *arguments: str) -> None:
+        command = [sys.executable, "manage.py", "serve", "--port", str(self.port), *arguments]
+        with self.log.open("ab") as out:
+            self.process = subprocess.Popen(command, cwd=ROOT, env=self.env, stdout=out, stderr=out)
+        wait_for(lambda: self.health(), 60, "nothing answered")
+
+    def health(self) -> dict | None:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/healthz", timeout=5) as reply:
+                return json.load(reply)
+        except OSError:
+            return None
+
+    def all(self) -> set[int]:
+        return with_environment(self.mark)
+
+    def helpers(self) -> set[int]:
+        return {pid for pid in self.all() if " --socket " in command_of(pid)}
+
+    def engine(self) -> int | None:
+        """The engine's process id once it has reported itself."""
+        alive = self.health()["engines"]["running"]
+        return next((pid for pid in self.all() if alive and " worker" in command_of(pid)), None)
+
+
+@pytest.fixture
+def empty(tmp_path):
+    serving = Serving(tmp_path)
+    yield serving
+    for pid in serving.all():
+        os.kill(pid, signal.SIGKILL)
+    if serving.process:
+        serving.process.wait()
+
+
+@pytest.fixture
+def serving(empty):
+    copy_migrated(empty.database)
+    return empty
+
+
+def test_it_sets_an_empty_database_up_and_serves_site_and_engine(empty):
+    empty.start()
+    assert wait_for(empty.engine, why="no engine came up")
+    assert empty.health()["status"] == "ok"
+    assert f"http://127.0.0.1:{empty.port}/" in empty.log.read_text()
+
+
+def test_a_killed_engine_is_started_again_and_a_killed_parent_takes_it_along(serving):
+    serving.start()
+    first = wait_for(serving.engine, why="no engine came up")
+    os.kill(first, signal.SIGKILL)
+    second = wait_for(lambda: serving.engine() not in (None, first) and serving.engine(), why="no engine came back")
+    assert "ended with code -9" in serving.log.read_text()
+    assert serving.all() == {serving.process.pid, second}
+    serving.process.kill()
+    serving.process.wait()
+    wait_for(lambda: not serving.all(), why="the engine outlived its parent")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_asked_to_stop_it_leaves_no_process(serving, number):
+    serving.start()
+    wait_for(serving.engine, why="no engine came up")
+    serving.process.send_signal(number)
+    assert serving.process.wait(60) == 0
+    assert not serving.all()
+    assert "Traceback" not in serving.log.read_text()
+
+
+def test_several_web_processes_share_one_port_and_come_and_go_together(serving):
+    serving.start("--workers", "3")
+    helpers = wait_for(lambda: len(serving.helpers()) == 2 and serving.helpers(), why="too few came up")
+    os.kill(serving.process.pid, signal.SIGSTOP)  # so that only the helpers can answer
+    try:
+        wait_for(serving.health, 60, "no helper answered")
+    finally:
+        os.kill(serving.process.pid, signal.SIGCONT)
+    os.kill(min(helpers), signal.SIGKILL)
+    wait_for(lambda: len(serving.helpers() - helpers) == 1, why="the killed one did not come back")
+    assert "web process" in serving.log.read_text()
+    serving.process.kill()
+    serving.process.wait()
+    wait_for(lambda: not serving.all(), why="a helper outlived its parent")
+
+
+def refused(serving, *arguments) -> str:
+    command = [sys.executable, "manage.py", "serve", "--port", str(serving.port), *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=serving.env, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    return done.stderr
+
+
+def test_a_taken_port_an_old_database_and_missing_static_files_are_told(empty, tmp_path):
+    manage(empty.env, "migrate", "contenttypes", "--verbosity", "0")
+    assert "manage.py migrate" in refused(empty)
+    assert "--workers 0" in refused(empty, "--workers", "0")
+    empty.env |= {"DEBUG": "false", "HTTPS": "false", "STATIC_ROOT": str(tmp_path / "nothing")}
+    listener = subprocess.Popen(
+        [sys.executable, "-m", "http.server", str(empty.port), "--bind", "127.0.0.1"], env=empty.env
+    )
+    try:
+        wait_for(lambda: f"Port {empty.port}" in refused(empty), why="the port was not found taken")
+    finally:
+        listener.kill()
+        listener.wait()

@@ -1,0 +1,22 @@
+"""The site's list of estimators is the engine's, but for those that it says it does not offer."""
+
+import pytest
+
+from annotate.fitting.estimator_choices import CAUTIONS, ESTIMATORS, NOT_OFFERED
+from annotate.models import Project
+from models_engine.estimators.table import ESTIMATORS as OF_THE_ENGINE
+
+pytestmark = pytest.mark.embedded
+
+
+def test_owners_may_choose_what_the_engine_has():
+    assert set(ESTIMATORS) | NOT_OFFERED == set(OF_THE_ENGINE)
+    assert not NOT_OFFERED & set(ESTIMATORS)
+
+
+def test_the_default_is_one_of_them():
+    assert Project._meta.get_field("estimator").default in ESTIMATORS
+
+
+def test_only_what_is_offered_is_warned_of():
+    assert set(CAUTIONS) <= set(ESTIMATORS)

@@ -1,0 +1,175 @@
+"""The engine as a real process: killed in mid-fit, asked to stop, several at once; on the database the tests run on."""
+
+import random
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from annotate.core.stored_messages import render_message
+from annotate.labelling import assignment
+from annotate.labelling.actions import Answer, record_label
+from annotate.models import Annotator, FitState, Item, Label, Membership, Presentation, Project, User, WorkerProcess
+from models_engine.models import Estimate, Fit
+from tests.load.database import ALIAS, ROOT, as_default, environment, own_database
+from tests.load.servers import Process, engine
+from tests.site.processes import wait_for
+
+pytestmark = pytest.mark.process
+
+
+class Site:
+    """A database of its own with projects, and the processes at work on it."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.folder = folder
+        self.env = environment(url, folder) | {"DJANGO_SETTINGS_MODULE": "annotate.settings"}
+        self.running: list[Process] = []
+
+    def project(self, name: str, estimator: str = "BradleyTerry") -> Project:
+        user, _ = User.objects.using(ALIAS).get_or_create(username="alice", email="alice@example.org")
+        project = Project.objects.using(ALIAS).create(name=name, state="open", estimator=estimator, overlap=100)
+        Membership.objects.using(ALIAS).create(project=project, user=user, role="owner")
+        Item.objects.using(ALIAS).bulk_create(Item(project=project, key=f"i{i}", body=f"Item {i}") for i in range(12))
+        FitState.objects.using(ALIAS).create(project=project)
+        return project
+
+    def vote(self, name: str, n: int, seed: int = 1) -> None:
+        """Answers to the tasks of every project whose name begins so."""
+        rng = random.Random(seed)
+        with as_default():
+            for project in Project.objects.filter(name__startswith=name):
+                otter, _ = Annotator.objects.get_or_create(project=project, pseudonym="Otter", source="link")
+                for _ in range(n):
+                    shown = assignment.next_presentation(annotator=otter, now=timezone.now(), rng=rng)
+                    answer = Answer("choice", chosen=rng.randrange(2))
+                    record_label(presentation=shown, answer=answer, now=timezone.now())
+
+    def start(self, process: Process) -> Process:
+        self.running.append(process.start())
+        return process
+
+    def slow_engine(self, seconds: float, *arguments: str) -> Process:
+        command = [sys.executable, "-m", "tests.site.slow_worker_process", str(seconds), *arguments]
+        return self.start(Process(command, self.env, self.folder / "slow.log"))
+
+    def state(self, project: Project) -> FitState:
+        return FitState.objects.using(ALIAS).get(project=project)
+
+    def fits(self, project: Project):
+        return Fit.objects.using(ALIAS).filter(project_id=project.pk).order_by("number").defer("arrays")
+
+    def in_mid_fit(self, project: Project) -> bool:
+        return self.state(project).step > 3
+
+    def published(self, project: Project) -> Fit | None:
+        """The published fit once it holds every label."""
+        state = self.state(project)
+        return self.fits(project).filter(published=True).first() if state.fitted == state.wanted else None
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory, django_db_blocker):
+    folder = tmp_path_factory.mktemp("engines")
+    with django_db_blocker.unblock(), own_database(folder) as url:
+        yield url, folder
+
+
+@pytest.fixture
+def site(database):
+    site = Site(*database)
+    yield site
+    for process in site.running:
+        process.stop()
+    for model in (Fit, WorkerProcess, Label, Presentation, Project):
+        model.objects.using(ALIAS).all().delete()
+
+
+def test_an_engine_killed_in_mid_fit_loses_nothing_and_the_fit_resumes_by_itself(site):
+    project = site.project("Killed", "Slow")
+    site.vote("Killed", 10)
+    first = site.slow_engine(30)
+    wait_for(lambda: site.in_mid_fit(project), why="no fit was under way")
+    first.kill()
+    site.vote("Killed", 5, seed=2)  # voting works on without an engine
+    state = site.state(project)
+    assert (state.owner != "", state.fitted) == (True, 0), "the dead engine's claim stands until its lease is over"
+    site.slow_engine(0.2)
+    fit = wait_for(lambda: site.published(project), why="the fit did not resume")
+    assert (fit.number, fit.n_labels) == (2, 15)
+    killed = site.fits(project).first()
+    assert killed.status == Fit.Status.FAILED
+    assert "ended in the middle" in render_message(killed.message)
+    state = site.state(project)
+    assert (state.owner, state.error, state.attempts) == ("", "", 0)
+
+
+def test_an_engine_with_its_predecessors_name_need_not_wait_for_the_lease(site):
+    site.env["WORKER_LEASE_SECONDS"] = "3600"
+    project = site.project("Named", "Slow")
+    site.vote("Named", 4)
+    first = site.slow_engine(30, "--name", "engine-1")
+    wait_for(lambda: site.in_mid_fit(project), why="no fit was under way")
+    first.kill()
+    site.slow_engine(0.2, "--name", "engine-1")
+    assert wait_for(lambda: site.published(project), why="the fit did not resume").n_labels == 4
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_engine_asked_to_stop_gives_its_project_back(site, number):
+    project = site.project("Stopped", "Slow")
+    site.vote("Stopped", 4)
+    process = site.slow_engine(60)
+    wait_for(lambda: site.in_mid_fit(project), why="no fit was under way")
+    assert WorkerProcess.objects.using(ALIAS).count() == 1
+    process.child.send_signal(number)
+    assert process.child.wait(60) == 0
+    state = site.state(project)
+    assert (state.owner, state.attempts, state.error) == ("", 0, "")
+    assert not site.fits(project).exists()
+    assert not WorkerProcess.objects.using(ALIAS).exists()
+
+
+def test_a_failing_project_is_recorded_and_the_others_go_on(site):
+    bad, good = site.project("A bad one", "Tarot"), site.project("A good one")
+    site.vote("A ", 4)
+    site.start(engine(site.env, site.folder))
+    assert wait_for(lambda: site.published(good), why="the good project was not fitted").n_labels == 4
+    state = wait_for(lambda: site.state(bad).error and site.state(bad), why="the failure was not recorded")
+    assert "Tarot" in state.error
+    assert state.not_before > timezone.now() - timezone.timedelta(seconds=10)
+    assert (state.fitted, state.published_fit, state.owner) == (0, None, "")
+
+
+def test_once_fits_what_is_due_and_ends(site):
+    projects = [site.project(f"Once {number}") for number in range(3)]
+    site.vote("Once", 6)
+    command = [sys.executable, "manage.py", "worker", "--once"]
+    done = subprocess.run(command, cwd=ROOT, env=site.env, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "3 fits published."
+    assert all(site.published(project).n_labels == 6 for project in projects)
+    again = subprocess.run(command, cwd=ROOT, env=site.env, check=True, capture_output=True, text=True)
+    assert again.stdout.strip() == "0 fits published."
+
+
+def test_several_engines_share_the_work_without_fitting_twice(site):
+    projects = [site.project(f"Shared {number}", "Slow") for number in range(3)]
+    for process in range(2):
+        site.slow_engine(0.3, "--name", f"engine-{process}")
+    for seed in range(2):
+        site.vote("Shared", 6, seed=seed)
+    for project in projects:
+        fit = wait_for(lambda project=project: site.published(project), 60, "not every label was fitted")
+        assert fit.n_labels == 12
+        fits = list(site.fits(project))
+        assert [fit.number for fit in fits] == list(range(1, len(fits) + 1))
+        assert {fit.status for fit in fits} == {Fit.Status.DONE}
+        versions = [fit.data_version for fit in fits]
+        assert versions == sorted(set(versions)), "one state of the labels was fitted twice"
+        assert all(one.finished_at <= two.started_at for one, two in pairwise(fits)), "two fits ran at once"
+        assert Estimate.objects.using(ALIAS).filter(fit=fit).count() == 12
+    assert Label.objects.using(ALIAS).count() == 36

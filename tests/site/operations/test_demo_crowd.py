@@ -1,0 +1,151 @@
+"""The demo's simulated people and projects: marked as simulated, different from one another, seen by the engine."""
+
+import io
+import random
+from collections import Counter
+
+import pytest
+from PIL import Image
+
+from annotate.core.errors import ProjectNotOpen
+from annotate.demo.crowd import SIZE, Crowd, people, worth
+from annotate.demo.posters import SIZE as POSTER_SIZE
+from annotate.demo.posters import posters
+from annotate.demo.projects import make_ideas, make_mottoes, make_posters, set_owner
+from annotate.demo.texts import IDEAS
+from annotate.fitting import run as fitting_run
+from annotate.fitting import scheduling
+from annotate.models import Annotator, Item, Label, Project
+from models_engine.models import Estimate
+from tests.conftest import NOW
+from tests.site.task_types import set_task
+
+
+@pytest.fixture
+def crowd(project) -> Crowd:
+    return Crowd(project, random.Random(1))
+
+
+def test_everybody_is_named_and_marked_as_simulated(crowd):
+    annotators = Annotator.objects.order_by("pk")
+    assert [annotator.pseudonym for annotator in annotators] == [f"Simulated {n:02d}" for n in range(1, SIZE + 1)]
+    assert {annotator.source for annotator in annotators} == {"simulated"}
+    Crowd(crowd.project, random.Random(2))
+    assert Annotator.objects.count() == SIZE, "a crowd started again is the same people"
+
+
+def test_they_answer_until_every_pair_has_its_overlap_and_then_rest(project, crowd):
+    labels = 0
+    while crowd.answer(NOW):
+        labels += 1
+    assert labels == 15 * project.overlap
+    assert crowd.has_finished
+    assert crowd.answer(NOW) is None
+    Item.objects.create(project=project, key="new", body="One more")
+    crowd.look_again()
+    assert crowd.answer(NOW).presentation.items.filter(key="new").exists()
+
+
+def test_a_closed_project_gets_no_answers(project, crowd):
+    Project.objects.update(state="closed")
+    with pytest.raises(ProjectNotOpen):
+        crowd.answer(NOW)
+
+
+def test_only_allowed_outcomes_are_given(project, crowd):
+    project.outcomes = []
+    project.save()
+    for _ in range(30):
+        assert crowd.answer(NOW).outcome == "choice"
+
+
+def test_tastes_are_hidden_but_fixed_and_differ(project):
+    items = list(project.items.all())
+    one, two = people()[0], people()[2]
+    assert people() == people()
+    assert one.camp > 0 > two.camp
+    first = [worth(project, one, item) for item in items]
+    assert first == [worth(project, one, item) for item in items]
+    assert first != [worth(project, two, item) for item in items]
+
+
+def test_texts_are_forty_different_ones():
+    texts = [text for texts in IDEAS.values() for text in texts]
+    assert len(texts) == len(set(texts)) == 40
+    assert max(map(len, texts)) < 120
+
+
+def test_posters_are_pictures_that_differ():
+    found = list(posters())
+    assert len(found) == len({poster.png for poster in found}) == len({poster.caption for poster in found}) == 24
+    for poster in found:
+        with Image.open(io.BytesIO(poster.png)) as picture:
+            assert picture.size == POSTER_SIZE
+            assert len(picture.convert("RGB").getcolors(100_000)) > 3
+
+
+@pytest.mark.slow
+def test_the_demo_projects_and_what_the_engine_makes_of_them(db, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path
+    owner = set_owner("correct horse battery")
+    ideas, pictures = make_ideas(owner, NOW), make_posters(owner, NOW)
+    for project, n_items in ((ideas, 40), (pictures, 24)):
+        project.refresh_from_db()
+        assert (project.state, project.simulated, project.items.count()) == ("open", True, n_items)
+        labels = Label.objects.filter(project=project)
+        assert labels.filter(created_at__gt=NOW).count() == 0
+        assert len(set(labels.values_list("created_at__hour", flat=True))) > 3, "the first page shows labels over time"
+        assert set(Counter(labels.values_list("outcome", flat=True))) > {"choice", "tie"}
+    assert all(item.media.storage.exists(item.media.name) for item in pictures.items.all())
+
+    Project.objects.update(estimator="BradleyTerry")
+    for _ in range(2):
+        claim = scheduling.claim_next(owner="test", now=NOW)
+        fitting_run.run(claim, progress=lambda *_: True, clock=lambda: NOW)
+    rows = Estimate.objects.filter(fit__project_id=ideas.pk)
+    truth = {item.pk: sum(worth(ideas, person, item) for person in people()) for item in ideas.items.all()}
+    assert kendall([(truth[row.item_id], row.utility) for row in rows]) > 0.4
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("Simulated 01", 0.85, 1), ("Simulated 15", 0, 0.25), ("Simulated 07", 0.4, 0.6)]
+)
+def test_the_careful_the_contrary_and_the_clicker(crowd, name, low, high):
+    """How often each chooses the item that is 4 logits better; on whichever side it stands."""
+    person = next(person for person in crowd.people if person.name == name)
+    answers = [crowd.outcome(person, [2, -2] if side else [-2, 2]) for side in (0, 1) for _ in range(400)]
+    right = [order == [place < 400] for place, (outcome, order) in enumerate(answers) if outcome == "choice"]
+    assert len(right) > 600
+    assert low <= sum(right) / len(right) <= high
+
+
+@pytest.mark.parametrize("task", [("best", 3, None), ("best_worst", 4, None), ("ranking", 4, None), ("top", 5, 2)])
+def test_the_crowd_answers_every_task_by_its_taste(project, task):
+    crowd = Crowd(set_task(project, *task, overlap=9), random.Random(1))
+    for _ in range(40):
+        crowd.answer(NOW)
+    asked = Label.objects.exclude(outcome__in=["skip", "cant_judge"])
+    assert asked.count() > 30
+    assert set(asked.values_list("outcome", flat=True)) == {"choice" if task[0] == "best" else task[0]}
+    careful = crowd.people[0]
+    orders = [crowd.outcome(careful, [0, 3, *[-3] * (task[1] - 2)]) for _ in range(200)]
+    first = [order[0] for outcome, order in orders if outcome not in ("skip", "cant_judge")]
+    assert 0.8 < first.count(1) / len(first) < 1
+
+
+@pytest.mark.slow
+def test_the_rankings_of_the_demo_and_what_the_engine_makes_of_them(db):
+    mottoes = make_mottoes(set_owner("correct horse battery"), NOW)
+    labels = Label.objects.filter(project=mottoes)
+    assert labels.count() == 120
+    assert labels.filter(outcome="ranking").count() > 100
+    claim = scheduling.claim_next(owner="test", now=NOW)
+    fitting_run.run(claim, progress=lambda *_: True, clock=lambda: NOW)
+    truth = {item.pk: sum(worth(mottoes, person, item) for person in people()) for item in mottoes.items.all()}
+    rows = Estimate.objects.filter(fit__project_id=mottoes.pk)
+    assert kendall([(truth[row.item_id], row.utility) for row in rows]) > 0.4
+
+
+def kendall(pairs: list[tuple[float, float]]) -> float:
+    signs = [(a - c) * (b - d) for i, (a, b) in enumerate(pairs) for c, d in pairs[:i]]
+    return sum((sign > 0) - (sign < 0) for sign in signs) / len(signs)

@@ -1,0 +1,35 @@
+"""Upgrading while collecting: a database of the first version goes through every migration, and no label is lost."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.paths import ROOT
+from tests.site.operations.test_backups import elsewhere
+
+__all__ = ["elsewhere"]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
+
+
+def test_labels_of_the_first_version_are_all_there_after_the_last_migration(elsewhere):
+    env = os.environ | {
+        "DATABASE_URL": elsewhere,
+        "DEBUG": "true",
+        "REDIS_URL": "",
+        "DJANGO_SETTINGS_MODULE": "annotate.settings",
+    }
+    command = [sys.executable, "-m", "tests.site.schema_v1"]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert len(found["before"]) == 9
+    assert found["after"] == found["before"]
+    assert "older version" in found["refused"]  # `serve` never runs on a schema that it does not know
+    assert "manage.py migrate" in found["refused"]
+    assert found["n_fitted"] == 9  # one was voided, and the answer that was open over the upgrade has come in
+    assert found["members"] == [["alice@example.org", "owner"]]
+    assert found["picture"] == ["image", "items/square.png"]
+    assert found["task"] == ["pair", 2]

@@ -1,0 +1,82 @@
+"""Setting a project up: what it starts from, nothing lost on the way back, the steps and which of them is next."""
+
+import pytest
+from django.urls import reverse
+
+from annotate.models import Item, Project
+from annotate.projects.forms import ProjectForm
+from annotate.projects.quality_settings.forms import QualityForm
+from annotate.projects.setup.presets import PRESETS
+from tests.conftest import make_items
+from tests.site.pages import page, signed_in
+from tests.site.projects.test_projects import VALID
+
+CREATE = "/projects/new/"
+
+
+@pytest.mark.parametrize("key", sorted(PRESETS))
+def test_every_start_makes_a_project_as_it_says(alice, key):
+    client, start = signed_in(alice), PRESETS[key]
+    shown = client.get(CREATE, {"start": key})
+    form = shown.context["form"]
+    data = {bound.html_name: bound.value() for bound in form if bound.value() not in (None, False)}
+    made = client.post(CREATE, {**data, "name": "Mine", "start": key, "question": data.get("question") or "Which?"})
+    project = Project.objects.get()
+    assert made["Location"] == reverse("items-import", args=[project.pk])
+    for name, value in {**start.values, **start.checks}.items():
+        assert getattr(project, name) == value, name
+    assert project.state == "draft"
+
+
+def test_starts_name_nothing_but_settings_of_the_two_pages(db):
+    for start in PRESETS.values():
+        assert start.settings.keys() <= set(ProjectForm.Meta.fields)
+        assert start.checks.keys() <= set(QualityForm.Meta.fields)
+        project = Project(**{"name": "x", "question": "y", **start.values, **start.checks})
+        project.full_clean(exclude=["id"])
+
+
+def test_the_choice_comes_first_and_says_what_each_is(alice):
+    shown = signed_in(alice).get(CREATE).content.decode()
+    for start in PRESETS.values():
+        assert f"?start={start.key}" in shown
+        assert str(start.title) in shown
+
+
+def test_another_start_keeps_what_was_typed(alice):
+    client = signed_in(alice)
+    data = {bound.html_name: bound.value() for bound in client.get(CREATE, {"start": "arguments"}).context["form"]}
+    data = {name: value for name, value in data.items() if value not in (None, False)}
+    typed = {**data, "start": "arguments", "name": "Uniforms", "overlap": "7", "more_means": "kinder", "cap": ""}
+    form = client.post(CREATE, {**typed, "other": "jury"}).context["form"]
+    assert not Project.objects.exists()
+    assert (form["name"].value(), form["overlap"].value(), form["more_means"].value()) == ("Uniforms", "7", "kinder")
+    assert (form["task_type"].value(), form["k"].value()) == ("ranking", 4)
+    assert form["question"].value() == "Which entry deserves the prize more?", "not typed, so it follows the start"
+
+
+def test_a_start_that_there_is_none_is_the_blank_one(alice):
+    client = signed_in(alice)
+    assert client.get(CREATE, {"start": "poetry"}).context["start"].key == "blank"
+    client.post(CREATE, {**VALID, "start": "poetry"})
+    assert Project.objects.count() == 1
+
+
+def test_the_steps_say_what_is_next(project, alice):
+    Project.objects.filter(pk=project.pk).update(state="draft")
+    Item.objects.all().delete()
+    client = signed_in(alice)
+    setup = client.get(reverse("setup", args=[project.pk])).context["setup"]
+    assert [step.name for step in setup.steps if step.done] == ["question"]
+    assert setup.following.name == "items"
+    assert "Next: Items" in page(client, project, "project-settings")
+    make_items(project, 2)
+    setup = client.get(reverse("setup", args=[project.pk])).context["setup"]
+    assert setup.following.name == "open"
+    assert "Next: Quality checks" in page(client, project, "items")
+    assert "Next: People" in page(client, project, "quality")
+    assert "Next: Preview and open" in page(client, project, "share")
+    assert "Go on setting up" in client.get("/").content.decode()
+    client.post(reverse("project-state", args=[project.pk]), {"state": "open"})
+    assert "Next:" not in page(client, project, "project-settings")
+    assert "The project has been opened" in page(client, project, "setup")

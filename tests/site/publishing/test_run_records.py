@@ -1,0 +1,188 @@
+"""Run records from the site: asked for by an owner, made by an engine process, taken away and reproduced."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from datetime import timedelta
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+from django.utils import timezone
+
+from annotate.fitting import run as fitting_run
+from annotate.fitting import scheduling
+from annotate.jobs import requested
+from annotate.management.commands.worker import create_worker
+from annotate.models import Event, FitState, Item, Label, Project, RunRecord, RunRecordPart, leased_jobs
+from annotate.projects.actions import delete_project
+from annotate.publishing.run_records import job as run_records_job
+from models_engine.errors import InsufficientData
+from models_engine.models import Estimate
+from tests.conftest import NOW, make_annotator
+from tests.site.factories import make_labels
+from tests.site.pages import HTMX, signed_in
+
+
+@pytest.fixture
+def fitted(project) -> Project:
+    """Labels of four people, one of them taken back, a retired item, and a published fit."""
+    project.estimator, project.top_k = "BradleyTerry", 2
+    project.save()
+    crowd = [make_annotator(project, f"Otter {i}") for i in range(4)]
+    labels = make_labels(project, crowd, 60)
+    Label.objects.filter(pk=labels[0].pk).update(voided_at=NOW, void_reason="undone")
+    Item.objects.filter(project=project, key="item-5").update(retired_at=NOW)
+    claim_and_fit(project)
+    return project
+
+
+def claim_and_fit(project: Project) -> None:
+    FitState.objects.create(project=project, wanted=1)
+    claim = scheduling.claim_next(owner="test", now=timezone.now(), pause=timedelta(0))
+    fitting_run.run(claim, progress=lambda *_: True)
+
+
+def unpacked(content: bytes, folder):
+    with zipfile.ZipFile(io.BytesIO(content)) as file:
+        assert len({name.partition("/")[0] for name in file.namelist()}) == 1
+        file.extractall(folder)
+    return next(folder.iterdir())
+
+
+def reproduce(folder) -> subprocess.CompletedProcess:
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("DJANGO")}
+    command = [sys.executable, "-m", "models_engine", "reproduce", str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, env=bare)
+
+
+@pytest.mark.process
+def test_from_the_button_to_the_same_ranking(fitted, alice, vera, tmp_path):
+    owner = signed_in(alice)
+    address = reverse("exports", args=[fitted.pk])
+    ask = reverse("record-ask", args=[fitted.pk])
+    assert ask in owner.get(address).content.decode()
+    assert owner.post(ask).url == address
+    assert owner.post(ask).url == address  # sent twice: still one
+    record = RunRecord.objects.get()
+    assert (record.status, record.asked_by) == ("asked", alice)
+    assert Event.objects.filter(project=fitted, verb="run record asked for").count() == 1
+    waiting = owner.get(address, headers=HTMX | {"HX-Target": "run-record"}).content.decode()
+    assert waiting.lstrip().startswith('<section id="run-record"')
+    assert "every 2s" in waiting
+    assert owner.get(reverse("record", args=[fitted.pk, record.pk])).status_code == 404
+
+    assert create_worker("test").run_job(run_records_job.QUEUE) is True
+    assert create_worker("test").run_job(run_records_job.QUEUE) is False
+    record.refresh_from_db()
+    assert (record.status, record.n_labels, record.fit_number) == ("ready", 59, 1)
+    shown = owner.get(address, headers=HTMX | {"HX-Target": "run-record"}).content.decode()
+    assert "every 2s" not in shown
+    assert "59 labels" in shown
+    assert "Labels have changed since" not in shown
+
+    response = signed_in(vera).get(reverse("record", args=[fitted.pk, record.pk]))
+    content = b"".join(response.streaming_content)
+    assert len(content) == int(response["Content-Length"])
+    folder = unpacked(content, tmp_path)
+    assert folder.name == "convincing-arguments-run-record"
+    done = reproduce(folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("Reproduced")
+    held = json.loads((folder / "record.json").read_text())
+    assert held["about"]["question"] == fitted.question
+    assert (held["unranked"], held["k"], held["estimator"]) == (["item-5"], 2, "BradleyTerry")
+    assert "example.org" not in "".join(path.read_text() for path in folder.iterdir())
+    with (folder / "ranking.csv").open() as file:
+        ranking = {row["item"]: row for row in csv.DictReader(file)}
+    live = {Item.objects.get(pk=e.item_id).key: e for e in Estimate.objects.filter(fit__project_id=fitted.pk)}
+    assert ranking.keys() == live.keys() == {f"item-{i}" for i in range(5)}
+    for key, estimate in live.items():  # the live fit was a cold one, of the same labels in another order
+        assert float(ranking[key]["utility"]) == pytest.approx(estimate.utility, abs=1e-6)
+        assert (int(ranking[key]["rank"]), int(ranking[key]["n_comparisons"])) == (
+            estimate.rank,
+            estimate.n_comparisons,
+        )
+
+
+@pytest.mark.process
+def test_the_command_writes_a_folder(fitted, tmp_path, capsys):
+    folder = tmp_path / "record"
+    call_command("run_record", str(fitted.pk), str(folder))
+    assert "59 labels, BradleyTerry" in capsys.readouterr().out
+    assert reproduce(folder).returncode == 0
+    with pytest.raises(CommandError, match="not empty"):
+        call_command("run_record", str(fitted.pk), str(folder))
+    with pytest.raises(CommandError, match="no project"):
+        call_command("run_record", "00000000-0000-0000-0000-000000000000", str(tmp_path / "b"))
+
+
+def test_before_the_first_fit_there_is_nothing_to_record(project, alice, tmp_path):
+    owner = signed_in(alice)
+    told = owner.post(reverse("record-ask", args=[project.pk]), follow=True).content.decode()
+    assert "no fit to make a run record of" in told
+    assert not RunRecord.objects.exists()
+    make_labels(project, [make_annotator(project, "Otter")], 3)
+    with pytest.raises(CommandError, match="no fit"):
+        call_command("run_record", str(project.pk), str(tmp_path / "record"))
+
+
+def asked(project: Project, **values) -> RunRecord:
+    return RunRecord.objects.create(project=project, asked_at=NOW, **values)
+
+
+def test_a_new_record_takes_the_place_of_the_old(fitted, monkeypatch):
+    monkeypatch.setattr(run_records_job, "PART_BYTES", 500)
+    for _ in range(2):
+        asked(fitted)
+        assert create_worker("test").run_job(run_records_job.QUEUE)
+    kept = RunRecord.objects.get()
+    assert kept.status == "ready"
+    parts = RunRecordPart.objects.filter(record=kept)
+    assert parts.count() == RunRecordPart.objects.count() > 2
+    assert sum(len(part.data) for part in parts) == kept.n_bytes
+    delete_project(project=fitted)
+    assert not RunRecordPart.objects.exists()
+
+
+def test_a_killed_engine_leaves_the_record_to_the_next_and_not_for_ever(fitted):
+    asked(fitted)
+    now = NOW
+    for attempt in range(1, requested.MAX_ATTEMPTS + 1):
+        claimed = run_records_job.QUEUE.claim_next(owner=f"engine-{attempt}#1", now=now)
+        assert claimed.attempts == attempt
+        assert run_records_job.QUEUE.claim_next(owner="other", now=now) is None
+        assert claimed.renew(now=now)
+        now += leased_jobs.lease_duration() + timedelta(seconds=1)
+    assert run_records_job.QUEUE.claim_next(owner="other", now=now) is None
+    record = RunRecord.objects.get()
+    assert record.status == "failed"
+    assert "engine-3" in record.message
+
+
+def test_a_failure_is_told_and_a_stop_is_none(fitted, alice, monkeypatch):
+    record = asked(fitted)
+    worker = create_worker("test")
+    worker.stopping.set()
+    assert worker.run_job(run_records_job.QUEUE)
+    record.refresh_from_db()
+    assert (record.status, record.attempts, record.owner) == ("asked", 0, "")
+
+    def broken(*arguments, **options):
+        raise InsufficientData("there is <b>nothing</b>.")
+
+    monkeypatch.setattr(run_records_job, "write_run_record", broken)
+    assert create_worker("test").run_job(run_records_job.QUEUE)
+    told = signed_in(alice).get(reverse("exports", args=[fitted.pk])).content.decode()
+    assert "there is &lt;b&gt;nothing&lt;/b&gt;." in told
+    assert reverse("record-ask", args=[fitted.pk]) in told  # try again
+
+
+def test_another_projects_record_is_not_found(fitted, alice):
+    other = Project.objects.create(name="Other", question="?")
+    record = asked(other, status="ready")
+    assert signed_in(alice).get(reverse("record", args=[fitted.pk, record.pk])).status_code == 404

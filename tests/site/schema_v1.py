@@ -1,0 +1,118 @@
+"""For test_upgrade.py: a database of the first version with labels, upgraded in place; prints what it finds."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import django
+
+django.setup()
+
+from django.core.management import CommandError, call_command  # noqa: E402
+from django.db import connection  # noqa: E402
+from django.db.migrations.executor import MigrationExecutor  # noqa: E402
+
+from annotate import models as now_models  # noqa: E402
+from annotate.fitting.reading import read_labels  # noqa: E402
+from annotate.labelling.actions import Answer, record_label  # noqa: E402
+from annotate.labelling.item_sets import set_key  # noqa: E402
+from annotate.management.commands.serve import prepare_database  # noqa: E402
+
+AT = datetime(2026, 1, 5, 9, tzinfo=UTC)
+COLUMNS = ["pk", "annotator_id", "outcome", "chosen_id", "created_at", "response_ms", "session", "void_reason"]
+
+
+def first_version():
+    """Its models, with its tables made."""
+    executor = MigrationExecutor(connection)
+    nodes = [("annotate", "0001_initial"), ("models_engine", "0001_initial")]
+    executor.migrate(nodes)
+    return executor.loader.project_state(nodes).apps
+
+
+def fill(apps):
+    """Two people who answered, one label voided, one presentation open; the token of that."""
+
+    def model(name):
+        return apps.get_model("annotate", name)
+
+    user = model("User").objects.create(username="alice", email="alice@example.org")
+    project = model("Project").objects.create(name="Old", question="Which?", state="open", estimator="BradleyTerry")
+    model("Membership").objects.create(project=project, user=user, role="owner")
+    items = [model("Item").objects.create(project=project, key=f"i{i}", body=f"Text {i}") for i in range(4)]
+    model("Item").objects.create(project=project, key="p", kind="image", body="A square", image="items/square.png")
+    pairs = [(0, 1), (2, 1), (3, 0), (1, 3), (2, 3)]
+    for n, name in enumerate(("Otter", "Heron")):
+        person = model("Annotator").objects.create(project=project, pseudonym=name, source="link")
+        for place, pair in enumerate(pairs):
+            shown = [items[i] for i in pair]
+            is_open = n == 1 and place == len(pairs) - 1
+            item_set, _ = model("ItemSet").objects.get_or_create(
+                project=project, key=set_key([one.pk for one in shown])
+            )
+            item_set.n_taken += 1
+            item_set.save()
+            at = AT + timedelta(minutes=place)
+            presentation = model("Presentation").objects.create(
+                project=project,
+                annotator=person,
+                item_set=item_set,
+                state="open" if is_open else "answered",
+                created_at=at,
+                leased_until=at + timedelta(days=10_000),
+            )
+            for position, item in enumerate(shown):
+                model("PresentedItem").objects.create(presentation=presentation, item=item, position=position)
+            if is_open:
+                return presentation.token
+            outcome = "tie" if place == 2 else "choice"
+            label = model("Label").objects.create(
+                project=project,
+                presentation=presentation,
+                annotator=person,
+                outcome=outcome,
+                chosen=None if outcome == "tie" else shown[n],
+                created_at=at,
+                response_ms=900 + place,
+                session="abc",
+                app_version="0.0.1",
+            )
+            if (n, place) == (0, 1):
+                label.voided_at, label.void_reason = at, "undone"
+                label.save()
+                presentation.state = "voided"
+                presentation.save()
+    raise AssertionError
+
+
+def labels(model):
+    return [[str(value) for value in row] for row in model.objects.order_by("pk").values_list(*COLUMNS)]
+
+
+apps = first_version()
+token = fill(apps)
+before = labels(apps.get_model("annotate", "Label"))
+try:
+    prepare_database()
+    refused = ""
+except CommandError as error:
+    refused = str(error)
+call_command("migrate", verbosity=0, interactive=False)
+after = labels(now_models.Label)
+presentation = now_models.Presentation.objects.get(token=token)
+record_label(presentation=presentation, answer=Answer("choice", chosen=0), now=AT + timedelta(days=1))
+project = now_models.Project.objects.get()
+picture = now_models.Item.objects.get(key="p")
+found = read_labels(project)
+print(
+    json.dumps(
+        {
+            "before": before,
+            "after": after,
+            "refused": refused,
+            "n_fitted": found.data.n_labels,
+            "members": list(project.memberships.values_list("user__email", "role")),
+            "picture": [picture.kind, picture.media.name],
+            "task": [project.task_type, project.k],
+        }
+    )
+)

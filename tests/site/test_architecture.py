@@ -1,0 +1,138 @@
+"""The rules of the house, executed: who imports whom, what the engine may need, what the repository may hold."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.template.loader import get_template
+
+from tests.paths import ROOT
+
+pytestmark = pytest.mark.embedded
+
+SITE = sorted((ROOT / "annotate").rglob("*.py"))
+ENGINE = sorted((ROOT / "models_engine").rglob("*.py"))
+DJANGO_FILES = {"apps.py", "models.py"}
+
+
+def imported(path: Path) -> set[str]:
+    """Every module a file imports, at whatever depth."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+    return names
+
+
+@pytest.mark.parametrize("path", ENGINE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_engine_knows_neither_the_site_nor_django(path):
+    packages = {name.split(".")[0] for name in imported(path)}
+    assert "annotate" not in packages
+    if path.name not in DJANGO_FILES and "migrations" not in path.parts:
+        assert not packages & {"django", "rest_framework", "channels"}
+
+
+@pytest.mark.parametrize("path", SITE + ENGINE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_files_are_small_and_say_what_they_hold(path):
+    text = path.read_text()
+    if "migrations" in path.parts or not text.strip():
+        return
+    assert len(text.splitlines()) <= 400
+    assert ast.get_docstring(ast.parse(text)), "a file opens with one sentence saying what it holds"
+
+
+def test_actions_write_in_turn_and_hold_projects_in_one_way():
+    """Out of turn an owner on SQLite waits as long as annotators answer; two ways to hold a project exclude nobody."""
+    for path in (ROOT / "annotate").rglob("actions.py"):
+        text = path.read_text()
+        assert "transaction.atomic" not in text, f"{path}: see annotate/core/transactions.py"
+        if path.parent.name != "projects":  # whose deletion locks the row as well
+            assert "Project.objects.select_for_update" not in text, f"{path}: see annotate/locks.py"
+
+
+@pytest.mark.process
+def test_the_web_process_never_imports_scipy():
+    code = (
+        "import os, sys; os.environ.update(DJANGO_SETTINGS_MODULE='annotate.settings', DEBUG='true');"
+        "import annotate.asgi; from django.urls import get_resolver; get_resolver().url_patterns;"
+        "sys.exit('scipy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr or "scipy was imported"
+
+
+def test_templates_hold_no_inline_script_or_style():
+    for path in (ROOT / "templates").rglob("*.html"):
+        text = path.read_text()
+        for forbidden in (
+            "<script>",
+            "<style",
+            " style=",
+            " onclick=",
+            " onchange=",
+            " onsubmit=",
+            " onload=",
+            "hx-on",
+        ):
+            assert forbidden not in text, f"{path.relative_to(ROOT)} holds {forbidden}, which the policy forbids"
+
+
+PHYSICAL = re.compile(
+    r"(?<!safe-area-)(?:margin|padding|border|inset)-(?:left|right|top|bottom)\b|(?<![\w-])(?:left|right|top|bottom|width|height)\s*:"
+    r"|(?:text-align|float|clear)\s*:\s*(?:left|right)\b|(?:min|max)-(?:width|height)\s*:"
+)
+
+
+def test_stylesheets_name_no_side_of_the_screen():
+    """Logical properties alone, so that a page turns round with its language."""
+    for path in (ROOT / "static" / "css").rglob("*.css"):
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+        assert not PHYSICAL.findall(text), f"{path.relative_to(ROOT)} says left, right, top, bottom, width or height"
+
+
+@pytest.mark.process
+def test_migrations_are_complete():
+    done = subprocess.run(
+        [sys.executable, "manage.py", "makemigrations", "--check", "--dry-run"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "DEBUG": "true"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.process
+def test_production_refuses_to_start_without_a_secret_key():
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check"], cwd=ROOT, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"}
+    )
+    assert done.returncode != 0
+    assert "SECRET_KEY is not set" in done.stderr
+
+
+@pytest.mark.process
+def test_production_settings_pass_djangos_own_deployment_check():
+    done = subprocess.run(
+        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        env={"PATH": "/usr/bin:/bin", "SECRET_KEY": "k9" * 30 + "-only-for-this-test"},
+    )
+    assert done.returncode == 0, done.stderr
+
+
+TEMPLATE_NAME = re.compile(r"""["']((?:[a-z_]+/)+[a-z_0-9]+\.(?:html|svg))["']""")
+
+
+def test_every_template_that_is_named_exists():
+    """One that moved would else be missed only by the page that shows it."""
+    for path in [*SITE, *(ROOT / "templates").rglob("*.html")]:
+        for name in TEMPLATE_NAME.findall(path.read_text()):
+            get_template(name)  # raises TemplateDoesNotExist

@@ -1,0 +1,307 @@
+"""Webhooks: signed messages that reach a real server, are tried again, and never go into our own network."""
+
+import base64
+import hashlib
+import hmac
+import ipaddress
+import json
+import socket
+import threading
+import time
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+import pytest
+from django.core.management import call_command
+from django.urls import reverse
+
+from annotate.models import Webhook, WebhookDelivery
+from annotate.operations import daily_cleanup
+from annotate.projects.actions import set_state
+from annotate.webhooks import actions, http_client
+from annotate.webhooks import delivery as webhooks_delivery
+from annotate.webhooks.http_client import Unreachable
+from tests.conftest import NOW, answer_one, make_annotator
+from tests.site.api_client import Api
+from tests.site.processes import wait_for
+
+State = WebhookDelivery.State
+
+
+class Receiver(HTTPServer):
+    """A program that is told things: keeps what it got and answers with `statuses` in turn, then with 204."""
+
+    def __init__(self, *statuses: int) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.statuses, self.got = list(statuses), []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/hook?of=crowdrank"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Receiver
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((self.path, self.headers, body))
+        status = self.server.statuses.pop(0) if self.server.statuses else 204
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", self.server.url)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *arguments) -> None:
+        pass
+
+
+@contextmanager
+def receiving(*statuses: int):
+    server = Receiver(*statuses)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def loopback(settings) -> None:
+    settings.WEBHOOKS_ALLOW_HTTP = settings.WEBHOOKS_ALLOW_PRIVATE = True
+
+
+@pytest.fixture
+def at_noon(monkeypatch) -> None:
+    """It is NOW, whenever the tests run: deliveries are forgotten after a month."""
+    monkeypatch.setattr(webhooks_delivery.timezone, "now", lambda: NOW)
+
+
+def hook(project, url: str, **values) -> Webhook:
+    return Webhook.objects.create(
+        project=project, url=url, **{"events": Webhook.Event.values, "created_at": NOW, **values}
+    )
+
+
+def test_a_message_arrives_signed(project, alice, loopback, at_noon):
+    with receiving() as server:
+        webhook = hook(project, server.url)
+        hook(project, server.url, events=["fit.published"])
+        hook(project, server.url, active=False)
+        set_state(project=project, actor=alice, state="paused", now=NOW)
+        assert webhooks_delivery.deliver_next(NOW)
+        assert not webhooks_delivery.deliver_next(NOW)
+    [(path, headers, body)] = server.got
+    assert path == "/hook?of=crowdrank"
+    assert json.loads(body) == {
+        "type": "project.state_changed",
+        "timestamp": NOW.isoformat(),
+        "data": {"project": str(project.pk), "state": "paused"},
+    }
+    # The check as a receiver would write it.
+    key = base64.b64decode(webhook.secret.split("_", 1)[1])
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert int(headers["webhook-timestamp"]) == int(NOW.timestamp())
+    delivery = WebhookDelivery.objects.get()
+    assert (delivery.state, delivery.attempts, delivery.last_status) == (State.DELIVERED, 1, 204)
+
+
+def test_it_is_tried_again_later_and_given_up_at_last(project, loopback, monkeypatch):
+    n_tries = len(webhooks_delivery.RETRY_PAUSES) + 1
+    moment = [NOW]
+    monkeypatch.setattr(webhooks_delivery.timezone, "now", lambda: moment[0])
+    with receiving(*[500] * n_tries) as server:
+        delivery = actions.send_test(webhook=hook(project, server.url), now=NOW)
+        for number in range(1, n_tries + 1):
+            assert webhooks_delivery.deliver_next(moment[0])
+            delivery.refresh_from_db()
+            assert (delivery.attempts, delivery.last_status) == (number, 500)
+            if number < n_tries:
+                assert not webhooks_delivery.deliver_next(delivery.not_before - timedelta(seconds=1))
+                moment[0] = delivery.not_before
+    assert delivery.state == State.FAILED
+    ids = {headers["webhook-id"] for _path, headers, _body in server.got}
+    assert len(ids) == 1
+
+
+def test_what_fails_once_arrives_the_second_time(project, loopback, at_noon):
+    with receiving(503) as server:
+        delivery = actions.send_test(webhook=hook(project, server.url), now=NOW)
+        webhooks_delivery.deliver_next(NOW)
+        webhooks_delivery.deliver_next(NOW + timedelta(days=4000))
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.attempts) == (State.DELIVERED, 2)
+
+
+def test_a_try_whose_process_was_killed_is_made_again(project, loopback):
+    delivery = actions.send_test(webhook=hook(project, "http://127.0.0.1:9/"), now=NOW)
+    assert webhooks_delivery.claim_next(NOW) == delivery
+    assert webhooks_delivery.claim_next(NOW) is None
+    assert webhooks_delivery.claim_next(NOW + WebhookDelivery.LEASE) == delivery
+
+
+def test_messages_are_forgotten_after_a_month_though_no_other_follows(project):
+    message = actions.send_test(webhook=hook(project, "https://example.org/"), now=NOW)
+    daily_cleanup.clean_up(NOW + webhooks_delivery.MAX_AGE)
+    assert WebhookDelivery.objects.get() == message
+    daily_cleanup.clean_up(NOW + webhooks_delivery.MAX_AGE + timedelta(seconds=1))
+    assert not WebhookDelivery.objects.exists()
+
+
+def test_redirects_are_not_followed(project, loopback, at_noon):
+    with receiving(302) as server:
+        actions.send_test(webhook=hook(project, server.url), now=NOW)
+        webhooks_delivery.deliver_next(NOW)
+    assert len(server.got) == 1
+    assert WebhookDelivery.objects.get().last_status == 302
+
+
+def dripping(start: bytes, drops: bytes):
+    """A server that sends a byte every now and then, without an end."""
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def drip() -> None:
+        with listener.accept()[0] as client, suppress(OSError):
+            client.sendall(start)
+            for drop in drops:
+                client.sendall(bytes([drop]))
+                time.sleep(0.05)
+
+    threading.Thread(target=drip, daemon=True).start()
+    return listener
+
+
+@pytest.mark.parametrize("start", [b"HTTP/1.1 204 ", b"HTTP/1.1 204 Fine\r\n"])
+def test_who_drips_an_answer_holds_up_nothing(loopback, monkeypatch, start):
+    monkeypatch.setattr(http_client, "MAX_SECONDS", 0.3)
+    with dripping(start, b"x" * 200) as server:
+        began = time.monotonic()
+        with suppress(Unreachable):
+            http_client.post(f"http://127.0.0.1:{server.getsockname()[1]}/", b"{}", {})
+    assert time.monotonic() - began < 3
+
+
+def test_nor_does_who_drips_a_handshake(loopback, monkeypatch):
+    monkeypatch.setattr(http_client, "MAX_SECONDS", 0.3)
+    record = b"\x16\x03\x03\x3f\xff"  # the head of a long message of TLS, whose rest comes byte by byte
+    with dripping(record, b"x" * 200) as server:
+        began = time.monotonic()
+        with pytest.raises(Unreachable):
+            http_client.post(f"https://127.0.0.1:{server.getsockname()[1]}/", b"{}", {})
+    assert time.monotonic() - began < 3
+
+
+def test_many_fits_are_one_message_about_the_last(project):
+    webhook = hook(project, "https://example.org/")
+    for number in (1, 2, 3):
+        event, rest = Webhook.Event.FIT_PUBLISHED, actions.FIT_EVENT_DELAY
+        actions.enqueue_event(project_id=project.pk, event=event, data={"fit": number}, now=NOW, delay=rest)
+    delivery = webhook.deliveries.get()
+    assert json.loads(delivery.body)["data"]["fit"] == 3
+    assert webhooks_delivery.claim_next(NOW) is None
+    assert webhooks_delivery.claim_next(NOW + actions.FIT_EVENT_DELAY) == delivery
+
+
+@pytest.mark.parametrize(
+    "address",
+    """127.0.0.1 10.1.2.3 172.16.0.1 192.168.1.1 169.254.169.254 0.0.0.0 100.64.0.1 224.0.0.1 255.255.255.255 ::1 ::
+    fe80::1 fc00::1 ff02::1 ::ffff:127.0.0.1 ::ffff:a00:1 2002:7f00:1:: 64:ff9b::7f00:1""".split(),
+)
+def test_addresses_of_networks_of_ones_own_are_refused(address, settings, monkeypatch):
+    settings.WEBHOOKS_ALLOW_PRIVATE = False
+    assert not http_client.is_public(ipaddress.ip_address(address))
+    literal = f"[{address}]" if ":" in address else address
+    with pytest.raises(Unreachable):
+        http_client.parse_url(f"https://{literal}/")
+    # A name that leads there, beside a public address.
+    found = [(2, 1, 6, "", ("93.184.216.34", 443)), (10, 1, 6, "", (address, 443, 0, 0))]
+    monkeypatch.setattr(http_client.socket, "getaddrinfo", lambda *_arguments, **_options: found)
+    with pytest.raises(Unreachable, match="own network"):
+        http_client.resolve("example.org", 443)
+
+
+def test_public_addresses_are_called():
+    for address in ("93.184.216.34", "2606:2800:220:1:248:1893:25c8:1946", "::ffff:93.184.216.34"):
+        assert http_client.is_public(ipaddress.ip_address(address))
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://example.org/", "ftp://example.org/", "https://", "https://u:p@example.org/", "https://example.org:99999/",
+     "https://example.org/#a", "https://localhost/", "https://exa mple.org/", "https://[::1", "javascript:alert(1)"],
+)  # fmt: skip
+def test_addresses_that_no_webhook_may_have(client, alice, project, settings, url):
+    settings.WEBHOOKS_ALLOW_HTTP = False
+    client.force_login(alice)
+    page = client.post(reverse("webhooks", args=[project.pk]), {"url": url, "events": ["fit.published"]})
+    assert (page.status_code, set(page.context["form"].errors)) == (400, {"url"})
+    assert not Webhook.objects.exists()
+
+
+def test_the_secret_is_shown_once_and_can_be_replaced(client, alice, project):
+    client.force_login(alice)
+    url = reverse("webhooks", args=[project.pk])
+    made = client.post(url, {"url": "https://example.org/hook", "events": ["fit.published"]}).content.decode()
+    webhook = Webhook.objects.get()
+    assert webhook.secret in made
+    assert webhook.secret not in client.get(url).content.decode()
+    change = reverse("webhook-change", args=[project.pk, webhook.pk])
+    page = client.post(change, {"action": "secret"}).content.decode()
+    assert webhook.secret not in page
+    webhook.refresh_from_db()
+    assert webhook.secret in page
+    for action, active in (("off", False), ("on", True)):
+        client.post(change, {"action": action})
+        assert Webhook.objects.get().active is active
+    client.post(change, {"action": "test"})
+    assert "test" in client.get(url).content.decode()
+    client.post(change, {"action": "remove"})
+    assert not Webhook.objects.exists()
+    verbs = set(project.events.values_list("verb", flat=True))
+    assert {"webhook added", "webhook's secret replaced", "webhook switched off", "webhook removed"} <= verbs
+    settings_page = client.get(reverse("project-settings", args=[project.pk])).content.decode()
+    assert "replaced the secret of the webhook https://example.org/hook" in settings_page
+
+
+def test_the_api_does_what_the_page_does(alice, project):
+    api = Api(alice, project)
+    body = {"url": "https://example.org/hook", "events": ["fit.published"]}
+    made = api("post", "webhooks", body).json()
+    webhook = Webhook.objects.get()
+    assert (made["id"], made["secret"]) == (webhook.pk, webhook.secret)
+    assert "secret" not in api("get", "webhooks").json()["results"][0]
+    assert api("put", "webhook", {"active": False}, args=[webhook.pk]).json()["active"] is False
+    assert api("post", "webhook-secret", args=[webhook.pk]).json()["secret"] == Webhook.objects.get().secret
+    assert Webhook.objects.get().secret != webhook.secret
+    assert api("post", "webhook-test", args=[webhook.pk]).json()["state"] == "waiting"
+    assert [row["event"] for row in api("get", "webhook-deliveries").json()["results"]] == ["test"]
+    refused = api("post", "webhooks", body | {"url": "https://10.0.0.1/"})
+    assert (refused.status_code, set(refused.json()["errors"])) == (422, {"url"})
+    assert api("delete", "webhook", args=[webhook.pk]).status_code == 204
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_engine_tells_of_its_fits(project, loopback):
+    """From the label to the receiver, by the thread that every engine process runs."""
+    stopping = threading.Event()
+    with receiving() as server:
+        hook(project, server.url)
+        answer_one(make_annotator(project, "Otter"))
+        call_command("worker", once=True, verbosity=0)
+        WebhookDelivery.objects.update(not_before=NOW)
+        courier = threading.Thread(target=webhooks_delivery.deliver_until, args=[stopping])
+        courier.start()
+        try:
+            wait_for(lambda: server.got, why="nothing was delivered")
+        finally:
+            stopping.set()
+            courier.join()
+    told = json.loads(server.got[0][2])
+    assert (told["type"], told["data"]["fit"], told["data"]["n_labels"]) == ("fit.published", 1, 1)
