@@ -1,0 +1,1 @@
+"""The pictures of README.md and docs/, taken from the demo."""
