@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from annotate import access
 from annotate.api.base import ApiRequest, ApiView, PageQuery, page_serializer, paginated_response, validated_query
-from annotate.audit_log.queries import Wish, events_of
+from annotate.audit_log.queries import LogFilter, events_of
 from annotate.models import Event
 
 
@@ -32,7 +32,7 @@ class Log(ApiView):
         """Who changed what and when, the latest first."""
         project = access.project_for(request, project_id, access.MANAGE)
         query = validated_query(request, LogQuery)
-        events = events_of(project, Wish(what=query["what"], since=query.get("since")))
+        events = events_of(project, LogFilter(what=query["what"], since=query.get("since")))
         return paginated_response(request, events, query, represented)
 
 
