@@ -74,8 +74,18 @@ class ProjectRow(serializers.ModelSerializer):
         fields = ["id", "name", "question", "state", "task_type", "k", "role", "simulated", "created_at"]
 
 
+class JoinLinkField(serializers.URLField):
+    """The address at which people join, for those who manage the project."""
+
+    def get_attribute(self, project: Project) -> str | None:
+        if project.role not in access.MANAGE:
+            return None
+        link: str = self.context["request"].build_absolute_uri(reverse("join", args=[project.join_token]))
+        return link
+
+
 class ProjectDetail(ProjectRow):
-    join_link = serializers.URLField(allow_null=True, help_text="For those who manage the project, else null.")
+    join_link = JoinLinkField(allow_null=True, help_text="For those who manage the project, else null.")
 
     class Meta:
         model = Project
@@ -95,9 +105,7 @@ class Deletion(StrictSerializer):
 
 
 def project_detail(request: ApiRequest, project: Project) -> dict[str, Any]:
-    link = request.build_absolute_uri(reverse("join", args=[project.join_token]))
-    project.join_link = link if project.role in access.MANAGE else None  # type: ignore[attr-defined]
-    return dict(ProjectDetail(project).data)
+    return dict(ProjectDetail(project, context={"request": request}).data)
 
 
 def form_values(given: dict[str, Any], project: Project | None) -> dict[str, Any]:
@@ -133,13 +141,13 @@ class Projects(ApiView):
             raise PermissionDenied
         values = form_values(validated_body(request, ProjectSettings), None)
         project = actions.create_project(owner=request.user, values=values, now=timezone.now())
-        project.role = Membership.Role.OWNER  # type: ignore[attr-defined]
+        project.role = Membership.Role.OWNER
         return Response(project_detail(request, project), status=201)
 
 
 def with_roles(memberships: list[Membership]) -> list[Any]:
     for membership in memberships:
-        membership.project.role = membership.role  # type: ignore[attr-defined]
+        membership.project.role = membership.role
     return list(ProjectRow([membership.project for membership in memberships], many=True).data)
 
 

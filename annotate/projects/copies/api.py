@@ -56,5 +56,5 @@ class Clone(ApiView):
         made = clone_project(
             source=project, actor=request.user, now=timezone.now(), rng=RNG, **validated_body(request, CloneRequest)
         )
-        made.role = Membership.Role.OWNER  # type: ignore[attr-defined]
+        made.role = Membership.Role.OWNER
         return Response(project_detail(request, made), status=201)
