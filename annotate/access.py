@@ -63,7 +63,7 @@ def project_for(request: HttpRequest, project_id: UUID, roles: frozenset[Role], 
     project = get_object_or_404(Project, pk=project_id)
     if project.archived_at and not in_archive and roles != SEE and request.method not in SAFE:
         raise ProjectArchived
-    project.role = role  # type: ignore[attr-defined]
+    project.role = role
     return project
 
 

@@ -17,8 +17,8 @@ from annotate.quality import urls as quality
 from annotate.webhooks import urls as webhooks
 
 urlpatterns = [
-    path("", schema.reference, name="api-reference"),
-    path("schema/", schema.document, name="api-schema"),
+    path("", schema.reference_page, name="api-reference"),
+    path("schema/", schema.openapi_document, name="api-schema"),
     *projects.api_urlpatterns,
     *items.api_urlpatterns,
     *imports.api_urlpatterns,
@@ -31,5 +31,5 @@ urlpatterns = [
     *privacy.api_urlpatterns,
     *audit_log.api_urlpatterns,
     *webhooks.api_urlpatterns,
-    re_path("", schema.Nowhere.as_view(), name="api-nowhere"),  # last: it matches everything
+    re_path("", schema.UnknownAddress.as_view(), name="api-nowhere"),  # last: it matches everything
 ]

@@ -2,4 +2,4 @@
 
 __all__ = ["Z90"]
 
-Z90 = 1.6449  # standard deviations from the mean to either end of a 90% interval of a normal distribution
+Z90 = 1.6448536269514722  # standard deviations from the mean to either end of a 90% interval of a normal distribution

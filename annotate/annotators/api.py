@@ -15,17 +15,17 @@ from annotate.annotators.exclusion import exclude_annotator, readmit_annotator
 from annotate.annotators.forms import AnnotatorsForm, ExcludeForm
 from annotate.api.base import (
     ApiRequest,
+    ApiView,
     CriterionQuery,
-    Figure,
+    FiniteFloatField,
     NoQuery,
     PageQuery,
-    Strict,
-    View,
-    asked,
-    page_of,
-    paged,
+    StrictSerializer,
+    page_serializer,
+    paginated_response,
     project_for_criterion,
-    sent,
+    validated_body,
+    validated_query,
 )
 from annotate.fitting.published import published_fit
 from annotate.models import MAX_TAG_LENGTH, Annotator, Project
@@ -51,10 +51,10 @@ class FlagRow(serializers.Serializer):
 class ShareRow(serializers.Serializer):
     """k of n, with the 90% interval of the share behind it."""
 
-    k = Figure()
+    k = FiniteFloatField()
     n = serializers.IntegerField()
-    low = Figure()
-    high = Figure()
+    low = FiniteFloatField()
+    high = FiniteFloatField()
 
 
 class ChecksRow(serializers.Serializer):
@@ -84,18 +84,18 @@ class AnnotatorRow(serializers.Serializer):
     n_labels = serializers.IntegerField(help_text="Answers that count.")
     n_skips = serializers.IntegerField()
     n_voided = serializers.IntegerField()
-    median_seconds = Figure(allow_null=True)
+    median_seconds = FiniteFloatField(allow_null=True)
     last_label_at = serializers.DateTimeField(source="last_seen", allow_null=True)
-    agreement = Figure(source="estimate.agreement", allow_null=True, default=None)
-    reliability = Figure(source="estimate.reliability", allow_null=True, default=None)
-    reliability_low = Figure(source="estimate.reliability_low", allow_null=True, default=None)
-    reliability_high = Figure(source="estimate.reliability_high", allow_null=True, default=None)
-    taste_distance = Figure(source="estimate.taste_distance", allow_null=True, default=None)
+    agreement = FiniteFloatField(source="estimate.agreement", allow_null=True, default=None)
+    reliability = FiniteFloatField(source="estimate.reliability", allow_null=True, default=None)
+    reliability_low = FiniteFloatField(source="estimate.reliability_low", allow_null=True, default=None)
+    reliability_high = FiniteFloatField(source="estimate.reliability_high", allow_null=True, default=None)
+    taste_distance = FiniteFloatField(source="estimate.taste_distance", allow_null=True, default=None)
     flags = FlagRow(source="checked.flags", many=True, help_text="What makes one look twice; they exclude nobody.")
     checks = ChecksRow(source="checked")
 
 
-class Exclusion(Strict):
+class Exclusion(StrictSerializer):
     reason = serializers.CharField(max_length=MAX_REASON_LENGTH, required=False, default="", allow_blank=True)
 
 
@@ -115,12 +115,12 @@ def annotator_row(project: Project, keys: list[int]) -> list[Any]:
     return list(AnnotatorRow(rows, many=True).data)
 
 
-class Annotators(View):
-    @extend_schema(operation_id="annotators_list", parameters=[AnnotatorQuery], responses=page_of(AnnotatorRow))
+class Annotators(ApiView):
+    @extend_schema(operation_id="annotators_list", parameters=[AnnotatorQuery], responses=page_serializer(AnnotatorRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Volume, speed, agreement and reliability of each; who has no value of what is sorted by comes last."""
         project = access.project_for(request, project_id, access.SEE)
-        wanted = asked(request, AnnotatorQuery)
+        wanted = validated_query(request, AnnotatorQuery)
         project = project_for_criterion(project, wanted)
         people = Annotator.objects.filter(project=project)
         if wanted["q"]:
@@ -130,47 +130,47 @@ class Annotators(View):
         sort = wanted["sort"]
         wanted_order = query.AnnotatorsQuery(sort=sort.removeprefix("-"), descending=sort.startswith("-"))
         order = query.sort_annotators(project, published_fit(project), wanted_order, people)
-        return paged(request, order, wanted, lambda keys: annotator_row(project, keys))
+        return paginated_response(request, order, wanted, lambda keys: annotator_row(project, keys))
 
 
-class AnnotatorView(View):
+class AnnotatorView(ApiView):
     @extend_schema(operation_id="annotators_read", parameters=[CriterionQuery], responses=AnnotatorRow)
     def get(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
         """One annotator."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, asked(request, CriterionQuery))
+        project = project_for_criterion(project, validated_query(request, CriterionQuery))
         return Response(annotator_row(project, [get_object_or_404(project.annotators, key=key).pk])[0])
 
 
-class Exclude(View):
+class Exclude(ApiView):
     @extend_schema(operation_id="annotators_exclude", request=Exclusion, responses=Excluded)
     def post(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
         """Voids every answer of the annotator, who can give no more; the next fit leaves them out."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         annotator = get_object_or_404(project.annotators, key=key)
-        reason = sent(request, Exclusion)["reason"]
+        reason = validated_body(request, Exclusion)["reason"]
         n = exclude_annotator(annotator=annotator, actor=request.user, reason=reason, now=timezone.now())
         return Response({"n_voided": n})
 
 
-class Readmit(View):
+class Readmit(ApiView):
     @extend_schema(operation_id="annotators_readmit", request=None, responses=Readmitted)
     def post(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
         """Lets the annotator answer again and restores the answers whose place is free."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         annotator = get_object_or_404(project.annotators, key=key)
         result = readmit_annotator(annotator=annotator, actor=request.user, now=timezone.now())
         return Response({"n_restored": result.restored, "n_kept_voided": result.kept_voided})
 
 
-class LetIn(View):
+class LetIn(ApiView):
     @extend_schema(operation_id="annotators_let_in", request=None, responses=AnnotatorRow)
     def post(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
         """Lets somebody go on who failed the practice."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         annotator = get_object_or_404(project.annotators.select_related("project"), key=key)
         admit_annotator(annotator=annotator, actor=request.user, now=timezone.now())
         return Response(annotator_row(project, [annotator.pk])[0])

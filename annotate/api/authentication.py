@@ -1,4 +1,4 @@
-"""Who asks: an access token, a pseudonymous annotator's own secret, or a browser's session with its CSRF token."""
+"""Authenticates by access token, by a pseudonymous annotator's secret, or by session with CSRF token."""
 
 from typing import Any
 
@@ -20,8 +20,8 @@ READ, WRITE, ANNOTATE = ApiToken.Scope.READ, ApiToken.Scope.WRITE, ApiToken.Scop
 BEARER, ANNOTATOR = "Bearer", "Annotator"
 
 
-def secret_in(request: Request, scheme: str) -> str | None:
-    """What follows `scheme` in the Authorization header; None if there is something else or nothing."""
+def read_secret(request: Request, scheme: str) -> str | None:
+    """Return what follows `scheme` in the Authorization header; None for another scheme or none."""
     said, _blank, secret = get_authorization_header(request).decode("latin-1").partition(" ")
     return secret.strip() if said.casefold() == scheme.casefold() else None
 
@@ -30,7 +30,7 @@ class TokenAuthentication(BaseAuthentication):
     """`Authorization: Bearer crk_...`: the user who made the token, within its scopes."""
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
-        secret = secret_in(request, BEARER)
+        secret = read_secret(request, BEARER)
         if secret is None:
             return None
         token = ApiToken.objects.select_related("user").filter(digest=digest_of(secret)).first()
@@ -50,7 +50,7 @@ class AnnotatorAuthentication(BaseAuthentication):
     """`Authorization: Annotator ...`: a pseudonymous annotator, by the secret that joining returned."""
 
     def authenticate(self, request: Request) -> tuple[AnonymousUser, Annotator] | None:
-        secret = secret_in(request, ANNOTATOR)
+        secret = read_secret(request, ANNOTATOR)
         if secret is None:
             return None
         annotator = Annotator.objects.select_related("project").filter(resume_token=secret, user=None).first()
@@ -66,7 +66,7 @@ class HasScope(BasePermission):
     """
 
     def has_permission(self, request: Request, view: APIView) -> bool:
-        needed = scope_of(view, request.method or "")
+        needed = required_scope(view, request.method or "")
         auth: Any = request.auth
         if isinstance(auth, ApiToken):
             if needed and needed not in auth.scopes:
@@ -79,8 +79,8 @@ class HasScope(BasePermission):
         return needed is None or bool(request.user and request.user.is_authenticated)
 
 
-def scope_of(view: APIView, method: str) -> str | None:
-    """The scope that a method of a view takes: `view.scope` if it says so (None: nothing), else read or write."""
+def required_scope(view: APIView, method: str) -> str | None:
+    """Return the scope a method requires: `view.scope` if it is set (None: no scope), else read or write."""
     default = READ if method in SAFE_METHODS else WRITE
     scope: str | None = getattr(view, "scope", default)
     return scope

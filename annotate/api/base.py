@@ -1,4 +1,4 @@
-"""What every view of the API shares: strict input, pages of rows in a fixed order, figures that JSON can hold."""
+"""Shares what every API view needs: strict input, pages of rows in a fixed order, numbers that JSON can hold."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from annotate.core.stored_messages import render_message
 from annotate.criteria import for_criterion, n_criteria
 from annotate.models import MAX_CRITERIA, Project, User
 
-DEFAULT_PAGE, LARGEST_PAGE = 100, 1000
+DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE = 100, 1000
 JSON_TYPES = [
     (serializers.CharField, (str,), gettext_lazy("Give a text, in quotation marks.")),
     (serializers.IntegerField, (int,), gettext_lazy("Give a whole number, without quotation marks.")),
@@ -34,13 +34,13 @@ JSON_TYPES = [
 
 
 class ApiRequest(Request):
-    """What a view gets, for type checkers: its user is an account wherever a role or scope was asked for."""
+    """Tells type checkers that the user is an account wherever a role or scope is required."""
 
     user: User
     auth: Any
 
 
-class View(APIView):
+class ApiView(APIView):
     authentication_classes = [TokenAuthentication, AnnotatorAuthentication, SessionAuthentication]
     permission_classes = [HasScope]
     throttle_classes = [ApiThrottle]
@@ -48,10 +48,10 @@ class View(APIView):
     renderer_classes = [Renderer]
 
     def get_exception_handler(self) -> Any:
-        return problems.handle
+        return problems.handle_exception
 
 
-class Figure(serializers.FloatField):
+class FiniteFloatField(serializers.FloatField):
     """A number, or null where there is none: JSON has neither NaN nor infinity."""
 
     def to_representation(self, value: Any) -> float | None:  # type: ignore[override]
@@ -59,15 +59,15 @@ class Figure(serializers.FloatField):
         return number if math.isfinite(number) else None
 
 
-class Words(serializers.CharField):
-    """What an engine process stored to be read, in the language of whoever asks."""
+class StoredMessageField(serializers.CharField):
+    """A message stored by a worker, in the language of the request."""
 
     def to_representation(self, value: str) -> str:
         return render_message(value)
 
 
-class Strict(serializers.Serializer):
-    """Input whose unknown fields are refused: a mistyped filter that is ignored gives wrong figures."""
+class StrictSerializer(serializers.Serializer):
+    """Refuses unknown fields: a mistyped filter that is ignored gives wrong figures."""
 
     def to_internal_value(self, data: Any) -> Any:
         unknown = sorted(set(data) - set(self.fields)) if isinstance(data, dict) else []
@@ -79,7 +79,7 @@ class Strict(serializers.Serializer):
         return super().to_internal_value(data)
 
     def check_types(self, data: Any) -> None:
-        """In JSON a number is no text and a text no number, though in an address they look alike."""
+        """Refuses a text for a number and a number for a text in JSON; in an address they look alike."""
         wrong = {}
         for name, field in self.fields.items():
             value = data.get(name) if isinstance(data, dict) else None
@@ -93,10 +93,10 @@ class Strict(serializers.Serializer):
             raise ValidationError(wrong)
 
 
-class StrictSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
-    """Says of such input that nothing else may be in it."""
+class StrictSerializerExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """Declares `additionalProperties: false` in the OpenAPI document."""
 
-    target_class = "annotate.api.base.Strict"
+    target_class = "annotate.api.base.StrictSerializer"
     match_subclasses = True
 
     def map_serializer(self, auto_schema: Any, direction: str) -> dict[str, Any]:
@@ -104,25 +104,26 @@ class StrictSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
         if direction != "request":
             return made
         for field in made.get("properties", {}).values():
-            without_nul(field)
-            without_nul(field.get("items", {}))
+            forbid_nul(field)
+            forbid_nul(field.get("items", {}))
         return made | {"additionalProperties": False}
 
 
-def without_nul(field: dict[str, Any]) -> None:
-    """Says of free text that it holds no NUL, which databases do not store, and of what must be said that blanks say
-    nothing."""
+def forbid_nul(field: dict[str, Any]) -> None:
+    """Adds a pattern to a free text: no NUL, which databases do not store, and not only blanks where it is required."""
     if field.get("type") == "string" and not {"format", "enum", "pattern"} & field.keys():
         field["pattern"] = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$" if field.get("minLength") else r"^[^\x00]*$"
 
 
-class PageQuery(Strict):
+class PageQuery(StrictSerializer):
     page = serializers.IntegerField(required=False, default=1, min_value=1, max_value=10**9)
-    page_size = serializers.IntegerField(required=False, default=DEFAULT_PAGE, min_value=1, max_value=LARGEST_PAGE)
+    page_size = serializers.IntegerField(
+        required=False, default=DEFAULT_PAGE_SIZE, min_value=1, max_value=MAX_PAGE_SIZE
+    )
 
 
-class CriterionQuery(Strict):
-    """For addresses that tell of one criterion at a time."""
+class CriterionQuery(StrictSerializer):
+    """Query of an address about one criterion."""
 
     criterion = serializers.IntegerField(
         required=False,
@@ -134,37 +135,37 @@ class CriterionQuery(Strict):
 
 
 def project_for_criterion(project: Project, query: dict[str, Any]) -> Project:
-    """The project by the criterion asked about; raises Unfit."""
+    """Return the project for the criterion in the query; raises Unprocessable."""
     if query["criterion"] > n_criteria(project):
         text = _("There is no criterion %(value)d; the project has %(n)d.")
-        raise problems.Unfit({"criterion": [text % {"value": query["criterion"], "n": n_criteria(project)}]})
+        raise problems.Unprocessable({"criterion": [text % {"value": query["criterion"], "n": n_criteria(project)}]})
     return for_criterion(project, query["criterion"])
 
 
-class NoQuery(Strict):
-    """For addresses without parameters."""
+class NoQuery(StrictSerializer):
+    """Query of an address without parameters."""
 
 
-def asked(request: ApiRequest, query: type[Strict]) -> dict[str, Any]:
-    """The parameters of the address, checked; raises ValidationError."""
+def validated_query(request: ApiRequest, query: type[StrictSerializer]) -> dict[str, Any]:
+    """Return the validated parameters of the address; raises ValidationError."""
     repeated = [name for name, values in request.query_params.lists() if len(values) > 1]
     if repeated:
         raise ValidationError({name[:50]: [_("Given more than once. Give it once.")] for name in repeated})
-    return checked(query(data=request.query_params.dict()))
+    return validated_data(query(data=request.query_params.dict()))
 
 
-def sent(request: ApiRequest, serializer: type[Strict], **options: Any) -> dict[str, Any]:
-    """The fields of the body, checked; raises ValidationError."""
-    return checked(serializer(data=request.data, context={"from_json": True}, **options))
+def validated_body(request: ApiRequest, serializer: type[StrictSerializer], **options: Any) -> dict[str, Any]:
+    """Return the validated fields of the body; raises ValidationError."""
+    return validated_data(serializer(data=request.data, context={"from_json": True}, **options))
 
 
-def checked(serializer: serializers.Serializer) -> dict[str, Any]:
+def validated_data(serializer: serializers.Serializer) -> dict[str, Any]:
     serializer.is_valid(raise_exception=True)
     return dict(serializer.validated_data)
 
 
-def page_of(row: type[serializers.Serializer]) -> type[serializers.Serializer]:
-    """The serializer of one page of such rows."""
+def page_serializer(row: type[serializers.Serializer]) -> type[serializers.Serializer]:
+    """Return the serializer of one page of such rows."""
     name = row.__name__.removesuffix("Serializer")
     fields = {
         "count": serializers.IntegerField(help_text="How many rows there are on all pages."),
@@ -175,15 +176,15 @@ def page_of(row: type[serializers.Serializer]) -> type[serializers.Serializer]:
     return type(f"{name}Page", (serializers.Serializer,), fields)
 
 
-def paged(
-    request: ApiRequest, found: Any, query: dict[str, Any], represent: Callable[[list[Any]], Sequence[Any]], **more: Any
+def paginated_response(
+    request: ApiRequest, rows: Any, query: dict[str, Any], represent: Callable[[list[Any]], Sequence[Any]], **more: Any
 ) -> Response:
-    """One page of `found`, which is in a fixed order; `represent` turns its rows into plain values."""
-    paginator = Paginator(found, query["page_size"])
+    """Return one page of `rows`, which are in a fixed order; `represent` turns them into plain values."""
+    paginator = Paginator(rows, query["page_size"])
     try:
         page = paginator.page(query["page"])
     except EmptyPage:
-        raise no_page(query["page"], paginator.num_pages) from None
+        raise page_not_found(query["page"], paginator.num_pages) from None
     here = request.build_absolute_uri()
     return Response(
         {
@@ -196,12 +197,12 @@ def paged(
     )
 
 
-def no_page(number: int, last: int) -> NotFound:
+def page_not_found(number: int, last: int) -> NotFound:
     return NotFound(_("There is no page %(page)d; the last is %(last)d.") % {"page": number, "last": last})
 
 
-def check_page(page: Page | None, number: int) -> None:
-    """Of lists whose query takes the nearest page: raises NotFound where there is no such one."""
+def check_page_exists(page: Page | None, number: int) -> None:
+    """Raises NotFound for a page past the last, for lists whose query returns the nearest page."""
     last = page.paginator.num_pages if page else 1
     if number > last:
-        raise no_page(number, last)
+        raise page_not_found(number, last)

@@ -1,4 +1,4 @@
-"""Requests that create something, sent again under the same Idempotency-Key, get the same answer and create nothing."""
+"""Answers a repeated request with the same Idempotency-Key as the first time, and creates nothing."""
 
 import json
 import re
@@ -15,17 +15,17 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.exceptions import ValidationError
 from rest_framework.response import Response
 
-from annotate.api.base import ApiRequest, View
+from annotate.api.base import ApiRequest, ApiView
 from annotate.api.problems import Conflict
 from annotate.api.renderers import Renderer
 from annotate.models import StoredResponse
 
-KEPT = timedelta(hours=24)
-LONGEST_KEY = 200
+KEEP_FOR = timedelta(hours=24)
+MAX_KEY_LENGTH = 200
 PRINTABLE = re.compile(r"^[!-~]([ -~]*[!-~])?$")
 HEADER = OpenApiParameter(
     "Idempotency-Key",
-    {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY, "pattern": PRINTABLE.pattern},
+    {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH, "pattern": PRINTABLE.pattern},
     OpenApiParameter.HEADER,
     description=(
         "Any text of your choosing, such as a UUID. For 24 hours the same request under the same key is answered as "
@@ -43,19 +43,19 @@ def idempotent(method: Method) -> Method:
     """
 
     @wraps(method)
-    def answer(view: View, request: ApiRequest, *args: Any, **kwargs: Any) -> Response:
+    def answer(view: ApiView, request: ApiRequest, *args: Any, **kwargs: Any) -> Response:
         key = request.headers.get("Idempotency-Key")
         if key is None:
             return method(view, request, *args, **kwargs)
-        if len(key) > LONGEST_KEY or not PRINTABLE.fullmatch(key):
+        if len(key) > MAX_KEY_LENGTH or not PRINTABLE.fullmatch(key):
             raise ValidationError(
-                {"Idempotency-Key": [_("Give 1 to %(limit)d printable characters.") % {"limit": LONGEST_KEY}]}
+                {"Idempotency-Key": [_("Give 1 to %(limit)d printable characters.") % {"limit": MAX_KEY_LENGTH}]}
             )
         digest = sha256(
             b"\0".join([str(request.method).encode(), request.get_full_path().encode(), request.body])
         ).hexdigest()
         now = timezone.now()
-        StoredResponse.objects.filter(created_at__lt=now - KEPT).delete()
+        StoredResponse.objects.filter(created_at__lt=now - KEEP_FOR).delete()
         with transaction.atomic():
             stored, is_new = StoredResponse.objects.get_or_create(
                 user=request.user,
@@ -63,7 +63,7 @@ def idempotent(method: Method) -> Method:
                 defaults={"digest": digest, "status": 0, "body": "", "created_at": now},
             )
             if not is_new:
-                return replayed(stored, digest)
+                return replay_response(stored, digest)
             response = method(view, request, *args, **kwargs)
             stored.status, stored.body = response.status_code, Renderer().render(response.data).decode()
             stored.save(update_fields=["status", "body"])
@@ -72,7 +72,7 @@ def idempotent(method: Method) -> Method:
     return answer
 
 
-def replayed(stored: StoredResponse, digest: str) -> Response:
+def replay_response(stored: StoredResponse, digest: str) -> Response:
     if stored.digest != digest:
         raise Conflict(
             _("The Idempotency-Key “%(key)s” was used for another request. Take a new key.") % {"key": stored.key[:50]}

@@ -30,8 +30,8 @@ TITLES = {
 }
 
 
-class Unfit(exceptions.ValidationError):
-    """What was sent is as the document says, and still breaks a rule: between fields, or of the project as it is."""
+class Unprocessable(exceptions.ValidationError):
+    """The request matches the schema but breaks a rule between fields or of the project."""
 
     status_code = 422
 
@@ -41,14 +41,14 @@ class Conflict(exceptions.APIException):
     default_code = "conflict"
 
 
-def handle(error: Exception, context: dict[str, Any]) -> Response | None:
-    """The problem that an exception of a view stands for; None for those that are our own mistakes."""
+def handle_exception(error: Exception, context: dict[str, Any]) -> Response | None:
+    """Return the problem response for an exception; None for our own mistakes, which become a 500."""
     headers: dict[str, str] = {}
     if isinstance(error, UserError):
         if isinstance(error, RateLimited):
             headers["Retry-After"] = str(error.wait_seconds)
-        status = Unfit.status_code if error.status == 400 else error.status
-        return problem(status, code_of(type(error)), str(error), headers=headers)
+        status = Unprocessable.status_code if error.status == 400 else error.status
+        return problem_response(status, error_code(type(error)), str(error), headers=headers)
     if isinstance(error, (Http404, ObjectDoesNotExist)):  # the latter has gone since it was found
         error = exceptions.NotFound()
     elif isinstance(error, SignInRequired):
@@ -62,14 +62,14 @@ def handle(error: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(error, exceptions.Throttled):
         headers["Retry-After"] = str(int(getattr(error, "wait", None) or 60))
     if isinstance(error, exceptions.ValidationError):
-        errors = dict(flat(error.detail))
-        said = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in errors.items())
-        return problem(error.status_code, "invalid", said[:2000], errors=errors, headers=headers)
+        errors = dict(flatten_errors(error.detail))
+        detail = "; ".join(f"{name}: {' '.join(texts)}" for name, texts in errors.items())
+        return problem_response(error.status_code, "invalid", detail[:2000], errors=errors, headers=headers)
     code = getattr(error, "default_code", "error").replace("_", "-")
-    return problem(error.status_code, code, str(error.detail), headers=headers)
+    return problem_response(error.status_code, code, str(error.detail), headers=headers)
 
 
-def problem(
+def problem_response(
     status: int, code: str, detail: str, *, errors: dict[str, list[str]] | None = None, headers: dict[str, str]
 ) -> Response:
     body: dict[str, Any] = {
@@ -83,8 +83,8 @@ def problem(
     return Response(body, status=status, headers=headers, content_type=CONTENT_TYPE)
 
 
-def flat(detail: Any, path: str = "") -> list[tuple[str, list[str]]]:
-    """The errors of nested fields under dotted names."""
+def flatten_errors(detail: Any, path: str = "") -> list[tuple[str, list[str]]]:
+    """Return the errors of nested fields under dotted names."""
     if isinstance(detail, dict):
         pairs = [(f"{path}.{name}" if path else str(name), value) for name, value in detail.items()]
     elif isinstance(detail, list) and any(isinstance(one, dict) for one in detail):
@@ -93,8 +93,8 @@ def flat(detail: Any, path: str = "") -> list[tuple[str, list[str]]]:
         texts = detail if isinstance(detail, list) else [detail]
         name = "request" if path in ("", "non_field_errors", "__all__") else path
         return [(name, [str(text) for text in texts])]
-    return [found for name, value in pairs for found in flat(value, name)]
+    return [found for name, value in pairs for found in flatten_errors(value, name)]
 
 
-def code_of(error: type[UserError]) -> str:
+def error_code(error: type[UserError]) -> str:
     return error.code or re.sub(r"(?<!^)(?=[A-Z])", "-", error.__name__).lower()

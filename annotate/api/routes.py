@@ -1,3 +1,3 @@
-"""Beginnings of the API's addresses."""
+"""Prefixes of the API's addresses."""
 
 PROJECT = "v1/projects/<uuid:project_id>/"

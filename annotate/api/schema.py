@@ -1,4 +1,4 @@
-"""The OpenAPI document and the page that shows it: plain HTML, so that the strict policy needs no exception."""
+"""Serves the OpenAPI document and its reference page: plain HTML, so that the strict policy needs no exception."""
 
 from functools import cache
 from typing import Any
@@ -12,7 +12,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from annotate.api.base import ApiRequest, View
+from annotate.api.base import ApiRequest, ApiView
 from annotate.api.problems import CONTENT_TYPE, TITLES
 
 METHODS = ("get", "post", "patch", "put", "delete")
@@ -38,7 +38,7 @@ PROBLEM = {
 
 
 def add_problems(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """A hook of drf-spectacular: every operation may answer with a problem."""
+    """Hook of drf-spectacular: every operation may answer with a problem."""
     result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = PROBLEM
     content = {CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for path in result["paths"].values():
@@ -50,7 +50,7 @@ def add_problems(result: dict[str, Any], generator: Any, request: Any, public: b
 
 @cache
 def schema() -> dict[str, Any]:
-    """The same for everybody, so it is made once in each process."""
+    """Return the OpenAPI document; the same for everybody, so each process makes it once."""
     with translation.override("en"):
         made: dict[str, Any] = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return made
@@ -58,35 +58,37 @@ def schema() -> dict[str, Any]:
 
 @require_safe
 @gzip_page
-def document(request: HttpRequest) -> JsonResponse:
+def openapi_document(request: HttpRequest) -> JsonResponse:
     return JsonResponse(schema(), json_dumps_params={"ensure_ascii": False})
 
 
 @require_safe
 @gzip_page
-def reference(request: HttpRequest) -> HttpResponse:
-    return render(request, "api/reference.html", {"groups": groups(), "problems": sorted(TITLES.items())})
+def reference_page(request: HttpRequest) -> HttpResponse:
+    return render(
+        request, "api/reference.html", {"groups": operations_by_subject(), "problems": sorted(TITLES.items())}
+    )
 
 
 @cache
-def groups() -> list[dict[str, Any]]:
-    """The operations by subject, with everything that the page shows of them."""
+def operations_by_subject() -> list[dict[str, Any]]:
+    """Return the operations by subject, with everything that the page shows of them."""
     found: dict[str, list[dict[str, Any]]] = {}
     for path, methods in schema()["paths"].items():
         for method in METHODS:
             if method in methods:
                 subject = methods[method]["operationId"].partition("_")[0]
-                found.setdefault(subject, []).append(operation_of(path, method, methods[method]))
+                found.setdefault(subject, []).append(describe_operation(path, method, methods[method]))
     return [{"name": name, "operations": operations} for name, operations in found.items()]
 
 
-def operation_of(path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
+def describe_operation(path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
     body = operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema")
     answers = [
         {
             "status": status,
             "type": next(iter(answer.get("content", {})), ""),
-            "fields": fields_of(next(iter(answer.get("content", {}).values()), dict[str, Any]()).get("schema")),
+            "fields": describe_fields(next(iter(answer.get("content", {}).values()), dict[str, Any]()).get("schema")),
         }
         for status, answer in operation["responses"].items()
         if status.startswith("2")
@@ -97,52 +99,52 @@ def operation_of(path: str, method: str, operation: dict[str, Any]) -> dict[str,
         "path": path,
         "about": operation.get("description", ""),
         "parameters": [
-            {**one, "type": type_words(one["schema"]), "required": one.get("required", False)}
+            {**one, "type": describe_type(one["schema"]), "required": one.get("required", False)}
             for one in operation.get("parameters", [])
         ],
-        "body": fields_of(body),
+        "body": describe_fields(body),
         "answers": answers,
     }
 
 
-def resolved(schema_: dict[str, Any] | None) -> dict[str, Any]:
-    """The schema itself where it is named by a reference, alone or in an allOf."""
+def resolve_reference(schema_: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the schema that a reference names, alone or in an allOf."""
     schema_ = schema_ or {}
     if "allOf" in schema_ and len(schema_["allOf"]) == 1:
-        schema_ = {**resolved(schema_["allOf"][0]), **{k: v for k, v in schema_.items() if k != "allOf"}}
+        schema_ = {**resolve_reference(schema_["allOf"][0]), **{k: v for k, v in schema_.items() if k != "allOf"}}
     if "$ref" in schema_:
         name = schema_["$ref"].rpartition("/")[2]
-        schema_ = resolved(schema()["components"]["schemas"][name])
+        schema_ = resolve_reference(schema()["components"]["schemas"][name])
     return schema_
 
 
-def fields_of(schema_: dict[str, Any] | None, depth: int = 0) -> list[dict[str, Any]]:
-    """The fields of an object, those of nested objects under dotted names."""
-    whole = resolved(schema_)
+def describe_fields(schema_: dict[str, Any] | None, depth: int = 0) -> list[dict[str, Any]]:
+    """Return the fields of an object, those of nested objects under dotted names."""
+    whole = resolve_reference(schema_)
     if whole.get("type") == "array":
-        return fields_of(whole["items"], depth)
+        return describe_fields(whole["items"], depth)
     rows = []
     for name, field in whole.get("properties", {}).items():
-        inner = resolved(field)
+        inner = resolve_reference(field)
         required = name in whole.get("required", [])
         about = inner.get("description", "")
-        rows.append({"name": name, "type": type_words(inner), "required": required, "about": about})
-        child = resolved(inner["items"]) if inner.get("type") == "array" else inner
+        rows.append({"name": name, "type": describe_type(inner), "required": required, "about": about})
+        child = resolve_reference(inner["items"]) if inner.get("type") == "array" else inner
         if depth < 3 and "properties" in child:
             mark = "[]" if inner.get("type") == "array" else ""
-            rows += [{**row, "name": f"{name}{mark}.{row['name']}"} for row in fields_of(child, depth + 1)]
+            rows += [{**row, "name": f"{name}{mark}.{row['name']}"} for row in describe_fields(child, depth + 1)]
     return rows
 
 
-def type_words(schema_: dict[str, Any]) -> str:
-    one = resolved(schema_)
+def describe_type(schema_: dict[str, Any]) -> str:
+    one = resolve_reference(schema_)
     options = one.get("oneOf") or one.get("anyOf")
     if options:
-        return " | ".join(words for words in map(type_words, options) if words)
+        return " | ".join(words for words in map(describe_type, options) if words)
     if "enum" in one:
         return " | ".join("null" if value is None else str(value) or '""' for value in one["enum"])
     if one.get("type") == "array":
-        return f"list of {type_words(one['items']) or 'objects'}"
+        return f"list of {describe_type(one['items']) or 'objects'}"
     words = str(one.get("format") or one.get("type") or "")
     limits = [f"{sign} {one[key]}" for key, sign in (("minimum", "≥"), ("maximum", "≤")) if key in one]
     if "maxLength" in one:
@@ -151,8 +153,8 @@ def type_words(schema_: dict[str, Any]) -> str:
     return f"{words} or null" if one.get("nullable") else words
 
 
-class Nowhere(View):
-    """Whatever else is asked for below /api/."""
+class UnknownAddress(ApiView):
+    """Answers every other address below /api/ with a problem."""
 
     scope = None
     authentication_classes = []

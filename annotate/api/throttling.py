@@ -1,4 +1,4 @@
-"""How much one token, one signed-in person or one unknown address may ask of the API."""
+"""Limits the requests of one token, one signed-in person or one unknown address."""
 
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
@@ -11,11 +11,11 @@ class ApiThrottle(SimpleRateThrottle):
     scope = "api"
 
     def get_cache_key(self, request: Request, view: APIView) -> str:
-        return f"limit-api-{sender_of(request) or self.get_ident(request)}"
+        return f"limit-api-{client_identity(request) or self.get_ident(request)}"
 
 
-def sender_of(request: Request) -> str:
-    """Names who asks: a token, an annotator, a person; empty for strangers."""
+def client_identity(request: Request) -> str:
+    """Return a name for the token, annotator or person who asks; empty for strangers."""
     if isinstance(request.auth, ApiToken):
         return f"token-{request.auth.pk}"
     if isinstance(request.auth, Annotator):

@@ -8,8 +8,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, PageQuery, View, asked, page_of, paged
-from annotate.audit_log.queries import Wish, events_of
+from annotate.api.base import ApiRequest, ApiView, PageQuery, page_serializer, paginated_response, validated_query
+from annotate.audit_log.queries import LogFilter, events_of
 from annotate.models import Event
 
 
@@ -26,14 +26,14 @@ class LogRow(serializers.Serializer):
     details = serializers.JSONField(help_text="By field, [before, after] of a change.")
 
 
-class Log(View):
-    @extend_schema(operation_id="log_list", parameters=[LogQuery], responses=page_of(LogRow))
+class Log(ApiView):
+    @extend_schema(operation_id="log_list", parameters=[LogQuery], responses=page_serializer(LogRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Who changed what and when, the latest first."""
         project = access.project_for(request, project_id, access.MANAGE)
-        query = asked(request, LogQuery)
-        events = events_of(project, Wish(what=query["what"], since=query.get("since")))
-        return paged(request, events, query, represented)
+        query = validated_query(request, LogQuery)
+        events = events_of(project, LogFilter(what=query["what"], since=query.get("since")))
+        return paginated_response(request, events, query, represented)
 
 
 def represented(events: list[Event]) -> list[Any]:

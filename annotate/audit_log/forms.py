@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotate.audit_log.queries import Wish
+from annotate.audit_log.queries import LogFilter
 from annotate.models import Event, EventVerb, Project, User
 
 
@@ -26,11 +26,12 @@ class LogForm(forms.Form):
         self.fields["who"].choices = [("", _("Everybody")), *names]  # type: ignore[attr-defined]
         self.fields["what"].choices = [("", _("Everything")), *kinds]  # type: ignore[attr-defined]
 
-    def wish(self) -> Wish:
+    def log_filter(self) -> LogFilter:
+        """Return what the fields say; one that is not valid counts as empty."""
         self.is_valid()
         asked = self.cleaned_data
         who = asked.get("who")
-        return Wish(int(who) if who else None, asked.get("what", ""), asked.get("since"))
+        return LogFilter(int(who) if who else None, asked.get("what", ""), asked.get("since"))
 
 
 def name_in_filter(verb: str) -> str:

@@ -22,7 +22,7 @@ NO_CHANGES = {"keys", "refusals"}
 
 
 @dataclass(frozen=True)
-class Wish:
+class LogFilter:
     """`who`: a user's primary key; `what`: a verb; None and "" stand for all."""
 
     who: int | None = None
@@ -44,21 +44,21 @@ class Line:
     compare: int | None = None  # the event by which the rankings before and after it are compared
 
 
-def events_of(project: Project, wish: Wish) -> QuerySet[Event]:
+def events_of(project: Project, log_filter: LogFilter) -> QuerySet[Event]:
     """Returns the latest first. Import checkpoints are not user events and are left out."""
     events = Event.objects.filter(project=project).exclude(verb=EventVerb.COMPARISONS_STORED)
-    if wish.who is not None:
-        events = events.filter(actor=wish.who)
-    if wish.what:
-        events = events.filter(verb=wish.what)
-    if wish.since:
-        start = datetime.combine(wish.since, time.min, tzinfo=timezone.get_current_timezone())
+    if log_filter.who is not None:
+        events = events.filter(actor=log_filter.who)
+    if log_filter.what:
+        events = events.filter(verb=log_filter.what)
+    if log_filter.since:
+        start = datetime.combine(log_filter.since, time.min, tzinfo=timezone.get_current_timezone())
         events = events.filter(at__gte=start)
     return events.select_related("actor", "annotator").order_by("-at", "-pk")
 
 
-def log_page(project: Project, wish: Wish, number: str | None) -> tuple[Page, list[Line]]:
-    page = Paginator(events_of(project, wish), PAGE_SIZE).get_page(number)
+def log_page(project: Project, log_filter: LogFilter, number: str | None) -> tuple[Page, list[Line]]:
+    page = Paginator(events_of(project, log_filter), PAGE_SIZE).get_page(number)
     return page, [Line(told(event), changes_of(event), compared_by(event)) for event in page]
 
 
@@ -84,8 +84,8 @@ def field_name(verb: str, name: str) -> str:
     return known.get(name, name.replace("_", " "))
 
 
-def rows(project: Project, wish: Wish) -> Iterator[list[Any]]:
+def rows(project: Project, log_filter: LogFilter) -> Iterator[list[Any]]:
     """The log as a table; read in pieces, so that any length can be taken away."""
-    for event in events_of(project, wish).iterator(chunk_size=500):
+    for event in events_of(project, log_filter).iterator(chunk_size=500):
         who = event.actor.email or event.actor.username if event.actor else None
         yield [event.at, who, event.annotator and event.annotator.pseudonym, event.verb, event.details]

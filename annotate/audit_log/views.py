@@ -27,8 +27,8 @@ FORMATS = {"csv": ("text/csv; charset=utf-8", csv_chunks), "jsonl": ("applicatio
 def log(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     project = access.project_for(request, project_id, access.MANAGE)
     form = LogForm(request.GET, project=project)
-    wish = form.wish()
-    page, lines = query.log_page(project, wish, request.GET.get("page"))
+    log_filter = form.log_filter()
+    page, lines = query.log_page(project, log_filter, request.GET.get("page"))
     asked = request.GET.copy()
     asked.pop("page", None)
     context = {
@@ -36,7 +36,7 @@ def log(request: SignedInRequest, project_id: UUID) -> HttpResponse:
         "form": form,
         "page": page,
         "lines": lines,
-        "is_filtered": wish != query.Wish(),
+        "is_filtered": log_filter != query.LogFilter(),
         "query": asked.urlencode(),
         "formats": list(FORMATS),
         "now": timezone.now(),
@@ -52,11 +52,11 @@ def download(request: SignedInRequest, project_id: UUID, file_format: str) -> St
     if file_format not in FORMATS:
         raise Http404
     rate_limits.check_rate_limit(request, "export", who=str(request.user.pk))
-    wish = LogForm(request.GET, project=project).wish()
+    log_filter = LogForm(request.GET, project=project).log_filter()
     if request.method == "GET":
         record_export(project=project, actor=request.user, table="log", file_format=file_format, now=timezone.now())
     content_type, encode = FORMATS[file_format]
-    response = sent(request, encode(query.COLUMNS, query.rows(project, wish)), content_type)
+    response = sent(request, encode(query.COLUMNS, query.rows(project, log_filter)), content_type)
     name = f"{slugify(project.name)[:60] or 'project'}-log.{file_format}"
     response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
     response["Cache-Control"] = "no-store"

@@ -11,15 +11,15 @@ from rest_framework.response import Response
 from annotate import access
 from annotate.api.base import (
     ApiRequest,
+    ApiView,
     CriterionQuery,
-    Figure,
+    FiniteFloatField,
     PageQuery,
-    View,
-    Words,
-    asked,
-    page_of,
-    paged,
+    StoredMessageField,
+    page_serializer,
+    paginated_response,
     project_for_criterion,
+    validated_query,
 )
 from annotate.dashboard.heading import engine_status
 from annotate.dashboard.ranking import table
@@ -56,11 +56,11 @@ class FitRow(serializers.Serializer):
     n_annotators = serializers.IntegerField()
     n_parts = serializers.IntegerField(help_text="Parts that no comparison connects; each has its own ranking.")
     converged = serializers.BooleanField(allow_null=True)
-    message = Words(allow_blank=True)
+    message = StoredMessageField(allow_blank=True)
     seed = serializers.IntegerField()
     data_hash = serializers.CharField(allow_blank=True)
-    seconds = Figure(allow_null=True)
-    unit = Figure(allow_null=True, help_text="Utilities times this are logits of an average person's answer.")
+    seconds = FiniteFloatField(allow_null=True)
+    unit = FiniteFloatField(allow_null=True, help_text="Utilities times this are logits of an average person's answer.")
     started_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
 
@@ -75,17 +75,17 @@ class RankedItem(serializers.Serializer):
     rank = serializers.IntegerField()
     rank_low = serializers.IntegerField()
     rank_high = serializers.IntegerField()
-    score = Figure(
+    score = FiniteFloatField(
         allow_null=True,
         help_text="Chance, in per cent, to be preferred to an average item; null in fits made without scores.",
     )
-    score_low = Figure(allow_null=True, help_text="Lower end of the 90% interval of the score.")
-    score_high = Figure(allow_null=True)
-    utility = Figure(allow_null=True)
-    sd = Figure(allow_null=True)
-    low = Figure(allow_null=True, help_text="Lower end of the 90% interval of the utility.")
-    high = Figure(allow_null=True)
-    p_top_k = Figure(allow_null=True)
+    score_low = FiniteFloatField(allow_null=True, help_text="Lower end of the 90% interval of the score.")
+    score_high = FiniteFloatField(allow_null=True)
+    utility = FiniteFloatField(allow_null=True)
+    sd = FiniteFloatField(allow_null=True)
+    low = FiniteFloatField(allow_null=True, help_text="Lower end of the 90% interval of the utility.")
+    high = FiniteFloatField(allow_null=True)
+    p_top_k = FiniteFloatField(allow_null=True)
     tier = serializers.IntegerField()
     rank_class = serializers.IntegerField(
         allow_null=True, help_text="A class begins with an item that is surely below the first of the class above."
@@ -93,30 +93,30 @@ class RankedItem(serializers.Serializer):
     highest_class = serializers.IntegerField(allow_null=True, help_text="The highest class it may belong to.")
     next_state = serializers.ChoiceField(choices=Estimate.NextState.choices)
     n_comparisons = serializers.IntegerField()
-    divisiveness = Figure(allow_null=True)
+    divisiveness = FiniteFloatField(allow_null=True)
 
 
-class RankingPage(page_of(RankedItem)):  # type: ignore[misc]
+class RankingPage(page_serializer(RankedItem)):  # type: ignore[misc]
     fit = FitRow(allow_null=True, help_text="Null before the first fit; there are no results then.")
     n_waiting = serializers.IntegerField(help_text="Changes to the labels that this fit has not seen.")
 
 
-class Ranking(View):
+class Ranking(ApiView):
     @extend_schema(operation_id="ranking_read", parameters=[RankingParameters], responses=RankingPage)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Lists the published fit's figures of every item, the largest part first."""
         project = access.project_for(request, project_id, access.SEE)
-        query = asked(request, RankingParameters)
+        query = validated_query(request, RankingParameters)
         project = project_for_criterion(project, query)
         fit = published_fit(project)
         waiting = engine_status(project, timezone.now()).n_waiting
         if fit is None:
-            return paged(request, Estimate.objects.none(), query, list, fit=None, n_waiting=waiting)
+            return paginated_response(request, Estimate.objects.none(), query, list, fit=None, n_waiting=waiting)
         sort = query["sort"]
         order = RankingQuery(sort.removeprefix("-"), sort.startswith("-"), query["q"], query["tag"])
         estimates = sort_estimates(project, Estimate.objects.filter(fit=fit), order)
         number = fit.number
-        return paged(
+        return paginated_response(
             request,
             estimates,
             query,
@@ -137,13 +137,13 @@ def ranked(estimates: list[Estimate], number: int) -> list[Any]:
     return list(RankedItem(rows, many=True).data)
 
 
-class Fits(View):
-    @extend_schema(operation_id="fits_list", parameters=[FitsParameters], responses=page_of(FitRow))
+class Fits(ApiView):
+    @extend_schema(operation_id="fits_list", parameters=[FitsParameters], responses=page_serializer(FitRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Lists the fits, newest first."""
         project = access.project_for(request, project_id, access.SEE)
-        query = asked(request, FitsParameters)
+        query = validated_query(request, FitsParameters)
         fits = Fit.objects.filter(project_id=project.pk).defer("arrays", "diagnostics").order_by("-number")
         if "criterion" in query:
             fits = fits.filter(criterion=query["criterion"])
-        return paged(request, fits, query, lambda rows: list(FitRow(rows, many=True).data))
+        return paginated_response(request, fits, query, lambda rows: list(FitRow(rows, many=True).data))

@@ -76,7 +76,7 @@ def engine_status(project: Project, now: datetime) -> EngineStatus:
     )
 
 
-def page_heading(project: Project, role: str, now: datetime) -> Heading:
+def page_heading(project: Project, now: datetime) -> Heading:
     since = now - ANNOTATING_WINDOW
     recent = Label.objects.filter(project=project, created_at__gte=since)
     return Heading(
@@ -85,6 +85,6 @@ def page_heading(project: Project, role: str, now: datetime) -> Heading:
         n_labels=cached_if_slow(f"n-labels-{project.pk}", Label.objects.filter(project=project, voided_at=None).count),
         n_annotating=recent.values("annotator").distinct().count(),
         engine=engine_status(project, now),
-        may_manage=role in MANAGE,
-        may_own=role in OWN,
+        may_manage=project.role in MANAGE,
+        may_own=project.role in OWN,
     )

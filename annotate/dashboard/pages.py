@@ -17,7 +17,7 @@ def render_page(request: HttpRequest, project: Project, name: str, context: dict
     Both come from one address, so caches must tell them apart.
     """
     now = timezone.now()
-    told = page_heading(project, project.role, now)  # type: ignore[attr-defined]
+    told = page_heading(project, now)
     # The latest fit by any criterion, which is what watchers are told of; none where one came out between two reads.
     is_latest = context.get("fit", told.engine.fit) == told.engine.fit
     is_fragment = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv
 
 from annotate.fitting.reading import Floats, Ints, Labels
 from annotate.fitting.tastes import gamma_interval, loadings_of, scores_of
@@ -16,12 +16,12 @@ from models_engine.analysis.classes import rank_classes
 from models_engine.analysis.cycles import count_cycles
 from models_engine.analysis.scores import compute_scores
 from models_engine.analysis.tiers import assign_tiers, classify_pairs
+from models_engine.constants import Z90
 from models_engine.data import Comparisons
 from models_engine.models import AnnotatorEstimate, Estimate, Fit
 from models_engine.posterior import BasePosterior
 
 LEVEL = 0.9
-Z90 = float(ndtri((1 + LEVEL) / 2))
 NEXT_STATES = {
     "separated": Estimate.NextState.SEPARATED,
     "tied": Estimate.NextState.TIED,

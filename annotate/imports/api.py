@@ -18,8 +18,19 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, Words, asked, checked, page_of, paged
-from annotate.api.problems import Unfit
+from annotate.api.base import (
+    ApiRequest,
+    ApiView,
+    NoQuery,
+    PageQuery,
+    StoredMessageField,
+    StrictSerializer,
+    page_serializer,
+    paginated_response,
+    validated_data,
+    validated_query,
+)
+from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.files.decoding import decode, decode_upload
 from annotate.files.limits import BadFile
@@ -36,7 +47,7 @@ Kind = ImportJob.Kind
 CALLED = FeaturesForm.base_fields["called"].regex.pattern  # type: ignore[attr-defined]
 
 
-class NewImport(Strict):
+class NewImport(StrictSerializer):
     """Every row is checked by the engine before the first is written."""
 
     kind = serializers.ChoiceField(choices=Kind.choices)
@@ -109,7 +120,7 @@ class ImportRow(serializers.Serializer):
         "cancelled can be gone on with as well.",
     )
     source = serializers.CharField(help_text="The file's name.")  # type: ignore[assignment]
-    message = Words(allow_blank=True, help_text="Why it failed.")
+    message = StoredMessageField(allow_blank=True, help_text="Why it failed.")
     asked_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     n_rows = serializers.IntegerField(help_text="Rows read so far.")
@@ -136,15 +147,15 @@ def detail(job: ImportJob) -> dict[str, Any]:
     }
 
 
-class Imports(View):
+class Imports(ApiView):
     parser_classes = [MultiPartParser]
 
-    @extend_schema(operation_id="imports_list", parameters=[PageQuery], responses=page_of(ImportRow))
+    @extend_schema(operation_id="imports_list", parameters=[PageQuery], responses=page_serializer(ImportRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The imports of the project, the latest first."""
         project = access.project_for(request, project_id, access.MANAGE)
-        query = asked(request, PageQuery)
-        return paged(
+        query = validated_query(request, PageQuery)
+        return paginated_response(
             request, project.imports.order_by("-pk"), query, lambda rows: list(ImportRow(rows, many=True).data)
         )
 
@@ -157,13 +168,13 @@ class Imports(View):
         It takes no Idempotency-Key: one import is under way at a time, and comparisons that are in are refused.
         """
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
-        given = checked(NewImport(data=request.data))
+        given = validated_data(NewImport(data=request.data))
         try:
             job = started(request, project, given)
         except BadFile as refusal:
-            raise Unfit({"file": [str(refusal)]}) from None
+            raise Unprocessable({"file": [str(refusal)]}) from None
         return Response(detail(job), status=202)
 
 
@@ -199,13 +210,13 @@ def started(request: ApiRequest, project: Project, given: dict[str, Any]) -> Imp
 
 
 def mapping_of(text: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """How a table is read: as guessed, but for what is said. Raises BadFile and Unfit."""
+    """How a table is read: as guessed, but for what is said. Raises BadFile and Unprocessable."""
     try:
         columns = json.loads(given["columns"])
     except ValueError:
         columns = None
     if not isinstance(columns, dict):
-        raise Unfit({"columns": [_("This is no JSON object, such as {“text”: “essay”}.")]})
+        raise Unprocessable({"columns": [_("This is no JSON object, such as {“text”: “essay”}.")]})
     if given["kind"] == Kind.ITEMS:
         return guess_items(text, name, columns=columns, kind=given["text_kind"])
     mapping = guess_votes(text, name, columns=columns, format=given.get("read_as", ""))
@@ -216,18 +227,18 @@ def mapping_of(text: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
 
 def found(request: ApiRequest, project_id: UUID, import_id: int) -> ImportJob:
     project = access.project_for(request, project_id, access.MANAGE)
-    asked(request, NoQuery)
+    validated_query(request, NoQuery)
     return get_object_or_404(ImportJob.objects.select_related("project"), project=project, pk=import_id)
 
 
-class ImportView(View):
+class ImportView(ApiView):
     @extend_schema(operation_id="imports_read", responses=ImportDetail)
     def get(self, request: ApiRequest, project_id: UUID, import_id: int) -> Response:
         """How far an import is, and which rows have errors."""
         return Response(detail(found(request, project_id, import_id)))
 
 
-class ImportGoOn(View):
+class ImportGoOn(ApiView):
     @extend_schema(operation_id="imports_go_on", request=None, responses=ImportDetail)
     def post(self, request: ApiRequest, project_id: UUID, import_id: int) -> Response:
         """Lets the right rows be written without those that have errors; or goes on where it stopped or failed."""
@@ -237,7 +248,7 @@ class ImportGoOn(View):
         return Response(detail(job))
 
 
-class ImportStop(View):
+class ImportStop(ApiView):
     @extend_schema(operation_id="imports_stop", request=None, responses=ImportDetail)
     def post(self, request: ApiRequest, project_id: UUID, import_id: int) -> Response:
         """Writes no row more; what is written stays. At rest already, nothing changes."""
@@ -247,7 +258,7 @@ class ImportStop(View):
         return Response(detail(job))
 
 
-class ImportLeftOut(View):
+class ImportLeftOut(ApiView):
     @extend_schema(operation_id="imports_left_out", responses={(200, "text/csv"): OpenApiTypes.BINARY})
     def get(self, request: ApiRequest, project_id: UUID, import_id: int) -> HttpResponseBase:
         """The rows that were not imported, each with the reason."""

@@ -17,9 +17,19 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from annotate import access
-from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, asked, page_of, paged, sent
+from annotate.api.base import (
+    ApiRequest,
+    ApiView,
+    NoQuery,
+    PageQuery,
+    StrictSerializer,
+    page_serializer,
+    paginated_response,
+    validated_body,
+    validated_query,
+)
 from annotate.api.idempotency import HEADER, idempotent
-from annotate.api.problems import Unfit
+from annotate.api.problems import Unprocessable
 from annotate.files.column_guessing import Columns
 from annotate.files.limits import MAX_KEY, MAX_LINK, MAX_TAG, MAX_TAGS, MAX_TEXT, MAX_TITLE
 from annotate.files.sheets import Sheet, SheetRow
@@ -63,7 +73,7 @@ class ItemRow(serializers.Serializer):
     n_labels = serializers.IntegerField(help_text="Unvoided answers in which it was shown.")
 
 
-class NewItem(Strict):
+class NewItem(StrictSerializer):
     text = serializers.CharField(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
     key = serializers.CharField(max_length=MAX_KEY, required=False, default="", allow_blank=True)
     title = serializers.CharField(
@@ -89,7 +99,7 @@ class NewItem(Strict):
     )
 
 
-class NewItems(Strict):
+class NewItems(StrictSerializer):
     items = serializers.ListField(child=NewItem(), min_length=1, max_length=MOST_AT_ONCE)
 
 
@@ -98,7 +108,7 @@ class Added(serializers.Serializer):
     keys = serializers.ListField(child=serializers.CharField(), help_text="In the order sent; new ones where none was.")
 
 
-class ItemChange(Strict):
+class ItemChange(StrictSerializer):
     title = serializers.CharField(
         max_length=MAX_TITLE, required=False, allow_blank=True, help_text="Empty: results show its first words."
     )
@@ -122,22 +132,22 @@ def with_tags(project: Project) -> Any:
     )
 
 
-class Items(View):
-    @extend_schema(operation_id="items_list", parameters=[ItemQuery], responses=page_of(ItemRow))
+class Items(ApiView):
+    @extend_schema(operation_id="items_list", parameters=[ItemQuery], responses=page_serializer(ItemRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The items in the order added."""
         project = access.project_for(request, project_id, access.SEE)
-        query = asked(request, ItemQuery)
+        query = validated_query(request, ItemQuery)
         found = filtered(with_tags(project), query["q"], query["state"], query["tag"])
-        return paged(request, found, query, lambda items: represented(request, project, items))
+        return paginated_response(request, found, query, lambda items: represented(request, project, items))
 
     @extend_schema(operation_id="items_create", parameters=[HEADER], request=NewItems, responses={201: Added})
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Adds up to 10,000 items: all of them, or none and an error for each row that can't be one."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
-        given = sent(request, NewItems)["items"]
+        validated_query(request, NoQuery)
+        given = validated_body(request, NewItems)["items"]
         sheet = Sheet(
             list(COLUMNS), [SheetRow(place, [row[name] for name in COLUMNS]) for place, row in enumerate(given)]
         )
@@ -145,7 +155,7 @@ class Items(View):
         columns = Columns(**places)
         found = check(sheet, columns, kind=Item.Kind.TEXT, keys=keys(project), known_text=lambda text: False)
         if found.errors:
-            raise Unfit({f"items.{place}": [message] for place, message in found.errors})
+            raise Unprocessable({f"items.{place}": [message] for place, message in found.errors})
         n = actions.import_items(
             project=project,
             actor=request.user,
@@ -158,21 +168,21 @@ class Items(View):
         return Response({"n_items": n, "keys": [item.key for item in found.items]}, status=201)
 
 
-class ItemView(View):
+class ItemView(ApiView):
     @extend_schema(operation_id="items_read", responses=ItemRow)
     def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
         """One item."""
         project = access.project_for(request, project_id, access.SEE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         return Response(represented(request, project, [get_object_or_404(with_tags(project), pk=item_id)])[0])
 
     @extend_schema(operation_id="items_update", request=ItemChange, responses=ItemRow)
     def patch(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
         """Retires the item or brings it back; replaces its title or tags. Its text, which people judged, stays."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         item = get_object_or_404(project.items.select_related("project"), pk=item_id)
-        change, now = sent(request, ItemChange), timezone.now()
+        change, now = validated_body(request, ItemChange), timezone.now()
         if "title" in change:
             actions.set_title(item=item, actor=request.user, title=change["title"], now=now)
         if "tags" in change:
@@ -186,7 +196,7 @@ class ItemView(View):
     def delete(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
         """Deletes an item that nobody has been shown; others can be retired."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         item = get_object_or_404(project.items.select_related("project"), pk=item_id)
         actions.delete_item(item=item, actor=request.user, now=timezone.now())
         return Response(status=204)
@@ -206,11 +216,11 @@ def item_seen(request: ApiRequest, project_id: UUID, item_id: int) -> Item:
     return item
 
 
-class ItemMedia(View):
+class ItemMedia(ApiView):
     scope = None  # annotators see it too, so access decides alone
 
     @extend_schema(operation_id="items_media", responses={(200, "*/*"): OpenApiTypes.BINARY})
     def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> HttpResponseBase:
         """The file of an item, for those who see the project and annotators to whom it has been shown."""
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         return item_media(request, item_seen(request, project_id, item_id).pk)

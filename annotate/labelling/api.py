@@ -13,7 +13,7 @@ from rest_framework.reverse import reverse
 
 from annotate import access
 from annotate.api.authentication import ANNOTATE
-from annotate.api.base import ApiRequest, NoQuery, Strict, View, asked, sent
+from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_body, validated_query
 from annotate.core import rate_limits
 from annotate.core.errors import UserError
 from annotate.criteria import criteria_of
@@ -106,7 +106,7 @@ class Step(serializers.Serializer):
     stop = StopDetail(allow_null=True)
 
 
-class OneAnswer(Strict):
+class OneAnswer(StrictSerializer):
     outcome = serializers.ChoiceField(choices=Label.Outcome.choices)
     chosen = serializers.IntegerField(
         required=False,
@@ -154,7 +154,7 @@ class Stored(serializers.Serializer):
     next = Step()
 
 
-class Undo(Strict):
+class Undo(StrictSerializer):
     token = serializers.CharField(max_length=40, help_text="Of the task whose answer is taken back: the last one.")
 
 
@@ -224,7 +224,7 @@ def annotator_or_404(request: ApiRequest, project_id: UUID) -> Annotator:
     return annotator
 
 
-class Next(View):
+class Next(ApiView):
     scope = ANNOTATE
 
     @extend_schema(operation_id="annotating_next", request=None, responses=Step)
@@ -232,11 +232,11 @@ class Next(View):
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Your open task, or a new one: asking again changes nothing but prolongs its lease."""
         annotator = annotator_or_404(request, project_id)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         return Response(open_next_step(request, annotator))
 
 
-class AnswerTask(View):
+class AnswerTask(ApiView):
     scope = ANNOTATE
 
     @extend_schema(operation_id="annotating_answer", request=GivenAnswer, responses=Stored)
@@ -244,10 +244,10 @@ class AnswerTask(View):
     def post(self, request: ApiRequest, token: str) -> Response:
         """Stores the answer to a task and gives the next one. Sent again, nothing more is stored."""
         presentation = access.presentation_for(request, token)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         annotator = presentation.annotator
         rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
-        values = sent(request, GivenAnswer)
+        values = validated_body(request, GivenAnswer)
         said: dict[str, Any] = {
             "order": tuple(values["order"]),
             "comment": parse_comment(values),
@@ -264,7 +264,7 @@ class AnswerTask(View):
         return Response(Stored(stored).data)
 
 
-class UndoAnswer(View):
+class UndoAnswer(ApiView):
     scope = ANNOTATE
 
     @extend_schema(operation_id="annotating_undo", request=Undo, responses=Step)
@@ -272,6 +272,6 @@ class UndoAnswer(View):
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Takes your last answer back and asks the same again."""
         annotator = annotator_or_404(request, project_id)
-        asked(request, NoQuery)
-        undo_label(annotator=annotator, now=timezone.now(), token=sent(request, Undo)["token"])
+        validated_query(request, NoQuery)
+        undo_label(annotator=annotator, now=timezone.now(), token=validated_body(request, Undo)["token"])
         return Response(step_json(request, annotator, None))

@@ -83,6 +83,8 @@ class Project(GoalSettings, QualitySettings, TaskWords):
     archived_at = models.DateTimeField(null=True, blank=True, editable=False)
     # No column: by which criterion this copy of the project is looked at (annotate.criteria.seen_by).
     criterion = 1
+    # No column: the role of whom annotate.access found the project for; None where nobody asked for it.
+    role: str | None = None
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="projects")
 
     class Meta:

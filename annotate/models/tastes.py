@@ -11,7 +11,7 @@ from annotate.models.projects import Project
 class TasteMap(IdleJob):
     """The latest taste map by a criterion, made by an engine process when no fit waits; empty until the first."""
 
-    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="portraits", db_index=False)
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="taste_maps", db_index=False)
     criterion = models.PositiveSmallIntegerField(default=1)
     # The fit it was made of, what that knows of tastes, and how long it took.
     fit_number = models.PositiveIntegerField(null=True, blank=True)
@@ -36,7 +36,7 @@ class TasteMap(IdleJob):
 class AnnotatorTaste(models.Model):
     """One annotator on the taste map: where they stand along the components, in which group, with which own ranking."""
 
-    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="portraits")
+    annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="tastes")
     # Numbers are those of the project's fits by every criterion, so that the criterion follows from one.
     fit_number = models.PositiveIntegerField()
     criterion = models.PositiveSmallIntegerField(default=1)

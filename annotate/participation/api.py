@@ -11,8 +11,8 @@ from rest_framework.exceptions import NotFound
 from rest_framework.response import Response
 
 from annotate.api.authentication import ANNOTATE
-from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, asked, sent
-from annotate.api.problems import Conflict, Unfit
+from annotate.api.base import ApiRequest, ApiView, NoQuery, PageQuery, StrictSerializer, validated_body, validated_query
+from annotate.api.problems import Conflict, Unprocessable
 from annotate.labelling.api import annotator_or_404
 from annotate.labelling.own_answers import queries as own
 from annotate.labelling.queries import refusal_of_task
@@ -33,7 +33,7 @@ class ConsentDetail(serializers.Serializer):
     agreed = serializers.BooleanField(help_text="Whether nothing is left to agree to.")
 
 
-class Agreement(Strict):
+class Agreement(StrictSerializer):
     version = serializers.CharField(max_length=64, help_text="Of the text that was read.")
 
 
@@ -44,22 +44,22 @@ def consent_json(annotator: Annotator) -> dict[str, Any]:
     return {"version": text.version, "text": text.text, "agreed": annotator.consent_version == text.version}
 
 
-class Consent(View):
+class Consent(ApiView):
     scope = ANNOTATE
 
     @extend_schema(operation_id="annotating_read_consent", responses=ConsentDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The text that you have to agree to before your first task."""
         annotator = annotator_or_404(request, project_id)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         return Response(ConsentDetail(consent_json(annotator)).data)
 
     @extend_schema(operation_id="annotating_agree", request=Agreement, responses=ConsentDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Stores that you agree to the text of this version; if it has changed since, that is a 409."""
         annotator = annotator_or_404(request, project_id)
-        asked(request, NoQuery)
-        version = sent(request, Agreement)["version"]
+        validated_query(request, NoQuery)
+        version = validated_body(request, Agreement)["version"]
         is_asked = bool(annotator.project.consent_version)
         if is_asked and not give_consent(annotator=annotator, version=version, now=timezone.now()):
             raise Conflict(_("The text changed while you read it. Please look at it once more."))
@@ -82,14 +82,14 @@ class AskedNow(serializers.Serializer):
     questions = AskedField(many=True)
 
 
-class GivenField(Strict):
+class GivenField(StrictSerializer):
     id = serializers.IntegerField(min_value=1, max_value=2**63 - 1)
     answer = serializers.CharField(
         max_length=MAX_TEXT_LENGTH, allow_blank=True, help_text="Words, digits, a text of the list, or yes or no."
     )
 
 
-class GivenFields(Strict):
+class GivenFields(StrictSerializer):
     questions = serializers.ListField(child=GivenField(), max_length=100)
 
 
@@ -107,22 +107,22 @@ def consent_response(annotator: Annotator) -> Response:
     return Response(AskedNow({"at_end": at_end, "questions": fields}).data)
 
 
-class OwnQuestions(View):
+class OwnQuestions(ApiView):
     scope = ANNOTATE
 
     @extend_schema(operation_id="annotating_read_questions", responses=AskedNow)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """What you are asked about yourself now."""
         annotator = annotator_or_404(request, project_id)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         return consent_response(annotator)
 
     @extend_schema(operation_id="annotating_answer_questions", request=GivenFields, responses=AskedNow)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Answers what is asked now, all of it; what is asked then is told."""
         annotator = annotator_or_404(request, project_id)
-        asked(request, NoQuery)
-        given = {f"field-{one['id']}": one["answer"] for one in sent(request, GivenFields)["questions"]}
+        validated_query(request, NoQuery)
+        given = {f"field-{one['id']}": one["answer"] for one in validated_body(request, GivenFields)["questions"]}
         at_end, fields = questions_asked(annotator)
         if at_end is None:
             raise Conflict(_("Nothing is asked of you now."))
@@ -131,7 +131,7 @@ class OwnQuestions(View):
         errors = {name: [str(text) for text in texts] for name, texts in form.errors.items()}
         errors |= {name: [_("This is not asked of you now.")] for name in unknown}
         if errors:
-            raise Unfit({name.replace("field-", "questions."): texts for name, texts in errors.items()})
+            raise Unprocessable({name.replace("field-", "questions."): texts for name, texts in errors.items()})
         save_question_answers(annotator=annotator, at_end=at_end, values=form.values(), now=timezone.now())
         return consent_response(Annotator.objects.select_related("project").get(pk=annotator.pk))
 
@@ -144,14 +144,14 @@ class EndDetail(serializers.Serializer):
     at = serializers.DateTimeField()
 
 
-class End(View):
+class End(ApiView):
     scope = ANNOTATE
 
     @extend_schema(operation_id="annotating_finish", request=None, responses=EndDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Ends your part once nothing is left to answer; asked again, it is the same end with the same code."""
         annotator = annotator_or_404(request, project_id)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         end = finish(annotator=annotator, now=timezone.now())
         entry = participation_rules(annotator.project)
         values = {
@@ -187,18 +187,18 @@ class OwnAnswersPage(serializers.Serializer):
     results = OwnAnswerRow(many=True)
 
 
-class OwnQuery(Strict):
+class OwnQuery(StrictSerializer):
     page = PageQuery._declared_fields["page"]
 
 
-class OwnAnswers(View):
+class OwnAnswers(ApiView):
     scope = ANNOTATE
 
     @extend_schema(operation_id="annotating_list_answers", parameters=[OwnQuery], responses=OwnAnswersPage)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Your own answers, the latest first, while the project takes answers."""
         annotator = annotator_or_404(request, project_id)
-        query = asked(request, OwnQuery)
+        query = validated_query(request, OwnQuery)
         refusal = refusal_of_task(annotator, timezone.now())
         if refusal:
             raise refusal

@@ -9,9 +9,9 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, NoQuery, Strict, View, asked, sent
+from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_body, validated_query
 from annotate.api.idempotency import HEADER, idempotent
-from annotate.api.problems import Unfit
+from annotate.api.problems import Unprocessable
 from annotate.audit import record_event
 from annotate.models import (
     MAX_QUESTION_FIELDS,
@@ -36,7 +36,7 @@ from annotate.participation.views import platform_link
 MAX_INTEGER = 2**31 - 1
 
 
-class EntryRules(serializers.ModelSerializer, Strict):
+class EntryRules(serializers.ModelSerializer, StrictSerializer):
     places = serializers.IntegerField(min_value=1, max_value=MAX_INTEGER, required=False, allow_null=True)
     place_minutes = serializers.IntegerField(min_value=1, max_value=MAX_INTEGER, required=False, allow_null=True)
 
@@ -90,46 +90,46 @@ def detail(request: ApiRequest, project: Project) -> dict[str, Any]:
     return dict(EntryDetail(entry).data)
 
 
-class EntryView(View):
+class EntryView(ApiView):
     @extend_schema(operation_id="entry_read", responses=EntryDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The rules of entry: links, places, consent text, codes, and the study's arithmetic."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         return Response(detail(request, project))
 
     @extend_schema(operation_id="entry_update", request=EntryRules, responses=EntryDetail)
     def patch(self, request: ApiRequest, project_id: UUID) -> Response:
         """Changes the rules that are sent. After a change of the consent text everybody is asked to agree anew."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
-        given, entry = sent(request, EntryRules, partial=True), participation_rules(project)
+        validated_query(request, NoQuery)
+        given, entry = validated_body(request, EntryRules, partial=True), participation_rules(project)
         data = {name: given.get(name, getattr(entry, name)) for name in ParticipationRulesForm.Meta.fields}
         form = ParticipationRulesForm(
             {name: value for name, value in data.items() if value is not None and value is not False}
         )
         if not form.is_valid():
-            raise Unfit({name: [str(text) for text in texts] for name, texts in form.errors.items()})
+            raise Unprocessable({name: [str(text) for text in texts] for name, texts in form.errors.items()})
         change_rules(project=project, actor=request.user, values=form.values(), now=timezone.now())
         return Response(detail(request, project))
 
 
-class PlatformLink(View):
+class PlatformLink(ApiView):
     @extend_schema(operation_id="entry_replace_platform_link", request=None, responses=EntryDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Makes a new platform link. The old one leads nowhere; who came by it stays."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         replace_platform_link(project=project, actor=request.user, now=timezone.now())
         return Response(detail(request, project))
 
 
-class JoinLink(View):
+class JoinLink(ApiView):
     @extend_schema(operation_id="entry_replace_join_link", request=None, responses=EntryDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Makes a new join link. The old one leads nowhere; who has joined stays."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         replace_join_link(project=project, actor=request.user, now=timezone.now())
         return Response(detail(request, access.project_for(request, project_id, access.MANAGE)))
 
@@ -146,7 +146,7 @@ class FieldRow(serializers.Serializer):
     required = serializers.BooleanField()  # type: ignore[assignment]
 
 
-class WantedField(Strict):
+class WantedField(StrictSerializer):
     id = serializers.IntegerField(
         required=False,
         allow_null=True,
@@ -174,7 +174,7 @@ class WantedField(Strict):
     required = serializers.BooleanField(required=False, default=False)  # type: ignore[assignment]
 
 
-class WantedFields(Strict):
+class WantedFields(StrictSerializer):
     questions = serializers.ListField(child=WantedField(), max_length=MAX_QUESTION_FIELDS)
 
 
@@ -182,12 +182,12 @@ class Questions(serializers.Serializer):
     questions = FieldRow(many=True)
 
 
-class QuestionnaireView(View):
+class QuestionnaireView(ApiView):
     @extend_schema(operation_id="questionnaire_read", responses=Questions)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """What annotators are asked about themselves, in order."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         return Response(Questions({"questions": active_questions(project)}).data)
 
     @extend_schema(operation_id="questionnaire_replace", request=WantedFields, responses=Questions)
@@ -197,15 +197,15 @@ class QuestionnaireView(View):
         One whose wording, kind or limits differ is another question, and asked anew.
         """
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
-        forms = [QuestionForm(form_data(one)) for one in sent(request, WantedFields)["questions"]]
+        validated_query(request, NoQuery)
+        forms = [QuestionForm(form_data(one)) for one in validated_body(request, WantedFields)["questions"]]
         errors = {
             f"questions.{place}.{name}": [str(text) for text in texts]
             for place, form in enumerate(forms)
             for name, texts in form.errors.items()
         }
         if errors:
-            raise Unfit(errors)
+            raise Unprocessable(errors)
         wanted = [form.wanted() for form in forms]
         removed = {field.pk for field in active_questions(project)} - {one.pk for one in wanted}
         change_questions(project=project, actor=request.user, wanted=wanted, removed=removed, now=timezone.now())
@@ -217,7 +217,7 @@ def form_data(one: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in data.items() if value is not None and value is not False}
 
 
-class NewInvitations(Strict):
+class NewInvitations(StrictSerializer):
     addresses = serializers.ListField(
         child=serializers.EmailField(max_length=254), min_length=1, max_length=MAX_ADDRESSES
     )
@@ -236,7 +236,7 @@ class Invitations(serializers.Serializer):
     results = InvitationRow(many=True)
 
 
-class InvitationsView(View):
+class InvitationsView(ApiView):
     @extend_schema(
         operation_id="entry_invite", parameters=[HEADER], request=NewInvitations, responses={202: Invitations}
     )
@@ -244,11 +244,11 @@ class InvitationsView(View):
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Writes to up to 100 addresses that they may take part, with the join link; each with what became of it."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
-        given = sent(request, NewInvitations)
+        validated_query(request, NoQuery)
+        given = validated_body(request, NewInvitations)
         form = InviteForm({"addresses": "\n".join(given["addresses"]), "words": given["words"]})
         if not form.is_valid():
-            raise Unfit({name: [str(text) for text in texts] for name, texts in form.errors.items()})
+            raise Unprocessable({name: [str(text) for text in texts] for name, texts in form.errors.items()})
         plain: Any = request._request
         plain.user = request.user
         words = form.cleaned_data["words"]

@@ -12,8 +12,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, NoQuery, Strict, View, asked, sent
-from annotate.api.problems import Unfit
+from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_body, validated_query
+from annotate.api.problems import Unprocessable
 from annotate.audit import record_export
 from annotate.core.rate_limits import check_rate_limit
 from annotate.models import MAX_RETENTION_DAYS, Project, Retention
@@ -24,7 +24,7 @@ from annotate.privacy.own_data.views import zip_response
 from annotate.privacy.retention.actions import change_retention
 
 
-class RetentionRule(Strict):
+class RetentionRule(StrictSerializer):
     days = serializers.IntegerField(
         min_value=0,
         max_value=MAX_RETENTION_DAYS,
@@ -46,24 +46,26 @@ def retention_response(project: Project) -> Response:
     return Response(RetentionDetail(values).data)
 
 
-class RetentionView(View):
+class RetentionView(ApiView):
     @extend_schema(operation_id="retention_read", responses=RetentionDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """For how long the project keeps its annotators' data."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         return retention_response(project)
 
     @extend_schema(operation_id="retention_update", request=RetentionRule, responses=RetentionDetail)
     def put(self, request: ApiRequest, project_id: UUID) -> Response:
         """Changes that; annotators are told from now on."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
-        change_retention(project=project, actor=request.user, now=timezone.now(), **sent(request, RetentionRule))
+        validated_query(request, NoQuery)
+        change_retention(
+            project=project, actor=request.user, now=timezone.now(), **validated_body(request, RetentionRule)
+        )
         return retention_response(project)
 
 
-class ErasureRequest(Strict):
+class ErasureRequest(StrictSerializer):
     pseudonym = serializers.CharField(
         max_length=MAX_PSEUDONYM_LENGTH, help_text="Theirs, so that nobody else is erased."
     )
@@ -73,25 +75,25 @@ class ErasureResult(serializers.Serializer):
     n_labels = serializers.IntegerField(help_text="Labels that went with them.")
 
 
-class EraseAnnotator(View):
+class EraseAnnotator(ApiView):
     @extend_schema(operation_id="annotators_erase", request=ErasureRequest, responses=ErasureResult)
     def post(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
         """Deletes an annotator, on their own request, with every label, for good; the next fit is made without."""
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         annotator = get_object_or_404(project.annotators, key=key)
-        if sent(request, ErasureRequest)["pseudonym"] != annotator.pseudonym:
-            raise Unfit({"pseudonym": [_("That is not the annotator's pseudonym. Nobody was erased.")]})
+        if validated_body(request, ErasureRequest)["pseudonym"] != annotator.pseudonym:
+            raise Unprocessable({"pseudonym": [_("That is not the annotator's pseudonym. Nobody was erased.")]})
         n = erase_annotator(annotator=annotator, by=BY_OWNER, actor=request.user, now=timezone.now())
         return Response({"n_labels": n})
 
 
-class AnnotatorData(View):
+class AnnotatorData(ApiView):
     @extend_schema(operation_id="annotators_data", responses={(200, "application/zip"): OpenApiTypes.BINARY})
     def get(self, request: ApiRequest, project_id: UUID, key: UUID) -> StreamingHttpResponse:
         """All that is kept of an annotator, for when they ask for it: a .zip of tables. Their secret is left out."""
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         annotator = get_object_or_404(project.annotators, key=key)
         check_rate_limit(request, "export")
         now = timezone.now()

@@ -12,9 +12,19 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, asked, page_of, paged, sent
+from annotate.api.base import (
+    ApiRequest,
+    ApiView,
+    NoQuery,
+    PageQuery,
+    StrictSerializer,
+    page_serializer,
+    paginated_response,
+    validated_body,
+    validated_query,
+)
 from annotate.api.idempotency import HEADER, idempotent
-from annotate.api.problems import Unfit
+from annotate.api.problems import Unprocessable
 from annotate.fitting.estimator_choices import CHOICES
 from annotate.models import MAX_ITEMS_SHOWN, MAX_REASON_LENGTH, Membership, Project
 from annotate.projects import actions
@@ -26,12 +36,12 @@ FORMS = (ProjectForm, QualityForm)
 SETTINGS = [name for form in FORMS for name in form.Meta.fields]
 
 
-class CriterionSetting(Strict):
+class CriterionSetting(StrictSerializer):
     name = serializers.CharField(max_length=LONGEST_NAME)
     question = serializers.CharField(max_length=LONGEST_QUESTION)
 
 
-class ProjectSettings(serializers.ModelSerializer, Strict):
+class ProjectSettings(serializers.ModelSerializer, StrictSerializer):
     """The settings of a project's own pages, whose forms decide what goes together."""
 
     estimator = serializers.ChoiceField(choices=list(CHOICES), required=False)
@@ -64,8 +74,18 @@ class ProjectRow(serializers.ModelSerializer):
         fields = ["id", "name", "question", "state", "task_type", "k", "role", "simulated", "created_at"]
 
 
+class JoinLinkField(serializers.URLField):
+    """The address at which people join, for those who manage the project."""
+
+    def get_attribute(self, project: Project) -> str | None:
+        if project.role not in access.MANAGE:
+            return None
+        link: str = self.context["request"].build_absolute_uri(reverse("join", args=[project.join_token]))
+        return link
+
+
 class ProjectDetail(ProjectRow):
-    join_link = serializers.URLField(allow_null=True, help_text="For those who manage the project, else null.")
+    join_link = JoinLinkField(allow_null=True, help_text="For those who manage the project, else null.")
 
     class Meta:
         model = Project
@@ -76,41 +96,39 @@ class ProjectDetail(ProjectRow):
         ]
 
 
-class StateChange(Strict):
+class StateChange(StrictSerializer):
     state = serializers.ChoiceField(choices=["open", "paused", "closed"])
 
 
-class Deletion(Strict):
+class Deletion(StrictSerializer):
     name = serializers.CharField(max_length=200, help_text="The project's name, so that no other one is deleted.")
 
 
 def project_detail(request: ApiRequest, project: Project) -> dict[str, Any]:
-    link = request.build_absolute_uri(reverse("join", args=[project.join_token]))
-    project.join_link = link if project.role in access.MANAGE else None  # type: ignore[attr-defined]
-    return dict(ProjectDetail(project).data)
+    return dict(ProjectDetail(project, context={"request": request}).data)
 
 
 def form_values(given: dict[str, Any], project: Project | None) -> dict[str, Any]:
-    """The settings that result, checked as on the page; raises Unfit."""
+    """The settings that result, checked as on the page; raises Unprocessable."""
     base = project or Project()
     data = {name: given.get(name, getattr(base, name)) for name in SETTINGS}
     filled = {name: value for name, value in data.items() if value is not None and value is not False}
     forms = [form(filled) for form in FORMS]
     errors = {name: [str(text) for text in texts] for form in forms for name, texts in form.errors.items()}
     if errors:
-        raise Unfit(errors)
+        raise Unprocessable(errors)
     return {name: value for form in forms for name, value in form.values().items()}
 
 
-class Projects(View):
-    @extend_schema(operation_id="projects_list", parameters=[PageQuery], responses=page_of(ProjectRow))
+class Projects(ApiView):
+    @extend_schema(operation_id="projects_list", parameters=[PageQuery], responses=page_serializer(ProjectRow))
     def get(self, request: ApiRequest) -> Response:
         """Your projects, the latest first."""
         mine = Membership.objects.filter(user=request.user).select_related("project")
         if request.auth is not None and request.auth.project_id:
             mine = mine.filter(project_id=request.auth.project_id)
-        query = asked(request, PageQuery)
-        return paged(request, mine.order_by("-project__created_at", "-pk"), query, with_roles)
+        query = validated_query(request, PageQuery)
+        return paginated_response(request, mine.order_by("-project__created_at", "-pk"), query, with_roles)
 
     @extend_schema(
         operation_id="projects_create", parameters=[HEADER], request=ProjectSettings, responses={201: ProjectDetail}
@@ -118,34 +136,34 @@ class Projects(View):
     @idempotent
     def post(self, request: ApiRequest) -> Response:
         """Makes a project, a draft; you own it."""
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         if request.auth is not None and request.auth.project_id:
             raise PermissionDenied
-        values = form_values(sent(request, ProjectSettings), None)
+        values = form_values(validated_body(request, ProjectSettings), None)
         project = actions.create_project(owner=request.user, values=values, now=timezone.now())
-        project.role = Membership.Role.OWNER  # type: ignore[attr-defined]
+        project.role = Membership.Role.OWNER
         return Response(project_detail(request, project), status=201)
 
 
 def with_roles(memberships: list[Membership]) -> list[Any]:
     for membership in memberships:
-        membership.project.role = membership.role  # type: ignore[attr-defined]
+        membership.project.role = membership.role
     return list(ProjectRow([membership.project for membership in memberships], many=True).data)
 
 
-class ProjectView(View):
+class ProjectView(ApiView):
     @extend_schema(operation_id="projects_read", responses=ProjectDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """One project with its settings."""
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         return Response(project_detail(request, access.project_for(request, project_id, access.SEE)))
 
     @extend_schema(operation_id="projects_update", request=ProjectSettings, responses=ProjectDetail)
     def patch(self, request: ApiRequest, project_id: UUID) -> Response:
         """Changes the settings that are sent. What labels answer (question, task) is fixed once there are labels."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
-        given = sent(request, ProjectSettings, partial=True)
+        validated_query(request, NoQuery)
+        given = validated_body(request, ProjectSettings, partial=True)
         values = form_values(given, project)
         changed = {name: value for name, value in values.items() if name in given or value != getattr(project, name)}
         actions.change_project(project=project, actor=request.user, values=changed, now=timezone.now())
@@ -155,18 +173,18 @@ class ProjectView(View):
     def delete(self, request: ApiRequest, project_id: UUID) -> Response:
         """Deletes the project with everything in it, for good."""
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
-        if asked(request, Deletion)["name"] != project.name:
-            raise Unfit({"name": [_("That is not the project's name. Nothing was deleted.")]})
+        if validated_query(request, Deletion)["name"] != project.name:
+            raise Unprocessable({"name": [_("That is not the project's name. Nothing was deleted.")]})
         actions.delete_project(project=project)
         return Response(status=204)
 
 
-class ProjectState(View):
+class ProjectState(ApiView):
     @extend_schema(operation_id="projects_set_state", request=StateChange, responses=ProjectDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Opens, pauses, closes or reopens the project; in that state already, nothing changes."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
-        state = sent(request, StateChange)["state"]
+        validated_query(request, NoQuery)
+        state = validated_body(request, StateChange)["state"]
         actions.set_state(project=project, actor=request.user, state=state, now=timezone.now())
         return Response(project_detail(request, access.project_for(request, project_id, access.MANAGE)))

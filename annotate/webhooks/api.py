@@ -10,8 +10,19 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, Words, asked, page_of, paged, sent
-from annotate.api.problems import Unfit
+from annotate.api.base import (
+    ApiRequest,
+    ApiView,
+    NoQuery,
+    PageQuery,
+    StoredMessageField,
+    StrictSerializer,
+    page_serializer,
+    paginated_response,
+    validated_body,
+    validated_query,
+)
+from annotate.api.problems import Unprocessable
 from annotate.core.rate_limits import check_rate_limit
 from annotate.models import Webhook, WebhookDelivery
 from annotate.webhooks import actions
@@ -30,12 +41,12 @@ class WebhookMade(WebhookRow):
     secret = serializers.CharField(help_text="Signs the messages; told this once.")
 
 
-class NewWebhook(Strict):
+class NewWebhook(StrictSerializer):
     url = serializers.CharField(max_length=500)
     events = serializers.ListField(child=serializers.ChoiceField(choices=Webhook.Event.choices), min_length=1)
 
 
-class WebhookChange(Strict):
+class WebhookChange(StrictSerializer):
     active = serializers.BooleanField()
 
 
@@ -46,24 +57,24 @@ class DeliveryRow(serializers.Serializer):
     state = serializers.ChoiceField(choices=WebhookDelivery.State.choices)
     attempts = serializers.IntegerField()
     last_status = serializers.IntegerField(allow_null=True)
-    last_error = Words(allow_blank=True)
+    last_error = StoredMessageField(allow_blank=True)
     created_at = serializers.DateTimeField()
     done_at = serializers.DateTimeField(allow_null=True)
 
 
 def found(request: ApiRequest, project_id: UUID, webhook_id: int) -> Webhook:
     project = access.project_for(request, project_id, access.MANAGE)
-    asked(request, NoQuery)
+    validated_query(request, NoQuery)
     return get_object_or_404(project.webhooks.select_related("project"), pk=webhook_id)
 
 
-class Webhooks(View):
-    @extend_schema(operation_id="webhooks_list", parameters=[PageQuery], responses=page_of(WebhookRow))
+class Webhooks(ApiView):
+    @extend_schema(operation_id="webhooks_list", parameters=[PageQuery], responses=page_serializer(WebhookRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The project's webhooks, in the order added."""
         project = access.project_for(request, project_id, access.MANAGE)
-        query = asked(request, PageQuery)
-        return paged(
+        query = validated_query(request, PageQuery)
+        return paginated_response(
             request, project.webhooks.order_by("pk"), query, lambda rows: list(WebhookRow(rows, many=True).data)
         )
 
@@ -71,21 +82,21 @@ class Webhooks(View):
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Adds a webhook. It takes no Idempotency-Key: the answer holds a secret, which is not kept."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
-        form = WebhookForm(sent(request, NewWebhook))
+        validated_query(request, NoQuery)
+        form = WebhookForm(validated_body(request, NewWebhook))
         if not form.is_valid():
-            raise Unfit({name: [str(text) for text in texts] for name, texts in form.errors.items()})
+            raise Unprocessable({name: [str(text) for text in texts] for name, texts in form.errors.items()})
         values: dict[str, Any] = form.cleaned_data
         made = actions.add_webhook(project=project, actor=request.user, now=timezone.now(), **values)
         return Response(WebhookMade(made).data, status=201)
 
 
-class WebhookView(View):
+class WebhookView(ApiView):
     @extend_schema(operation_id="webhooks_switch", request=WebhookChange, responses=WebhookRow)
     def put(self, request: ApiRequest, project_id: UUID, webhook_id: int) -> Response:
         """Switches the webhook on or off."""
         webhook = found(request, project_id, webhook_id)
-        on = sent(request, WebhookChange)["active"]
+        on = validated_body(request, WebhookChange)["active"]
         actions.switch_webhook(webhook=webhook, actor=request.user, on=on, now=timezone.now())
         webhook.active = on
         return Response(WebhookRow(webhook).data)
@@ -98,7 +109,7 @@ class WebhookView(View):
         return Response(status=204)
 
 
-class WebhookSecret(View):
+class WebhookSecret(ApiView):
     @extend_schema(operation_id="webhooks_replace_secret", request=None, responses=WebhookMade)
     def post(self, request: ApiRequest, project_id: UUID, webhook_id: int) -> Response:
         """Makes a new secret, which signs everything from now on."""
@@ -107,7 +118,7 @@ class WebhookSecret(View):
         return Response(WebhookMade(webhook).data)
 
 
-class WebhookTest(View):
+class WebhookTest(ApiView):
     @extend_schema(operation_id="webhooks_test", request=None, responses={202: DeliveryRow})
     def post(self, request: ApiRequest, project_id: UUID, webhook_id: int) -> Response:
         """Sends a message that only tries the way."""
@@ -116,11 +127,11 @@ class WebhookTest(View):
         return Response(DeliveryRow(actions.send_test(webhook=webhook, now=timezone.now())).data, status=202)
 
 
-class Deliveries(View):
-    @extend_schema(operation_id="webhooks_deliveries", parameters=[PageQuery], responses=page_of(DeliveryRow))
+class Deliveries(ApiView):
+    @extend_schema(operation_id="webhooks_deliveries", parameters=[PageQuery], responses=page_serializer(DeliveryRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The messages of the last 30 days, the latest first."""
         project = access.project_for(request, project_id, access.MANAGE)
-        query = asked(request, PageQuery)
+        query = validated_query(request, PageQuery)
         rows = WebhookDelivery.objects.filter(webhook__project=project).order_by("-created_at", "-pk")
-        return paged(request, rows, query, lambda page: list(DeliveryRow(page, many=True).data))
+        return paginated_response(request, rows, query, lambda page: list(DeliveryRow(page, many=True).data))

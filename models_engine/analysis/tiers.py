@@ -4,8 +4,8 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
+from models_engine.constants import Z90
 from models_engine.posterior import Posterior
 
 __all__ = ["PairState", "assign_tiers", "classify_pairs"]
@@ -64,7 +64,7 @@ def classify_pairs(
     better = posterior.superiority(lefts, rights)
     mean = posterior.utilities()
     difference = np.abs(mean[lefts] - mean[rights])
-    half_width = ndtri(0.95) * np.sqrt(posterior.difference_variance(lefts, rights))
+    half_width = Z90 * np.sqrt(posterior.difference_variance(lefts, rights))
     unit = SLOPE_RATIO if posterior.likelihood.link == "probit" else 1.0
     tied = difference + half_width <= margin * unit
     separated = np.maximum(better, 1 - better) >= superiority

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from models_engine.benchmarks.competitor_data import SETS, Contest, build_contest, pool_contexts, read_contest
 from models_engine.benchmarks.machine import describe_machine
 from models_engine.benchmarks.peer_data import HeldOutData
 from models_engine.benchmarks.peers import find_installed, measure_peer
 from models_engine.benchmarks.ukp_pairs import cluster_mean
+from models_engine.constants import Z90
 from models_engine.errors import InvalidSetting, NotConverged
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.competitors import Competitors
@@ -43,7 +43,6 @@ OURS, POOLED = "Competitors", "BradleyTerry pooled"
 PEERS = ("choix opt_pairwise", "choix ilsr_pairwise", "evalica bradley_terry")
 N_FOLDS = 5
 SIMULATED_TASTE = 0.4
-HALF_WIDTH_90 = float(ndtri(0.95))  # of a 90% interval
 
 
 @dataclass(frozen=True)
@@ -173,10 +172,10 @@ def measure_simulated(n_crowds: int, seed: int) -> list[Coverage]:
 
 def summarise_coverage(name: str, found: list[Floats]) -> Coverage:
     """Summarise. found: by repetition (2, n), error over stated error, and the stated error."""
-    holds = np.array([np.mean(np.abs(one[0]) <= HALF_WIDTH_90) for one in found])
+    holds = np.array([np.mean(np.abs(one[0]) <= Z90) for one in found])
     error = float(holds.std(ddof=1) / np.sqrt(len(holds))) if len(holds) > 1 else float("nan")
     every = np.concatenate(found, axis=1)
-    spread, width = float(np.sqrt(np.mean(every[0] ** 2))), float(2 * HALF_WIDTH_90 * every[1].mean())
+    spread, width = float(np.sqrt(np.mean(every[0] ** 2))), float(2 * Z90 * every[1].mean())
     return Coverage(name, float(holds.mean()), error, spread, width)
 
 

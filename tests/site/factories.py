@@ -20,6 +20,7 @@ from annotate.models import (
     Project,
     WorkerProcess,
 )
+from models_engine.constants import Z90
 from models_engine.models import AnnotatorEstimate, Estimate, Fit
 from tests.conftest import NOW
 
@@ -87,8 +88,8 @@ def estimates_of_part(fit, number, part, project, rng) -> list[Estimate]:
                 part=number,
                 utility=utility[i],
                 sd=sd[i],
-                low=utility[i] - 1.6449 * sd[i],
-                high=utility[i] + 1.6449 * sd[i],
+                low=utility[i] - Z90 * sd[i],
+                high=utility[i] + Z90 * sd[i],
                 score=float(chance[:, i].mean()),
                 score_low=float(np.percentile(chance[:, i], 5)),
                 score_high=float(np.percentile(chance[:, i], 95)),
@@ -121,9 +122,9 @@ def state_to_next(utility, sd, i, margin) -> str:
     if i == len(utility) - 1:
         return Estimate.NextState.LAST
     difference, spread = utility[i] - utility[i + 1], float(np.hypot(sd[i], sd[i + 1]))
-    if difference > 1.6449 * spread:
+    if difference > Z90 * spread:
         return Estimate.NextState.SEPARATED
-    if abs(difference) + 1.6449 * spread < margin:
+    if abs(difference) + Z90 * spread < margin:
         return Estimate.NextState.TIED
     return Estimate.NextState.NOT_ENOUGH
 

@@ -17,14 +17,14 @@ from annotate.annotators.cohorts.queries import SideBySideQuery, comparison_stat
 from annotate.annotators.tastes.api import ShortPage
 from annotate.api.base import (
     ApiRequest,
+    ApiView,
     CriterionQuery,
-    Figure,
+    FiniteFloatField,
     NoQuery,
-    View,
-    asked,
-    check_page,
+    check_page_exists,
     project_for_criterion,
-    sent,
+    validated_body,
+    validated_query,
 )
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.core.rate_limits import check_rate_limit
@@ -92,9 +92,9 @@ class SideQuery(ShortPage):
 
 class Side(serializers.Serializer):
     place = serializers.IntegerField()
-    utility = Figure()
-    low = Figure(help_text="Lower end of the 90% interval.")
-    high = Figure()
+    utility = FiniteFloatField()
+    low = FiniteFloatField(help_text="Lower end of the 90% interval.")
+    high = FiniteFloatField()
 
 
 class SideBySideRow(serializers.Serializer):
@@ -102,16 +102,16 @@ class SideBySideRow(serializers.Serializer):
     title = serializers.CharField(source="item.title")
     first = Side()
     second = Side()
-    difference = Figure(help_text="First minus second.")
-    low = Figure()
-    high = Figure()
+    difference = FiniteFloatField(help_text="First minus second.")
+    low = FiniteFloatField()
+    high = FiniteFloatField()
     is_separated = serializers.BooleanField(help_text="Whether the 90% interval of the difference leaves 0 out.")
 
 
 class ComparisonDetail(ComparisonRow):
     n_items = serializers.IntegerField()
     n_separated = serializers.IntegerField()
-    correlation = Figure(allow_null=True, help_text="Of the utilities.")
+    correlation = FiniteFloatField(allow_null=True, help_text="Of the utilities.")
     n_pages = serializers.IntegerField()
     results = SideBySideRow(many=True, help_text="Empty until it is ready.")
 
@@ -122,12 +122,12 @@ def side_by_side_row(one: Any) -> dict[str, Any]:
     return {"comparison": one.comparison, "why": one.why, "sizes": sizes, **names}
 
 
-class CohortsView(View):
+class CohortsView(ApiView):
     @extend_schema(operation_id="cohorts_list", parameters=[CriterionQuery], responses=CohortsDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The cohorts that annotators can be divided into, and the comparisons asked for, by one criterion."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, asked(request, CriterionQuery))
+        project = project_for_criterion(project, validated_query(request, CriterionQuery))
         found = groupings(project)
         values = {
             "divisions": found,
@@ -140,9 +140,9 @@ class CohortsView(View):
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Has the engine fit two cohorts, each alone; asked for again, anew. Read it until its status is ready."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         check_rate_limit(request, "export")
-        asking = sent(request, Asking)
+        asking = validated_body(request, Asking)
         project = project_for_criterion(project, asking)
         cohorts = {name: asking[name] for name in ("by", "first", "second")}
         row = request_comparison(project=project, actor=request.user, now=timezone.now(), **cohorts)
@@ -150,18 +150,18 @@ class CohortsView(View):
         return Response(ComparisonRow(side_by_side_row(comparison_status(row, groupings(project)))).data, status=202)
 
 
-class CohortsRead(View):
+class CohortsRead(ApiView):
     @extend_schema(operation_id="cohorts_read", parameters=[SideQuery], responses=ComparisonDetail)
     def get(self, request: ApiRequest, project_id: UUID, comparison_id: int) -> Response:
         """How far a comparison is, and the two rankings side by side."""
         project = access.project_for(request, project_id, access.SEE)
-        query = asked(request, SideQuery)
+        query = validated_query(request, SideQuery)
         row = get_object_or_404(project.cohort_comparisons, pk=comparison_id)
         project = for_criterion(project, row.criterion)
         sort = query["sort"]
         order = SideBySideQuery(row.pk, sort.removeprefix("-"), sort.startswith("-"), query["tag"], query["page"])
         table = side_by_side(project, bytes(row.arrays), order) if row.arrays else None
-        check_page(table.page if table else None, query["page"])
+        check_page_exists(table.page if table else None, query["page"])
         values = side_by_side_row(comparison_status(row, groupings(project))) | {
             "n_items": table.n_items if table else 0,
             "n_separated": table.n_separated if table else 0,

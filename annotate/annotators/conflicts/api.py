@@ -11,9 +11,19 @@ from rest_framework.response import Response
 from annotate import access
 from annotate.annotators.conflicts.actions import add_conflicts, remove_conflict
 from annotate.annotators.conflicts.table import COLUMNS, MAX_ROWS, check_conflicts
-from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, asked, page_of, paged, sent
+from annotate.api.base import (
+    ApiRequest,
+    ApiView,
+    NoQuery,
+    PageQuery,
+    StrictSerializer,
+    page_serializer,
+    paginated_response,
+    validated_body,
+    validated_query,
+)
 from annotate.api.idempotency import HEADER, idempotent
-from annotate.api.problems import Unfit
+from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.files.limits import MAX_KEY, MAX_TAG
 from annotate.files.sheets import Sheet, SheetRow
@@ -28,13 +38,13 @@ class NeverShownRow(serializers.Serializer):
     tag = serializers.CharField(source="tag.name", allow_null=True, default=None, help_text="Or a tag of items.")
 
 
-class NewNever(Strict):
+class NewNever(StrictSerializer):
     annotator = serializers.CharField(max_length=MAX_PSEUDONYM_LENGTH, help_text="The pseudonym.")
     item = serializers.CharField(max_length=MAX_KEY, required=False, default="", allow_blank=True)
     tag = serializers.CharField(max_length=MAX_TAG, required=False, default="", allow_blank=True)
 
 
-class NewNeverShownList(Strict):
+class NewNeverShownList(StrictSerializer):
     rows = serializers.ListField(child=NewNever(), min_length=1, max_length=MAX_ROWS)
 
 
@@ -42,14 +52,14 @@ class NeverShownAdded(serializers.Serializer):
     n_rows = serializers.IntegerField(help_text="How many were new.")
 
 
-class NeverShownList(View):
-    @extend_schema(operation_id="never_shown_list", parameters=[PageQuery], responses=page_of(NeverShownRow))
+class NeverShownList(ApiView):
+    @extend_schema(operation_id="never_shown_list", parameters=[PageQuery], responses=page_serializer(NeverShownRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Which items and tags annotators are never shown."""
         project = access.project_for(request, project_id, access.MANAGE)
-        query = asked(request, PageQuery)
+        query = validated_query(request, PageQuery)
         found = ConflictOfInterest.objects.filter(annotator__project=project).select_related("annotator", "item", "tag")
-        return paged(
+        return paginated_response(
             request,
             found.order_by("annotator__pseudonym", "pk"),
             query,
@@ -66,9 +76,9 @@ class NeverShownList(View):
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Adds up to 5,000 lines, each with an item or a tag: all, or none and what is wrong with each."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
-        given = sent(request, NewNeverShownList)["rows"]
+        given = validated_body(request, NewNeverShownList)["rows"]
         rows = [SheetRow(place, [one[name] for name in COLUMNS]) for place, one in enumerate(given)]
         found, problems = check_conflicts(
             Sheet(COLUMNS, rows),
@@ -77,17 +87,17 @@ class NeverShownList(View):
             dict(project.tags.values_list("name", "pk")),
         )
         if problems:
-            raise Unfit({f"rows.{row.place}": [row.message] for row in problems})
+            raise Unprocessable({f"rows.{row.place}": [row.message] for row in problems})
         n = add_conflicts(project=project, actor=request.user, rows=found, now=timezone.now())
         return Response({"n_rows": n}, status=201)
 
 
-class NeverShownView(View):
+class NeverShownView(ApiView):
     @extend_schema(operation_id="never_shown_delete", request=None, responses={204: None})
     def delete(self, request: ApiRequest, project_id: UUID, entry_id: int) -> Response:
         """Lets the annotator be shown the item or tag again."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         entries = ConflictOfInterest.objects.select_related("annotator__project").filter(annotator__project=project)
         remove_conflict(entry=get_object_or_404(entries, pk=entry_id), actor=request.user, now=timezone.now())
         return Response(status=204)

@@ -82,7 +82,7 @@ def annotator_page(project: Project, annotator: Annotator, fit: Fit | None, quer
     taste_map = TasteMap.objects.filter(project=project, criterion=project.criterion).first()
     own = None
     if taste_map and taste_map.fit_number is not None:
-        own = annotator.portraits.filter(fit_number=taste_map.fit_number).first()
+        own = annotator.tastes.filter(fit_number=taste_map.fit_number).first()
     reason = no_ranking_reason(fit, taste_map, own, n_counted)
     chart, starts, ends = over_time(annotator)
     return AnnotatorPage(

@@ -11,9 +11,9 @@ from annotate import access
 from annotate.annotators.tags.actions import tag_annotators, untag_annotators
 from annotate.annotators.tags.queries import annotators_by_name, cohorts_by_tag
 from annotate.annotators.tags.table import MAX_ROWS, problem_in
-from annotate.api.base import ApiRequest, NoQuery, Strict, View, asked, sent
+from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_body, validated_query
 from annotate.api.idempotency import HEADER, idempotent
-from annotate.api.problems import Unfit
+from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.files.limits import MAX_TAG, MAX_TAGS
 from annotate.models import Project
@@ -24,12 +24,12 @@ class AnnotatorTagRow(serializers.Serializer):
     n_annotators = serializers.IntegerField()
 
 
-class TaggedRow(Strict):
+class TaggedRow(StrictSerializer):
     annotator = serializers.CharField(max_length=200, help_text="The pseudonym, or the platform's id.")
     tags = serializers.ListField(child=serializers.CharField(max_length=MAX_TAG), min_length=1, max_length=MAX_TAGS)
 
 
-class Tagging(Strict):
+class Tagging(StrictSerializer):
     action = serializers.ChoiceField(choices=["tag", "untag"])
     rows = serializers.ListField(child=TaggedRow(), min_length=1, max_length=MAX_ROWS)
 
@@ -42,12 +42,12 @@ def tags_in_use(project: Project) -> list[dict[str, object]]:
     return [{"name": name, "n_annotators": len(people)} for name, people in cohorts_by_tag(project).items()]
 
 
-class AnnotatorTags(View):
+class AnnotatorTags(ApiView):
     @extend_schema(operation_id="annotators_list_tags", responses=AnnotatorTagRow(many=True))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The tags in use, in alphabetical order; `annotators_list` says who has which."""
         project = access.project_for(request, project_id, access.SEE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         return Response(AnnotatorTagRow(tags_in_use(project), many=True).data)
 
     @extend_schema(operation_id="annotators_tag", parameters=[HEADER], request=Tagging, responses=Tagged)
@@ -55,9 +55,9 @@ class AnnotatorTags(View):
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Puts tags to annotators or takes them away: all rows, or none and what is wrong with each."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
-        given = sent(request, Tagging)
+        given = validated_body(request, Tagging)
         people = annotators_by_name(project)
         names = [tuple(name.strip() for name in row["tags"]) for row in given["rows"]]
         problems = {
@@ -66,7 +66,7 @@ class AnnotatorTags(View):
             if (problem := problem_in(row["annotator"], tags, people))
         }
         if problems:
-            raise Unfit(problems)
+            raise Unprocessable(problems)
         told = zip(given["rows"], names, strict=True)
         pairs = {(people[row["annotator"]], name) for row, tags in told for name in tags}
         change = tag_annotators if given["action"] == "tag" else untag_annotators

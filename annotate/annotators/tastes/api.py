@@ -14,7 +14,16 @@ from annotate import access
 from annotate.annotators.page import queries as person_query
 from annotate.annotators.page.forms import AnnotatorForm
 from annotate.annotators.tastes.queries import taste_map_view
-from annotate.api.base import ApiRequest, CriterionQuery, Figure, Strict, View, asked, check_page, project_for_criterion
+from annotate.api.base import (
+    ApiRequest,
+    ApiView,
+    CriterionQuery,
+    FiniteFloatField,
+    StrictSerializer,
+    check_page_exists,
+    project_for_criterion,
+    validated_query,
+)
 from annotate.fitting.published import published_fit
 
 SORTS = [value for value, _words in AnnotatorForm.base_fields["sort"].choices]  # type: ignore[attr-defined]
@@ -26,7 +35,7 @@ REASONS = {
 }
 
 
-class ShortPage(Strict):
+class ShortPage(StrictSerializer):
     """For lists whose pages have a fixed size."""
 
     page = serializers.IntegerField(required=False, default=1, min_value=1, max_value=10**9)
@@ -41,13 +50,13 @@ class OwnRow(serializers.Serializer):
     title = serializers.CharField(source="item.title")
     place = serializers.IntegerField()
     crowd_place = serializers.IntegerField(help_text="In the consensus.")
-    utility = Figure()
-    low = Figure(help_text="Lower end of the 90% interval.")
-    high = Figure()
-    crowd = Figure(help_text="The consensus utility.")
-    difference = Figure()
-    difference_low = Figure()
-    difference_high = Figure()
+    utility = FiniteFloatField()
+    low = FiniteFloatField(help_text="Lower end of the 90% interval.")
+    high = FiniteFloatField()
+    crowd = FiniteFloatField(help_text="The consensus utility.")
+    difference = FiniteFloatField()
+    difference_low = FiniteFloatField()
+    difference_high = FiniteFloatField()
     is_sure = serializers.BooleanField(
         help_text="Whether they surely differ: of all said so of a person, at most 1 in 40 is expected to be wrong."
     )
@@ -67,19 +76,19 @@ class OwnRanking(serializers.Serializer):
     results = OwnRow(many=True)
 
 
-class OwnRankingView(View):
+class OwnRankingView(ApiView):
     @extend_schema(operation_id="annotators_ranking", parameters=[OwnQuery], responses=OwnRanking)
     def get(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
         """One annotator's own ranking beside the consensus."""
         project = access.project_for(request, project_id, access.SEE)
-        query = asked(request, OwnQuery)
+        query = validated_query(request, OwnQuery)
         project = project_for_criterion(project, query)
         annotator = get_object_or_404(project.annotators, key=key)
         sort = query["sort"]
         order = person_query.OwnRankingQuery(sort.removeprefix("-"), sort.startswith("-"), query["page"])
         found = person_query.annotator_page(project, annotator, published_fit(project), order)
         own = found.ranking
-        check_page(own.page if own else None, query["page"])
+        check_page_exists(own.page if own else None, query["page"])
         values = {
             "fit": own and own.fit_number,
             "reason": found.reason if own else found.reason or "soon",
@@ -95,12 +104,12 @@ class OwnRankingView(View):
 class LikedRow(serializers.Serializer):
     item = serializers.CharField(help_text="Its key.")
     title = serializers.CharField()
-    by = Figure(help_text="By how many units of utility it is liked more there.")
+    by = FiniteFloatField(help_text="By how many units of utility it is liked more there.")
 
 
 class ComponentRow(serializers.Serializer):
     number = serializers.IntegerField()
-    share = Figure(help_text="Of what divides the annotators.")
+    share = FiniteFloatField(help_text="Of what divides the annotators.")
     high = LikedRow(many=True, help_text="What those with a high score like more.")
     low = LikedRow(many=True)
 
@@ -113,8 +122,8 @@ class GroupRow(serializers.Serializer):
 
 
 class ScoreRow(serializers.Serializer):
-    score = Figure()
-    sd = Figure(help_text="1 before any answer.")
+    score = FiniteFloatField()
+    sd = FiniteFloatField(help_text="1 before any answer.")
 
 
 class TastesRow(serializers.Serializer):
@@ -122,7 +131,7 @@ class TastesRow(serializers.Serializer):
     pseudonym = serializers.CharField(source="row.annotator.pseudonym")
     n_labels = serializers.IntegerField(source="row.n_labels")
     group = serializers.IntegerField(allow_null=True, help_text="Null where answers are too few to tell.")
-    group_probability = Figure(source="row.certainty", allow_null=True)
+    group_probability = FiniteFloatField(source="row.certainty", allow_null=True)
     scores = ScoreRow(many=True, help_text="Along each component.")
 
 
@@ -135,7 +144,7 @@ class TastesDetail(serializers.Serializer):
     )
     n_grouped = serializers.IntegerField(source="taste_map.n_grouped", help_text="Annotators looked at for groups.")
     bic = serializers.ListField(
-        child=Figure(),
+        child=FiniteFloatField(),
         source="taste_map.bic",
         help_text="Of 1, 2, ... groups, to compare; the number is decided by tests.",
     )
@@ -150,16 +159,16 @@ class TastesQuery(CriterionQuery, ShortPage):
     pass
 
 
-class TastesView(View):
+class TastesView(ApiView):
     @extend_schema(operation_id="tastes_read", parameters=[TastesQuery], responses=TastesDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The map of tastes: its components, the groups that stand out, where each annotator is."""
         project = access.project_for(request, project_id, access.SEE)
-        query = asked(request, TastesQuery)
+        query = validated_query(request, TastesQuery)
         found = taste_map_view(project_for_criterion(project, query), 1, 2, query["page"])
         if found is None:
             raise NotFound(_("There is no map of tastes. It takes an estimator that learns tastes, and some answers."))
-        check_page(found.page, query["page"])
+        check_page_exists(found.page, query["page"])
         values: dict[str, Any] = {name: getattr(found, name) for name in ("taste_map", "n_annotators", "page")}
         values["components"] = [
             {"number": one.number, "share": one.share, "high": liked_row(one.high), "low": liked_row(one.low)}

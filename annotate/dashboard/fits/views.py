@@ -60,7 +60,7 @@ def compare_fits(request: HttpRequest, project_id: UUID) -> HttpResponse:
         numbers = form.numbers()
     context = {
         "project": project,
-        "heading": page_heading(project, project.role, now),  # type: ignore[attr-defined]
+        "heading": page_heading(project, now),
         "now": now,
         "expert": shows_expert(request),
         "form": form,

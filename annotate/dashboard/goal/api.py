@@ -11,16 +11,16 @@ from rest_framework.response import Response
 from annotate import access
 from annotate.api.base import (
     ApiRequest,
+    ApiView,
     CriterionQuery,
-    Figure,
+    FiniteFloatField,
     NoQuery,
-    Strict,
-    View,
-    asked,
+    StrictSerializer,
     project_for_criterion,
-    sent,
+    validated_body,
+    validated_query,
 )
-from annotate.api.problems import Unfit
+from annotate.api.problems import Unprocessable
 from annotate.dashboard.goal.forms import GoalForm
 from annotate.dashboard.goal.queries import cost_of, goal_status
 from annotate.fitting.published import published_fit
@@ -39,7 +39,7 @@ STATES = {
 }
 
 
-class GoalSettings(Strict):
+class GoalSettings(StrictSerializer):
     """What goes together is checked as on the page: a goal needs its number."""
 
     goal = serializers.ChoiceField(choices=[*Goal.values], required=False, allow_blank=True)
@@ -73,7 +73,7 @@ class Cost(serializers.Serializer):
 
 class GoalDetail(serializers.Serializer):
     goal = serializers.ChoiceField(choices=Goal.choices, allow_blank=True)
-    goal_width = Figure(allow_null=True)
+    goal_width = FiniteFloatField(allow_null=True)
     goal_comparisons = serializers.IntegerField(allow_null=True)
     price = serializers.DecimalField(max_digits=12, decimal_places=4, allow_null=True)
     price_per = serializers.ChoiceField(choices=PricePer.choices)
@@ -89,7 +89,7 @@ class GoalDetail(serializers.Serializer):
     needed = Needed(
         allow_null=True, default=None, help_text="Labels still needed: the middle of the forecast, its range."
     )
-    labels_per_hour = Figure(allow_null=True, default=None, help_text="At present.")
+    labels_per_hour = FiniteFloatField(allow_null=True, default=None, help_text="At present.")
     hours = serializers.CharField(allow_null=True, default=None, help_text="How long that takes, in words.")
     cost = Cost(allow_null=True, help_text="Null without a price.")
 
@@ -105,32 +105,32 @@ def render_goal(project: Project) -> Response:
     return Response(GoalDetail(values).data)
 
 
-class GoalView(View):
+class GoalView(ApiView):
     @extend_schema(operation_id="goals_read", parameters=[CriterionQuery], responses=GoalDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The goal, whether it is met, and the forecast of labels, time and money until it is."""
         project = access.project_for(request, project_id, access.SEE)
-        return render_goal(project_for_criterion(project, asked(request, CriterionQuery)))
+        return render_goal(project_for_criterion(project, validated_query(request, CriterionQuery)))
 
     @extend_schema(operation_id="goals_update", request=GoalSettings, responses=GoalDetail)
     def patch(self, request: ApiRequest, project_id: UUID) -> Response:
         """Changes what is sent of the goal and the cost; the next fit forecasts anew."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
-        given = sent(request, GoalSettings, partial=True)
+        validated_query(request, NoQuery)
+        given = validated_body(request, GoalSettings, partial=True)
         before = {name: getattr(project, name) for name in NAMES}
         form = GoalForm(
             {name: value for name, value in (before | given).items() if value is not None}, instance=project
         )
         if not form.is_valid():
-            raise Unfit({name: [str(text) for text in texts] for name, texts in form.errors.items()})
+            raise Unprocessable({name: [str(text) for text in texts] for name, texts in form.errors.items()})
         return save_goal(request, project_id, form.values())
 
     @extend_schema(operation_id="goals_remove", request=None, responses={200: GoalDetail})
     def delete(self, request: ApiRequest, project_id: UUID) -> Response:
         """Removes the goal; labels then come as long as you like. The price stays."""
         access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         return save_goal(request, project_id, {"goal": Goal.NONE, "goal_width": None, "goal_comparisons": None})
 
 

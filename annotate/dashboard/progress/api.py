@@ -7,7 +7,14 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, CriterionQuery, Figure, View, asked, project_for_criterion
+from annotate.api.base import (
+    ApiRequest,
+    ApiView,
+    CriterionQuery,
+    FiniteFloatField,
+    project_for_criterion,
+    validated_query,
+)
 from annotate.dashboard.progress.queries import progress
 from annotate.fitting.published import published_fit
 
@@ -15,7 +22,7 @@ from annotate.fitting.published import published_fit
 class Count(serializers.Serializer):
     name = serializers.CharField()
     n = serializers.IntegerField()
-    share = Figure()
+    share = FiniteFloatField()
 
 
 class ProgressDetail(serializers.Serializer):
@@ -31,10 +38,10 @@ class ProgressDetail(serializers.Serializer):
     n_thin = serializers.IntegerField(help_text="Of these, with fewer than 5 comparisons.")
 
 
-class ProgressView(View):
+class ProgressView(ApiView):
     @extend_schema(operation_id="progress_read", parameters=[CriterionQuery], responses=ProgressDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """How many answers there are, of which kind, and how well they cover the items."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, asked(request, CriterionQuery))
+        project = project_for_criterion(project, validated_query(request, CriterionQuery))
         return Response(ProgressDetail(progress(project, published_fit(project))).data)

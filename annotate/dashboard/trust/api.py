@@ -13,7 +13,14 @@ from rest_framework.exceptions import NotFound
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, CriterionQuery, Figure, View, asked, project_for_criterion
+from annotate.api.base import (
+    ApiRequest,
+    ApiView,
+    CriterionQuery,
+    FiniteFloatField,
+    project_for_criterion,
+    validated_query,
+)
 from annotate.dashboard import item as item_query
 from annotate.dashboard.fits.comparison import compare_two_fits
 from annotate.dashboard.fits.queries import evaluation_table
@@ -65,12 +72,12 @@ class TrustDetail(serializers.Serializer):
     checks = CheckRow(many=True)
 
 
-class TrustView(View):
+class TrustView(ApiView):
     @extend_schema(operation_id="trust_read", parameters=[CriterionQuery], responses=TrustDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Each check of the published ranking: its verdict, in words, and the figures behind it."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, asked(request, CriterionQuery))
+        project = project_for_criterion(project, validated_query(request, CriterionQuery))
         fit = fit_of(project)
         found = trust(project, fit)
         for check in found.checks:
@@ -93,12 +100,12 @@ class ReportDetail(serializers.Serializer):
     last_label_at = serializers.DateTimeField(source="last_label", allow_null=True)
 
 
-class ReportView(View):
+class ReportView(ApiView):
     @extend_schema(operation_id="report_read", parameters=[CriterionQuery], responses=ReportDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The words of the ranking report: the verdict, how the ranking came about and what to be careful of."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, asked(request, CriterionQuery))
+        project = project_for_criterion(project, validated_query(request, CriterionQuery))
         found = build_report(project, fit_of(project))
         found.__dict__["verdict"] = plain_text(found.verdict)
         return Response(ReportDetail(found).data)
@@ -111,9 +118,9 @@ def plain_text(html: str) -> str:
 
 class EvaluatedRow(serializers.Serializer):
     name = serializers.CharField()
-    loss = Figure(allow_null=True, help_text="Mean of -log P of the hidden labels; null where it failed.")
-    accuracy = Figure(allow_null=True, default=None)
-    seconds = Figure(allow_null=True, default=None)
+    loss = FiniteFloatField(allow_null=True, help_text="Mean of -log P of the hidden labels; null where it failed.")
+    accuracy = FiniteFloatField(allow_null=True, default=None)
+    seconds = FiniteFloatField(allow_null=True, default=None)
     is_offered = serializers.BooleanField(help_text="Whether a project may use it.")
 
 
@@ -126,12 +133,12 @@ class ModelsDetail(serializers.Serializer):
     rows = EvaluatedRow(many=True, help_text="Best first; empty until the engine has tested them.")
 
 
-class ModelsView(View):
+class ModelsView(ApiView):
     @extend_schema(operation_id="models_read", parameters=[CriterionQuery], responses=ModelsDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The estimators side by side on labels hidden from them."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, asked(request, CriterionQuery))
+        project = project_for_criterion(project, validated_query(request, CriterionQuery))
         found = evaluation_table(project)
         names = ("best", "n_labels", "fit_number", "made_at", "rows")
         values = {name: getattr(found, name) if found else None for name in names}
@@ -145,11 +152,11 @@ class CompareQuery(CriterionQuery):
 
 
 class Place(serializers.Serializer):
-    score = Figure(allow_null=True, help_text="Chance, in per cent, to be preferred to an average item.")
-    score_low = Figure(allow_null=True)
-    score_high = Figure(allow_null=True)
-    utility = Figure(allow_null=True)
-    sd = Figure(allow_null=True)
+    score = FiniteFloatField(allow_null=True, help_text="Chance, in per cent, to be preferred to an average item.")
+    score_low = FiniteFloatField(allow_null=True)
+    score_high = FiniteFloatField(allow_null=True)
+    utility = FiniteFloatField(allow_null=True)
+    sd = FiniteFloatField(allow_null=True)
     place = serializers.IntegerField()
 
 
@@ -158,7 +165,7 @@ class ComparedRow(serializers.Serializer):
     title = serializers.CharField(source="item.title")
     first = Place()
     second = Place()
-    change = Figure(allow_null=True)
+    change = FiniteFloatField(allow_null=True)
     is_far = serializers.BooleanField(help_text="Whether the 90% intervals do not touch.")
 
 
@@ -168,17 +175,17 @@ class ComparedDetail(serializers.Serializer):
     n_only_second = serializers.IntegerField()
     n_far = serializers.IntegerField()
     one_order = serializers.BooleanField(help_text="Whether both put all items in one order, so that places compare.")
-    correlation = Figure(allow_null=True, help_text="Of the utilities.")
+    correlation = FiniteFloatField(allow_null=True, help_text="Of the utilities.")
     n_pages = serializers.IntegerField(source="page.paginator.num_pages")
     results = ComparedRow(many=True, help_text="The widest differences first.")
 
 
-class CompareView(View):
+class CompareView(ApiView):
     @extend_schema(operation_id="fits_compare", parameters=[CompareQuery], responses=ComparedDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Two fits item by item."""
         project = access.project_for(request, project_id, access.SEE)
-        query = asked(request, CompareQuery)
+        query = validated_query(request, CompareQuery)
         project = project_for_criterion(project, query)
         found = compare_two_fits(project, (query["first"], query["second"]), str(query["page"]))
         if found is None:
@@ -207,7 +214,9 @@ class AgainstRow(serializers.Serializer):
     won = serializers.IntegerField()
     lost = serializers.IntegerField()
     tied = serializers.IntegerField()
-    p_above = Figure(source="beats", allow_null=True, help_text="P(this item is above it), of the closest rivals.")
+    p_above = FiniteFloatField(
+        source="beats", allow_null=True, help_text="P(this item is above it), of the closest rivals."
+    )
 
 
 class DissenterRow(serializers.Serializer):
@@ -218,12 +227,12 @@ class DissenterRow(serializers.Serializer):
 
 class HistoryRow(serializers.Serializer):
     fit = serializers.IntegerField(source="number")
-    score = Figure(allow_null=True)
-    score_low = Figure(allow_null=True)
-    score_high = Figure(allow_null=True)
-    utility = Figure(allow_null=True)
-    low = Figure(allow_null=True)
-    high = Figure(allow_null=True)
+    score = FiniteFloatField(allow_null=True)
+    score_low = FiniteFloatField(allow_null=True)
+    score_high = FiniteFloatField(allow_null=True)
+    utility = FiniteFloatField(allow_null=True)
+    low = FiniteFloatField(allow_null=True)
+    high = FiniteFloatField(allow_null=True)
 
 
 class ItemFigures(serializers.Serializer):
@@ -232,12 +241,12 @@ class ItemFigures(serializers.Serializer):
     rank = serializers.IntegerField(source="estimate.rank", allow_null=True, default=None)
     rank_low = serializers.IntegerField(source="estimate.rank_low", allow_null=True, default=None)
     rank_high = serializers.IntegerField(source="estimate.rank_high", allow_null=True, default=None)
-    score = Figure(source="estimate.score", allow_null=True, default=None)
-    score_low = Figure(source="estimate.score_low", allow_null=True, default=None)
-    score_high = Figure(source="estimate.score_high", allow_null=True, default=None)
-    utility = Figure(source="estimate.utility", allow_null=True, default=None)
-    low = Figure(source="estimate.low", allow_null=True, default=None)
-    high = Figure(source="estimate.high", allow_null=True, default=None)
+    score = FiniteFloatField(source="estimate.score", allow_null=True, default=None)
+    score_low = FiniteFloatField(source="estimate.score_low", allow_null=True, default=None)
+    score_high = FiniteFloatField(source="estimate.score_high", allow_null=True, default=None)
+    utility = FiniteFloatField(source="estimate.utility", allow_null=True, default=None)
+    low = FiniteFloatField(source="estimate.low", allow_null=True, default=None)
+    high = FiniteFloatField(source="estimate.high", allow_null=True, default=None)
     n_answers = serializers.IntegerField(help_text="Answers that count and showed it; the latest 2,000 at most.")
     outcomes = serializers.DictField(
         child=serializers.IntegerField(), help_text="How many put it first, last, between, or tied it."
@@ -248,12 +257,12 @@ class ItemFigures(serializers.Serializer):
     history = HistoryRow(many=True, help_text="Over the latest fits, oldest first.")
 
 
-class ItemFiguresView(View):
+class ItemFiguresView(ApiView):
     @extend_schema(operation_id="items_figures", parameters=[CriterionQuery], responses=ItemFigures)
     def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
         """What an item's page shows: its place, its rivals, how it fared, who sees it otherwise, its history."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, asked(request, CriterionQuery))
+        project = project_for_criterion(project, validated_query(request, CriterionQuery))
         fit = published_fit(project)
         page: Any = item_query.item_page(project, get_object_or_404(project.items, pk=item_id), fit)
         page.__dict__["fit"] = fit.number if fit else None

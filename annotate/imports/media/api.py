@@ -10,8 +10,8 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, NoQuery, Strict, View, asked, checked
-from annotate.api.problems import Unfit
+from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_data, validated_query
+from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.files.limits import MAX_KEY, MAX_TEXT, MAX_TITLE, BadFile
 from annotate.imports import uploads
@@ -20,7 +20,7 @@ from annotate.imports.uploads import Upload
 from annotate.models import Project
 
 
-class NewFile(Strict):
+class NewFile(StrictSerializer):
     file = serializers.FileField(help_text="PNG, JPEG, WebP, GIF; MP3, Ogg, WAV, FLAC, M4A; MP4, WebM.")
     key = serializers.CharField(
         max_length=MAX_KEY, required=False, default="", allow_blank=True, help_text="Left out: the file's name."
@@ -53,16 +53,16 @@ class FileAdded(serializers.Serializer):
     kind = serializers.CharField(help_text="image, audio or video, by what is in the file.")
 
 
-class ItemFiles(View):
+class ItemFiles(ApiView):
     parser_classes = [MultiPartParser]
 
     @extend_schema(operation_id="items_upload", request={"multipart/form-data": NewFile}, responses={201: FileAdded})
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Adds one file as an item. Sent again under the same key it is refused, so it takes no Idempotency-Key."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
-        given = checked(NewFile(data=request.data))
+        given = validated_data(NewFile(data=request.data))
         upload = kept(request, project, given["file"], given["context"])
         try:
             return added(request, project, upload, given)
@@ -74,13 +74,13 @@ def kept(request: ApiRequest, project: Project, file: UploadedFile, context: str
     try:
         return keep(request.user, project, [file], context)
     except BadFile as refusal:
-        raise Unfit({"file": [str(refusal)]}) from None
+        raise Unprocessable({"file": [str(refusal)]}) from None
 
 
 def added(request: ApiRequest, project: Project, upload: Upload, given: dict[str, Any]) -> Response:
     [picture] = upload.details["pictures"]
     if picture["problem"]:
-        raise Unfit({"file": [picture["problem"]]})
+        raise Unprocessable({"file": [picture["problem"]]})
     data = {
         "0-key": given["key"] or picture["key"],
         "0-title": given["title"],
@@ -89,6 +89,6 @@ def added(request: ApiRequest, project: Project, upload: Upload, given: dict[str
     rows: list[Row] = rows_of(project, upload, data)
     errors = {name: [str(text) for text in texts] for name, texts in rows[0].form.errors.items()}
     if errors:
-        raise Unfit({"text" if name == "description" else name: texts for name, texts in errors.items()})
+        raise Unprocessable({"text" if name == "description" else name: texts for name, texts in errors.items()})
     import_rows(request.user, project, upload, rows)
     return Response({"key": rows[0].form.cleaned_data["key"], "kind": picture["kind"]}, status=201)

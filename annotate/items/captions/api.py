@@ -11,8 +11,8 @@ from rest_framework.response import Response
 
 from annotate import access
 from annotate.api.authentication import WRITE
-from annotate.api.base import ApiRequest, NoQuery, Strict, View, asked, sent
-from annotate.api.problems import Unfit
+from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_body, validated_query
+from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.files.limits import MAX_CAPTIONS_BYTES, Unusable
 from annotate.items.actions import set_captions
@@ -21,7 +21,7 @@ from annotate.items.captions.webvtt import LANGUAGE, checked_text
 from annotate.models import Captions, Item
 
 
-class NewCaptions(Strict):
+class NewCaptions(StrictSerializer):
     text = serializers.CharField(
         max_length=MAX_CAPTIONS_BYTES, trim_whitespace=False, help_text="A whole WebVTT file: what is said, and when."
     )
@@ -36,11 +36,11 @@ class CaptionsDetail(serializers.Serializer):
 def recording(request: ApiRequest, project_id: UUID, item_id: int) -> Item:
     """A sound or video of a project that the asker manages."""
     project = access.project_for(request, project_id, access.MANAGE)
-    asked(request, NoQuery)
+    validated_query(request, NoQuery)
     return get_object_or_404(project.items.select_related("project"), pk=item_id, kind__in=Item.RECORDINGS)
 
 
-class ItemCaptions(View):
+class ItemCaptions(ApiView):
     @property
     def scope(self) -> str | None:
         """Annotators read them too, where access decides alone."""
@@ -49,7 +49,7 @@ class ItemCaptions(View):
     @extend_schema(operation_id="items_captions", responses=CaptionsDetail)
     def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
         """The captions of an item, for those who see the project and annotators to whom it has been shown."""
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         item = item_seen(request, project_id, item_id)
         return Response(CaptionsDetail(get_object_or_404(Captions, item=item)).data)
 
@@ -58,11 +58,11 @@ class ItemCaptions(View):
         """Gives a sound or video these captions in place of those it has."""
         item = recording(request, project_id, item_id)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
-        given = sent(request, NewCaptions)
+        given = validated_body(request, NewCaptions)
         try:
             text = checked_text(given["text"])
         except Unusable as problem:
-            raise Unfit({"text": [str(problem)]}) from problem
+            raise Unprocessable({"text": [str(problem)]}) from problem
         set_captions(item=item, actor=request.user, text=text, language=given["language"], now=timezone.now())
         return Response({"text": text, "language": given["language"]})
 

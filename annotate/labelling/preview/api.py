@@ -8,13 +8,13 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, Strict, View, asked
+from annotate.api.base import ApiRequest, ApiView, StrictSerializer, validated_query
 from annotate.labelling.api import StopDetail, TaskDetail, task_json
 from annotate.labelling.preview.queries import sample_task
 from annotate.labelling.preview.views import MAX_PREVIEW_ANSWERS
 
 
-class PreviewQuery(Strict):
+class PreviewQuery(StrictSerializer):
     n = serializers.IntegerField(
         required=False, default=0, min_value=0, max_value=MAX_PREVIEW_ANSWERS, help_text="After how many answers."
     )
@@ -25,11 +25,11 @@ class PreviewDetail(serializers.Serializer):
     stop = StopDetail(allow_null=True)
 
 
-class Preview(View):
+class Preview(ApiView):
     @extend_schema(operation_id="projects_preview", parameters=[PreviewQuery], responses=PreviewDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """A sample task, always the same for the same number of answers before it; in drafts too."""
         project = access.project_for(request, project_id, access.SEE)
-        task = sample_task(project, asked(request, PreviewQuery)["n"], now=timezone.now())
+        task = sample_task(project, validated_query(request, PreviewQuery)["n"], now=timezone.now())
         values = {"task": task_json(request, project, task) if task.token else None, "stop": task.stop}
         return Response(PreviewDetail(values).data)

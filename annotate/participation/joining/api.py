@@ -9,8 +9,8 @@ from rest_framework.response import Response
 
 from annotate import access
 from annotate.api.authentication import ANNOTATE
-from annotate.api.base import ApiRequest, NoQuery, Strict, View, asked, sent
-from annotate.api.problems import Unfit
+from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_body, validated_query
+from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.labelling.navigation import RNG
 from annotate.models import Project, new_token
@@ -20,7 +20,7 @@ from annotate.participation.joining.forms import JoinForm
 from annotate.participation.joining.pseudonyms import MAX_PSEUDONYM_LENGTH, suggest
 
 
-class Joining(Strict):
+class Joining(StrictSerializer):
     pseudonym = serializers.CharField(
         max_length=MAX_PSEUDONYM_LENGTH,
         required=False,
@@ -40,14 +40,14 @@ class Joined(serializers.Serializer):
 
 
 def validated_pseudonym(request: ApiRequest, project: Project) -> str:
-    name = sent(request, Joining)["pseudonym"] or suggest(project, RNG)
+    name = validated_body(request, Joining)["pseudonym"] or suggest(project, RNG)
     form = JoinForm({"pseudonym": name}, project=project)
     if not form.is_valid():
-        raise Unfit({name: [str(one) for one in texts] for name, texts in form.errors.items()})
+        raise Unprocessable({name: [str(one) for one in texts] for name, texts in form.errors.items()})
     return str(form.cleaned_data["pseudonym"])
 
 
-class Join(View):
+class Join(ApiView):
     """By the project's join link, without an account."""
 
     scope = None
@@ -60,7 +60,7 @@ class Join(View):
         Where the project asks for consent or has a questionnaire, `next` refuses until that was done: by
         `annotating_agree` and `annotating_answer_questions`, or on the site by the link `/join/again/SECRET/`.
         """
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "join")
         project = access.project_to_join(token)
         annotator = join_by_link(
@@ -74,14 +74,14 @@ class Join(View):
         return Response(Joined(made).data, status=201)
 
 
-class Oneself(View):
+class Oneself(ApiView):
     scope = ANNOTATE
 
     @extend_schema(operation_id="annotating_join_as_member", request=Joining, responses={201: Joined})
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Makes you, a member who may annotate, an annotator; if you are one already, that one is told."""
         project = access.project_for(request, project_id, access.ANNOTATE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         name = validated_pseudonym(request, project)
         annotator = actions.join_with_account(project=project, pseudonym=name, user=request.user)
         made = {"project": project.pk, "pseudonym": annotator.pseudonym, "secret": None}

@@ -9,7 +9,17 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, asked, page_of, paged, sent
+from annotate.api.base import (
+    ApiRequest,
+    ApiView,
+    NoQuery,
+    PageQuery,
+    StrictSerializer,
+    page_serializer,
+    paginated_response,
+    validated_body,
+    validated_query,
+)
 from annotate.core import rate_limits
 from annotate.models import Annotator, Completion
 from annotate.participation.completion.actions import check_code, use_code
@@ -31,7 +41,7 @@ class ParticipantRow(serializers.Serializer):
     used_at = serializers.DateTimeField(source="completion.used_at", allow_null=True, default=None)
 
 
-class Code(Strict):
+class Code(StrictSerializer):
     code = serializers.CharField(max_length=100)
     use = serializers.BooleanField(required=False, default=False, help_text="Whether it is used up by this.")
 
@@ -43,23 +53,25 @@ class CodeChecked(serializers.Serializer):
     used_before = serializers.DateTimeField(allow_null=True, help_text="Since when; a code counts once.")
 
 
-class Participants(View):
-    @extend_schema(operation_id="participants_list", parameters=[PageQuery], responses=page_of(ParticipantRow))
+class Participants(ApiView):
+    @extend_schema(operation_id="participants_list", parameters=[PageQuery], responses=page_serializer(ParticipantRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Who came by links, the latest first. Their numbers are in no export, because viewers may take those."""
         project = access.project_for(request, project_id, access.MANAGE)
-        query = asked(request, PageQuery)
-        return paged(request, participants(project), query, lambda rows: list(ParticipantRow(rows, many=True).data))
+        query = validated_query(request, PageQuery)
+        return paginated_response(
+            request, participants(project), query, lambda rows: list(ParticipantRow(rows, many=True).data)
+        )
 
 
-class Codes(View):
+class Codes(ApiView):
     @extend_schema(operation_id="participants_check_code", request=Code, responses=CodeChecked)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Whether an individual code is genuine and unused; `use` marks it as used."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "code", who=str(request.user.pk))
-        given = sent(request, Code)
+        given = validated_body(request, Code)
         if given["use"]:
             checked = use_code(project=project, actor=request.user, code=given["code"], now=timezone.now())
         else:

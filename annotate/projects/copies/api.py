@@ -9,7 +9,7 @@ from rest_framework.exceptions import PermissionDenied
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, NoQuery, Strict, View, asked, sent
+from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_body, validated_query
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.models import Membership, Project
 from annotate.projects.api import ProjectDetail, project_detail
@@ -20,29 +20,29 @@ from annotate.projects.copies.views import RNG
 LONGEST_NAME = Project._meta.get_field("name").max_length
 
 
-class ArchiveRequest(Strict):
+class ArchiveRequest(StrictSerializer):
     archived = serializers.BooleanField()
 
 
-class Archive(View):
+class Archive(ApiView):
     @extend_schema(operation_id="projects_archive", request=ArchiveRequest, responses=ProjectDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Puts the project away, closed, so that nothing in it changes; or brings it back."""
         project = access.project_for(request, project_id, access.MANAGE, in_archive=True)
-        asked(request, NoQuery)
-        act = archive_project if sent(request, ArchiveRequest)["archived"] else unarchive_project
+        validated_query(request, NoQuery)
+        act = archive_project if validated_body(request, ArchiveRequest)["archived"] else unarchive_project
         act(project=project, actor=request.user, now=timezone.now())
         return Response(
             project_detail(request, access.project_for(request, project_id, access.MANAGE, in_archive=True))
         )
 
 
-class CloneRequest(Strict):
+class CloneRequest(StrictSerializer):
     name = serializers.CharField(max_length=LONGEST_NAME)
     with_items = serializers.BooleanField(required=False, default=True)
 
 
-class Clone(View):
+class Clone(ApiView):
     @extend_schema(
         operation_id="projects_clone", parameters=[HEADER], request=CloneRequest, responses={201: ProjectDetail}
     )
@@ -50,11 +50,11 @@ class Clone(View):
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Makes a draft of your own with the same settings and rules, with its items or without."""
         project = access.project_for(request, project_id, access.MANAGE, in_archive=True)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         if request.auth is not None and request.auth.project_id:
             raise PermissionDenied
         made = clone_project(
-            source=project, actor=request.user, now=timezone.now(), rng=RNG, **sent(request, CloneRequest)
+            source=project, actor=request.user, now=timezone.now(), rng=RNG, **validated_body(request, CloneRequest)
         )
-        made.role = Membership.Role.OWNER  # type: ignore[attr-defined]
+        made.role = Membership.Role.OWNER
         return Response(project_detail(request, made), status=201)

@@ -11,7 +11,17 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, asked, page_of, paged, sent
+from annotate.api.base import (
+    ApiRequest,
+    ApiView,
+    NoQuery,
+    PageQuery,
+    StrictSerializer,
+    page_serializer,
+    paginated_response,
+    validated_body,
+    validated_query,
+)
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.core import rate_limits
 from annotate.models import Membership
@@ -27,12 +37,12 @@ class MemberRow(serializers.Serializer):
     role = serializers.ChoiceField(choices=Membership.Role.choices)
 
 
-class NewMember(Strict):
+class NewMember(StrictSerializer):
     address = serializers.EmailField(max_length=254)
     role = serializers.ChoiceField(choices=Membership.Role.choices)
 
 
-class RoleChange(Strict):
+class RoleChange(StrictSerializer):
     role = serializers.ChoiceField(choices=Membership.Role.choices)
 
 
@@ -41,23 +51,23 @@ class Invited(serializers.Serializer):
     message_sent = serializers.BooleanField(help_text="If false, tell them yourself.")
 
 
-class Members(View):
-    @extend_schema(operation_id="members_list", parameters=[PageQuery], responses=page_of(MemberRow))
+class Members(ApiView):
+    @extend_schema(operation_id="members_list", parameters=[PageQuery], responses=page_serializer(MemberRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Owners see who belongs to the project, in the order added."""
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
-        query = asked(request, PageQuery)
+        query = validated_query(request, PageQuery)
         found = project.memberships.select_related("user").order_by("pk")
-        return paged(request, found, query, lambda rows: list(MemberRow(rows, many=True).data))
+        return paginated_response(request, found, query, lambda rows: list(MemberRow(rows, many=True).data))
 
     @extend_schema(operation_id="members_create", parameters=[HEADER], request=NewMember, responses={202: Invited})
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Writes to the address, and makes the account with it a member; whether there is one is not told."""
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "invite", who=str(request.user.pk))
-        new = sent(request, NewMember)
+        new = validated_body(request, NewMember)
         membership = actions.add_member(project=project, actor=request.user, now=timezone.now(), **new)
         has_account = membership is not None
         try:
@@ -68,12 +78,12 @@ class Members(View):
         return Response({"address": new["address"], "message_sent": True}, status=202)
 
 
-class MemberView(View):
+class MemberView(ApiView):
     @extend_schema(operation_id="members_update", request=RoleChange, responses=MemberRow)
     def put(self, request: ApiRequest, project_id: UUID, member_id: int) -> Response:
         """Gives the member another role."""
         membership = self.found(request, project_id, member_id)
-        role = sent(request, RoleChange)["role"]
+        role = validated_body(request, RoleChange)["role"]
         actions.change_role(membership=membership, actor=request.user, role=role, now=timezone.now())
         membership.role = role
         return Response(MemberRow(membership).data)
@@ -87,5 +97,5 @@ class MemberView(View):
 
     def found(self, request: ApiRequest, project_id: UUID, member_id: int) -> Membership:
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         return get_object_or_404(project.memberships.select_related("user", "project"), pk=member_id)

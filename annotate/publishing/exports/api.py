@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from annotate import access
-from annotate.api.base import ApiRequest, CriterionQuery, NoQuery, View, asked, project_for_criterion
+from annotate.api.base import ApiRequest, ApiView, CriterionQuery, NoQuery, project_for_criterion, validated_query
 from annotate.audit import record_export
 from annotate.core.rate_limits import check_rate_limit
 from annotate.files.writers import FORMATS
@@ -28,12 +28,12 @@ class ExportRow(serializers.Serializer):
     downloads = serializers.DictField(child=serializers.URLField(), help_text="Addresses by file format.")
 
 
-class Exports(View):
+class Exports(ApiView):
     @extend_schema(operation_id="exports_list", responses=ExportRow(many=True))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Every table that can be taken away, with its columns and addresses."""
         project = access.project_for(request, project_id, access.SEE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         formats = is_available(project)
         rows = [
             {
@@ -59,7 +59,7 @@ TYPES = {
 }
 
 
-class Export(View):
+class Export(ApiView):
     @extend_schema(
         operation_id="exports_download",
         parameters=[
@@ -72,7 +72,7 @@ class Export(View):
     def get(self, request: ApiRequest, project_id: UUID, table: str, file_format: str) -> HttpResponseBase:
         """A whole table, streamed; labels and fits are those by every criterion. `exports_list` names the formats."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, asked(request, CriterionQuery))
+        project = project_for_criterion(project, validated_query(request, CriterionQuery))
         if (table, file_format) not in SPECIAL and (table not in TABLES or file_format not in FORMATS):
             raise Http404
         check_rate_limit(request, "export")

@@ -11,14 +11,14 @@ from rest_framework.response import Response
 
 from annotate import access
 from annotate.api.base import (
-    DEFAULT_PAGE,
-    LARGEST_PAGE,
+    DEFAULT_PAGE_SIZE,
+    MAX_PAGE_SIZE,
     ApiRequest,
+    ApiView,
     CriterionQuery,
-    Figure,
-    View,
-    asked,
+    FiniteFloatField,
     project_for_criterion,
+    validated_query,
 )
 from annotate.labelling.label_rows import (
     correctness_of,
@@ -47,7 +47,9 @@ class LabelQuery(CriterionQuery):
         max_value=2**63 - 1,
         help_text="Labels after this one.",
     )
-    page_size = serializers.IntegerField(required=False, default=DEFAULT_PAGE, min_value=1, max_value=LARGEST_PAGE)
+    page_size = serializers.IntegerField(
+        required=False, default=DEFAULT_PAGE_SIZE, min_value=1, max_value=MAX_PAGE_SIZE
+    )
 
 
 class LabelRow(serializers.Serializer):
@@ -77,8 +79,8 @@ class LabelRow(serializers.Serializer):
     presented_at = serializers.DateTimeField()
     created_at = serializers.DateTimeField()
     client_at = serializers.DateTimeField(allow_null=True)
-    response_seconds = Figure(allow_null=True)
-    active_seconds = Figure(allow_null=True)
+    response_seconds = FiniteFloatField(allow_null=True)
+    active_seconds = FiniteFloatField(allow_null=True)
     app_version = serializers.CharField()
 
 
@@ -88,12 +90,12 @@ class LabelPage(serializers.Serializer):
     results = LabelRow(many=True)
 
 
-class Labels(View):
+class Labels(ApiView):
     @extend_schema(operation_id="labels_list", parameters=[LabelQuery], responses=LabelPage)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Every answer ever given, voided ones too, by one criterion."""
         project = access.project_for(request, project_id, access.SEE)
-        query = asked(request, LabelQuery)
+        query = validated_query(request, LabelQuery)
         size = query["page_size"]
         project = project_for_criterion(project, query)
         found = filter_labels(project, query).order_by("pk").values(*fields_by_criterion(project))

@@ -40,7 +40,7 @@ def choose(request: HttpRequest, project_id: UUID) -> HttpResponse:
     records = RunRecord.objects.filter(project=project, criterion=project.criterion).order_by("-pk")
     context = {
         "project": project,
-        "heading": page_heading(project, project.role, now),  # type: ignore[attr-defined]
+        "heading": page_heading(project, now),
         "now": now,
         "tables": [(table, table.columns(project)) for table in TABLES.values()],
         "formats": list(FORMATS),
@@ -135,7 +135,7 @@ def report_page(request: HttpRequest, project_id: UUID) -> HttpResponse:
     fit, now = published_fit(project), timezone.now()
     context = {
         "project": project,
-        "heading": page_heading(project, project.role, now),  # type: ignore[attr-defined]
+        "heading": page_heading(project, now),
         "now": now,
         "expert": shows_expert(request),
         "report": build_report(project, fit) if fit and fit.n_items else None,

@@ -13,16 +13,16 @@ from rest_framework.reverse import reverse
 from annotate import access
 from annotate.api.base import (
     ApiRequest,
-    Figure,
+    ApiView,
+    FiniteFloatField,
     NoQuery,
     PageQuery,
-    Strict,
-    View,
-    asked,
-    page_of,
-    paged,
+    StrictSerializer,
+    page_serializer,
+    paginated_response,
     project_for_criterion,
-    sent,
+    validated_body,
+    validated_query,
 )
 from annotate.core import rate_limits
 from annotate.criteria import for_criterion
@@ -46,37 +46,37 @@ class ResultsLinkRow(serializers.Serializer):
         return str(reverse("results", args=[link.token], request=self.context["request"]))
 
 
-class NewResultsLink(Strict):
+class NewResultsLink(StrictSerializer):
     criterion = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MAX_CRITERIA)
     expires_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
 
 
-class ResultsLinks(View):
-    @extend_schema(operation_id="results_links_list", parameters=[PageQuery], responses=page_of(ResultsLinkRow))
+class ResultsLinks(ApiView):
+    @extend_schema(operation_id="results_links_list", parameters=[PageQuery], responses=page_serializer(ResultsLinkRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The project's results links, the latest first, revoked ones too."""
         project = access.project_for(request, project_id, access.OWN)
-        query = asked(request, PageQuery)
+        query = validated_query(request, PageQuery)
         links = project.results_links.order_by("-made_at", "-pk")
-        return paged(request, links, query, lambda rows: list(link_row(rows, request, many=True)))
+        return paginated_response(request, links, query, lambda rows: list(link_row(rows, request, many=True)))
 
     @extend_schema(operation_id="results_links_create", request=NewResultsLink, responses={201: ResultsLinkRow})
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Publishes the ranking: whoever has the link sees it. It takes no Idempotency-Key: its answer is a secret."""
         project = access.project_for(request, project_id, access.OWN)
-        asked(request, NoQuery)
-        values = sent(request, NewResultsLink)
+        validated_query(request, NoQuery)
+        values = validated_body(request, NewResultsLink)
         project_for_criterion(project, values)
         link = make_link(project=project, actor=request.user, now=timezone.now(), **values)
         return Response(link_row(link, request), status=201)
 
 
-class ResultsLinkView(View):
+class ResultsLinkView(ApiView):
     @extend_schema(operation_id="results_links_revoke", request=None, responses={204: None})
     def delete(self, request: ApiRequest, project_id: UUID, link_id: UUID) -> Response:
         """Takes the link back: it shows nothing any more."""
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         link = get_object_or_404(project.results_links.select_related("project"), pk=link_id)
         revoke_link(link=link, actor=request.user, now=timezone.now())
         return Response(status=204)
@@ -92,16 +92,16 @@ class PublishedItem(serializers.Serializer):
     rank = serializers.IntegerField()
     rank_low = serializers.IntegerField()
     rank_high = serializers.IntegerField()
-    score = Figure(
+    score = FiniteFloatField(
         allow_null=True,
         help_text="Chance, in per cent, to be preferred to an average item; null in fits made without scores.",
     )
-    score_low = Figure(allow_null=True, help_text="Lower end of the 90% interval of the score.")
-    score_high = Figure(allow_null=True)
-    utility = Figure(allow_null=True)
-    low = Figure(allow_null=True, help_text="Lower end of the 90% interval of the utility.")
-    high = Figure(allow_null=True)
-    p_top_k = Figure(allow_null=True, source="p_top")
+    score_low = FiniteFloatField(allow_null=True, help_text="Lower end of the 90% interval of the score.")
+    score_high = FiniteFloatField(allow_null=True)
+    utility = FiniteFloatField(allow_null=True)
+    low = FiniteFloatField(allow_null=True, help_text="Lower end of the 90% interval of the utility.")
+    high = FiniteFloatField(allow_null=True)
+    p_top_k = FiniteFloatField(allow_null=True, source="p_top")
     tier = serializers.IntegerField()
     rank_class = serializers.IntegerField(
         allow_null=True, help_text="A class begins with an item that is surely below the first of the class above."
@@ -111,7 +111,7 @@ class PublishedItem(serializers.Serializer):
     n_comparisons = serializers.IntegerField()
 
 
-class PublishedRanking(page_of(PublishedItem)):  # type: ignore[misc]
+class PublishedRanking(page_serializer(PublishedItem)):  # type: ignore[misc]
     project = serializers.CharField()
     question = serializers.CharField()
     more_means = serializers.CharField(help_text="What a higher place means.")
@@ -120,7 +120,7 @@ class PublishedRanking(page_of(PublishedItem)):  # type: ignore[misc]
     fitted_at = serializers.DateTimeField(allow_null=True, help_text="Null before the first ranking.")
 
 
-class Results(View):
+class Results(ApiView):
     """By a results link, without an account."""
 
     scope = None
@@ -130,7 +130,7 @@ class Results(View):
     def get(self, request: ApiRequest, token: str) -> Response:
         """The published ranking behind a results link, the largest part first."""
         rate_limits.check_rate_limit(request, "results")
-        query = asked(request, PageQuery)
+        query = validated_query(request, PageQuery)
         link = access.results_link(token, timezone.now())
         project = for_criterion(link.project, link.criterion)
         fit = published_fit(project)
@@ -147,7 +147,7 @@ class Results(View):
             if fit
             else Estimate.objects.none()
         )
-        response = paged(request, estimates, query, published, **more)
+        response = paginated_response(request, estimates, query, published, **more)
         response["X-Robots-Tag"] = "noindex, nofollow"
         response["Cache-Control"] = "no-store"
         return response

@@ -14,15 +14,15 @@ from rest_framework.reverse import reverse
 from annotate import access
 from annotate.api.base import (
     ApiRequest,
+    ApiView,
     CriterionQuery,
     NoQuery,
     PageQuery,
-    View,
-    Words,
-    asked,
-    page_of,
-    paged,
+    StoredMessageField,
+    page_serializer,
+    paginated_response,
     project_for_criterion,
+    validated_query,
 )
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.audit import record_export
@@ -35,7 +35,7 @@ from annotate.publishing.run_records.views import sent_record
 class RecordRow(serializers.Serializer):
     id = serializers.IntegerField(source="pk")
     status = serializers.ChoiceField(choices=RunRecord.Status.choices)
-    message = Words(allow_blank=True, help_text="Why it failed.")
+    message = StoredMessageField(allow_blank=True, help_text="Why it failed.")
     asked_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     criterion = serializers.IntegerField(help_text="Of a project with several, its number; else 1.")
@@ -52,14 +52,14 @@ def record_row(request: ApiRequest, project: Project, records: list[RunRecord]) 
     return list(RecordRow(records, many=True).data)
 
 
-class Records(View):
-    @extend_schema(operation_id="records_list", parameters=[PageQuery], responses=page_of(RecordRow))
+class Records(ApiView):
+    @extend_schema(operation_id="records_list", parameters=[PageQuery], responses=page_serializer(RecordRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The run records asked for, the latest first."""
         project = access.project_for(request, project_id, access.SEE)
-        query = asked(request, PageQuery)
+        query = validated_query(request, PageQuery)
         found = RunRecord.objects.filter(project=project).order_by("-pk")
-        return paged(request, found, query, lambda rows: record_row(request, project, rows))
+        return paginated_response(request, found, query, lambda rows: record_row(request, project, rows))
 
     @extend_schema(
         operation_id="records_create", parameters=[HEADER, CriterionQuery], request=None, responses={202: RecordRow}
@@ -71,29 +71,29 @@ class Records(View):
         One is made at a time: one being made already is told instead, whichever criterion it is by.
         """
         project = access.project_for(request, project_id, access.MANAGE)
-        project = project_for_criterion(project, asked(request, CriterionQuery))
+        project = project_for_criterion(project, validated_query(request, CriterionQuery))
         check_rate_limit(request, "export")
         request_record(project=project, actor=request.user, now=timezone.now())
         latest = RunRecord.objects.filter(project=project).order_by("-pk")[:1]
         return Response(record_row(request, project, list(latest))[0], status=202)
 
 
-class RecordView(View):
+class RecordView(ApiView):
     @extend_schema(operation_id="records_read", responses=RecordRow)
     def get(self, request: ApiRequest, project_id: UUID, record_id: int) -> Response:
         """How far a run record is."""
         project = access.project_for(request, project_id, access.SEE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         record = get_object_or_404(RunRecord, project=project, pk=record_id)
         return Response(record_row(request, project, [record])[0])
 
 
-class RecordDownload(View):
+class RecordDownload(ApiView):
     @extend_schema(operation_id="records_download", responses={(200, "application/zip"): OpenApiTypes.BINARY})
     def get(self, request: ApiRequest, project_id: UUID, record_id: int) -> StreamingHttpResponse:
         """The .zip of a run record that is ready: `python -m models_engine reproduce` repeats its fit."""
         project = access.project_for(request, project_id, access.SEE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         record = get_object_or_404(RunRecord, project=project, pk=record_id, status=RunRecord.Status.READY)
         check_rate_limit(request, "export")
         now = timezone.now()

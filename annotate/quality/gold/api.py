@@ -11,9 +11,19 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, NoQuery, PageQuery, Strict, View, asked, page_of, paged, sent
+from annotate.api.base import (
+    ApiRequest,
+    ApiView,
+    NoQuery,
+    PageQuery,
+    StrictSerializer,
+    page_serializer,
+    paginated_response,
+    validated_body,
+    validated_query,
+)
 from annotate.api.idempotency import HEADER, idempotent
-from annotate.api.problems import Unfit
+from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.files.limits import MAX_KEY
 from annotate.files.sheets import Sheet, SheetRow
@@ -38,7 +48,7 @@ class KnownRow(serializers.Serializer):
     n_right = serializers.IntegerField(help_text="How many of them are right.")
 
 
-class NewKnown(Strict):
+class NewKnown(StrictSerializer):
     purpose = serializers.ChoiceField(choices=list(PURPOSES))
     items = serializers.ListField(
         child=serializers.CharField(max_length=MAX_KEY),
@@ -53,7 +63,7 @@ class NewKnown(Strict):
     why = serializers.CharField(max_length=MAX_WHY_LENGTH, required=False, default="", allow_blank=True)
 
 
-class NewKnownSets(Strict):
+class NewKnownSets(StrictSerializer):
     sets = serializers.ListField(child=NewKnown(), min_length=1, max_length=MAX_ROWS)
     only_for_checks = serializers.BooleanField(
         required=False, default=False, help_text="Retires their items, so that no ordinary task shows them."
@@ -73,16 +83,16 @@ def gold_set_json(sets: list[GoldSet]) -> list[Any]:
     return list(KnownRow(lines, many=True).data)
 
 
-class KnownSets(View):
-    @extend_schema(operation_id="known_sets_list", parameters=[KnownQuery], responses=page_of(KnownRow))
+class KnownSets(ApiView):
+    @extend_schema(operation_id="known_sets_list", parameters=[KnownQuery], responses=page_serializer(KnownRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Sets for practice, gold questions and attention checks, with how often they were answered rightly."""
         project = access.project_for(request, project_id, access.MANAGE)
-        query = asked(request, KnownQuery)
+        query = validated_query(request, KnownQuery)
         sets = project.known_sets.filter(retired_at=None).order_by("purpose", "pk").prefetch_related("items")
         if "purpose" in query:
             sets = sets.filter(purpose=query["purpose"])
-        return paged(request, sets, query, gold_set_json)
+        return paginated_response(request, sets, query, gold_set_json)
 
     @extend_schema(
         operation_id="known_sets_create", parameters=[HEADER], request=NewKnownSets, responses={201: KnownAdded}
@@ -91,9 +101,9 @@ class KnownSets(View):
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Adds up to 1,000 sets: all, or none and what is wrong with each. A set known for the purpose is replaced."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
-        given = sent(request, NewKnownSets)
+        given = validated_body(request, NewKnownSets)
         rows = [
             SheetRow(place, [one["purpose"], *pad_keys(one["items"], project.k), one["answer"], one["why"]], problem)
             for place, one in enumerate(given["sets"])
@@ -103,7 +113,7 @@ class KnownSets(View):
             project, Sheet(columns_of(project), rows), dict(project.items.values_list("key", "pk"))
         )
         if problems:
-            raise Unfit({f"sets.{row.place}": [row.message] for row in problems})
+            raise Unprocessable({f"sets.{row.place}": [row.message] for row in problems})
         n = add_gold_sets(
             project=project,
             actor=request.user,
@@ -124,12 +134,12 @@ def wrong_number_error(keys: list[str], project: Project) -> str:
     return _("It names %(n)d items; a task of this project shows %(k)d.") % {"n": len(keys), "k": project.k}
 
 
-class KnownSetView(View):
+class KnownSetView(ApiView):
     @extend_schema(operation_id="known_sets_delete", request=None, responses={204: None})
     def delete(self, request: ApiRequest, project_id: UUID, known_id: int) -> Response:
         """Shows the set for its purpose no more; answers to it stay."""
         project = access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         known = get_object_or_404(project.known_sets.select_related("project"), pk=known_id)
         remove_gold_set(known=known, actor=request.user, now=timezone.now())
         return Response(status=204)

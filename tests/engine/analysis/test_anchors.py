@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from scipy.stats import chi2
 
 from models_engine.analysis.anchors import link_to_anchors, link_to_spread
+from models_engine.constants import Z90
 from models_engine.errors import InvalidAnchors
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.simulate import simulate_crowd
@@ -47,7 +48,7 @@ def test_values_carried_over_hold_the_truth():
         link = link_to_anchors(fit.utilities()[anchors], fit.covariance()[np.ix_(anchors, anchors)], known, noise)
         value, deviation = link.values(fit.utilities(), fit.standard_deviations())
         others = np.setdiff1d(np.arange(40), anchors)
-        inside.append(np.mean(np.abs(value - truth)[others] <= 1.6449 * deviation[others]))
+        inside.append(np.mean(np.abs(value - truth)[others] <= Z90 * deviation[others]))
         bias.append(link.slope / 10)
         misfit.append(link.misfit)
     assert 0.85 <= np.mean(inside) <= 0.95

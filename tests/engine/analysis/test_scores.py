@@ -7,6 +7,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, ndtr
 
 from models_engine.analysis.scores import common_unit, compute_scores
+from models_engine.constants import Z90
 from models_engine.covariance.forms import DenseCovariance, LowRankCovariance
 from models_engine.data import Comparisons
 from models_engine.estimators.angle_based import AngleBased
@@ -59,7 +60,7 @@ def test_the_ends_are_the_shares_at_the_ends_of_the_interval_of_the_utility(worl
     posterior, rng = posterior_of(*WORLDS[world]), np.random.default_rng(0)
     found = compute_scores(posterior)
     for end, sign in ((found.low, -1), (found.high, 1)):
-        utilities = posterior.utilities() + sign * 1.6449 * posterior.standard_deviations()
+        utilities = posterior.utilities() + sign * Z90 * posterior.standard_deviations()
         drawn = answers(posterior, np.broadcast_to(utilities, (N_ANSWERS, 6)), rng)
         assert_allclose(end, 100 * drawn.mean(axis=0), atol=4 * 50 / np.sqrt(N_ANSWERS))
 

@@ -86,7 +86,7 @@ def test_what_breaks_a_rule_is_told_from_what_is_not_as_the_document_says(alice,
 
 
 def test_what_has_gone_meanwhile_is_not_found():
-    assert problems.handle(Project.DoesNotExist(), {}).status_code == 404
+    assert problems.handle_exception(Project.DoesNotExist(), {}).status_code == 404
 
 
 def parameters_of(path: str) -> list[str]:

@@ -4,7 +4,7 @@ import pkgutil
 from importlib import import_module
 
 import annotate
-from annotate.api.problems import code_of
+from annotate.api.problems import error_code
 from annotate.core.errors import UserError
 
 KNOWN = set(
@@ -31,5 +31,5 @@ def test_no_error_that_programs_may_know_has_another_type():
     for module in pkgutil.walk_packages(annotate.__path__, "annotate."):
         if not module.name.startswith(("annotate.migrations", "annotate.core.child_processes")):
             import_module(module.name)
-    found = {code_of(error) for error in errors(UserError)}
+    found = {error_code(error) for error in errors(UserError)}
     assert found >= KNOWN
