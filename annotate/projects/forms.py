@@ -23,6 +23,15 @@ EXPLAINED = {
 FIXED = _("Labels answer this as it stands, so it can't change any more. Make a new project for another question.")
 
 
+# The pages of a project's settings and the fields on each; a new project has all of them on one page.
+SECTIONS: dict[str, tuple[str, ...]] = {
+    "question": ("name", "question", "criteria", "more_means", "instructions"),
+    "answers": ("task_type", "k", "m", *WORDS, "outcomes", "comments"),
+    "amount": ("overlap", "n_sets", "cap"),
+    "ranking": ("estimator", "top_k", "tie_margin"),
+}
+
+
 class ProjectForm(forms.ModelForm):
     criteria = CriteriaField(
         label=_("Criteria"),
@@ -133,7 +142,7 @@ class ProjectForm(forms.ModelForm):
         }
         widgets = {"question": forms.TextInput, "instructions": forms.Textarea(attrs={"rows": 8, "dir": "auto"})}
 
-    def __init__(self, *args: Any, has_labels: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, has_labels: bool = False, section: str = "", **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name in ("name", "question", "more_means", *WORDS):
             self.fields[name].widget.attrs["dir"] = "auto"
@@ -142,6 +151,8 @@ class ProjectForm(forms.ModelForm):
             self.fields[name].help_text = FIXED
 
         self.fix_criteria(has_labels)
+        if section:
+            self.fields = {name: self.fields[name] for name in SECTIONS[section]}
 
     def fix_criteria(self, has_labels: bool) -> None:
         """See annotate.projects.actions.check_criteria."""
@@ -212,7 +223,7 @@ class ProjectForm(forms.ModelForm):
         return values | {"k": k, "m": m}
 
     def values(self) -> dict[str, Any]:
-        return {name: self.cleaned_data[name] for name in self.Meta.fields}
+        return {name: self.cleaned_data[name] for name in self.fields}
 
 
 class StateForm(forms.Form):

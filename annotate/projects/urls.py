@@ -15,7 +15,16 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("projects/new/", setup_views.create, name="project-create"),
     path("projects/<uuid:project_id>/setup/", setup_views.setup, name="setup"),
-    path("projects/<uuid:project_id>/settings/", views.edit_settings, name="project-settings"),
+    *(
+        path(f"projects/<uuid:project_id>/settings/{address}", views.edit_settings, {"section": section}, name=name)
+        for section, name, address in (
+            ("question", "project-settings", ""),
+            ("answers", "settings-answers", "answers/"),
+            ("amount", "settings-amount", "amount/"),
+            ("ranking", "settings-ranking", "ranking/"),
+        )
+    ),
+    path("projects/<uuid:project_id>/manage/", views.manage, name="project-manage"),
     path("projects/<uuid:project_id>/quality/", quality_settings_views.quality, name="quality"),
     path("projects/<uuid:project_id>/state/", views.set_state, name="project-state"),
     path("projects/<uuid:project_id>/archive/", copies_views.archive, name="project-archive"),

@@ -8,7 +8,6 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -19,12 +18,17 @@ from annotate.access import SignedInRequest
 from annotate.audit_log.sentences import recent_events
 from annotate.core.errors import UserError
 from annotate.models import Project
-from annotate.participation import actions as participation_actions
 from annotate.projects import actions
 from annotate.projects.forms import DeleteForm, ProjectForm, StateForm
 from annotate.projects.queries import projects_of
 
 State = Project.State
+SECTION_PAGES = {
+    "question": "project-settings",
+    "answers": "settings-answers",
+    "amount": "settings-amount",
+    "ranking": "settings-ranking",
+}
 log = logging.getLogger(__name__)
 
 
@@ -41,21 +45,19 @@ def home(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
-def edit_settings(request: SignedInRequest, project_id: UUID) -> HttpResponse:
+def edit_settings(request: SignedInRequest, project_id: UUID, section: str) -> HttpResponse:
+    """Shows and changes the settings of one section: a page of its own."""
     project = access.project_for(request, project_id, access.MANAGE)
-    if "new-link" in request.POST:
-        participation_actions.replace_join_link(project=project, actor=request.user, now=timezone.now())
-        messages.success(request, _("The join link is a new one. The old one leads nowhere; who has joined stays."))
-        return redirect("project-settings", project.pk)
-    has_labels = project.labels.exists()
-    form = ProjectForm(request.POST or None, instance=project, has_labels=has_labels)
+    form = ProjectForm(request.POST or None, instance=project, has_labels=project.labels.exists(), section=section)
     if request.method == "POST" and form.is_valid():
         changes = actions.change_project(project=project, actor=request.user, values=form.values(), now=timezone.now())
         show_changes(request, changes)
-        return redirect("project-settings", project.pk)
+        return redirect(SECTION_PAGES[section], project.pk)
     if form.errors:  # checking them has put what was typed into the project
         project = access.project_for(request, project_id, access.MANAGE)
-    return render_settings(request, project, form, has_labels)
+    template = f"projects/settings_{section}.html"
+    context = {"project": project, "form": form, "section": section, "section_template": template}
+    return render(request, "projects/settings.html", context, status=400 if form.errors else 200)
 
 
 def show_changes(request: SignedInRequest, changes: dict[str, list]) -> None:
@@ -71,18 +73,19 @@ def show_changes(request: SignedInRequest, changes: dict[str, list]) -> None:
         )
 
 
-def render_settings(request: SignedInRequest, project: Project, form: ProjectForm, has_labels: bool) -> HttpResponse:
+@login_required
+@require_safe
+def manage(request: SignedInRequest, project_id: UUID) -> HttpResponse:
+    """The project as a whole: its state, recent activity, and the ways to duplicate, archive or delete it."""
+    project = access.project_for(request, project_id, access.MANAGE)
     context = {
         "project": project,
-        "form": form,
-        "has_labels": has_labels,
         "n_items": project.items.filter(retired_at=None).count(),
         "min_items": project.k,
-        "join_link": request.build_absolute_uri(reverse("join", args=[project.join_token])),
         "events": recent_events(project),
         "now": timezone.now(),
     }
-    return render(request, "projects/settings.html", context, status=400 if form.errors else 200)
+    return render(request, "projects/manage.html", context)
 
 
 @login_required
@@ -92,7 +95,7 @@ def set_state(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     form = StateForm(request.POST)
     if not form.is_valid():
         messages.error(request, _("That is not a state a project can be in. Use one of the buttons below."))
-        return redirect("project-settings", project.pk)
+        return redirect("share", project.pk)
     state = State(form.cleaned_data["state"])
     try:
         changed = actions.set_state(project=project, actor=request.user, state=state, now=timezone.now())
@@ -101,7 +104,7 @@ def set_state(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     else:
         tell = messages.success if changed else messages.info
         tell(request, state_message(state))
-    return redirect("project-settings", project.pk)
+    return redirect("share", project.pk)
 
 
 def state_message(state: State) -> str:

@@ -107,7 +107,7 @@ def test_the_owner_chooses_a_criterion(live_site, page, sign_in, axe, project, a
     axe(page)
     snap(page, "criteria-ranking")
     switch.get_by_role("link", name="Correctness").click()
-    page.get_by_role("navigation", name="Project").get_by_role("link", name="Engine").click()
+    page.get_by_role("navigation", name="Project").get_by_role("link", name="More").click()
     expect(switch.get_by_role("link", name="Correctness")).to_have_attribute("aria-current", "true")
     page.goto(live_site + reverse("project-settings", args=[project.pk]))
     expect(page.get_by_label("Question of criterion 2")).to_have_value("Which is more correct?")

@@ -84,7 +84,8 @@ def test_pages_about_people_stay_with_the_criterion_chosen(live_site, open_page,
     page.get_by_role("link", name="Correctness", exact=True).click()
     expect(chosen).to_have_text("Correctness")
     # Through the tabs to the map and the cohorts, and a comparison asked for there.
-    page.get_by_role("navigation", name="Project").get_by_role("link", name="Tastes").click()
+    page.get_by_role("navigation", name="Project").get_by_role("link", name="Results").click()
+    page.get_by_role("navigation", name="Pages of this group").get_by_role("link", name="Groups").click()
     expect(chosen).to_have_text("Correctness")
     expect(page.get_by_text("From fit 2 by CollaborativeGP.")).to_be_visible()
     page.get_by_role("list", name="View").get_by_role("link", name="Cohorts side by side").click()

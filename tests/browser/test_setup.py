@@ -89,7 +89,7 @@ def test_it_all_works_on_a_phone_without_javascript(live_site, open_page, sign_i
     make_project(live_site, page)
     paste_correct_and_import(page)
     open_project(page)
-    expect(page.get_by_label("Link to send")).to_have_value(re.compile(f"^{live_site}/join/"))
+    expect(page.get_by_label("Join link")).to_have_value(re.compile(f"^{live_site}/join/"))
     page.locator("summary", has_text="Close the project").click()
     page.get_by_role("button", name="Close it now").click()
     expect(page.locator(".lead")).to_have_text("Closed: nobody can answer any more.")
@@ -168,7 +168,7 @@ def test_columns_are_chosen_in_the_preview(live_site, page, sign_in, project, al
 
 def test_deleting_asks_for_the_name(live_site, page, sign_in, project, alice):
     sign_in(alice)
-    page.goto(live_site + reverse("project-settings", args=[project.pk]))
+    page.goto(live_site + reverse("project-manage", args=[project.pk]))
     page.get_by_role("link", name="Delete the project").click()
     page.get_by_label("The project's name").fill("Something else")
     page.get_by_role("button", name="Delete for good").click()
@@ -203,6 +203,10 @@ def addresses(project, alice) -> list[str]:
         "project-clone",
         "annotator-tags",
         "project-settings",
+        "settings-answers",
+        "settings-amount",
+        "settings-ranking",
+        "project-manage",
         "items",
         "members",
         "project-delete",

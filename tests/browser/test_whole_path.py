@@ -53,7 +53,7 @@ def create_project(page: Page) -> str:
     page.get_by_role("button", name=re.compile("^Import")).click()
     expect(page.get_by_text(TEXTS[0]).first).to_be_visible()
     project = Project.objects.using(ALIAS).get()
-    page.goto(re.sub(r"/projects/.*", f"/projects/{project.pk}/settings/", page.url))
+    page.goto(re.sub(r"/projects/.*", f"/projects/{project.pk}/share/", page.url))
     page.get_by_role("button", name=re.compile("^Open", re.I)).first.click()
     page.wait_for_load_state("load")
     project.refresh_from_db()
@@ -76,8 +76,8 @@ def wait_for_labels(n: int) -> float:
 
 
 def seconds_until_shown(dashboard: Page, n: int, stored: float) -> float:
-    """How long after it was stored the open dashboard shows a fit of n labels, without a reload."""
-    expect(dashboard.get_by_text(re.compile(rf"fit \d+.*\b{n} labels", re.I)).first).to_be_visible(timeout=30_000)
+    """How long after it was stored the open dashboard shows a fit of n answers, without a reload."""
+    expect(dashboard.get_by_text(re.compile(rf"^\s*{n} answers? by \d+ people on")).first).to_be_visible(timeout=30_000)
     return time.monotonic() - stored
 
 

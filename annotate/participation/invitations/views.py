@@ -7,9 +7,10 @@ from smtplib import SMTPException
 from uuid import UUID
 
 import segno
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -22,6 +23,7 @@ from annotate.audit import record_event
 from annotate.core import rate_limits
 from annotate.core.errors import RateLimited
 from annotate.models import EventVerb, Project
+from annotate.participation.actions import replace_join_link
 from annotate.participation.invitations.forms import InviteForm
 from annotate.participation.rules import participation_rules
 
@@ -40,7 +42,12 @@ class SentInvitations:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def share(request: SignedInRequest, project_id: UUID) -> HttpResponse:
+    """The project's state, its join link and QR code, and invitations by e-mail."""
     project = access.project_for(request, project_id, access.MANAGE)
+    if "new-link" in request.POST:
+        replace_join_link(project=project, actor=request.user, now=timezone.now())
+        messages.success(request, _("The join link is a new one. The old one no longer works; people who joined stay."))
+        return redirect("share", project.pk)
     form = InviteForm(request.POST if request.method == "POST" else None)
     results: list[SentInvitations] = []
     if form.is_valid():
@@ -56,6 +63,8 @@ def share(request: SignedInRequest, project_id: UUID) -> HttpResponse:
         "results": results,
         "join_link": join_link(request, project),
         "open_link": participation_rules(project).open_link,
+        "n_items": project.items.filter(retired_at=None).count(),
+        "min_items": project.k,
     }
     return render(request, "participation/share.html", context, status=400 if form.errors else 200)
 

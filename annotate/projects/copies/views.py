@@ -33,7 +33,7 @@ def archive(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     else:
         unarchive_project(project=project, actor=request.user, now=timezone.now())
         messages.success(request, _("The project is back from the archive."))
-    return redirect("project-settings", project.pk)
+    return redirect("project-manage", project.pk)
 
 
 @login_required

@@ -92,4 +92,4 @@ def test_lines_are_told_listed_and_removed(project, alice, otter, school):
     for entry in ConflictOfInterest.objects.all():
         client.post(reverse("never-shown-remove", args=[project.pk, entry.pk]))
     assert not Annotator.objects.get(pk=otter.pk).has_never_shown
-    assert "kept items from annotators" in page(client, project, "project-settings")
+    assert "kept items from annotators" in page(client, project, "project-manage")

@@ -35,6 +35,9 @@ SENT = {
     "share": {"addresses": "ann@example.org"},
     "participants": {"use": "1"},
     "project-settings": {"name": "Another name"},
+    "settings-answers": {"comments": "on"},
+    "settings-amount": {"cap": "5"},
+    "settings-ranking": {"top_k": "2"},
     "quality": {"min_seconds": "7"},
     "known-sets": {"table": "purpose,item_1,item_2,answer\ngold,item-0,item-1,item-1"},
     "known-set-remove": {},
@@ -207,7 +210,7 @@ def test_before_and_after_are_kept_but_no_codes(project, alice):
 def test_no_secret_is_in_the_log(cast, arguments, ready, project):  # noqa: F811
     owner = cast["owner"]
     for name, data in (
-        ("project-settings", {"new-link": "1"}),
+        ("share", {"new-link": "1"}),
         ("entry", {"new-link": "1"}),
         ("webhook-change", {"action": "secret"}),
         ("tokens", {"name": "Mine", "scopes": ["read"], "expires": ""}),

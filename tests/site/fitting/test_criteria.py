@@ -405,7 +405,8 @@ def test_an_owner_names_criteria_in_a_draft_and_renames_them_later(alice, client
     client.post(address, {**VALID, **rows_sent(("Plainness", "Which?"), ("Style", "What?"))})
     project.refresh_from_db()
     assert [row["name"] for row in project.criteria] == ["Plainness", "Style"]
-    assert "criteria (Clarity, Style → Plainness, Style)" in client.get(address).content.decode()
+    activity = client.get(reverse("project-manage", args=[project.pk])).content.decode()
+    assert "criteria (Clarity, Style → Plainness, Style)" in activity
 
 
 def test_a_person_takes_away_and_erases_what_was_said_by_every_criterion(project, otter, alice):

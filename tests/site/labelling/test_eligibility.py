@@ -177,7 +177,7 @@ def test_the_owner_sets_the_checks(project, alice):
     assert "2026-11-27T18:00" in shown
     assert "I know the author Broken" in shown
     assert "settings changed" in Event.objects.values_list("verb", flat=True)
-    assert "opens at" in page(client, project, "project-settings")
+    assert "opens at" in page(client, project, "project-manage")
     for wrong, told in (
         ({"closes_at": "2026-11-20T08:00"}, "It would close before it opens"),
         ({"min_seconds": "121"}, "less than or equal to 120"),

@@ -102,10 +102,10 @@ def test_words_are_fixed_once_somebody_has_answered(client, annotator, alice):
     send(next_for(annotator), form_of(project, [2, 0]))
     client.force_login(alice, BACKEND)
     client.post(
-        reverse("project-settings", args=[project.pk]), settings_of(project, best_words="Best ever", name="New")
+        reverse("settings-answers", args=[project.pk]), settings_of(project, best_words="Best ever", comments=True)
     )
     project.refresh_from_db()
-    assert (project.best_words, project.name) == ("Most intense", "New")
+    assert (project.best_words, project.comments) == ("Most intense", True)
 
 
 def test_the_preview_and_the_api_give_the_words(client, project, alice):

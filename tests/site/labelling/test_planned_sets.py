@@ -136,7 +136,7 @@ def test_sets_shown_before_there_was_a_plan_are_part_of_it(project, alice):
 
 def test_the_settings_page_takes_the_number(client, project, alice):
     client.force_login(alice, "allauth.account.auth_backends.AuthenticationBackend")
-    page = client.get(reverse("project-settings", args=[project.pk])).content.decode()
+    page = client.get(reverse("settings-amount", args=[project.pk])).content.decode()
     assert "Different sets" in page
     make_items(Project.objects.create(name="Other", question="?"), 2)
     assert planned(project) == []

@@ -462,7 +462,7 @@ def test_a_task_that_can_not_be_done_is_told(owner, sent, words):
 def test_the_task_can_change_until_somebody_has_answered(owner, project):
     otter = make_annotator(project, "Otter")
     before = next_for(otter)
-    url = reverse("project-settings", args=[project.pk])
+    url = reverse("settings-answers", args=[project.pk])
     owner.post(url, settings_of(project, task_type="ranking", k=4))
     project.refresh_from_db()
     before.refresh_from_db()
@@ -471,10 +471,10 @@ def test_the_task_can_change_until_somebody_has_answered(owner, project):
     send(next_for(Annotator.objects.get(pk=otter.pk)), form_of(project, [3, 1, 0, 2]))
 
     page = owner.get(url).content.decode()
-    assert page.count("Labels answer this as it stands") == 9
-    owner.post(url, settings_of(project, task_type="top", k=5, m=2, name="New"))
+    assert page.count("Labels answer this as it stands") == 7
+    owner.post(url, settings_of(project, task_type="top", k=5, m=2, comments=True))
     project.refresh_from_db()
-    assert (project.task_type, project.k, project.m, project.name) == ("ranking", 4, None, "New")
+    assert (project.task_type, project.k, project.m, project.comments) == ("ranking", 4, None, True)
     with pytest.raises(FixedByLabels):
         change_project(project=project, actor=None, values={"k": 5}, now=NOW)
 

@@ -35,7 +35,7 @@ def test_each_address_gets_a_message_of_its_own_once(owner, project):
     for message in mail.outbox:
         assert project.join_token in message.body
         assert "It takes ten minutes." in message.body
-    assert page.count("on its way") == 2
+    assert page.count("</bdi>: on its way") == 2
     assert Event.objects.get(verb="annotators invited").details == {"sent": 2}
 
 
@@ -59,5 +59,5 @@ def test_past_the_rate_each_address_is_told_as_not_sent(owner, project, monkeypa
     sent = {"addresses": "\n".join(f"p{i}@example.org" for i in range(3))}
     page = owner.post(reverse("share", args=[project.pk]), sent).content.decode()
     assert len(mail.outbox) == 2
-    assert page.count("on its way") == 2
+    assert page.count("</bdi>: on its way") == 2
     assert page.count("not sent. Too many") == 1

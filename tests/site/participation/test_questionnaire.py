@@ -161,7 +161,7 @@ def test_the_owner_alone_says_what_is_asked(project, owner, asked, bob, vera):
     assert project.fields.count() == 4
     owner.post(page, sent(stored_rows(project), n_initial=4))
     assert Event.objects.filter(verb="fields changed").count() == 1  # nothing was different
-    assert "changed the questionnaire" in owner.get(reverse("project-settings", args=[project.pk])).content.decode()
+    assert "changed the questionnaire" in owner.get(reverse("project-manage", args=[project.pk])).content.decode()
     with pytest.raises(QuestionsChanged):
         change_questions(project=project, actor=project.members.first(), wanted=[], removed=[10**6], now=NOW)
 

@@ -173,7 +173,7 @@ def test_an_owner_erases_on_request(project, alice, manuel, others):
     client.post(url, {"sure": "on"})
     assert not Annotator.objects.filter(pk=others[0].pk).exists()
     assert "Otter 0" not in client.get(reverse("annotators", args=[project.pk])).content.decode()
-    assert "erased an annotator" in client.get(reverse("project-settings", args=[project.pk])).content.decode()
+    assert "erased an annotator" in client.get(reverse("project-manage", args=[project.pk])).content.decode()
     assert Membership.objects.filter(project=project).count() == 2
 
 

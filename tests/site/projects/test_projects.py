@@ -26,6 +26,8 @@ from annotate.models import (
     Tag,
 )
 from annotate.projects import actions
+from annotate.projects.forms import SECTIONS, ProjectForm
+from annotate.projects.views import SECTION_PAGES
 from models_engine.models import Estimate, Fit
 from tests.conftest import NOW, answer_one, make_annotator, make_items
 
@@ -180,15 +182,28 @@ class TestCreate:
 
 class TestSettings:
     def test_changes_are_saved_with_before_and_after(self, owner, project, alice):
-        url = reverse("project-settings", args=[project.pk])
-        page = owner.post(url, settings_of(project, name="New", overlap=5, cap=7), follow=True).content.decode()
+        url = reverse("settings-amount", args=[project.pk])
+        page = owner.post(url, settings_of(project, overlap=5, cap=7), follow=True).content.decode()
         assert "The settings are saved" in page
         project.refresh_from_db()
-        assert (project.name, project.overlap, project.cap) == ("New", 5, 7)
+        assert (project.overlap, project.cap) == (5, 7)
         event = Event.objects.get()
         assert (event.actor, event.verb) == (alice, "settings changed")
-        assert event.details == {"name": ["Convincing arguments", "New"], "overlap": [2, 5], "cap": [None, 7]}
-        assert "annotators per set (2 → 5)" in page
+        assert event.details == {"overlap": [2, 5], "cap": [None, 7]}
+        activity = owner.get(reverse("project-manage", args=[project.pk])).content.decode()
+        assert "annotators per set (2 → 5)" in activity
+
+    @pytest.mark.parametrize("section", SECTIONS)
+    def test_a_page_changes_its_own_settings_alone(self, owner, project, section):
+        changed = {"question": "Which is clearer?", "k": 3, "task_type": "best", "overlap": 7, "top_k": 4}
+        owner.post(reverse(SECTION_PAGES[section], args=[project.pk]), settings_of(project, **changed))
+        before, after = project, Project.objects.get(pk=project.pk)
+        fields = ProjectForm.Meta.fields
+        different = {name for name in fields if getattr(before, name) != getattr(after, name)}
+        assert different == set(SECTIONS[section]) & changed.keys()
+
+    def test_the_pages_hold_every_setting_once(self):
+        assert sorted(name for names in SECTIONS.values() for name in names) == sorted(ProjectForm.Meta.fields)
 
     def test_sent_twice_it_is_written_once(self, owner, project):
         url, data = reverse("project-settings", args=[project.pk]), settings_of(project, name="New")
@@ -214,18 +229,16 @@ class TestSettings:
             actions.change_project(project=project, actor=None, values={"question": "Another?"}, now=NOW)
 
     def test_lowering_overlap_is_allowed_and_its_meaning_said(self, owner, project):
-        url = reverse("project-settings", args=[project.pk])
+        url = reverse("settings-amount", args=[project.pk])
         page = owner.post(url, settings_of(project, overlap=1), follow=True).content.decode()
         assert "Sets that have more than 1 annotators already keep all their labels" in page
 
     @pytest.mark.parametrize(("field", "value"), [("estimator", "BradleyTerry"), ("top_k", 3), ("tie_margin", 0.5)])
     def test_what_a_fit_depends_on_asks_for_a_new_one(self, owner, project, field, value):
         answer_one(make_annotator(project, "A"))
-        owner.post(reverse("project-settings", args=[project.pk]), settings_of(project, **{field: value}))
+        owner.post(reverse("settings-ranking", args=[project.pk]), settings_of(project, **{field: value}))
         assert FitState.objects.get().wanted == 2
-        owner.post(
-            reverse("project-settings", args=[project.pk]), settings_of(project, **{field: value, "name": "New"})
-        )
+        owner.post(reverse("project-settings", args=[project.pk]), settings_of(project, name="New"))
         assert FitState.objects.get().wanted == 2
 
     def test_bad_input_keeps_what_is_stored_and_what_was_typed(self, owner, project):
@@ -239,7 +252,7 @@ class TestSettings:
         assert project.name == "Convincing arguments"
 
     def test_the_join_link_is_whole_and_can_be_replaced(self, owner, project):
-        url, old = reverse("project-settings", args=[project.pk]), project.join_token
+        url, old = reverse("share", args=[project.pk]), project.join_token
         assert f'value="http://testserver/join/{old}/"' in owner.get(url).content.decode()
         owner.post(url, {"new-link": "1"})
         project.refresh_from_db()
@@ -266,8 +279,8 @@ class TestSettings:
             for i in range(n)
         )
         make_many_items(project, n)
-        with django_assert_num_queries(7):
-            owner.get(reverse("project-settings", args=[project.pk]))
+        with django_assert_num_queries(6):
+            owner.get(reverse("project-manage", args=[project.pk]))
 
 
 def make_many_items(project, n):

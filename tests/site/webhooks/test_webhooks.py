@@ -266,7 +266,7 @@ def test_the_secret_is_shown_once_and_can_be_replaced(client, alice, project):
     assert not Webhook.objects.exists()
     verbs = set(project.events.values_list("verb", flat=True))
     assert {"webhook added", "webhook's secret replaced", "webhook switched off", "webhook removed"} <= verbs
-    settings_page = client.get(reverse("project-settings", args=[project.pk])).content.decode()
+    settings_page = client.get(reverse("project-manage", args=[project.pk])).content.decode()
     assert "replaced the secret of the webhook https://example.org/hook" in settings_page
 
 

@@ -1,0 +1,140 @@
+"""Lists the pages of a project in groups, as its navigation shows them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from annotate.access import MANAGE, OWN, SEE
+from annotate.models import Project
+
+
+@dataclass(frozen=True)
+class Page:
+    """`url_name`: where its link leads; `others`: names of addresses that belong to it; `by_criterion`: it tells of
+    one criterion, which its link keeps."""
+
+    url_name: str
+    title: str | Promise
+    roles: frozenset[str]
+    others: Sequence[str] = ()
+    by_criterion: bool = False
+
+    @property
+    def url_names(self) -> set[str]:
+        return {self.url_name, *self.others}
+
+
+@dataclass(frozen=True)
+class Group:
+    title: str | Promise
+    pages: Sequence[Page]
+    is_button: bool = False
+
+
+@dataclass(frozen=True)
+class Link:
+    """`current`: "page" for the page itself, "true" for what contains it, "" elsewhere."""
+
+    title: str | Promise
+    address: str
+    current: str
+    is_button: bool = False
+
+
+@dataclass(frozen=True)
+class Navigation:
+    groups: list[Link]
+    pages: list[Link]  # of the group that the page belongs to
+
+
+IMPORTS = ("items-import", "captions", "comparisons-import", "features-import", "import-job")
+GOLD_SETS = ("known-set-new", "known-set-change")
+GROUPS = (
+    Group(
+        _("Results"),
+        (
+            Page("ranking", _("Ranking"), SEE, ("item",), by_criterion=True),
+            Page("tastes", _("Groups"), SEE, ("cohorts",), by_criterion=True),
+            Page("report", _("Report"), SEE, by_criterion=True),
+            Page("results-links", _("Share"), OWN),
+        ),
+    ),
+    Group(
+        _("People"),
+        (
+            Page("annotators", _("Annotators"), SEE, ("annotator", "annotator-erase"), by_criterion=True),
+            Page("annotator-tags", _("Tags"), MANAGE),
+            Page("never-shown", _("Conflicts of interest"), MANAGE),
+            Page("participants", _("Arrivals and codes"), MANAGE),
+            Page("retention", _("Data protection"), MANAGE),
+        ),
+    ),
+    Group(
+        _("Trust and progress"),
+        (
+            Page("trust", _("Can I trust this?"), SEE, by_criterion=True),
+            Page("progress", _("Progress"), SEE, by_criterion=True),
+            Page("goal", _("Goal and cost"), MANAGE, by_criterion=True),
+        ),
+    ),
+    Group(
+        _("Set up"),
+        (
+            Page("setup", _("Steps"), MANAGE),
+            Page("project-settings", _("Question"), MANAGE),
+            Page("settings-answers", _("Answers"), MANAGE),
+            Page("settings-amount", _("How many answers"), MANAGE),
+            Page("items", _("Items"), MANAGE, IMPORTS),
+            Page("quality", _("Quality checks"), MANAGE),
+            Page("known-sets", _("Right answers"), MANAGE, GOLD_SETS),
+            Page("preview", _("Preview"), SEE),
+        ),
+    ),
+    Group(
+        _("More"),
+        (
+            Page("engine", _("Estimators"), SEE, ("compare",), by_criterion=True),
+            Page("settings-ranking", _("Ranking rules"), MANAGE),
+            Page("exports", _("Export"), SEE, by_criterion=True),
+            Page("log", _("Log"), MANAGE),
+            Page("members", _("Members"), OWN),
+            Page("webhooks", _("Webhooks"), MANAGE),
+            Page("project-manage", _("This project"), MANAGE, ("project-clone", "project-delete")),
+        ),
+    ),
+    Group(
+        _("Invite"),
+        (
+            Page("share", _("Link and QR code"), MANAGE),
+            Page("entry", _("Who may take part"), MANAGE),
+        ),
+        is_button=True,
+    ),
+)
+
+
+def navigation(project: Project, role: str, here: str) -> Navigation:
+    """Return the groups and pages that the role may see; `here` is the name of the page's address."""
+    visible = [(group, [page for page in group.pages if role in page.roles]) for group in GROUPS]
+    groups, current = [], []
+    for group, pages in visible:
+        if not pages:
+            continue
+        is_here = any(here in page.url_names for page in pages)
+        title = group.title if len(pages) > 1 else pages[0].title
+        groups.append(Link(title, _address(project, pages[0]), "true" if is_here else "", group.is_button))
+        if is_here:
+            current = [_link(project, page, here) for page in pages]
+    return Navigation(groups, current if len(current) > 1 else [])
+
+
+def _link(project: Project, page: Page, here: str) -> Link:
+    current = "page" if here == page.url_name else "true" if here in page.others else ""
+    return Link(page.title, _address(project, page), current)
+
+
+def _address(project: Project, page: Page) -> str:
+    return reverse(page.url_name, args=[project.pk]) + (project.criterion_query if page.by_criterion else "")
