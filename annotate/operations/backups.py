@@ -16,7 +16,11 @@ from django.core.files import File
 from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
+from django.utils import timezone
 
+from annotate.core.sqlite_file import has_other_connections
+from annotate.fitting import scheduling
+from annotate.models import WorkerProcess
 from annotate.operations import database_dumps
 
 FORMAT = 1
@@ -159,11 +163,24 @@ def restore(source: Path, *, force: bool) -> dict[str, Any]:
                 f"The database is not empty ({', '.join(full[:3])}{' …' if len(full) > 3 else ''}), so nothing was "
                 "changed. Back it up, then restore with FORCE=1 (--force) to put the backup in its place."
             )
+        check_site_stopped()
         database_dumps.load(folder / database_dumps.file_name())
         for name in manifest["sha256"]:
             if name.startswith(MEDIA):
                 put_back(name.removeprefix(MEDIA), folder / name)
     return manifest
+
+
+def check_site_stopped() -> None:
+    """Raises BackupError where a worker was seen within its lease or another process has SQLite's file open."""
+    tables = connection.introspection.table_names()
+    workers = list(scheduling.live_workers(timezone.now())) if WorkerProcess._meta.db_table in tables else []
+    if workers or has_other_connections():
+        seen = f" (worker {workers[0].name} was seen a moment ago)" if workers else ""
+        raise BackupError(
+            f"The site is running{seen}; nothing was changed. Stop the site and its workers, wait half a minute and "
+            "restore again."
+        )
 
 
 def put_back(name: str, path: Path) -> None:

@@ -165,10 +165,10 @@ def span_words(hours: float) -> str:
 
 
 def cost_of(project: Project, needed: Needed | None) -> Cost | None:
-    """None where the owner has set no price. Paid is every answer that its annotator did not take back."""
+    """None where the owner has set no price. Paid is every answer given here that its annotator did not take back."""
     if project.price is None:
         return None
-    paid = cached_if_slow(f"paid-{project.pk}", partial(cost_sentence, project))
+    paid = cached_if_slow(f"paid-{project.pk}", partial(count_paid_answers, project))
     per_label = cost_per_label(project, paid)
     spent = project.price * (paid["n"] if project.price_per == PricePer.LABEL else hours_of(paid))
     total = between = ""
@@ -184,8 +184,10 @@ def cost_of(project: Project, needed: Needed | None) -> Cost | None:
     return Cost(money(spent, project.currency), rate, paid["n"], total, between)
 
 
-def cost_sentence(project: Project) -> dict[str, int]:
-    labels = Label.objects.filter(project=project).exclude(void_reason=Label.VoidReason.UNDONE).order_by()
+def count_paid_answers(project: Project) -> dict[str, int]:
+    """Answers given on this site, imported ones left out: how many, how many of known time, and their milliseconds."""
+    given = Label.objects.filter(project=project).exclude(app_version=IMPORTED_APP_VERSION)
+    labels = given.exclude(void_reason=Label.VoidReason.UNDONE).order_by()
     time = Coalesce("active_ms", "response_ms")
     found = labels.aggregate(n=Count("pk"), timed=Count(time), ms=Sum(time))
     return {"n": found["n"], "timed": found["timed"], "ms": found["ms"] or 0}

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
-from annotate.models import Event, FitState, ItemSet, Label, Project, Webhook, WebhookDelivery
+from annotate.models import IMPORTED_APP_VERSION, Event, FitState, ItemSet, Label, Project, Webhook, WebhookDelivery
 from annotate.projects.actions import change_project
 from annotate.quality.flags.notices import notify_new_flags
 from models_engine.models import Fit
@@ -160,8 +160,11 @@ def test_the_owner_sets_goal_and_price(project, alice, vera):
     assert Event.objects.get(verb="settings changed").details["price"] == [None, "12"]
     make_labels(project, [make_annotator(project, "Otter")], 20, response_ms=36_000, active_ms=18_000)
     make_labels(project, [make_annotator(project, "Mink")], 3, voided_at=NOW, void_reason="undone", active_ms=10**6)
+    make_labels(project, [make_annotator(project, "Stoat")], 4, app_version=IMPORTED_APP_VERSION, active_ms=10**6)
     html = page(client, project, "progress")
-    assert "<strong>1.20 USD</strong>" in html  # 20 answers of 18 s at 12 an hour; what was taken back is not paid
+    assert (
+        "<strong>1.20 USD</strong>" in html
+    )  # 20 answers of 18 s at 12 an hour; none taken back or imported
     assert "12.00 USD per hour of active time, 20 answers given" in html
     assert "6 min" in html
     assert ">200<" in html  # labels in an active hour

@@ -18,6 +18,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from annotate.fitting import scheduling
 from annotate.labelling import assignment
 from annotate.labelling.actions import Answer, record_label
 from annotate.models import Item, Label, Project, User
@@ -121,6 +122,37 @@ def test_every_label_confirmed_before_is_restored_elsewhere(project, tmp_path, c
     assert "FORCE=1" in refused
     assert "not empty" in refused
     elsewhere_does(elsewhere, media, "restore", str(archive), "--force")
+
+
+def test_nothing_is_restored_under_a_running_worker(project, tmp_path, capsys, elsewhere):
+    scheduling.record_heartbeat("desk-1", started_at=timezone.now(), now=timezone.now())
+    archive = backed_up(tmp_path / "backups", capsys)
+    elsewhere_does(elsewhere, tmp_path / "elsewhere", "restore", str(archive))  # with its worker's heartbeat
+    refused = elsewhere_does(elsewhere, tmp_path / "elsewhere", "restore", str(archive), "--force", ok=False)
+    assert "The site is running (worker desk-1 was seen a moment ago); nothing was changed." in refused
+
+
+@pytest.mark.embedded
+def test_nothing_is_restored_while_another_process_has_the_file_open(project, tmp_path, capsys, elsewhere):
+    archive, media = backed_up(tmp_path / "backups", capsys), tmp_path / "elsewhere"
+    elsewhere_does(elsewhere, media, "restore", str(archive))
+    reader = sqlite3.connect(tmp_path / "elsewhere.sqlite3")
+    reader.execute("SELECT 1 FROM annotate_project").fetchone()
+    assert "The site is running; nothing" in elsewhere_does(
+        elsewhere, media, "restore", str(archive), "--force", ok=False
+    )
+    reader.close()
+    elsewhere_does(elsewhere, media, "restore", str(archive), "--force")
+
+
+@pytest.mark.embedded
+def test_only_its_owner_may_read_a_new_database(elsewhere, tmp_path):
+    umask = os.umask(0o022)
+    try:
+        elsewhere_does(elsewhere, tmp_path, "migrate", "-v", "0")
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "elsewhere.sqlite3").stat().st_mode & 0o777 == 0o600
 
 
 def test_what_is_damaged_incomplete_or_strange_changes_nothing(project, tmp_path, capsys, monkeypatch):
