@@ -22,7 +22,7 @@ class TooManyTokens(UserError):
 def create_token(
     *, user: User, name: str, scopes: list[str], project: Project | None, expires_at: datetime | None, now: datetime
 ) -> tuple[ApiToken, str]:
-    """The token and its secret, which nobody can read again. Raises TooManyTokens."""
+    """Return the token and its secret, which nobody can read again. Raises TooManyTokens."""
     secret = new_api_secret()
     with write_transaction():
         User.objects.select_for_update(no_key=True).only("pk").get(pk=user.pk)
@@ -44,7 +44,7 @@ def create_token(
 
 
 def revoke_token(*, token: ApiToken, now: datetime) -> bool:
-    """False if it was revoked already."""
+    """Return False if it was revoked already."""
     with write_transaction():
         if not ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
             return False

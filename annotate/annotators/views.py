@@ -37,7 +37,7 @@ def redirect_to_list(request: SignedInRequest, project: Project, key: UUID) -> H
 
 
 def redirect_to_comparison(text: str, project: Project, annotator: Annotator) -> SafeString:
-    """What was done, with the way to what it changes."""
+    """Return what was done, with the way to what it changes."""
     criterion = {"criterion": project.criterion} if project.criterion > 1 else {}
     query = urlencode({"annotator": annotator.key, **criterion})
     address = f"{reverse('compare', args=[project.pk])}?{query}"

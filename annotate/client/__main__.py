@@ -163,7 +163,7 @@ def export(client: Client, options: argparse.Namespace) -> None:
 
 
 def read_items(path: Path) -> Iterator[NewItem]:
-    """Columns that are no item's are left out; tags in one cell are divided by semicolons."""
+    """Yield columns that are no item's are left out; tags in one cell are divided by semicolons."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         if path.suffix == ".csv":
             rows: Iterable[Any] = csv.DictReader(file)

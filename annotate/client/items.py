@@ -20,7 +20,7 @@ class Items(Transport):
         return cast(Item, self.call("GET", f"projects/{project}/items/{item}/"))
 
     def add_items(self, project: str, items: Iterable[NewItem]) -> list[str]:
-        """Their keys. Sent a thousand at a time, each whole or not at all; raises ApiError at the first refused."""
+        """Return their keys. Sent a thousand at a time, each whole or not at all; raises ApiError at the first refused."""
         source, keys = iter(items), list[str]()
         while chunk := list(islice(source, CHUNK)):
             made = self.call("POST", f"projects/{project}/items/", body={"items": chunk}, key=new_key())
@@ -28,7 +28,7 @@ class Items(Transport):
         return keys
 
     def add_item_file(self, project: str, file: IO[bytes], **details: str) -> dict[str, Any]:
-        """An image, sound or video; details: key, title, text, context."""
+        """Return an image, sound or video; details: key, title, text, context."""
         return self.upload(f"projects/{project}/items/files/", details, {"file": file})
 
     def change_item(self, project: str, item: int, **changes: Any) -> Item:
@@ -44,7 +44,7 @@ class Items(Transport):
         self.download(f"projects/{project}/items/{item}/media/", file)
 
     def item_figures(self, project: str, item: int, *, criterion: int | None = None) -> dict[str, Any]:
-        """Its place, its rivals, how it fared, who sees it otherwise, its history."""
+        """Return its place, its rivals, how it fared, who sees it otherwise, its history."""
         path = f"projects/{project}/items/{item}/figures/"
         return cast(dict[str, Any], self.call("GET", path, query={"criterion": criterion}))
 
@@ -62,7 +62,7 @@ class Items(Transport):
     # --- Imports ------------------------------------------------------------------------------------------------------
 
     def imports(self, project: str) -> Iterator[Import]:
-        """The latest first."""
+        """Yield the latest first."""
         return self._rows(f"projects/{project}/imports/")
 
     def start_import(
@@ -85,7 +85,7 @@ class Items(Transport):
         return cast(Import, self.upload(f"projects/{project}/imports/", fields, files))
 
     def import_(self, project: str, number: int) -> Import:
-        """How far it is; with `problems` of the rows that have errors."""
+        """Return how far it is; with `problems` of the rows that have errors."""
         return cast(Import, self.call("GET", f"projects/{project}/imports/{number}/"))
 
     def go_on(self, project: str, number: int) -> Import:

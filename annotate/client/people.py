@@ -15,11 +15,11 @@ class People(Transport):
         return self._of(project, key, "", criterion=criterion)
 
     def annotator_ranking(self, project: str, key: str, **filters: Any) -> dict[str, Any]:
-        """Their own ranking beside the consensus, all items; `reason` says why there is none."""
+        """Return their own ranking beside the consensus, all items; `reason` says why there is none."""
         return self._whole(f"projects/{project}/annotators/{key}/ranking/", filters)
 
     def exclude(self, project: str, key: str, reason: str = "") -> int:
-        """How many answers do not count any more."""
+        """Return how many answers do not count any more."""
         return int(self._do(project, key, "exclude", {"reason": reason})["n_voided"])
 
     def readmit(self, project: str, key: str) -> dict[str, Any]:
@@ -38,16 +38,16 @@ class People(Transport):
         return int(self._do(project, key, "erase", {"pseudonym": pseudonym})["n_labels"])
 
     def annotator_tags(self, project: str) -> list[dict[str, Any]]:
-        """Those in use, each with its number of annotators."""
+        """Return those in use, each with its number of annotators."""
         return cast(list[dict[str, Any]], self.call("GET", f"projects/{project}/annotators/tags/"))
 
     def tag_annotators(self, project: str, rows: Sequence[TagRow], *, action: str = "tag") -> int:
-        """How many tags were new; with the action untag, how many were taken away."""
+        """Return how many tags were new; with the action untag, how many were taken away."""
         body = {"action": action, "rows": list(rows)}
         return int(self.call("POST", f"projects/{project}/annotators/tags/", body=body, key=new_key())["n_tags"])
 
     def tastes(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """The map of tastes, with every annotator."""
+        """Return the map of tastes, with every annotator."""
         return self._whole(f"projects/{project}/tastes/", {"criterion": criterion})
 
     def cohorts(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
@@ -62,11 +62,11 @@ class People(Transport):
         return cast(CohortComparison, self.call("POST", f"projects/{project}/cohorts/", body=body, key=new_key()))
 
     def cohort_comparison(self, project: str, number: int, **filters: Any) -> dict[str, Any]:
-        """How far it is, and every item side by side once it is ready."""
+        """Return how far it is, and every item side by side once it is ready."""
         return self._whole(f"projects/{project}/cohorts/{number}/", filters)
 
     def participants(self, project: str) -> Iterator[dict[str, Any]]:
-        """Who came by links, the latest first."""
+        """Yield who came by links, the latest first."""
         return self._rows(f"projects/{project}/entry/participants/")
 
     def check_code(self, project: str, code: str, *, use: bool = False) -> dict[str, Any]:

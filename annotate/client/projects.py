@@ -15,7 +15,7 @@ class Projects(Transport):
         return self._rows("projects/")
 
     def project(self, project: str) -> Values:
-        """One project with every setting."""
+        """Return one project with every setting."""
         return self._project("GET", project)
 
     def create_project(self, name: str, question: str, **settings: Any) -> Values:
@@ -40,11 +40,11 @@ class Projects(Transport):
         self._project("DELETE", project, query={"name": name})
 
     def log(self, project: str, **filters: Any) -> Iterator[Values]:
-        """Every change and export."""
+        """Yield every change and export."""
         return self._rows(f"projects/{project}/log/", filters)
 
     def preview(self, project: str, n: int = 0) -> Values:
-        """A sample task after n answers; nothing is stored."""
+        """Return a sample task after n answers; nothing is stored."""
         return self._project("GET", project, "preview/", query={"n": n})
 
     def retention(self, project: str) -> Values:
@@ -57,7 +57,7 @@ class Projects(Transport):
     # --- Who takes part -----------------------------------------------------------------------------------------------
 
     def entry(self, project: str) -> Values:
-        """The rules by which people come in and leave, with the links."""
+        """Return the rules by which people come in and leave, with the links."""
         return self._project("GET", project, "entry/")
 
     def change_entry(self, project: str, **rules: Any) -> Values:
@@ -70,7 +70,7 @@ class Projects(Transport):
         return self._project("POST", project, "entry/platform-link/", body={})
 
     def invite(self, project: str, addresses: Sequence[str], **more: Any) -> Values:
-        """What became of each message."""
+        """Return what became of each message."""
         body = {"addresses": list(addresses), **more}
         return self._project("POST", project, "entry/invitations/", body=body, key=new_key())
 
@@ -78,7 +78,7 @@ class Projects(Transport):
         return list(self._project("GET", project, "questionnaire/")["questions"])
 
     def replace_questionnaire(self, project: str, questions: Sequence[Values]) -> list[Values]:
-        """All of them; those with an id are kept."""
+        """Return all of them; those with an id are kept."""
         body = {"questions": list(questions)}
         return list(self._project("PUT", project, "questionnaire/", body=body)["questions"])
 
@@ -88,7 +88,7 @@ class Projects(Transport):
         return self._rows(f"projects/{project}/known-sets/", filters)
 
     def add_known_sets(self, project: str, sets: Sequence[Values]) -> int:
-        """How many: all or none."""
+        """Return how many: all or none."""
         made = self._project("POST", project, "known-sets/", body={"sets": list(sets)}, key=new_key())
         return int(made["n_sets"])
 
@@ -99,7 +99,7 @@ class Projects(Transport):
         return self._rows(f"projects/{project}/never-shown/")
 
     def add_never_shown(self, project: str, rows: Sequence[Values]) -> int:
-        """How many were new: all or none."""
+        """Return how many were new: all or none."""
         made = self._project("POST", project, "never-shown/", body={"rows": list(rows)}, key=new_key())
         return int(made["n_rows"])
 
@@ -140,7 +140,7 @@ class Projects(Transport):
         self._project("DELETE", project, f"webhooks/{number}/")
 
     def webhook_deliveries(self, project: str) -> Iterator[Values]:
-        """The messages of the last 30 days, the latest first."""
+        """Yield the messages of the last 30 days, the latest first."""
         return self._rows(f"projects/{project}/webhooks/deliveries/")
 
     def _project(self, method: str, project: str, what: str = "", **sent: Any) -> Values:

@@ -64,7 +64,7 @@ def people() -> list[Person]:
 
 
 def worth(project: Project, person: Person, item: Item) -> float:
-    """The person's utility of the item: what all agree on, what their camp sees in it, and a whim of their own."""
+    """Return the person's utility of the item: what all agree on, what their camp sees in it, and a whim of their own."""
     item_rng = random.Random(f"{project.name}/{item.key}")  # noqa: S311
     own_rng = random.Random(f"{project.name}/{item.key}/{person.name}")  # noqa: S311
     agreed = LIKES.get(item.key, item_rng.gauss(0, SPREAD))
@@ -94,7 +94,7 @@ class Crowd:
         self.finished.clear()
 
     def answer(self, now: datetime) -> Label | None:
-        """One answer of one person; None where nothing is left for any. Raises ProjectNotOpen."""
+        """Return one answer of one person; None where nothing is left for any. Raises ProjectNotOpen."""
         while not self.has_finished:
             waiting = [person for person in self.people if person.name not in self.finished]
             person = self.rng.choices(waiting, [person.busy for person in waiting])[0]
@@ -154,7 +154,8 @@ class Crowd:
         )
 
     def outcome(self, person: Person, utilities: list[float]) -> tuple[str, list[int]]:
-        """What they say and the places they name, with lapses, a habit of the first place, and answers of no use."""
+        """Return what they say and the places they name, with lapses, a habit of the first place, and answers of no
+        use."""
         allowed, rng = allowed_extra_outcomes(self.project), self.rng
         for outcome, share in ((Outcome.CANT_JUDGE, CANT_JUDGE), (Outcome.SKIP, SKIP)):
             if outcome in allowed and rng.random() < share:
@@ -190,7 +191,7 @@ class Crowd:
 
 
 def comparison(row: int, person: Person, shown: Sequence[Item], answer: Answer, at: datetime) -> Comparison:
-    """The answer as one given earlier."""
+    """Return the answer as one given earlier."""
     keys = tuple(item.key for item in shown)
     if answer.chosen is None:
         order = tuple(keys[place] for place in answer.order)

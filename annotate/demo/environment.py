@@ -8,7 +8,7 @@ from annotate.core.folders import DATA
 
 
 def folder() -> Path:
-    """Where the demo keeps its database and pictures; git ignores it."""
+    """Return where the demo keeps its database and pictures; git ignores it."""
     return Path(os.environ.get("DEMO_FOLDER") or DATA / ".demo").resolve()
 
 
@@ -34,7 +34,7 @@ def set_environment() -> None:
 
 
 def secret_key(file: Path) -> str:
-    """The demo's own, so that a demo kept from last time still knows its visitors."""
+    """Return the demo's own, so that a demo kept from last time still knows its visitors."""
     if not file.exists():
         file.touch(mode=0o600)
         file.write_text(secrets.token_urlsafe(50))

@@ -31,7 +31,7 @@ INSTRUCTIONS = """Think of a town of about 30,000 people that you know.
 
 
 def set_owner(password: str) -> User:
-    """The owner's account with this password; it may also use the operators' pages under /admin/."""
+    """Return the owner's account with this password; it may also use the operators' pages under /admin/."""
     user, _ = User.objects.get_or_create(username="owner", defaults={"email": OWNER})
     user.is_staff = user.is_superuser = True
     user.set_password(password)
@@ -132,7 +132,7 @@ def fill(project: Project, owner: User, rows: list[NewItem], name: str, now: dat
 def make_real(
     owner: User, folder: Folder, now: datetime, progress: Callable[[int, int], None]
 ) -> tuple[Project, Report]:
-    """The folder's items and comparisons as an open project."""
+    """Return the folder's items and comparisons as an open project."""
     comparisons = folder.comparisons()
     rows = [
         NewItem(place, item.key, item.text, item.kind, item.tags)

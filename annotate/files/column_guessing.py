@@ -67,7 +67,7 @@ def guess_names(names: Sequence[str], values: Sequence[list[str]], n_rows: int, 
 
 
 def guess_kind(names: Sequence[str], values: Sequence[list[str]], n_rows: int) -> int | None:
-    """The column called so, unless it holds a name in each row: Kind is the German for child."""
+    """Return the column called so, unless it holds a name in each row: Kind is the German for child."""
     kind = find(names, KIND)
     if kind is None or KINDS.intersection(cell.casefold() for cell in values[kind]):
         return kind
@@ -80,7 +80,7 @@ def find(names: Sequence[str], known: Sequence[str]) -> int | None:
 
 
 def cells_of(rows: Sequence[SheetRow], place: int) -> list[str]:
-    """The column's cells that are texts and not blank."""
+    """Return the column's cells that are texts and not blank."""
     cells = [row.cells[place] for row in rows if place < len(row.cells)]
     return [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
 
@@ -99,7 +99,7 @@ def looks_like_title(cells: Sequence[str], n_rows: int) -> bool:
 
 
 def looks_like_tags(cells: Sequence[str]) -> bool:
-    """A few words that come twice or more on average."""
+    """Return a few words that come twice or more on average."""
     tags = {tag.strip() for cell in cells for tag in TAG_SEPARATORS.split(cell)} - {""}
     is_short = all(len(tag) <= MAX_GUESSED_TAG for tag in tags)
     return 0 < len(tags) <= min(MAX_GUESSED_TAGS, len(cells) // 2) and is_short and not all(map(is_number, tags))

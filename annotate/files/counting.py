@@ -41,6 +41,6 @@ class Tally:
         self.rows, self.counts = rows[first], np.add.reduceat(counts, first) if len(first) else counts
 
     def result(self) -> tuple[Rows, Counts]:
-        """The different rows, sorted by their numbers, and how often each came."""
+        """Return the different rows, sorted by their numbers, and how often each came."""
         self.count()
         return self.rows, self.counts

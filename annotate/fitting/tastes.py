@@ -14,7 +14,7 @@ DIGITS = 6  # behind the point; utilities are a few units wide
 
 
 def components_of(posterior: BasePosterior) -> dict[str, Any] | None:
-    """What Fit.components holds; None for an estimator without components."""
+    """Return what Fit.components holds; None for an estimator without components."""
     found = posterior.components()
     if found is None:
         return None

@@ -108,7 +108,7 @@ def new_item(project: Project, row: NewItem, now: datetime, rng: random.Random) 
 
 
 def n_imported(project: Project, upload: str) -> int | None:
-    """How many items this upload brought; None if it has not been imported."""
+    """Return how many items this upload brought; None if it has not been imported."""
     event = Event.objects.filter(project=project, verb=IMPORTED, details__upload=upload).first()
     return event.details["items"] if event else None
 

@@ -60,7 +60,7 @@ def retire_items(*, project: Project, actor: User, items: Sequence[int], retire:
 
 
 def own(project: Project, items: Sequence[int]) -> list[int]:
-    """Those that are the project's."""
+    """Return those that are the project's."""
     return [
         pk for chunk in chunks(list(items)) for pk in project.items.filter(pk__in=chunk).values_list("pk", flat=True)
     ]

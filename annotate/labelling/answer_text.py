@@ -31,7 +31,7 @@ def describe_answer(project: Project, outcome: str, order: Sequence[int | None],
 
 
 def describe_answers(project: Project, said: Sequence[AnswerSummary]) -> str:
-    """What was said by each criterion, with their names where there are several."""
+    """Return what was said by each criterion, with their names where there are several."""
     if len(said) == 1 or said[0][0] == Outcome.SKIP:
         return describe_answer(project, *said[0])
     names = [criterion["name"] for criterion in project.criteria]
@@ -50,7 +50,7 @@ def summarize_label(label: Label | CriterionAnswer, shown: Sequence[int]) -> Ans
 
 
 def summarize_label_by_criterion(project: Project, label: Label) -> list[AnswerSummary]:
-    """What a stored label says, the first criterion's answer first; one query more where there are several."""
+    """Return what a stored label says, the first criterion's answer first; one query more where there are several."""
     shown = list(PresentedItem.objects.filter(presentation=label.presentation_id).values_list("item_id", flat=True))
     further = CriterionAnswer.objects.filter(label=label).order_by("criterion") if project.criteria else []
     return [summarize_label(label, shown), *(summarize_label(one, shown) for one in further)]

@@ -158,7 +158,7 @@ def redirect_page(request: HttpRequest, address: str) -> HttpResponse:
 
 
 def answer_notice(project: Project, answer: Answer, stored: Label, now: datetime) -> str:
-    """What the annotator should know about an answer that was not simply stored."""
+    """Return what the annotator should know about an answer that was not simply stored."""
     if stored.void_reason == Label.VoidReason.LATE:
         return _("Your last answer came late: others had answered it meanwhile. It is kept, but not counted.")
     if stored.created_at == now:

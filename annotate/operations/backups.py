@@ -50,7 +50,7 @@ def back_up(target: Path, *, now: datetime) -> dict[str, Any]:
 
 
 def write_archive(target: Path, copy: Path, counts: dict[str, int], media: list[str], now: datetime) -> dict[str, Any]:
-    """The manifest comes last: what was deleted while the files were read is named in it."""
+    """Return the manifest comes last: what was deleted while the files were read is named in it."""
     hashes: dict[str, str] = {}
     missing = []
     # Items' files may be private: nobody but the operator reads the archive.

@@ -22,7 +22,7 @@ CODE_FIELDS = ("complete_code", "screened_out_code", "quota_full_code", "no_cons
 
 
 def change_rules(*, project: Project, actor: User, values: dict[str, Any], now: datetime) -> list[str]:
-    """Sets these fields of Entry; the names of those that changed."""
+    """Return sets these fields of Entry; the names of those that changed."""
     with write_transaction():
         project = lock_project(project.pk)
         entry = participation_rules(project)

@@ -109,7 +109,7 @@ def create_project(*, owner: User, values: dict[str, Any], now: datetime) -> Pro
 
 
 def change_project(*, project: Project, actor: User, values: dict[str, Any], now: datetime) -> dict[str, list[Any]]:
-    """Sets these fields; returns what changed as {field: [before, after]}. Raises FixedByLabels."""
+    """Return sets these fields; returns what changed as {field: [before, after]}. Raises FixedByLabels."""
     with write_transaction():
         project = lock_project(project.pk)
         changes = {
@@ -181,7 +181,7 @@ def set_state(*, project: Project, actor: User, state: str, now: datetime) -> bo
 
 
 def n_comparable(project: Project) -> int:
-    """How many active items can be shown together: those without a context, or of the context that has most."""
+    """Return how many active items can be shown together: those without a context, or of the context that has most."""
     active = project.items.filter(retired_at=None).order_by()
     return max((n for _context, n in active.values_list("context").annotate(n=Count("pk"))), default=0)
 

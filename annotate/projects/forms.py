@@ -185,7 +185,7 @@ class ProjectForm(forms.ModelForm):
 
     @property
     def tasks(self) -> list[tuple[forms.boundfield.BoundWidget, TaskType]]:
-        """The radio buttons of the task types."""
+        """Return the radio buttons of the task types."""
         return [(option, TASK_TYPES[option.data["value"]]) for option in self["task_type"]]
 
     def check_ends(self, values: dict[str, Any]) -> None:

@@ -95,7 +95,7 @@ def cohorts(project: Project, query: SideBySideQuery) -> Cohorts:
 
 
 def comparisons(project: Project) -> QuerySet[CohortComparison]:
-    """Those kept by the criterion that the project is looked at by, the latest first."""
+    """Return those kept by the criterion that the project is looked at by, the latest first."""
     rows = project.cohort_comparisons.filter(criterion=project.criterion)
     return rows.defer("arrays").order_by("-asked_at", "-pk")
 

@@ -164,7 +164,7 @@ def ranks(utilities: np.ndarray) -> np.ndarray:
 
 
 def over_time(annotator: Annotator) -> tuple[charts.Columns, str, str]:
-    """Labels that count in equal spans from the first to the last, and when these were."""
+    """Return labels that count in equal spans from the first to the last, and when these were."""
     labels = Label.objects.filter(annotator=annotator, voided_at=None)
     ends = labels.aggregate(first=Min("created_at"), last=Max("created_at"))
     if ends["first"] is None:

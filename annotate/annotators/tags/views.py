@@ -51,7 +51,7 @@ def annotator_tags(request: SignedInRequest, project_id: UUID) -> HttpResponse:
 
 
 def add_table(request: SignedInRequest, project: Project, form: TableForm) -> list[RowError]:
-    """What is wrong with the rows; what is wrong with the table is added to the form."""
+    """Return what is wrong with the rows; what is wrong with the table is added to the form."""
     try:
         pairs, problems = read_tags(form.cleaned_data["table"], annotators_by_name(project))
         if not problems:

@@ -113,7 +113,8 @@ def compute_tastes(fit: Fit, known: FittedTastes, kept: NDArray[np.int64], progr
 
 
 def pack_ranking(one: AnnotatorUtilities) -> bytes:
-    """Rows of float16: utility, its sd, that of the difference to the consensus, and 1 where that is said surely."""
+    """Return rows of float16: utility, its sd, that of the difference to the consensus, and 1 where that is said
+    surely."""
     sure = surely_differs(one.wrong_sign)
     return np.stack([one.mean, one.sd, one.difference_sd, sure]).astype(np.float16).tobytes()
 

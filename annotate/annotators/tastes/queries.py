@@ -75,13 +75,13 @@ class TasteMapView:
 
     @property
     def axes(self) -> list[Component]:
-        """The components across and up, to name their ends; none that are noise, and one only once."""
+        """Return the components across and up, to name their ends; none that are noise, and one only once."""
         shown = dict.fromkeys((self.across, self.up))
         return [self.components[number - 1] for number in shown if number <= self.n_told]
 
     @property
     def told(self) -> list[Component]:
-        """Those that are more than noise."""
+        """Return those that are more than noise."""
         return self.components[: self.n_told]
 
     @property
@@ -173,7 +173,7 @@ def dot(row: AnnotatorTaste, across: int, up: int, scales: list[Scale]) -> Dot:
 
 
 def mark(group: int, r: float) -> str:
-    """A disc, a square, a triangle, a diamond, a cross, a bar: groups differ by more than colour."""
+    """Return a disc, a square, a triangle, a diamond, a cross, a bar: groups differ by more than colour."""
     a = f"{r:.1f}"
     s = f"{0.9 * r:.1f}"
     return [

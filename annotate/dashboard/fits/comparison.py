@@ -77,7 +77,7 @@ class FitComparison:
 
 
 def fits_to_compare(project: Project, limit: int = 50) -> list[Fit]:
-    """The latest fits that kept their figures, newest first."""
+    """Return the latest fits that kept their figures, newest first."""
     return list(kept_fits(project).defer("arrays", "diagnostics", "components").order_by("-number")[:limit])
 
 
@@ -147,8 +147,8 @@ def compare_two_fits(project: Project, numbers: tuple[int, int], page: str | Non
 
 
 def in_one_unit(first: Fit, second: Fit) -> tuple[Figures, Figures]:
-    """The figures of both: utilities in logits of an average person's answer where both fits know their unit, so that
-    fits by different estimators can be compared; as they are stored otherwise."""
+    """Return the figures of both: utilities in logits of an average person's answer where both fits know their unit, so
+    that fits by different estimators can be compared; as they are stored otherwise."""
     found = figures_of(first), figures_of(second)
     if first.unit is None or second.unit is None:
         return found

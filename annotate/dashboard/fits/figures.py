@@ -23,7 +23,7 @@ class ItemFigures(NamedTuple):
 
 
 def figures_of(fit: Fit) -> dict[int, ItemFigures]:
-    """Figures by item; empty for a fit that kept no arrays. Nothing is unpickled."""
+    """Return figures by item; empty for a fit that kept no arrays. Nothing is unpickled."""
     if not fit.arrays:
         return {}
     with np.load(io.BytesIO(bytes(fit.arrays)), allow_pickle=False) as file:

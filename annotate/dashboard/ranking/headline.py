@@ -33,7 +33,7 @@ class Totals:
 
 
 def quote_title(title: str) -> SafeString:
-    """An item's title inside a sentence, kept apart from it in either direction of writing."""
+    """Return an item's title inside a sentence, kept apart from it in either direction of writing."""
     short = title if len(title) <= MAX_TITLE_LENGTH else title[: MAX_TITLE_LENGTH - 1].rstrip() + "…"
     return format_html("<bdi>“{}”</bdi>", short)
 

@@ -73,7 +73,7 @@ def version_of(media: FieldFile) -> str:
 
 
 def type_of(item: Item) -> str:
-    """The type of what the file holds, whatever its name says; what is none of its kind is not found."""
+    """Return the type of what the file holds, whatever its name says; what is none of its kind is not found."""
     with item.media.storage.open(str(item.media.name)) as file:
         if item.kind != Item.Kind.IMAGE:
             known = RECORDINGS.get((Item.Kind(item.kind), container_of(file.read(16))))

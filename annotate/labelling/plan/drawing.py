@@ -48,7 +48,7 @@ def draw_balanced_sets(
     existing: Iterable[Sequence[int]] = (),
     kept_out: Collection[ItemIds] = (),
 ) -> list[ItemIds]:
-    """What `draw` says, but that every set lies within one of the groups; each gets sets as it has items."""
+    """Return what `draw` says, but that every set lies within one of the groups; each gets sets as it has items."""
     place_of = {item: place for place, group in enumerate(groups) for item in group}
     own: list[list[Sequence[int]]] = [[] for _ in groups]
     for one in existing:
@@ -148,7 +148,7 @@ class PlanDraft:
         return chosen
 
     def apart(self, found: list[int], wanted: int, chosen: list[int]) -> list[int]:
-        """The first `wanted`, those of parts not met yet before the others."""
+        """Return the first `wanted`, those of parts not met yet before the others."""
         met = {self.part(item) for item in chosen}
         first: list[int] = []
         later: list[int] = []
@@ -194,7 +194,7 @@ class PlanDraft:
         return False
 
     def add_any(self) -> bool:
-        """A set that is free although it unbalances: of the least used items, where no balanced one is left."""
+        """Return a set that is free although it unbalances: of the least used items, where no balanced one is left."""
         order = [item for level in sorted(self.levels) for item in self.levels[level]]
         level_of = {item: level for level, group in self.levels.items() for item in group}
         free = (frozenset(one) for one in combinations(order, self.k) if frozenset(one) not in self.taken)

@@ -16,7 +16,7 @@ TOKEN = "preview"  # noqa: S105  (of no presentation)
 def sample_task(
     project: Project, n: int, *, now: datetime, given: Mapping[str, str] | None = None, last: LastAnswer | None = None
 ) -> Task:
-    """The task after n answers; always the same for the same n.
+    """Return the task after n answers; always the same for the same n.
 
     `given` is a form to show again, `last` what was just answered.
     """

@@ -115,7 +115,7 @@ class Command(BaseCommand):
 
 
 def welcome(port: int, password: str) -> str:
-    """What to type where."""
+    """Return what to type where."""
     address = server.address(HOST, port)
     lines = ["", f"Crowdrank answers at {address}", "", f"  Owner     {OWNER}", f"  Password  {password}", ""]
     for project in Project.objects.order_by("created_at"):

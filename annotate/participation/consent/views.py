@@ -71,7 +71,7 @@ def done(request: HttpRequest, project_id: UUID) -> HttpResponse:
 
 
 def completion_context(annotator: Annotator, completion: Completion) -> dict[str, Any]:
-    """What the page of the end tells."""
+    """Return what the page of the end tells."""
     entry = participation_rules(annotator.project)
     return {
         "project": annotator.project,

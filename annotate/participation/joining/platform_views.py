@@ -112,7 +112,7 @@ def full_page(request: HttpRequest, entry: ParticipationRules, visit: PlatformVi
 
 
 def parse_visit(request: HttpRequest, entry: ParticipationRules) -> PlatformVisit:
-    """Who comes, by the link's parameters. Raises BadPlatformLink."""
+    """Return who comes, by the link's parameters. Raises BadPlatformLink."""
     participant = parse_parameter(request, entry.participant_parameter)
     if not participant:
         raise BadPlatformLink(
@@ -127,7 +127,7 @@ def parse_visit(request: HttpRequest, entry: ParticipationRules) -> PlatformVisi
 
 
 def parse_parameter(request: HttpRequest, name: str) -> str:
-    """One parameter of the link, "" if it is not there. Raises BadPlatformLink for what no platform would send."""
+    """Return one parameter of the link, "" if it is not there. Raises BadPlatformLink for what no platform would send."""
     value = request.GET.get(name, "").strip() if name else ""
     if PLACEHOLDER.search(value):
         raise BadPlatformLink(

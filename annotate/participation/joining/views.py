@@ -80,7 +80,7 @@ def render_join_form(request: HttpRequest, project: Project, form: JoinForm, use
 
 
 def join_from_form(form: JoinForm, project: Project, user: User | None, version: str) -> Annotator | None:
-    """The form's annotator, who agreed to the text of this version; None, and an error, if its name is taken."""
+    """Return the form's annotator, who agreed to the text of this version; None, and an error, if its name is taken."""
     name = form.cleaned_data["pseudonym"]
     try:
         if user:

@@ -51,7 +51,7 @@ def name_pattern_parts(names: Iterable[str]) -> str:
 
 
 def redact(value: Any, pattern: re.Pattern[str]) -> Any:
-    """The JSON value with every such name in it replaced."""
+    """Return the JSON value with every such name in it replaced."""
     if isinstance(value, str):
         return pattern.sub(REMOVED, value)
     if isinstance(value, dict):
@@ -62,7 +62,7 @@ def redact(value: Any, pattern: re.Pattern[str]) -> Any:
 
 
 def rows_naming(rows: QuerySet, column: str, names: NamesToRedact) -> QuerySet:
-    """The rows whose column holds one of the names; JSON columns spell letters that are not ASCII in two ways."""
+    """Return the rows whose column holds one of the names; JSON columns spell letters that are not ASCII in two ways."""
     found = Q(pk__in=[])
     for name in (*names.addresses, *names.pseudonyms):
         for spelled in {name, json.dumps(name)[1:-1]}:

@@ -30,7 +30,7 @@ from annotate.privacy.erasure.actions import BY_RETENTION, _erase, erase_names, 
 
 
 def change_retention(*, project: Project, actor: User, days: int | None, drops: str, now: datetime) -> bool:
-    """False if that was the rule already. `days` None: what the site does."""
+    """Return False if that was the rule already. `days` None: what the site does."""
     with write_transaction():
         project = lock_project(project.pk)
         row = Retention.objects.filter(project=project).first() or Retention(project=project)

@@ -46,7 +46,7 @@ def render_form(request: SignedInRequest, form: ProjectForm, start: Preset) -> H
 
 
 def initial_values(request: SignedInRequest, start: Preset) -> dict[str, Any]:
-    """What was written or chosen otherwise than this start has it: another start leaves that as it is."""
+    """Return what was written or chosen otherwise than this start has it: another start leaves that as it is."""
     form = ProjectForm(request.POST, initial=start.values)
     return {name: form[name].data for name in form.changed_data}
 

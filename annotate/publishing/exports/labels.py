@@ -76,7 +76,7 @@ def rows(project: Project) -> Iterator[Row]:
 
 
 def rows_of_all(project: Project) -> Iterator[Row]:
-    """Every label by every criterion, one criterion after the other."""
+    """Yield every label by every criterion, one criterion after the other."""
     for one in for_each_criterion(project):
         yield from rows(one)
 

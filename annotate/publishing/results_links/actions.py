@@ -36,7 +36,7 @@ def make_link(
 
 
 def revoke_link(*, link: ResultsLink, actor: User, now: datetime) -> bool:
-    """False if it was revoked already."""
+    """Return False if it was revoked already."""
     with write_transaction():
         if not ResultsLink.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=now):
             return False

@@ -144,7 +144,7 @@ def share_or_none(k: float, n: int) -> Share | None:
 
 
 def places_chosen(annotators: Sequence[int]) -> dict[int, Counter[int]]:
-    """How often each annotator chose the item at each place."""
+    """Return how often each annotator chose the item at each place."""
     chosen = PresentedItem.objects.filter(
         presentation__label__annotator__in=annotators,
         presentation__label__voided_at=None,
@@ -173,7 +173,7 @@ def right_answers(labels: QuerySet[Label]) -> dict[tuple[int, str], Share]:
 
 
 def consistency(labels: QuerySet[Label]) -> dict[int, Share]:
-    """How far each annotator answered planned repeats as they had answered before."""
+    """Return how far each annotator answered planned repeats as they had answered before."""
     said = labels.filter(outcome__in=INFORMATIVE)
     repeats = list(said.filter(presentation__purpose=Purpose.REPEAT).select_related("presentation"))
     if not repeats:
@@ -196,7 +196,7 @@ def consistency(labels: QuerySet[Label]) -> dict[int, Share]:
 
 
 def annotator_and_set(label: Label) -> tuple[int, int]:
-    """Who was asked about which set."""
+    """Return who was asked about which set."""
     return label.annotator_id, label.presentation.item_set_id
 
 
@@ -217,7 +217,8 @@ def ranks_by_item(labels: Sequence[Label]) -> dict[int, dict[int, int]]:
 
 
 def agreement(one: dict[int, int], other: dict[int, int]) -> float:
-    """The share of the set's pairs of items, of those that either answer tells apart, on which both say the same."""
+    """Return the share of the set's pairs of items, of those that either answer tells apart, on which both say the
+    same."""
     same = n = 0
     for a, b in combinations(one, 2):
         first, second = sign(one[a] - one[b]), sign(other[a] - other[b])
