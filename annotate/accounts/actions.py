@@ -53,7 +53,7 @@ def revoke_token(*, token: ApiToken, now: datetime) -> bool:
 
 
 def record_token_event(token: ApiToken, verb: EventVerb, now: datetime) -> None:
-    """In the history of each project that the token reaches and its user may change: its name, never itself."""
+    """Record the token's name, never itself, in the history of each project that it reaches and its user may change."""
     reached = Membership.objects.filter(user=token.user_id, role__in=MANAGING)
     if token.project_id:
         reached = reached.filter(project=token.project_id)

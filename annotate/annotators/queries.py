@@ -59,7 +59,7 @@ class AnnotatorRow:
 
     @property
     def side(self) -> Share | None:
-        """Of the answers with one best item, how many put the one shown first there."""
+        """Return the share of answers with one best item that put the item shown first there."""
         return share_or_none(self.estimate.n_first, self.estimate.n_sides) if self.estimate else None
 
     @property

@@ -30,7 +30,7 @@ from annotate.quality.gold.actions import admit_annotator
 
 
 def redirect_to_list(request: SignedInRequest, project: Project, key: UUID) -> HttpResponse:
-    """To the list, or to the annotator's own page for who came from there."""
+    """Redirect to the list, or to the annotator's own page for who came from there."""
     if "stay" in request.POST:
         return redirect(reverse("annotator", args=[project.pk, key]) + project.criterion_query)
     return redirect(reverse("annotators", args=[project.pk]) + project.criterion_query)

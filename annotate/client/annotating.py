@@ -10,7 +10,7 @@ from annotate.client.transport import Transport
 
 class Annotating(Transport):
     def join_as_member(self, project: str, pseudonym: str = "") -> str:
-        """Return your pseudonym there; joined already, the one that you have."""
+        """Join as a member, and return your pseudonym there; the same one if you joined before."""
         made = self.call("POST", f"projects/{project}/annotator/", body={"pseudonym": pseudonym})
         return str(made["pseudonym"])
 
@@ -27,7 +27,7 @@ class Annotating(Transport):
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/questions/"))
 
     def answer_questions(self, project: str, answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """answers: the id and the answer of each; what is due then."""
+        """Answer questions by id, and return those that are due next."""
         body = {"questions": list(answers)}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/questions/", body=body))
 
@@ -38,7 +38,7 @@ class Annotating(Transport):
     def answer(
         self, token: str, outcome: str, *, chosen: int | None = None, order: Sequence[int] = (), **more: Any
     ) -> Step:
-        """Return what follows. Places count from 0; sent again, nothing more is stored."""
+        """Send an answer and return what follows. Places count from 0; sent again, nothing more is stored."""
         body = {"outcome": outcome, "chosen": chosen, "order": list(order), **more}
         done = self.call("POST", f"tasks/{quote(token, safe='')}/answer/", body=body, repeatable=True)
         return cast(Step, done["next"])
@@ -48,9 +48,9 @@ class Annotating(Transport):
         return cast(Step, self.call("POST", f"projects/{project}/undo/", body={"token": token}))
 
     def own_answers(self, project: str) -> Iterator[dict[str, Any]]:
-        """Yield the latest first."""
+        """Yield your answers, the latest first."""
         return self._rows(f"projects/{project}/answers/", {"page_size": None})
 
     def finish(self, project: str) -> dict[str, Any]:
-        """Return the end, with the code where there is one."""
+        """Finish, and return the end with the code where there is one."""
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/finish/", body={}))

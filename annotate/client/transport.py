@@ -60,7 +60,7 @@ class Transport:
         key: str = "",
         repeatable: bool = False,
     ) -> Any:
-        """Return one request below /api/v1/; raises ApiError. key: an Idempotency-Key.
+        """Send one request below /api/v1/; raises ApiError. key: an Idempotency-Key.
 
         What may be sent twice (GET, with a key, `repeatable`) is tried again when the site is out of reach; a refusal
         for being asked too often is waited out.

@@ -73,7 +73,8 @@ class Scale:
         return Interval(percent(self.share(low)), percent(self.share(middle)), percent(self.share(high)))
 
     def tick_values(self, n: int = 7) -> list[tuple[float, str, bool]]:
-        """Return at most n + 1 numbers inside the scale, at round steps from the reference, and whether each is that."""
+        """Return at most n + 1 numbers inside the scale, at round steps from the reference, and whether each is
+        that."""
         step, zero = nice_step(self.high - self.low, n), self.reference
         first, last = math.ceil((self.low - zero) / step - 1e-9), math.floor((self.high - zero) / step + 1e-9)
         decimals = count_decimals(step)

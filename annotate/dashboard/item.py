@@ -91,7 +91,7 @@ class ItemPage:
 
 
 def item_page(project: Project, item: Item, fit: Fit | None) -> ItemPage:
-    """In the same number of queries whatever the item's comparisons."""
+    """Read an item's page in the same number of queries whatever its comparisons."""
     estimates = Estimate.objects.filter(fit=fit)
     estimate = estimates.filter(item_id=item.pk).first()
     part = dict(estimates.filter(part=estimate.part).values_list("item_id", "rank")) if estimate else {}
@@ -165,7 +165,7 @@ def count_records(answers: list[Answer], item: Item) -> tuple[dict[int, tuple[in
 
 
 def count_dissent(answers: list[Answer], item: Item, utilities: dict[int, float]) -> dict[int, tuple[int, int]]:
-    """By annotator, (how many of the item's pairs went against the order of the utilities, how many pairs)."""
+    """Count by annotator how many of the item's pairs went against the order of the utilities, and how many pairs."""
     counts: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
     for who, groups in answers:
         for above, below in combinations(groups, 2):

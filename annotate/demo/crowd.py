@@ -45,7 +45,8 @@ class Person:
 
 
 def people() -> list[Person]:
-    """Always the same: most careful, four hurried, one who clicks anything, one who has the question upside down."""
+    """Return always the same: most careful, four hurried, one who clicks anything, one who has the question upside
+    down."""
     rng = random.Random("people")  # noqa: S311
     found = []
     for number in range(1, SIZE + 1):
@@ -64,7 +65,8 @@ def people() -> list[Person]:
 
 
 def worth(project: Project, person: Person, item: Item) -> float:
-    """Return the person's utility of the item: what all agree on, what their camp sees in it, and a whim of their own."""
+    """Return the person's utility of the item: what all agree on, what their camp sees in it, and a whim of
+    their own."""
     item_rng = random.Random(f"{project.name}/{item.key}")  # noqa: S311
     own_rng = random.Random(f"{project.name}/{item.key}/{person.name}")  # noqa: S311
     agreed = LIKES.get(item.key, item_rng.gauss(0, SPREAD))
@@ -128,7 +130,7 @@ class Crowd:
             yield comparison(row, person, shown, answer, at)
 
     def judge_by_each(self, person: Person, items: Sequence[Item]) -> Answer:
-        """By every criterion alike, each time with an error of its own; a task is skipped as a whole."""
+        """Judge by every criterion alike, each time with an error of its own; a task is skipped as a whole."""
         answer = self.judge(person, items)
         further: list[Answer] = []
         while answer.outcome != Outcome.SKIP and len(further) < len(self.project.criteria) - 1:
@@ -166,7 +168,7 @@ class Crowd:
         return task_type.outcome, self.order(person, utilities)
 
     def order(self, person: Person, utilities: list[float]) -> list[int]:
-        """Plackett-Luce: best first by utility with a Gumbel-distributed error; a lapse turns the order round."""
+        """Draw an order by Plackett-Luce: by utility with a Gumbel-distributed error; a lapse turns it round."""
         noisy = [utility - math.log(self.rng.expovariate(1)) for utility in utilities]
         noisy[0] += person.left
         best_first = sorted(range(len(noisy)), key=lambda place: -noisy[place])
@@ -175,7 +177,7 @@ class Crowd:
         return task_type_of(self.project).simulate(best_first, self.project)
 
     def of_two(self, person: Person, utilities: list[float], allowed: list[str]) -> tuple[str, list[int]]:
-        """Davidson's model of ties."""
+        """Draw an answer by Davidson's model of ties."""
         rng = self.rng
         margin = utilities[0] - utilities[1] + person.left
         ties = [outcome for outcome in (Outcome.TIE, Outcome.BOTH_GOOD, Outcome.BOTH_BAD) if outcome in allowed]

@@ -13,7 +13,7 @@ def folder() -> Path:
 
 
 def set_environment() -> None:
-    """To be called before Django reads its settings; overrules what is set of databases and secrets."""
+    """Overrule what is set of databases and secrets; call it before Django reads its settings."""
     path = folder()
     path.mkdir(parents=True, exist_ok=True)
     os.environ.update(

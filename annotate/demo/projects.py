@@ -41,7 +41,7 @@ def set_owner(password: str) -> User:
 
 
 def new_password() -> str:
-    """Easy to type, hard to guess: 60 bits."""
+    """Make a password that is easy to type and hard to guess: 60 bits."""
     letters = "abcdefghjkmnpqrstuvwxyz23456789"
     return "-".join("".join(secrets.choice(letters) for _ in range(4)) for _ in range(3))
 
@@ -113,7 +113,7 @@ def make_mottoes(owner: User, now: datetime) -> Project:
 
 
 def fill(project: Project, owner: User, rows: list[NewItem], name: str, now: datetime) -> None:
-    """Items, an open project and the first answers of the simulated crowd."""
+    """Fill a project with items and the first answers of the simulated crowd, and open it."""
     rng = random.Random(name)  # noqa: S311
     import_items(project=project, actor=owner, rows=rows, upload=name, source="Crowdrank's demo", now=now, rng=rng)
     set_state(project=project, actor=owner, state=Project.State.OPEN, now=now)

@@ -41,8 +41,8 @@ class Columns:
 
 
 def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
-    """By name, else by what is in the first rows: the longest cells are the text, short ones that differ from row to
-    row the title (and the key), a few that come again and again the tags."""
+    """Guess columns by name, else by what is in the first rows: the longest cells are the text, short ones that differ
+    from row to row the title (and the key), a few that come again and again the tags."""
     values = [cells_of(first_rows, place) for place in range(len(names))]
     key, tags, context, link = (find(names, known) for known in (KEY, TAGS, CONTEXT, LINK))
     kind = guess_kind(names, values, len(first_rows))
@@ -54,7 +54,7 @@ def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
 
 
 def guess_names(names: Sequence[str], values: Sequence[list[str]], n_rows: int, columns: Columns) -> Columns:
-    """Title, key and tags, where names have not told them."""
+    """Guess title, key and tags where names have not told them."""
     taken = {columns.text, columns.key, columns.kind, columns.tags, columns.context, columns.link}
     free = [place for place in range(len(names)) if place not in taken]
     like_titles = [place for place in free if looks_like_title(values[place], n_rows)]
@@ -86,14 +86,14 @@ def cells_of(rows: Sequence[SheetRow], place: int) -> list[str]:
 
 
 def longest(values: Sequence[list[str]], taken: Collection[int | None]) -> int:
-    """Of the columns not taken, rather one of words than of numbers."""
+    """Choose among the columns not taken, rather one of words than of numbers."""
     free = [place for place in range(len(values)) if place not in taken] or [0]
     words = [place for place in free if not all(map(is_number, values[place]))] or free
     return max(words, key=lambda place: sum(map(len, values[place])))
 
 
 def looks_like_title(cells: Sequence[str], n_rows: int) -> bool:
-    """Short words in every row, different in each."""
+    """Check for short words in every row, different in each."""
     is_short = all(len(cell) <= MAX_GUESSED_TITLE for cell in cells)
     return 1 < n_rows == len(set(cells)) and is_short and not all(map(is_number, cells))
 

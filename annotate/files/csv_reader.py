@@ -65,7 +65,7 @@ def filled_rows(text: str | TextIO, delimiter: str) -> Iterator[tuple[int, list[
 
 
 def without_separator_line(text: str) -> str:
-    """Without Excel's own first line `sep=;`."""
+    """Remove Excel's own first line `sep=;`."""
     return text.partition("\n")[2] if text.startswith("sep=") else text
 
 

@@ -49,7 +49,7 @@ def read_lines(text: str | TextIO) -> Sheet:
 
 
 def records(lines: TextIO) -> Iterator[Record]:
-    """From the first line; one more than an import takes, which the check of the rows tells of."""
+    """Yield records from the first line; one more than an import takes, which the check of the rows reports."""
     lines.seek(0)
     filled = ((place, line) for place, line in enumerate(lines, 1) if line.strip())
     for place, line in islice(filled, MAX_ROWS + 1):

@@ -25,10 +25,10 @@ class Taken:
         return len(self.waiting[-1])
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: nothing is held back."""
 
     def close(self) -> None:
-        """What waits is still to be taken."""
+        """Do nothing: what waits is still to be taken."""
 
     def take(self) -> bytes:
         waiting, self.waiting = self.waiting, []

@@ -72,7 +72,7 @@ Encoder = Callable[[Sequence[Column], Iterable[Row]], Iterator[bytes]]
 
 
 def by_name(encode: Callable[[Sequence[str], Iterable[Row]], Iterator[bytes]]) -> Encoder:
-    """For formats that know nothing of a column but its name."""
+    """Wrap a writer for formats that know nothing of a column but its name."""
     return lambda columns, rows: encode([column.name for column in columns], rows)
 
 

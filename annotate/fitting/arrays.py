@@ -50,7 +50,7 @@ def size(arrays: Arrays) -> int:
 
 
 def compress_covariances(arrays: Mapping[str, NDArray]) -> Arrays:
-    """Covariance matrices as the 32-bit lower triangle: a quarter of the size, good to seven digits."""
+    """Compress covariance matrices to the 32-bit lower triangle: a quarter of the size, good to seven digits."""
     found = {}
     for name, array in arrays.items():
         if array.ndim == 2 and len(array) > 1 and np.array_equal(array, array.T):

@@ -35,7 +35,7 @@ def choose_estimator(labels: Labels, former: Fit | None, seed: int, progress: Pr
 
 
 def choice_as_json(choice: Choice, n_labels: int) -> KeptChoice:
-    """JSON: without infinities, None for what is not known."""
+    """Return JSON without infinities, None for what is not known."""
     return {
         "estimator": choice.name,
         "best": min((one for one in choice.trials if not one.failed), key=lambda one: one.loss).name

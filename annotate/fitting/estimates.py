@@ -56,7 +56,7 @@ def centred_utilities(posterior: BasePosterior, labels: Labels) -> tuple[Floats,
 
 
 def score_arrays(posterior: BasePosterior, labels: Labels) -> dict[str, NDArray[np.float32]]:
-    """score, score_low, score_high, each (n_items,), as the rows have them; NaN for items without a place."""
+    """Return score, score_low, score_high, each (n_items,), as the rows have them; NaN for items without a place."""
     found = np.full((3, len(labels.item_ids)), np.nan, dtype=np.float32)
     for _part, items in labels.ranked_parts():
         part = compute_scores(posterior.restrict(items), LEVEL)
@@ -180,7 +180,8 @@ def _known(values: Floats | None, place: int) -> float | None:
 
 
 def consensus_agreement(data: Comparisons, utilities: Floats) -> Floats:
-    """Return (n_annotators,) share of each annotator's choices that follow the consensus; NaN for those who only tied."""
+    """Return (n_annotators,) share of each annotator's choices that follow the consensus; NaN for those who
+    only tied."""
     n, agreed = count_decided(data, utilities)
     return np.divide(agreed, n, out=np.full(data.n_annotators, np.nan), where=n > 0)
 

@@ -86,7 +86,7 @@ def read_labels(project: Project) -> Labels | None:
 
 
 def answer_path(project: Project) -> str:
-    """From a PresentedItem, the way to the answer by the project's criterion."""
+    """Return the way from a PresentedItem to the answer by the criterion."""
     return LABEL if project.criterion == 1 else f"{LABEL}further__"
 
 

@@ -86,7 +86,7 @@ def record_label(*, presentation: Presentation, answer: Answer, now: datetime) -
 def record_and_assign_next(
     *, presentation: Presentation, answer: Answer, now: datetime, rng: random.Random
 ) -> tuple[Label, UserError | None]:
-    """record_label, then the next presentation or the refusal that says why there is none, in one step.
+    """Record a label and assign the next presentation, or return the refusal that says why there is none, in one step.
 
     After practice, and where a break is due, there is neither.
     """
@@ -162,7 +162,7 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
 
 
 def write_criterion_answers(project: Project, label: Label, answer: Answer, items: list[int]) -> None:
-    """What is said by the criteria after the first; a task that is skipped is skipped by all."""
+    """Write the answers by the criteria after the first; a task that is skipped is skipped by all."""
     skipped = (Answer(Outcome.SKIP),) * (len(project.criteria) - 1) if answer.outcome == Outcome.SKIP else ()
     CriterionAnswer.objects.bulk_create(
         CriterionAnswer(
@@ -192,7 +192,7 @@ def update_practice(annotator: Annotator, now: datetime) -> None:
 
 
 def check_answers(project: Project, answer: Answer, n_items: int) -> None:
-    """check_answer, by each criterion. A task is skipped as a whole or not at all."""
+    """Check the answer by each criterion. A task is skipped as a whole or not at all."""
     if not project.criteria:
         check_answer(project, answer, n_items)
         if answer.further:

@@ -15,7 +15,7 @@ AnswerSummary = tuple[str, list[int | None], str]  # outcome, the places it name
 
 
 def describe_answer(project: Project, outcome: str, order: Sequence[int | None], grade: str = "") -> str:
-    """order: the places that the answer names, best first."""
+    """Describe an answer; order: the places that it names, best first."""
     letters = [LETTERS[place] for place in order if place is not None and place < len(LETTERS)]
     if outcome == Outcome.CHOICE and letters and grade in Label.Grade.values:
         values = {"letter": letters[0], "slightly": Label.Grade(grade).label.lower()}
@@ -43,7 +43,7 @@ def summarize_answer(answer: Answer) -> list[AnswerSummary]:
 
 
 def summarize_label(label: Label | CriterionAnswer, shown: Sequence[int]) -> AnswerSummary:
-    """shown: the items by place."""
+    """Summarize a label; shown: the items by place."""
     if label.ranks:
         return label.outcome, [*decode_ranks(label.outcome, label.ranks)], label.grade
     return label.outcome, [None if label.chosen_id is None else shown.index(label.chosen_id)], label.grade

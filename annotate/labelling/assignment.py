@@ -39,7 +39,8 @@ class ChosenSet:
 
 
 def next_presentation(*, annotator: Annotator, now: datetime, rng: random.Random) -> Presentation:
-    """Return the annotator's open presentation, else a new one, leased; raises a Refusal that says why there is none."""
+    """Return the annotator's open presentation, else a new one, leased; raises a Refusal that says why
+    there is none."""
     likely = choose_ahead(annotator, now)
     with write_transaction():
         return open_or_renew(lock_annotator(annotator), likely, now, rng)
@@ -116,7 +117,7 @@ def choose_items(project: Project, annotator: Annotator) -> ChosenSet:
 
 
 def planned_set(project: Project, annotator: Annotator) -> ChosenSet:
-    """Return the next set of the project's plan that nobody has; raises NothingToCompare. The plan balances the items."""
+    """Return the plan's next set that nobody has; raises NothingToCompare. The plan balances the items."""
     free = project.item_sets.filter(place__isnull=False, n_taken=0).filter(~already_shown_to(annotator), ~is_check())
     planned = free.order_by("place").values_list("pk", "key")
     choice = first_active_set(without_conflicts(planned, annotator))
@@ -166,7 +167,7 @@ def already_shown_to(annotator: Annotator) -> Exists:
 
 
 def least_compared_set(project: Project, annotator: Annotator) -> ChosenSet:
-    """Return the least compared items, the last of them such that the set may still be shown; raises NothingToCompare."""
+    """Return the least compared items, such that their set may still be shown; raises NothingToCompare."""
     items = project.items.filter(retired_at=None)
     if annotator.has_never_shown:
         items = items.exclude(pk__in=conflicting_items(annotator))
@@ -202,7 +203,7 @@ def first_unblocked(sets: Iterable[tuple[int, ...]], blocked: set[str]) -> Chose
 
 
 def blocked_keys(project: Project, annotator: Annotator, among: list[tuple[int, ...]] | None = None) -> set[str]:
-    """Return the sets, among these or all, that this annotator may not get: full ones, those seen, and those of checks."""
+    """Return the sets, among these or all, that this annotator may not get: full, seen, or of checks."""
     sets = project.item_sets.filter(Q(n_taken__gte=project.overlap) | Q(already_shown_to(annotator)) | Q(is_check()))
     if among is not None:
         sets = sets.filter(key__in=map(set_key, among))

@@ -70,7 +70,7 @@ def check_caps(annotator: Annotator, now: datetime, n_done: int | None = None) -
 
 
 def check_sitting(annotator: Annotator, cap: int, now: datetime) -> None:
-    """A sitting is a run of answers without a gap of SITTING_GAP."""
+    """Check the limit of a sitting: a run of answers without a gap of SITTING_GAP."""
     times = counted_labels(annotator).order_by("-created_at").values_list("created_at", flat=True)
     later, n = now, 0
     for at in times[:cap]:

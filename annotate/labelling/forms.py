@@ -97,6 +97,6 @@ def parse_comment(data: Mapping[str, str]) -> str:
 
 
 def parse_reason(data: Mapping[str, str]) -> str:
-    """Why it is skipped: the reason chosen, else words of one's own, on one line."""
+    """Return why it is skipped: the reason chosen, else words of one's own, on one line."""
     given = data.get("reason", "") or data.get("reason_words", "")
     return " ".join(given.replace("\0", "").split())

@@ -80,7 +80,7 @@ def labels_by_criterion(
 
 
 def fields_by_criterion(project: Project) -> list[str]:
-    """FIELDS by the project's criterion; `plain` gives them their usual names."""
+    """Return FIELDS by the criterion; `plain` gives them their usual names."""
     way = CRITERION_PREFIX if project.criterion > 1 else ""
     return [way + name if name in ANSWER_FIELDS else name for name in FIELDS]
 
@@ -128,7 +128,8 @@ def outcome_of(label: dict[str, Any], shown: list[ShownItem]) -> str:
 
 
 def ranked_groups(label: dict[str, Any], shown: list[ShownItem]) -> list[list[ShownItem]]:
-    """Return the items best first, those that the answer does not tell apart together; nothing where it says nothing."""
+    """Return the items best first, those that the answer does not tell apart together; nothing where it
+    says nothing."""
     if label["outcome"] == Outcome.CHOICE:
         ranks = "".join("0" if item.pk == label["chosen"] else "1" for item in shown)
     else:

@@ -47,7 +47,7 @@ def practice_step(annotator: Annotator, token: str) -> PracticeStep | None:
 
 
 def practice_feedback(annotator: Annotator, n_done: int) -> Feedback | None:
-    """On the last practice answer, until the first real one."""
+    """Return feedback on the last practice answer, until the first real one."""
     if not annotator.practised or n_done:
         return None
     label = (

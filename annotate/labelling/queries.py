@@ -53,7 +53,7 @@ class Option:
 
     @property
     def place(self) -> str:
-        """From 1; the name of what its key does, too."""
+        """Return the place from 1; the name of what its key does, too."""
         return str(LETTERS.index(self.letter) + 1)
 
 
@@ -294,7 +294,7 @@ def button_text(project: Project, letter: str, meaning: str) -> str:
 
 
 def choice_text(letter: str, meaning: str) -> str:
-    """“A is better”, where the owner's words fit behind “A is”."""
+    """Return “A is better”, where the owner's words fit behind “A is”."""
     meaning = meaning.strip()
     if not meaning or len(meaning) > MAX_MEANING_LENGTH or meaning[-1] in ".!?:;":
         return _("Choose %(letter)s") % {"letter": letter}

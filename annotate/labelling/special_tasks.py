@@ -75,7 +75,7 @@ def next_task_of_purpose(annotator: Annotator, purpose: str) -> SpecialTask | No
 
 
 def frequencies(project: Project) -> dict[str, int]:
-    """Of how many tasks one is of this kind; kinds that are switched off are left out."""
+    """Return of how many tasks one is of each kind; kinds that are switched off are left out."""
     every = {
         Purpose.ATTENTION.value: project.attention_every,
         Purpose.GOLD.value: project.gold_every,
@@ -167,7 +167,8 @@ def is_correct(known: GoldSet, label: Label, shown: Sequence[int]) -> bool:
 
 
 def correctness(labels: QuerySet[Label]) -> dict[int, bool]:
-    """Return whether each of these labels, by primary key, is right; those of sets without a right answer are left out."""
+    """Return whether each of these labels, by primary key, is right; those of sets without a right answer
+    are left out."""
     found = list(labels.filter(presentation__known__isnull=False).select_related("presentation__known"))
     shown: dict[int, list[int]] = {}
     rows = PresentedItem.objects.filter(presentation__in=[label.presentation_id for label in found])

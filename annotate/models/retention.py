@@ -79,7 +79,7 @@ def notice_text(rule: RetentionRule) -> str:
 
 
 def closed_at(project: Project, now: datetime) -> datetime | None:
-    """When the project closed, by its owner or by its hours; None while it may still take answers."""
+    """Return when the project closed, by its owner or by its hours; None while it may still take answers."""
     if project.state == Project.State.CLOSED:
         closings = Event.objects.filter(
             project=project, verb__in=[EventVerb.PROJECT_CLOSED, EventVerb.PROJECT_ARCHIVED]

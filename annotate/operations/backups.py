@@ -102,7 +102,7 @@ class Hashing:
 
 @contextmanager
 def unpacked(source: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The archive's files in a folder, every one checked against the manifest; raises BackupError."""
+    """Unpack the archive's files into a folder, every one checked against the manifest; raises BackupError."""
     with tempfile.TemporaryDirectory(prefix="crowdrank-restore-") as place:
         folder = Path(place)
         try:
@@ -184,7 +184,7 @@ def check_site_stopped() -> None:
 
 
 def put_back(name: str, path: Path) -> None:
-    """The file under its own name, whatever was there: stores would choose another."""
+    """Store the file under its own name, whatever was there: stores would choose another."""
     if default_storage.exists(name):
         default_storage.delete(name)
     with path.open("rb") as content:

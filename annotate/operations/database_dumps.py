@@ -62,7 +62,8 @@ def counted(execute: Callable[[str], Any], tables: Iterable[str]) -> tuple[dict[
 
 
 def dump_sqlite(target: Path) -> tuple[dict[str, int], list[str]]:
-    """By SQLite's own backup, in one step: it reads one state of the database, and writers go on in the journal."""
+    """Dump by SQLite's own backup, in one step: it reads one state of the database, and writers go on in
+    the journal."""
     connection.ensure_connection()
     copy = sqlite3.connect(target)
     try:
@@ -122,7 +123,7 @@ def run(command: list[str]) -> str:
 
 
 def dump_postgresql(target: Path) -> tuple[dict[str, int], list[str]]:
-    """pg_dump on a snapshot that this transaction has taken, so that rows are counted in the very state dumped."""
+    """Run pg_dump on a snapshot that this transaction has taken, so that rows are counted in the very state dumped."""
     program = tool("pg_dump")
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

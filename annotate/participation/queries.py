@@ -37,7 +37,8 @@ class AnswerBudget:
 
 
 def answer_budget(project: Project, entry: ParticipationRules) -> AnswerBudget:
-    """sets × overlap against participants × cap; everybody answers a set once, so a cap beyond the sets is idle."""
+    """Compare sets × overlap with participants × cap; everybody answers a set once, so a cap beyond the
+    sets is idle."""
     n_sets, cap = project.n_sets, project.cap
     each = min(cap or n_sets, n_sets) if n_sets else cap
     needed = n_sets * project.overlap if n_sets else None

@@ -68,7 +68,8 @@ def count_values(said: Iterable[tuple[str, str]]) -> list[Value]:
 
 
 def describe_value(field: QuestionField, value: str, values: list[str]) -> tuple[str, str] | None:
-    """Return (key, name) of the cohort that an answer puts somebody in: of whole numbers, the lower or the upper half."""
+    """Return (key, name) of the cohort that an answer puts somebody in: of whole numbers, the lower or the
+    upper half."""
     if field.kind == QuestionField.Kind.YES_NO:
         return value, _("Yes") if value == "yes" else _("No")
     if field.kind != QuestionField.Kind.NUMBER:
@@ -99,7 +100,7 @@ def members(project: Project, by: str, value: str) -> set[int]:
 
 
 def groups_of(project: Project) -> dict[int, int]:
-    """Of the latest taste map by the project's criterion, by annotator; empty where no groups stand out."""
+    """Return the group of each annotator by the latest taste map of the criterion; empty where no groups stand out."""
     taste_map = (
         TasteMap.objects.filter(project=project, criterion=project.criterion, n_groups__gt=1).defer("arrays").first()
     )

@@ -93,7 +93,7 @@ def work(row: TasteMap, progress: Progress) -> None:
 
 
 def compute_tastes(fit: Fit, known: FittedTastes, kept: NDArray[np.int64], progress: Progress) -> Tastes:
-    """Own rankings are centred over the items kept: those of the ranking's largest part."""
+    """Compute tastes; own rankings are centred over the items kept: those of the ranking's largest part."""
     source = known.posterior.tastes
     scores = source.scores[:, :MAX_COMPONENTS]
     counted = dict(AnnotatorEstimate.objects.filter(fit=fit).values_list("annotator_id", "n_labels"))

@@ -90,7 +90,7 @@ class TasteMapView:
 
 
 def taste_map_view(project: Project, across: int, up: int, page: int) -> TasteMapView | None:
-    """From the latest taste map by the project's criterion; None before the first. Components are numbered from 1."""
+    """Read the latest taste map of the criterion; None before the first. Components are numbered from 1."""
     taste_map = TasteMap.objects.filter(project=project, criterion=project.criterion).first()
     if taste_map is None or taste_map.fit_number is None or not taste_map.arrays:
         return None

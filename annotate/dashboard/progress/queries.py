@@ -96,7 +96,7 @@ class Progress:
 
 
 def progress(project: Project, fit: Fit | None) -> Progress:
-    """From six queries, whatever the number of labels."""
+    """Read the progress from six queries, whatever the number of labels."""
     times = Label.objects.filter(project=project).order_by("created_at").values_list("created_at", flat=True)
     # Not Min and Max together: each end alone is one step into the index.
     span = {"first": times.first(), "last": times.last()}

@@ -39,7 +39,8 @@ def quote_title(title: str) -> SafeString:
 
 
 def headline(fit: Fit, classes: Sequence[RankClass], leaders: Sequence[Leader], totals: Totals) -> SafeString:
-    """`classes`, `leaders`: the first two of the largest part; no classes where the fit was made without them."""
+    """Say who leads. `classes`, `leaders`: the first two of the largest part; no classes where the fit was made without
+    them."""
     if fit.converged is False:
         return format_html("{}", _("No result to rely on yet: the calculation did not converge."))
     if len(leaders) < 2:

@@ -116,12 +116,13 @@ class Ranking:
 
     @property
     def caution(self) -> str:
-        """Return where the intervals of the fit's estimator are known to be too narrow; empty where nothing is known."""
+        """Return where the intervals of the fit's estimator are known to be too narrow; empty where nothing is
+        known."""
         return str(CAUTIONS.get(self.fit.estimator, ""))
 
     @property
     def n_parts(self) -> int:
-        """Parts of two items or more, each with its own ranking."""
+        """Return the number of parts of two items or more, each with its own ranking."""
         return self.fit.n_parts - self.n_alone
 
 
@@ -274,7 +275,7 @@ class Drawing:
 
 
 def shared_tags(fit: Fit, sizes: dict[int, int]) -> dict[int, str]:
-    """For each part, the first tag that all of its items carry: parts are often topics."""
+    """Return for each part the first tag that all of its items carry: parts are often topics."""
     part = Subquery(Estimate.objects.filter(fit=fit, item_id=OuterRef("item_id")).values("part")[:1])
     items = Estimate.objects.filter(fit=fit, part__in=sizes).values("item_id")
     tagged = Item.tags.through.objects.filter(item_id__in=items).annotate(in_part=part)

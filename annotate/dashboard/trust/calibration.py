@@ -48,7 +48,7 @@ class Calibration:
 
     @property
     def diagonal(self) -> tuple[float, float]:
-        """Upright positions of perfect calibration at the left and the right end."""
+        """Return the upright positions of perfect calibration at the left and the right end."""
         return y_position(0.5), y_position(1.0)
 
     @property

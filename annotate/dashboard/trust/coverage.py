@@ -112,7 +112,7 @@ def cell_of(row: int, column: int, n: int, each: float | None, most: float, name
 
 
 def level_of(each: float, most: float) -> int:
-    """Equal steps up to the most; what was compared at all is never shown as nothing."""
+    """Grade in equal steps up to the most; what was compared at all is never shown as nothing."""
     return 0 if each == 0 else max(1, min(LEVELS, -int(-LEVELS * each // most)))
 
 

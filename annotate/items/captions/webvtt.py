@@ -41,7 +41,8 @@ def checked_text(text: str) -> str:
 
 
 def named(name: str) -> tuple[str, str]:
-    """Return the recording that a file of captions is for, and their language: “talk.en.vtt” is for “talk”, in English."""
+    """Return the recording that a file of captions is for, and their language: “talk.en.vtt” is for “talk”,
+    in English."""
     stem, _dot, language = PurePath(name).stem.rpartition(".")
     if not stem or not LANGUAGE.fullmatch(language):
         raise Unusable(

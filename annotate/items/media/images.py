@@ -140,7 +140,7 @@ def encoded(name: str, data: bytes) -> Picture:
 
 
 def check_size(image: Image.Image) -> None:
-    """From the header alone, before a bomb could unfold."""
+    """Check the size in the header alone, before a bomb could unfold."""
     if image.width * image.height > MAX_IMAGE_PIXELS:
         raise Unusable(
             _("The picture has %(width)d × %(height)d pixels; the limit is %(limit)d megapixels. Make it smaller.")

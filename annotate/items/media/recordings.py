@@ -55,7 +55,7 @@ def check(file: UploadedFile, container: str) -> str:
 
 
 def mp4(file: IO[bytes], size: int) -> str:
-    """By its boxes, which must fill the file, and the tracks that the index names."""
+    """Check an MP4 by its boxes, which must fill the file, and the tracks that the index names."""
     place, index = 0, b""
     while place < size:
         file.seek(place)

@@ -36,7 +36,7 @@ def sample_task(
 
 
 def sample_items(project: Project, n: int) -> list[int]:
-    """As many items as are shown at a time, in the order shown; none if there are too few."""
+    """Return as many items as are shown at a time, in the order shown; none if there are too few."""
     active = project.items.filter(retired_at=None).order_by("context", "pk")
     groups: dict[int | None, list[int]] = {}
     for item, context in active.values_list("pk", "context")[:MAX_ITEMS_READ]:

@@ -83,7 +83,7 @@ class TaskType:
         return _("you chose %(letter)s") % {"letter": letters[0]}
 
     def describe_right_answer(self, letters: Sequence[str], project: Project) -> str:
-        """As in “the right answer is ...”."""
+        """Describe it as in “the right answer is ...”."""
         return ", ".join(letters)
 
     def marks(self, project: Project) -> list[tuple[str, str]]:
@@ -97,7 +97,7 @@ class TaskType:
         return ()
 
     def encode_ranks(self, order: Sequence[int], k: int) -> str:
-        """Label.ranks: the rank of each of k items, one digit each; those not named share the last."""
+        """Encode Label.ranks: the rank of each of k items, one digit each; those not named share the last."""
         ranks = [len(order)] * k
         for rank, place in enumerate(order):
             ranks[place] = rank

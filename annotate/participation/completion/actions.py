@@ -59,7 +59,7 @@ def can_finish(annotator: Annotator, n_done: int, now: datetime) -> bool:
 
 
 def complete_annotator(annotator: Annotator, kind: Kind, now: datetime) -> Completion:
-    """In the step of an annotator who has not ended: the open task goes back, the code is made."""
+    """Return the open task and make the code, in the step of an annotator who has not ended."""
     release_open_presentation(annotator)
     Annotator.objects.filter(pk=annotator.pk).update(ended=kind)
     annotator.ended = kind

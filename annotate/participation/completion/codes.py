@@ -17,7 +17,7 @@ PLACEHOLDERS = ("{code}", "{participant}")
 
 
 def signed_code(project_id: UUID, kind: str, who: str, secret: str | None = None) -> str:
-    """Twelve letters and digits that only this site can make: 60 bits of an HMAC over who it is for and why."""
+    """Return twelve letters and digits that only this site can make: 60 bits of an HMAC over who it is for and why."""
     digest = salted_hmac(SALT, f"{project_id}:{kind}:{who}", secret=secret, algorithm="sha256").digest()
     text = base64.b32encode(digest).decode()[: 3 * GROUP_LENGTH]
     return "-".join(text[start : start + GROUP_LENGTH] for start in range(0, len(text), GROUP_LENGTH))

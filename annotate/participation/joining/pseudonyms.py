@@ -45,7 +45,8 @@ def suggest(project: Project, rng: random.Random) -> str:
 
 
 def normalize_name(name: str) -> str:
-    """Return the name in one line, without invisible characters that make two names look alike or turn the text around."""
+    """Return the name in one line, without invisible characters that make two names look alike or turn the
+    text around."""
     visible = "".join(c for c in name if c in JOINERS or c.isspace() or unicodedata.category(c) not in ("Cc", "Cf"))
     return re.sub(r"\s+", " ", unicodedata.normalize("NFC", visible)).strip()
 

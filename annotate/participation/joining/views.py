@@ -29,7 +29,7 @@ from annotate.participation.rules import participation_rules
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """The project's door: what it is about, what is stored, under which name."""
+    """Describe the project, what is stored, and ask for a pseudonym."""
     try:
         project = access.project_to_join(token)
     except Http404:

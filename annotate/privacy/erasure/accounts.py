@@ -73,7 +73,7 @@ def erase_account(*, user: User, by: str = BY_ACCOUNT, now: datetime) -> int:
 
 
 def erase_account_traces(user: User) -> None:
-    """What names the account outside the rows that go with it."""
+    """Erase what names the account outside the rows that go with it."""
     known = EmailAddress.objects.filter(user=user).values_list("email", flat=True)
     addresses = names_in_lower_case([user.email, *known])
     redact_events(Event.objects.all(), NamesToRedact(addresses))

@@ -63,7 +63,7 @@ def apply_retention(*, project: Project, now: datetime) -> int | None:
 
 
 def drop_personal_data(project: Project, annotators: list[Annotator]) -> None:
-    """What names the annotators goes: names, accounts, ids, free texts, sessions, their own clocks and secrets.
+    """Delete what names the annotators: names, accounts, ids, free texts, sessions, their own clocks and secrets.
 
     Answers, their times by the server and consents stay, of people with numbers.
     """

@@ -87,7 +87,7 @@ def clone_project(
 
 
 def copy_rules(source: Project, clone: Project) -> None:
-    """Who may take part, what is promised to them, the consent text in force, the questionnaire as it is asked now."""
+    """Copy who may take part, what they are promised, the consent text in force and the current questionnaire."""
     entry = ParticipationRules.objects.filter(project=source).first()
     if entry:
         ParticipationRules.objects.create(**copy_values(entry, project=clone))
@@ -151,7 +151,8 @@ def clone_rows(rows: Any, **values: Any) -> dict[int, int]:
 
 
 def in_batches(rows: Any) -> Iterable[list[Any]]:
-    """Return the rows of a query in order of their primary keys, a thousand at a time: however many, memory stays flat."""
+    """Return the rows of a query in order of their primary keys, a thousand at a time: however many, memory
+    stays flat."""
     last = 0
     while batch := list(rows.filter(pk__gt=last)[:BATCH]):
         yield batch
@@ -159,7 +160,7 @@ def in_batches(rows: Any) -> Iterable[list[Any]]:
 
 
 def copy_gold_sets(source: Project, clone: Project, items: dict[int, int]) -> None:
-    """Those in use, with their right answers in terms of the clone's items."""
+    """Copy the gold sets in use, with their right answers in terms of the clone's items."""
     for known in source.known_sets.filter(retired_at=None).order_by("pk").prefetch_related("items"):
         members = [items[item.pk] for item in known.items.all()]
         item_set = ItemSet.objects.get_or_create(project=clone, key=set_key(members))[0]

@@ -22,7 +22,7 @@ from annotate.projects.setup.queries import setup_state as setup_of
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: SignedInRequest) -> HttpResponse:
-    """GET offers what to start from, or the form of one of these; POST makes the project, or starts from another."""
+    """Offer what to start from, or the form of one of these; POST makes the project, or starts from another."""
     asked = request.POST if request.method == "POST" else request.GET
     if request.method != "POST" and "start" not in asked:
         return render(request, "projects/starts.html", {"starts": PRESETS.values()})

@@ -68,7 +68,7 @@ COLUMNS = [
 
 
 def rows(project: Project) -> Iterator[Row]:
-    """By the criterion that the project is looked at by; see rows_of_all."""
+    """Yield the labels by one criterion; see rows_of_all."""
     for labels, shown, items in label_chunks(project):
         held = correctness_of(labels) if project.criterion == 1 else {}
         for label in labels:

@@ -20,7 +20,7 @@ CHUNK = 1000  # votes written at a time
 
 
 def kind(project: Project) -> str:
-    """soc, soi, toc or toi."""
+    """Return soc, soi, toc or toi."""
     complete = project.k == project.items.count()
     labels = Label.objects.filter(project=project, voided_at=None, presentation__purpose__in=project.counted_purposes)
     ties = labels_by_criterion(project, labels, outcomes=TIES)

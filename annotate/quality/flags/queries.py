@@ -109,7 +109,7 @@ class AnnotatorChecks:
 
 
 def annotator_checks(project: Project, annotators: Sequence[int]) -> dict[int, AnnotatorChecks]:
-    """Of each of these annotators, in the same number of queries however many labels they gave."""
+    """Read the checks of these annotators in the same number of queries however many labels they gave."""
     labels = Label.objects.filter(annotator__in=annotators, voided_at=None).order_by()
     fast_ms, none = FAST_MS_PER_ITEM * project.k, {"n": 0, "timed": 0, "fast": 0, "cant_judge": 0}
     counts: dict[int, Any] = {
@@ -158,7 +158,7 @@ def places_chosen(annotators: Sequence[int]) -> dict[int, Counter[int]]:
 
 
 def right_answers(labels: QuerySet[Label]) -> dict[tuple[int, str], Share]:
-    """Of the gold questions and attention checks of each annotator, how many were answered right."""
+    """Count how many gold questions and attention checks each annotator answered right."""
     held = labels.filter(presentation__purpose__in=[Purpose.GOLD, Purpose.ATTENTION])
     who = {
         pk: (annotator, purpose)
@@ -201,7 +201,8 @@ def annotator_and_set(label: Label) -> tuple[int, int]:
 
 
 def ranks_by_item(labels: Sequence[Label]) -> dict[int, dict[int, int]]:
-    """Of each label, by primary key, the rank of every item shown: 0 is best, equal ones were not told apart."""
+    """Return for each label, by primary key, the rank of every item shown: 0 is best, equal ones were
+    not told apart."""
     shown: dict[int, list[int]] = defaultdict(list)
     rows = PresentedItem.objects.filter(presentation__in=[label.presentation_id for label in labels])
     for presentation, item in rows.order_by("position").values_list("presentation", "item"):

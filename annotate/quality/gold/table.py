@@ -122,7 +122,7 @@ def parse_right_answer(project: Project, text: str, keys: list[str]) -> tuple[st
 
 
 def checked_order(project: Project, named: list[str]) -> list[str]:
-    """These items as the right answer, best first; raises BadRow if it takes another number of them."""
+    """Return these items as the right answer, best first; raises BadRow if it takes another number of them."""
     needed = n_ranked(project)
     if len(named) != needed or len(set(named)) != len(named):
         raise InvalidRow(
