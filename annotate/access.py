@@ -50,7 +50,8 @@ def role_in(user: User | AnonymousUser, project_id: UUID) -> str | None:
 
 
 def project_for(request: HttpRequest, project_id: UUID, roles: frozenset[Role], *, in_archive: bool = False) -> Project:
-    """The project, with `project.role` set to the asker's; 404 to outsiders, 403 to members whose role is too low.
+    """Return the project, with `project.role` set to the asker's; 404 to outsiders, 403 to members whose role is too
+    low.
 
     What changes a project (neither GET nor for all who see it) raises ProjectArchived for an archived one, unless
     `in_archive`.
@@ -68,13 +69,14 @@ def project_for(request: HttpRequest, project_id: UUID, roles: frozenset[Role], 
 
 
 def token_reaches(request: HttpRequest, project_id: UUID) -> bool:
-    """False where the asker came with an access token for another project."""
+    """Return False where the asker came with an access token for another project."""
     token = getattr(request, "auth", None)
     return not isinstance(token, ApiToken) or token.project_id in (None, project_id)
 
 
 def annotator_for(request: HttpRequest, project_id: UUID) -> Annotator | None:
-    """Who the asker is among the project's annotators, by account or by the join link's session; None if nobody yet.
+    """Return who the asker is among the project's annotators, by account or by the join link's session; None if nobody
+    yet.
 
     An account counts while it is a member who may annotate, not longer.
     """
@@ -94,7 +96,7 @@ def annotator_for(request: HttpRequest, project_id: UUID) -> Annotator | None:
 
 
 def annotator_or_404(request: HttpRequest, project_id: UUID) -> Annotator:
-    """Who the asker is among the project's annotators; 404 to everybody else."""
+    """Return who the asker is among the project's annotators; 404 to everybody else."""
     annotator = annotator_for(request, project_id)
     if annotator is None:
         raise Http404
@@ -109,22 +111,22 @@ def remember_annotator(request: HttpRequest, annotator: Annotator) -> None:
 
 
 def project_to_join(token: str) -> Project:
-    """The project behind a join link: whoever has the link may join."""
+    """Return the project behind a join link: whoever has the link may join."""
     return get_object_or_404(Project, join_token=token)
 
 
 def participation_rules_by_platform(token: str) -> ParticipationRules:
-    """The rules of the project behind a platform link, while it takes people from a platform."""
+    """Return the rules of the project behind a platform link, while it takes people from a platform."""
     return get_object_or_404(ParticipationRules.objects.select_related("project"), platform_token=token, platform=True)
 
 
 def annotator_to_resume(token: str) -> Annotator:
-    """The annotator behind a personal link; those with an account sign in instead."""
+    """Return the annotator behind a personal link; those with an account sign in instead."""
     return get_object_or_404(Annotator.objects.select_related("project"), resume_token=token, user=None)
 
 
 def results_link(token: str, now: datetime) -> ResultsLink:
-    """The results link with this token; raises LinkExpired where it has ended or was revoked."""
+    """Return the results link with this token; raises LinkExpired where it has ended or was revoked."""
     try:
         pk = UUID(signer.unsign(token))
     except (signing.BadSignature, ValueError):
@@ -136,7 +138,7 @@ def results_link(token: str, now: datetime) -> ResultsLink:
 
 
 def presentation_for(request: HttpRequest, token: str) -> Presentation:
-    """The presentation with this token, for the annotator it was given to.
+    """Return the presentation with this token, for the annotator it was given to.
 
     The token is a secret that only its annotator was sent, so a join link's annotator whose session has run out may
     still answer; an account must be signed in (SignInFirst else, the answer waits in the browser), and a token in the
@@ -170,7 +172,7 @@ def presentation_for(request: HttpRequest, token: str) -> Presentation:
 
 
 def item_for(request: HttpRequest, item_id: int) -> Item:
-    """An item, for members who see the project and for annotators to whom it has been presented."""
+    """Return an item, for members who see the project and for annotators to whom it has been presented."""
     item = get_object_or_404(Item, pk=item_id)
     role = role_in(request.user, item.project_id)
     if role in SEE and token_reaches(request, item.project_id):

@@ -22,7 +22,7 @@ class TooManyTokens(UserError):
 def create_token(
     *, user: User, name: str, scopes: list[str], project: Project | None, expires_at: datetime | None, now: datetime
 ) -> tuple[ApiToken, str]:
-    """The token and its secret, which nobody can read again. Raises TooManyTokens."""
+    """Return the token and its secret, which nobody can read again. Raises TooManyTokens."""
     secret = new_api_secret()
     with write_transaction():
         User.objects.select_for_update(no_key=True).only("pk").get(pk=user.pk)
@@ -44,7 +44,7 @@ def create_token(
 
 
 def revoke_token(*, token: ApiToken, now: datetime) -> bool:
-    """False if it was revoked already."""
+    """Return False if it was revoked already."""
     with write_transaction():
         if not ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
             return False
@@ -53,7 +53,7 @@ def revoke_token(*, token: ApiToken, now: datetime) -> bool:
 
 
 def record_token_event(token: ApiToken, verb: EventVerb, now: datetime) -> None:
-    """In the history of each project that the token reaches and its user may change: its name, never itself."""
+    """Record the token's name, never itself, in the history of each project that it reaches and its user may change."""
     reached = Membership.objects.filter(user=token.user_id, role__in=MANAGING)
     if token.project_id:
         reached = reached.filter(project=token.project_id)

@@ -16,5 +16,5 @@ class AccountAdapter(DefaultAccountAdapter):
 
 
 def signup_context(request: HttpRequest) -> dict[str, bool]:
-    """For every template: whether strangers may make an account."""
+    """Tell every template whether strangers may make an account."""
     return {"is_signup_open": settings.SIGNUP_OPEN}

@@ -22,7 +22,7 @@ PAGE_SIZE = 50
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: SignedInRequest) -> HttpResponse:
-    """The answer to the form shows the secret, so that it is in no address and no session."""
+    """Show the tokens; the answer to the form shows a new secret, so that it is in no address and no session."""
     form, now, made = (
         TokenForm(request.POST if request.method == "POST" else None, user=request.user),
         timezone.now(),

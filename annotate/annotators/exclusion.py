@@ -112,7 +112,7 @@ def lock_annotator_row(annotator: Annotator) -> tuple[Project, Annotator]:
 
 
 def labels_with_room(project: Project, annotator: Annotator) -> list[int]:
-    """The presentations whose excluded label may count again, the newest labels first."""
+    """Return the presentations whose excluded label may count again, the newest labels first."""
     answered = (
         annotator.presentations.filter(label__isnull=False)
         .order_by("-label__created_at", "-label__pk")

@@ -59,7 +59,7 @@ class AnnotatorRow:
 
     @property
     def side(self) -> Share | None:
-        """Of the answers with one best item, how many put the one shown first there."""
+        """Return the share of answers with one best item that put the item shown first there."""
         return share_or_none(self.estimate.n_first, self.estimate.n_sides) if self.estimate else None
 
     @property
@@ -85,7 +85,7 @@ class Annotators:
 
 
 def annotators(project: Project, fit: Fit | None, query: AnnotatorsQuery) -> Annotators:
-    """One page of the project's annotators, in the same number of queries however many there are."""
+    """Return one page of the project's annotators, in the same number of queries however many there are."""
     everyone = Annotator.objects.filter(project=project)
     totals = everyone.aggregate(n=Count("pk"), excluded=Count("excluded_at"))
     wanted = everyone.filter(pseudonym__icontains=query.q) if query.q else everyone
@@ -111,7 +111,7 @@ def annotators(project: Project, fit: Fit | None, query: AnnotatorsQuery) -> Ann
 def sort_annotators(
     project: Project, fit: Fit | None, query: AnnotatorsQuery, wanted: QuerySet[Annotator]
 ) -> list[int]:
-    """The annotators' primary keys in the order asked for; who has no value comes last, equals by pseudonym."""
+    """Return the annotators' primary keys in the order asked for; who has no value comes last, equals by pseudonym."""
     names = dict(wanted.values_list("pk", "pseudonym"))
     if query.sort == "pseudonym":
         values: dict[int, Any] = {pk: name.casefold() for pk, name in names.items()}
@@ -126,7 +126,7 @@ def sort_annotators(
 
 
 def sort_values(project: Project, fit: Fit | None, sort: str) -> dict[int, Any]:
-    """What each annotator is sorted by, from one query."""
+    """Return what each annotator is sorted by, from one query."""
     if sort == "time":
         return medians(Label.objects.filter(project=project))
     if sort in ("agreement", "reliability", "taste", "cycles", "side"):

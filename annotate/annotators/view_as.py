@@ -135,7 +135,8 @@ PAGES = {
 
 
 def shown(request: HttpRequest, template: str, seen: ViewedPage, context: dict[str, Any]) -> HttpResponse:
-    """The annotator's page, without their secrets and with no account's menu, for the account here is another's."""
+    """Render the annotator's page without their secrets and without an account menu, for the account here
+    is another's."""
     stand_in = copy.copy(seen.annotator)
     stand_in.key, stand_in.resume_token = seen.annotator.project_id, ""
     more = {

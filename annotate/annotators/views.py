@@ -30,14 +30,14 @@ from annotate.quality.gold.actions import admit_annotator
 
 
 def redirect_to_list(request: SignedInRequest, project: Project, key: UUID) -> HttpResponse:
-    """To the list, or to the annotator's own page for who came from there."""
+    """Redirect to the list, or to the annotator's own page for who came from there."""
     if "stay" in request.POST:
         return redirect(reverse("annotator", args=[project.pk, key]) + project.criterion_query)
     return redirect(reverse("annotators", args=[project.pk]) + project.criterion_query)
 
 
 def redirect_to_comparison(text: str, project: Project, annotator: Annotator) -> SafeString:
-    """What was done, with the way to what it changes."""
+    """Return what was done, with the way to what it changes."""
     criterion = {"criterion": project.criterion} if project.criterion > 1 else {}
     query = urlencode({"annotator": annotator.key, **criterion})
     address = f"{reverse('compare', args=[project.pk])}?{query}"

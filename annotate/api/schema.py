@@ -38,7 +38,7 @@ PROBLEM = {
 
 
 def add_problems(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """Hook of drf-spectacular: every operation may answer with a problem."""
+    """Add a problem to the answers of every operation: a hook of drf-spectacular."""
     result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = PROBLEM
     content = {CONTENT_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for path in result["paths"].values():

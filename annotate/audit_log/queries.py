@@ -67,7 +67,7 @@ def compared_by(event: Event) -> int | None:
 
 
 def changes_of(event: Event) -> list[Change]:
-    """What was before and after, field by field."""
+    """Return what was before and after, field by field."""
     return [
         Change(field_name(event.verb, name), shown_value(value[0]), shown_value(value[1]))
         for name, value in event.details.items()
@@ -85,7 +85,7 @@ def field_name(verb: str, name: str) -> str:
 
 
 def rows(project: Project, log_filter: LogFilter) -> Iterator[list[Any]]:
-    """The log as a table; read in pieces, so that any length can be taken away."""
+    """Yield the log as a table; read in pieces, so that any length can be taken away."""
     for event in events_of(project, log_filter).iterator(chunk_size=500):
         who = event.actor.email or event.actor.username if event.actor else None
         yield [event.at, who, event.annotator and event.annotator.pseudonym, event.verb, event.details]

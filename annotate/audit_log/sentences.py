@@ -22,7 +22,7 @@ class Told:
 
 
 def recent_events(project: Project, limit: int = 20) -> list[Told]:
-    """The latest first, without those that come often."""
+    """Return the latest first, without those that come often."""
     events = Event.objects.filter(project=project, verb__in=RECENT).select_related("actor", "annotator")
     return [told(event) for event in events.order_by("-at", "-pk")[:limit]]
 
@@ -53,7 +53,7 @@ class Blank(dict[str, str]):
 
 
 def refusals(rows: list[tuple[int, str]]) -> str:
-    """Which rows were not imported and why, the first few of them."""
+    """Return which rows were not imported and why, the first few of them."""
     if not rows:
         return ""
     text = ngettext("; %(n)d row was refused:", "; %(n)d rows were refused:", len(rows)) % {"n": len(rows)}
@@ -78,7 +78,7 @@ def shortened(value: Any) -> str:
 
 
 def shown_value(value: Any) -> str:
-    """A detail as people read it."""
+    """Return a detail as people read it."""
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     if isinstance(value, list):

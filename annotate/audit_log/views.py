@@ -47,7 +47,7 @@ def log(request: SignedInRequest, project_id: UUID) -> HttpResponse:
 @login_required
 @require_safe
 def download(request: SignedInRequest, project_id: UUID, file_format: str) -> StreamingHttpResponse:
-    """What the page's filters leave, all of it."""
+    """Send all that the page's filters leave."""
     project = access.project_for(request, project_id, access.MANAGE)
     if file_format not in FORMATS:
         raise Http404

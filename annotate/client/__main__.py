@@ -48,13 +48,13 @@ def show(value: Any) -> None:
 
 
 def create_project(client: Client, options: argparse.Namespace) -> None:
-    """Its id alone, so that a script can go on with it."""
+    """Print its id alone, so that a script can use it."""
     settings = {name: as_json(value) for name, _, value in (one.partition("=") for one in options.set)}
     print(client.create_project(options.name, options.question, **settings)["id"])
 
 
 def as_json(text: str) -> Any:
-    """JSON where it is some, as in 3, null or ["tie"]; else text."""
+    """Parse as JSON what is JSON, as in 3, null or ["tie"]; return other text as it is."""
     try:
         return json.loads(text)
     except ValueError:
@@ -143,7 +143,7 @@ def call(client: Client, options: argparse.Namespace) -> None:
 
 
 def save(options: argparse.Namespace, write: Callable[[IO[bytes]], None]) -> None:
-    """To standard output; or to a file, which is there once it is whole."""
+    """Write to standard output, or to a file, which is there once it is whole."""
     if options.output is None:
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
@@ -163,7 +163,7 @@ def export(client: Client, options: argparse.Namespace) -> None:
 
 
 def read_items(path: Path) -> Iterator[NewItem]:
-    """Columns that are no item's are left out; tags in one cell are divided by semicolons."""
+    """Yield the items of a file; unknown columns are left out, tags in one cell are separated by semicolons."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         if path.suffix == ".csv":
             rows: Iterable[Any] = csv.DictReader(file)

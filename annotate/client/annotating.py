@@ -10,12 +10,12 @@ from annotate.client.transport import Transport
 
 class Annotating(Transport):
     def join_as_member(self, project: str, pseudonym: str = "") -> str:
-        """Your pseudonym there; joined already, the one that you have."""
+        """Join as a member, and return your pseudonym there; the same one if you joined before."""
         made = self.call("POST", f"projects/{project}/annotator/", body={"pseudonym": pseudonym})
         return str(made["pseudonym"])
 
     def consent(self, project: str) -> dict[str, Any]:
-        """The text to agree to and its version."""
+        """Return the text to agree to and its version."""
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/consent/"))
 
     def agree(self, project: str, version: str) -> dict[str, Any]:
@@ -23,22 +23,22 @@ class Annotating(Transport):
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/consent/", body=body))
 
     def questions(self, project: str) -> dict[str, Any]:
-        """Those of the questionnaire that are due now."""
+        """Return those of the questionnaire that are due now."""
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/questions/"))
 
     def answer_questions(self, project: str, answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """answers: the id and the answer of each; what is due then."""
+        """Answer questions by id, and return those that are due next."""
         body = {"questions": list(answers)}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/questions/", body=body))
 
     def next(self, project: str) -> Step:
-        """Your open task, or a new one."""
+        """Return your open task, or a new one."""
         return cast(Step, self.call("POST", f"projects/{project}/next/", body={}, repeatable=True))
 
     def answer(
         self, token: str, outcome: str, *, chosen: int | None = None, order: Sequence[int] = (), **more: Any
     ) -> Step:
-        """What follows. Places count from 0; sent again, nothing more is stored."""
+        """Send an answer and return what follows. Places count from 0; sent again, nothing more is stored."""
         body = {"outcome": outcome, "chosen": chosen, "order": list(order), **more}
         done = self.call("POST", f"tasks/{quote(token, safe='')}/answer/", body=body, repeatable=True)
         return cast(Step, done["next"])
@@ -48,9 +48,9 @@ class Annotating(Transport):
         return cast(Step, self.call("POST", f"projects/{project}/undo/", body={"token": token}))
 
     def own_answers(self, project: str) -> Iterator[dict[str, Any]]:
-        """The latest first."""
+        """Yield your answers, the latest first."""
         return self._rows(f"projects/{project}/answers/", {"page_size": None})
 
     def finish(self, project: str) -> dict[str, Any]:
-        """The end, with the code where there is one."""
+        """Finish, and return the end with the code where there is one."""
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/finish/", body={}))

@@ -13,6 +13,7 @@ class Client(Projects, Items, Results, People, Annotating):
     """Acts as the person whose token it has, or, with `scheme="Annotator"`, as one who has joined by link."""
 
     def join(self, join_token: str, pseudonym: str = "") -> "Client":
-        """A client of a new pseudonymous annotator; `join_token` is the end of the project's join link."""
+        """Join under a pseudonym and return that annotator's client; `join_token` is the end of the project's join
+        link."""
         made = self.call("POST", f"join/{quote(join_token, safe='')}/", body={"pseudonym": pseudonym})
         return Client(self.root, made["secret"], scheme="Annotator", timeout=self.timeout)

@@ -20,7 +20,8 @@ class Items(Transport):
         return cast(Item, self.call("GET", f"projects/{project}/items/{item}/"))
 
     def add_items(self, project: str, items: Iterable[NewItem]) -> list[str]:
-        """Their keys. Sent a thousand at a time, each whole or not at all; raises ApiError at the first refused."""
+        """Add items and return their keys. Sent a thousand at a time, each whole or not at all; raises ApiError at the
+        first refused."""
         source, keys = iter(items), list[str]()
         while chunk := list(islice(source, CHUNK)):
             made = self.call("POST", f"projects/{project}/items/", body={"items": chunk}, key=new_key())
@@ -28,15 +29,15 @@ class Items(Transport):
         return keys
 
     def add_item_file(self, project: str, file: IO[bytes], **details: str) -> dict[str, Any]:
-        """An image, sound or video; details: key, title, text, context."""
+        """Add an image, sound or video; details: key, title, text, context."""
         return self.upload(f"projects/{project}/items/files/", details, {"file": file})
 
     def change_item(self, project: str, item: int, **changes: Any) -> Item:
-        """title, retired, tags."""
+        """Change an item's title, tags or whether it is retired."""
         return cast(Item, self.call("PATCH", f"projects/{project}/items/{item}/", body=changes))
 
     def delete_item(self, project: str, item: int) -> None:
-        """Of one that nobody has been shown; others can be retired."""
+        """Delete an item that nobody has been shown; others can be retired."""
         self.call("DELETE", f"projects/{project}/items/{item}/")
 
     def item_media(self, project: str, item: int, file: IO[bytes]) -> None:
@@ -44,7 +45,7 @@ class Items(Transport):
         self.download(f"projects/{project}/items/{item}/media/", file)
 
     def item_figures(self, project: str, item: int, *, criterion: int | None = None) -> dict[str, Any]:
-        """Its place, its rivals, how it fared, who sees it otherwise, its history."""
+        """Return an item's place, rivals, record, dissenters and history."""
         path = f"projects/{project}/items/{item}/figures/"
         return cast(dict[str, Any], self.call("GET", path, query={"criterion": criterion}))
 
@@ -52,7 +53,7 @@ class Items(Transport):
         return cast(Captions, self.call("GET", f"projects/{project}/items/{item}/captions/"))
 
     def set_captions(self, project: str, item: int, text: str, language: str) -> Captions:
-        """text: a whole WebVTT file."""
+        """Set a recording's captions; text: a whole WebVTT file."""
         body = {"text": text, "language": language}
         return cast(Captions, self.call("PUT", f"projects/{project}/items/{item}/captions/", body=body))
 
@@ -62,7 +63,7 @@ class Items(Transport):
     # --- Imports ------------------------------------------------------------------------------------------------------
 
     def imports(self, project: str) -> Iterator[Import]:
-        """The latest first."""
+        """Yield the imports, the latest first."""
         return self._rows(f"projects/{project}/imports/")
 
     def start_import(
@@ -75,7 +76,7 @@ class Items(Transport):
         columns: dict[str, Any] | None = None,
         **options: Any,
     ) -> Import:
-        """kind: items, comparisons, media or features. columns: names where they are not guessed right.
+        """Start an import of items, comparisons, media or features. columns: names where they are not guessed right.
 
         Every row is checked by the engine before the first is written, which waits for `go_on`, unless `at_once`.
         """
@@ -85,7 +86,7 @@ class Items(Transport):
         return cast(Import, self.upload(f"projects/{project}/imports/", fields, files))
 
     def import_(self, project: str, number: int) -> Import:
-        """How far it is; with `problems` of the rows that have errors."""
+        """Return how far an import is, with `problems` of the rows that have errors."""
         return cast(Import, self.call("GET", f"projects/{project}/imports/{number}/"))
 
     def go_on(self, project: str, number: int) -> Import:

@@ -11,23 +11,23 @@ from annotate.client.transport import BETWEEN_LOOKS, PAGE, Transport, new_key
 
 class Results(Transport):
     def ranking(self, project: str, **filters: Any) -> Iterator[RankedItem]:
-        """Nothing before the first fit. criterion: of a project with several, its number."""
+        """Yield the ranking; nothing before the first fit. criterion: its number, in a project with several."""
         return self._rows(f"projects/{project}/ranking/", filters)
 
     def fits(self, project: str, *, criterion: int | None = None) -> Iterator[dict[str, Any]]:
         return self._rows(f"projects/{project}/fits/", {"criterion": criterion})
 
     def compare_fits(self, project: str, first: int, second: int, *, criterion: int | None = None) -> dict[str, Any]:
-        """Two fits item by item, all items."""
+        """Compare two fits item by item, all items."""
         query = {"first": first, "second": second, "criterion": criterion}
         return self._whole(f"projects/{project}/fits/compare/", query)
 
     def models(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """The estimators side by side on labels hidden from them."""
+        """Return the estimators side by side on labels hidden from them."""
         return self._figures(project, "models", criterion)
 
     def trust(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """Each check of the ranking: its verdict, in words, and the figures behind it."""
+        """Return each check of the ranking: its verdict, in words, and the figures behind it."""
         return self._figures(project, "trust", criterion)
 
     def report(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
@@ -37,18 +37,19 @@ class Results(Transport):
         return self._figures(project, "progress", criterion)
 
     def goal(self, project: str, *, criterion: int | None = None) -> Goal:
-        """The goal, whether it is met, and the forecast until it is."""
+        """Return the goal, whether it is met, and the forecast until it is."""
         return cast(Goal, self._figures(project, "goal", criterion))
 
     def set_goal(self, project: str, **settings: Any) -> Goal:
-        """goal (top, width, comparisons, plan), goal_width, goal_comparisons, price (text), price_per, currency."""
+        """Set the goal (top, width, comparisons, plan) with goal_width or goal_comparisons, the price (text),
+        price_per, currency."""
         return cast(Goal, self.call("PATCH", f"projects/{project}/goal/", body=settings))
 
     def remove_goal(self, project: str) -> Goal:
         return cast(Goal, self.call("DELETE", f"projects/{project}/goal/"))
 
     def labels(self, project: str, **filters: Any) -> Iterator[Label]:
-        """In the order of arrival; `cursor` is the last label that you have."""
+        """Yield labels in the order of arrival; `cursor` is the last label that you have."""
         query = {"page_size": PAGE, **filters}
         while True:
             page = self.call("GET", f"projects/{project}/labels/", query=query)
@@ -58,7 +59,7 @@ class Results(Transport):
             query["cursor"] = page["cursor"]
 
     def exports(self, project: str) -> list[dict[str, Any]]:
-        """Every table that can be taken away, with its columns and formats."""
+        """Return every table that can be taken away, with its columns and formats."""
         return cast(list[dict[str, Any]], self.call("GET", f"projects/{project}/exports/"))
 
     def export(
@@ -69,11 +70,11 @@ class Results(Transport):
         self.download(path, file, {"criterion": criterion})
 
     def records(self, project: str) -> Iterator[dict[str, Any]]:
-        """The run records asked for, the latest first."""
+        """Yield the run records asked for, the latest first."""
         return self._rows(f"projects/{project}/records/")
 
     def ask_for_record(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """Has the engine make a run record, or tells of the one that it is at, which may be by another criterion."""
+        """Request a run record, or return the one being made, which may be by another criterion."""
         query = {"criterion": criterion}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/records/", query=query, key=new_key()))
 
@@ -90,13 +91,13 @@ class Results(Transport):
         self.download(f"projects/{project}/records/{number}/download/", file)
 
     def results_links(self, project: str) -> Iterator[dict[str, Any]]:
-        """The latest first, revoked ones too."""
+        """Yield the results links, the latest first, revoked ones too."""
         return self._rows(f"projects/{project}/results-links/")
 
     def publish_results(
         self, project: str, *, criterion: int | None = None, expires_at: str | None = None
     ) -> dict[str, Any]:
-        """A new link: whoever has it sees the ranking."""
+        """Make a new results link: whoever has it sees the ranking."""
         body = {"criterion": criterion or 1, "expires_at": expires_at}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/results-links/", body=body))
 
@@ -104,7 +105,7 @@ class Results(Transport):
         self.call("DELETE", f"projects/{project}/results-links/{link}/")
 
     def results(self, token: str, **filters: Any) -> Iterator[dict[str, Any]]:
-        """The ranking behind a results link; takes no token of yours."""
+        """Return the ranking behind a results link; sends no token of yours."""
         return self._rows(f"results/{quote(token, safe='')}/", filters)
 
     def _figures(self, project: str, what: str, criterion: int | None) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class Transport:
         key: str = "",
         repeatable: bool = False,
     ) -> Any:
-        """One request below /api/v1/; raises ApiError. key: an Idempotency-Key.
+        """Send one request below /api/v1/; raises ApiError. key: an Idempotency-Key.
 
         What may be sent twice (GET, with a key, `repeatable`) is tried again when the site is out of reach; a refusal
         for being asked too often is waited out.
@@ -137,7 +137,7 @@ class Transport:
             number += 1
 
     def _whole(self, path: str, query: dict[str, Any]) -> dict[str, Any]:
-        """What is told by pages of a fixed size, with the rows of all pages."""
+        """Return what is told by pages of a fixed size, with the rows of all pages."""
         whole = cast(dict[str, Any], self.call("GET", path, query=query))
         for number in range(2, whole["n_pages"] + 1):
             whole["results"] += self.call("GET", path, query={**query, "page": number})["results"]
@@ -186,7 +186,7 @@ def new_key() -> str:
 
 
 def problem_in(error: urllib.error.HTTPError) -> dict[str, Any]:
-    """The problem details of a refusal; what a proxy says instead is left out."""
+    """Return the problem details of a refusal; what a proxy says instead is left out."""
     try:
         said = json.loads(error.read())
     except ValueError:

@@ -10,12 +10,12 @@ MIN_WIDTH = 0.04  # of a bar's length
 
 
 def percent(value: float) -> str:
-    """A position along the chart, 0 to 1, as SVG reads it whatever the page's language."""
+    """Return a position along the chart, 0 to 1, as SVG reads it whatever the page's language."""
     return f"{100 * value:.2f}%"
 
 
 def nice_step(span: float, n: float) -> float:
-    """The smallest step of 1, 2 or 5 times a power of ten that cuts `span` into at most `n` pieces."""
+    """Return the smallest step of 1, 2 or 5 times a power of ten that cuts `span` into at most `n` pieces."""
     rough = span / n
     power = 10.0 ** math.floor(math.log10(rough))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
@@ -60,7 +60,7 @@ class Scale:
 
     @classmethod
     def around(cls, low: float, high: float, margin: float = 0.04, reference: float = 0.0) -> "Scale":
-        """A scale that holds low to high with a margin; of one point, half a unit either side."""
+        """Return a scale that holds low to high with a margin; of one point, half a unit either side."""
         if high - low < 1e-9:
             low, high = low - 0.5, high + 0.5
         pad = (high - low) * margin
@@ -73,7 +73,8 @@ class Scale:
         return Interval(percent(self.share(low)), percent(self.share(middle)), percent(self.share(high)))
 
     def tick_values(self, n: int = 7) -> list[tuple[float, str, bool]]:
-        """At most n + 1 numbers inside the scale, at round steps from the reference, and whether each is that."""
+        """Return at most n + 1 numbers inside the scale, at round steps from the reference, and whether each is
+        that."""
         step, zero = nice_step(self.high - self.low, n), self.reference
         first, last = math.ceil((self.low - zero) / step - 1e-9), math.floor((self.high - zero) / step + 1e-9)
         decimals = count_decimals(step)
@@ -84,7 +85,7 @@ class Scale:
 
 
 def place_span(rank: int, low: int, high: int, n: int) -> Span:
-    """Ranks low to high of n as a bar: place i covers (i - 1)/n to i/n; no bar is too thin to see."""
+    """Return ranks low to high of n as a bar: place i covers (i - 1)/n to i/n; no bar is too thin to see."""
     n = max(n, high)
     width = max(MIN_WIDTH, (high - low + 1) / n)
     start = min((low - 1) / n, 1 - width)
@@ -111,8 +112,8 @@ class Columns:
 
 
 def columns(values: Sequence[int], labels: Sequence[str], *, height: float) -> Columns:
-    """Columns side by side, `height` pixels for a round number at or above the largest value; a positive value is at
-    least one pixel high."""
+    """Return columns side by side, `height` pixels for a round number at or above the largest value; a positive value
+    is at least one pixel high."""
     largest = max(values, default=1)
     step = max(1, round(nice_step(max(1, largest), 4)))
     top = step * max(1, math.ceil(largest / step))
@@ -130,8 +131,8 @@ def columns(values: Sequence[int], labels: Sequence[str], *, height: float) -> C
 
 
 def line_path(values: Sequence[float], *, width: float, height: float) -> str:
-    """The path of values at equal distances through a box, the smallest at the bottom; values that are not finite
-    break it."""
+    """Return the path of values at equal distances through a box, the smallest at the bottom; values that are not
+    finite break it."""
     finite = [value for value in values if math.isfinite(value)]
     if len(values) < 2 or not finite:
         return ""

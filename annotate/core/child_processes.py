@@ -27,7 +27,7 @@ MAX_STOP_SECONDS = 10.0
 
 
 def end_with_parent(parent: int) -> None:
-    """From now on this process, a Child, is killed when process `parent` has ended, even by kill -9.
+    """Have this process, a Child, killed when process `parent` has ended, even by kill -9.
 
     On Linux the kernel does it. A thread also watches: it covers the moment before this call, and other systems.
     """
@@ -37,7 +37,7 @@ def end_with_parent(parent: int) -> None:
 
 
 def stop_with_starter() -> None:
-    """From now on this process is asked to stop once whoever started it, a shell or make, has ended.
+    """Ask this process to stop once whoever started it, a shell or make, has ended.
 
     The kernel's help is not for this case: it goes by the thread that started us, which may end before its process.
     """

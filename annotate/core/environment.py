@@ -59,14 +59,14 @@ class Environment(environ.Env):
         return int(text) if text else default
 
     def rate(self, var: str, default: str) -> str:
-        """Of requests, as in 60/min."""
+        """Read a rate of requests, as in 60/min."""
         text: str = self.str(var, default="").strip() or default
         if RATE.fullmatch(text):
             return text
         raise ImproperlyConfigured(f"{var} is “{text}”: write a number per second, min, hour or day, as in 60/min.")
 
     def database(self, var: str, default: str) -> dict[str, Any]:
-        """The value is not repeated: it may hold a password."""
+        """Read the database's address; errors do not repeat the value, which may hold a password."""
         text: str = self.str(var, default="") or default
         # Looked at first: of a kind that it doesn't know, django-environ prints the password in a warning.
         known = text.partition("://")[0] in DATABASES
@@ -85,7 +85,7 @@ class Environment(environ.Env):
         return text
 
     def hosts(self, var: str) -> list[str]:
-        """Names alone: with a scheme or a path none would ever be answered."""
+        """Read names of hosts alone: with a scheme or a path none would ever be answered."""
         names: list[str] = [name.strip() for name in self.list(var, default=[]) if name.strip()]
         for name in names:
             if "/" in name:

@@ -4,7 +4,7 @@ from django.utils.translation import get_language_info
 
 
 def language_name(language: str) -> str:
-    """The language in its own words; the tag where Django has none."""
+    """Return the language in its own words; the tag where Django has none."""
     try:
         return str(get_language_info(language)["name_local"])
     except KeyError:

@@ -30,7 +30,7 @@ TAGS |= {"h3", "h4", "h5", "h6", "table", "tbody", "td", "th", "thead", "tr"}
 def render_image_text(
     renderer: RendererHTML, tokens: Sequence[Token], index: int, options: Any, environment: Any
 ) -> str:
-    """What an image in a text shows, in words: fetching it would tell a third party who reads what, and when."""
+    """Return what an image in a text shows, in words: fetching it would tell a third party who reads what, and when."""
     return escape(renderer.renderInlineAsText(tokens[index].children, options, environment))
 
 

@@ -21,7 +21,7 @@ def protect_new_file(sender: Any, connection: BaseDatabaseWrapper, **options: An
 
 
 def has_other_connections() -> bool:
-    """Whether another process or thread has SQLite's database open: then its journal can't be put away."""
+    """Return whether another process or thread has SQLite's database open: then its journal can't be put away."""
     if connection.vendor != "sqlite":
         return False
     with connection.cursor() as cursor:

@@ -9,7 +9,8 @@ FOLDER_STORAGE = {"BACKEND": "django.core.files.storage.FileSystemStorage"}
 
 
 def parse_storage_url(url: str) -> dict[str, Any]:
-    """The entry of STORAGES for `s3://bucket/folder?endpoint=https://host&region=name`; a folder's for an empty one.
+    """Return the entry of STORAGES for `s3://bucket/folder?endpoint=https://host&region=name`; a folder's for an empty
+    one.
 
     Keys come from the environment in boto's own way (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, or the machine's role).
     """

@@ -91,7 +91,7 @@ class ItemPage:
 
 
 def item_page(project: Project, item: Item, fit: Fit | None) -> ItemPage:
-    """In the same number of queries whatever the item's comparisons."""
+    """Read an item's page in the same number of queries whatever its comparisons."""
     estimates = Estimate.objects.filter(fit=fit)
     estimate = estimates.filter(item_id=item.pk).first()
     part = dict(estimates.filter(part=estimate.part).values_list("item_id", "rank")) if estimate else {}
@@ -128,7 +128,7 @@ Answer = tuple[int, list[list[ShownItem]]]  # annotator, groups best first
 
 
 def answers_on(project: Project, item: Item) -> list[Answer]:
-    """The latest answers that count and showed the item."""
+    """Return the latest answers that count and showed the item."""
     found = Label.objects.filter(project=project, voided_at=None, presentation__presented__item=item)
     labels: list[dict[str, Any]] = list(
         labels_by_criterion(project, found, outcomes=INFORMATIVE)
@@ -144,7 +144,8 @@ def answers_on(project: Project, item: Item) -> list[Answer]:
 
 
 def count_records(answers: list[Answer], item: Item) -> tuple[dict[int, tuple[int, int, int]], Counter[str]]:
-    """(won, lost, tied) against each other item, and how many answers put the item first, last, between or nowhere."""
+    """Return (won, lost, tied) against each other item, and how many answers put the item first, last, between or
+    nowhere."""
     counts: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
     outcomes: Counter[str] = Counter()
     for _who, groups in answers:
@@ -164,7 +165,7 @@ def count_records(answers: list[Answer], item: Item) -> tuple[dict[int, tuple[in
 
 
 def count_dissent(answers: list[Answer], item: Item, utilities: dict[int, float]) -> dict[int, tuple[int, int]]:
-    """By annotator, (how many of the item's pairs went against the order of the utilities, how many pairs)."""
+    """Count by annotator how many of the item's pairs went against the order of the utilities, and how many pairs."""
     counts: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
     for who, groups in answers:
         for above, below in combinations(groups, 2):
@@ -177,7 +178,7 @@ def count_dissent(answers: list[Answer], item: Item, utilities: dict[int, float]
 
 
 def dissenters(views: dict[int, tuple[int, int]], most: int = 10) -> list[Dissenter]:
-    """Those who said more often than not that the item belongs elsewhere, most answers first."""
+    """Return those who said more often than not that the item belongs elsewhere, most answers first."""
     found = sorted((pk for pk, (against, n) in views.items() if 2 * against > n), key=lambda pk: (-views[pk][0], pk))
     people = Annotator.objects.in_bulk(found[:most])
     return [Dissenter(people[pk], *views[pk]) for pk in found[:most]]
@@ -189,7 +190,7 @@ def probabilities_above(fit: Fit | None, item: Item) -> dict[int, float]:
 
 
 def utility_history(project: Project, item: Item) -> tuple[list[HistoryPoint], list[tuple[float, str]]]:
-    """The latest fits that hold the item, oldest first, and the lines of the drawing."""
+    """Return the latest fits that hold the item, oldest first, and the lines of the drawing."""
     done = Fit.objects.filter(project_id=project.pk, criterion=project.criterion, status=Fit.Status.DONE)
     fits = done.exclude(arrays=None)
     rows = [
@@ -229,7 +230,7 @@ def utility_history(project: Project, item: Item) -> tuple[list[HistoryPoint], l
 
 
 def ends_of(figures: ItemFigures) -> tuple[float, float, float] | None:
-    """The score between the ends of its interval; None without a score."""
+    """Return the score between the ends of its interval; None without a score."""
     if figures.score is None or figures.score_low is None or figures.score_high is None:
         return None
     return figures.score_low, figures.score, figures.score_high

@@ -65,7 +65,7 @@ def task_description(project: Project) -> str:
 
 
 def cautions(project: Project, fit: Fit, found: Ranking) -> list[str]:
-    """In the order of their weight."""
+    """Return the cautions in the order of their weight."""
     told = []
     if project.simulated:
         told.append(_("The answers come from a program, not from people."))

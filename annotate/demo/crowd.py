@@ -45,7 +45,8 @@ class Person:
 
 
 def people() -> list[Person]:
-    """Always the same: most careful, four hurried, one who clicks anything, one who has the question upside down."""
+    """Return always the same: most careful, four hurried, one who clicks anything, one who has the question upside
+    down."""
     rng = random.Random("people")  # noqa: S311
     found = []
     for number in range(1, SIZE + 1):
@@ -64,7 +65,8 @@ def people() -> list[Person]:
 
 
 def worth(project: Project, person: Person, item: Item) -> float:
-    """The person's utility of the item: what all agree on, what their camp sees in it, and a whim of their own."""
+    """Return the person's utility of the item: what all agree on, what their camp sees in it, and a whim of
+    their own."""
     item_rng = random.Random(f"{project.name}/{item.key}")  # noqa: S311
     own_rng = random.Random(f"{project.name}/{item.key}/{person.name}")  # noqa: S311
     agreed = LIKES.get(item.key, item_rng.gauss(0, SPREAD))
@@ -94,7 +96,7 @@ class Crowd:
         self.finished.clear()
 
     def answer(self, now: datetime) -> Label | None:
-        """One answer of one person; None where nothing is left for any. Raises ProjectNotOpen."""
+        """Return one answer of one person; None where nothing is left for any. Raises ProjectNotOpen."""
         while not self.has_finished:
             waiting = [person for person in self.people if person.name not in self.finished]
             person = self.rng.choices(waiting, [person.busy for person in waiting])[0]
@@ -128,7 +130,7 @@ class Crowd:
             yield comparison(row, person, shown, answer, at)
 
     def judge_by_each(self, person: Person, items: Sequence[Item]) -> Answer:
-        """By every criterion alike, each time with an error of its own; a task is skipped as a whole."""
+        """Judge by every criterion alike, each time with an error of its own; a task is skipped as a whole."""
         answer = self.judge(person, items)
         further: list[Answer] = []
         while answer.outcome != Outcome.SKIP and len(further) < len(self.project.criteria) - 1:
@@ -154,7 +156,8 @@ class Crowd:
         )
 
     def outcome(self, person: Person, utilities: list[float]) -> tuple[str, list[int]]:
-        """What they say and the places they name, with lapses, a habit of the first place, and answers of no use."""
+        """Return what they say and the places they name, with lapses, a habit of the first place, and answers of no
+        use."""
         allowed, rng = allowed_extra_outcomes(self.project), self.rng
         for outcome, share in ((Outcome.CANT_JUDGE, CANT_JUDGE), (Outcome.SKIP, SKIP)):
             if outcome in allowed and rng.random() < share:
@@ -165,7 +168,7 @@ class Crowd:
         return task_type.outcome, self.order(person, utilities)
 
     def order(self, person: Person, utilities: list[float]) -> list[int]:
-        """Plackett-Luce: best first by utility with a Gumbel-distributed error; a lapse turns the order round."""
+        """Draw an order by Plackett-Luce: by utility with a Gumbel-distributed error; a lapse turns it round."""
         noisy = [utility - math.log(self.rng.expovariate(1)) for utility in utilities]
         noisy[0] += person.left
         best_first = sorted(range(len(noisy)), key=lambda place: -noisy[place])
@@ -174,7 +177,7 @@ class Crowd:
         return task_type_of(self.project).simulate(best_first, self.project)
 
     def of_two(self, person: Person, utilities: list[float], allowed: list[str]) -> tuple[str, list[int]]:
-        """Davidson's model of ties."""
+        """Draw an answer by Davidson's model of ties."""
         rng = self.rng
         margin = utilities[0] - utilities[1] + person.left
         ties = [outcome for outcome in (Outcome.TIE, Outcome.BOTH_GOOD, Outcome.BOTH_BAD) if outcome in allowed]
@@ -190,7 +193,7 @@ class Crowd:
 
 
 def comparison(row: int, person: Person, shown: Sequence[Item], answer: Answer, at: datetime) -> Comparison:
-    """The answer as one given earlier."""
+    """Return the answer as one given earlier."""
     keys = tuple(item.key for item in shown)
     if answer.chosen is None:
         order = tuple(keys[place] for place in answer.order)

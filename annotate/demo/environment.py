@@ -8,12 +8,12 @@ from annotate.core.folders import DATA
 
 
 def folder() -> Path:
-    """Where the demo keeps its database and pictures; git ignores it."""
+    """Return where the demo keeps its database and pictures; git ignores it."""
     return Path(os.environ.get("DEMO_FOLDER") or DATA / ".demo").resolve()
 
 
 def set_environment() -> None:
-    """To be called before Django reads its settings; overrules what is set of databases and secrets."""
+    """Overrule what is set of databases and secrets; call it before Django reads its settings."""
     path = folder()
     path.mkdir(parents=True, exist_ok=True)
     os.environ.update(
@@ -34,7 +34,7 @@ def set_environment() -> None:
 
 
 def secret_key(file: Path) -> str:
-    """The demo's own, so that a demo kept from last time still knows its visitors."""
+    """Return the demo's own, so that a demo kept from last time still knows its visitors."""
     if not file.exists():
         file.touch(mode=0o600)
         file.write_text(secrets.token_urlsafe(50))

@@ -72,12 +72,12 @@ class Folder:
 
     @property
     def project(self) -> dict[str, Any]:
-        """Values for a Project."""
+        """Return values for a Project."""
         return {name: self.manifest[name] for name in PROJECT_KEYS & self.manifest.keys()}
 
     @property
     def outcomes(self) -> list[str]:
-        """The outcomes besides a choice that the labels can have."""
+        """Return the outcomes besides a choice that the labels can have."""
         values = self.manifest["labels"].get("outcomes", {}).values()
         return sorted(set(values) & set(EXTRA_OUTCOMES))
 
@@ -85,7 +85,7 @@ class Folder:
         return list(read_comparisons(self.path, self.manifest["labels"]))
 
     def items(self, comparisons: list[Comparison]) -> list[ItemRow]:
-        """The items of the items file, else those that the comparisons name, in the order of their keys."""
+        """Return the items of the items file, else those that the comparisons name, in the order of their keys."""
         items = self.manifest.get("items", {})
         shown = items.get("text_format", "{}")
         if "file" in items:
@@ -95,12 +95,12 @@ class Folder:
 
 
 def natural_sort_key(key: str) -> tuple[int, int, str]:
-    """Numbers before words, 9 before 10."""
+    """Return numbers before words, 9 before 10."""
     return (0, int(key), key) if key.isascii() and key.isdigit() else (1, 0, key)
 
 
 def open_folder(path: Path, known: Mapping[str, Mapping[str, Any]]) -> Folder:
-    """The folder by its own manifest, else by the known one whose files it has. Raises BadFolder."""
+    """Return the folder by its own manifest, else by the known one whose files it has. Raises BadFolder."""
     if not path.is_dir():
         raise BadFolder(f"{path} is not a folder. Give one that holds {MANIFEST}, or {' or '.join(known)}.")
     own = path / MANIFEST
@@ -121,7 +121,7 @@ def open_folder(path: Path, known: Mapping[str, Mapping[str, Any]]) -> Folder:
 
 
 def looks_like(path: Path, manifest: Mapping[str, Any]) -> bool:
-    """Whether the folder has the manifest's files, the labels with its columns."""
+    """Return whether the folder has the manifest's files, the labels with its columns."""
     labels = manifest["labels"]
     files = [labels["file"], *([manifest["items"]["file"]] if "file" in manifest["items"] else [])]
     if not all((path / name).exists() for name in files):
@@ -131,7 +131,7 @@ def looks_like(path: Path, manifest: Mapping[str, Any]) -> bool:
 
 
 def label_columns(labels: Mapping[str, Any]) -> dict[str, str]:
-    """What each column of the labels file that the manifest names is for."""
+    """Return what each column of the labels file that the manifest names is for."""
     return {
         name: labels[name]
         for name in ("annotator", *answer_columns(labels), "at", "response_ms", "grade", "comment")
@@ -233,7 +233,7 @@ def milliseconds_of(text: str | None, number: int) -> int | None:
 
 
 def rows_of(file: Path, columns: list[str]) -> Iterator[dict[str, str]]:
-    """The rows of a CSV file, every column asked for present in each. Raises BadFolder."""
+    """Yield the rows of a CSV file, every column asked for present in each. Raises BadFolder."""
     if not file.exists():
         raise BadFolder(f"{file} does not exist, but {MANIFEST} names it.")
     with open_text(file) as lines:

@@ -30,7 +30,7 @@ class Poster:
 
 
 def posters() -> Iterator[Poster]:
-    """Always the same twenty-four."""
+    """Draw always the same twenty-four posters."""
     for pattern, (draw, words) in PATTERNS.items():
         for palette, colours in PALETTES.items():
             picture = Image.new("RGB", (SIZE[0] * SCALE, SIZE[1] * SCALE), colours[0])
@@ -57,7 +57,7 @@ def stripes(draw: ImageDraw.ImageDraw, size: tuple[int, int], colours: Colours, 
 
 
 def tiles(draw: ImageDraw.ImageDraw, size: tuple[int, int], colours: Colours, rng: random.Random) -> None:
-    """Quarter circles, turned at random (Truchet's tiles)."""
+    """Draw quarter circles, turned at random (Truchet's tiles)."""
     side = 160
     for x in range(0, size[0], side):
         for y in range(0, size[1], side):

@@ -31,7 +31,7 @@ INSTRUCTIONS = """Think of a town of about 30,000 people that you know.
 
 
 def set_owner(password: str) -> User:
-    """The owner's account with this password; it may also use the operators' pages under /admin/."""
+    """Return the owner's account with this password; it may also use the operators' pages under /admin/."""
     user, _ = User.objects.get_or_create(username="owner", defaults={"email": OWNER})
     user.is_staff = user.is_superuser = True
     user.set_password(password)
@@ -41,7 +41,7 @@ def set_owner(password: str) -> User:
 
 
 def new_password() -> str:
-    """Easy to type, hard to guess: 60 bits."""
+    """Make a password that is easy to type and hard to guess: 60 bits."""
     letters = "abcdefghjkmnpqrstuvwxyz23456789"
     return "-".join("".join(secrets.choice(letters) for _ in range(4)) for _ in range(3))
 
@@ -113,7 +113,7 @@ def make_mottoes(owner: User, now: datetime) -> Project:
 
 
 def fill(project: Project, owner: User, rows: list[NewItem], name: str, now: datetime) -> None:
-    """Items, an open project and the first answers of the simulated crowd."""
+    """Fill a project with items and the first answers of the simulated crowd, and open it."""
     rng = random.Random(name)  # noqa: S311
     import_items(project=project, actor=owner, rows=rows, upload=name, source="Crowdrank's demo", now=now, rng=rng)
     set_state(project=project, actor=owner, state=Project.State.OPEN, now=now)
@@ -132,7 +132,7 @@ def fill(project: Project, owner: User, rows: list[NewItem], name: str, now: dat
 def make_real(
     owner: User, folder: Folder, now: datetime, progress: Callable[[int, int], None]
 ) -> tuple[Project, Report]:
-    """The folder's items and comparisons as an open project."""
+    """Return the folder's items and comparisons as an open project."""
     comparisons = folder.comparisons()
     rows = [
         NewItem(place, item.key, item.text, item.kind, item.tags)

@@ -76,7 +76,7 @@ MOTTOES = [
 
 
 def likes() -> dict[str, float]:
-    """What all of the simulated crowd agree on, in logits, by item key: from 2 to -2 within each subject."""
+    """Return what all of the simulated crowd agree on, in logits, by item key: from 2 to -2 within each subject."""
     keys = iter(range(1, 1 + sum(map(len, IDEAS.values()))))
     return {
         item_key(next(keys)): 2 - 4 * place / (len(texts) - 1)

@@ -60,7 +60,8 @@ def tags_in(cell: Cell) -> tuple[str, ...]:
 
 
 def listed(cell: str) -> list[str]:
-    """The names in a cell: divided by commas, semicolons, bars or lines, or a JSON list, as the export writes it."""
+    """Return the names in a cell: divided by commas, semicolons, bars or lines, or a JSON list, as the export writes
+    it."""
     if cell.startswith("["):
         try:
             found = json.loads(cell)

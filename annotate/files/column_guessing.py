@@ -41,8 +41,8 @@ class Columns:
 
 
 def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
-    """By name, else by what is in the first rows: the longest cells are the text, short ones that differ from row to
-    row the title (and the key), a few that come again and again the tags."""
+    """Guess columns by name, else by what is in the first rows: the longest cells are the text, short ones that differ
+    from row to row the title (and the key), a few that come again and again the tags."""
     values = [cells_of(first_rows, place) for place in range(len(names))]
     key, tags, context, link = (find(names, known) for known in (KEY, TAGS, CONTEXT, LINK))
     kind = guess_kind(names, values, len(first_rows))
@@ -54,7 +54,7 @@ def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
 
 
 def guess_names(names: Sequence[str], values: Sequence[list[str]], n_rows: int, columns: Columns) -> Columns:
-    """Title, key and tags, where names have not told them."""
+    """Guess title, key and tags where names have not told them."""
     taken = {columns.text, columns.key, columns.kind, columns.tags, columns.context, columns.link}
     free = [place for place in range(len(names)) if place not in taken]
     like_titles = [place for place in free if looks_like_title(values[place], n_rows)]
@@ -67,7 +67,7 @@ def guess_names(names: Sequence[str], values: Sequence[list[str]], n_rows: int, 
 
 
 def guess_kind(names: Sequence[str], values: Sequence[list[str]], n_rows: int) -> int | None:
-    """The column called so, unless it holds a name in each row: Kind is the German for child."""
+    """Return the column called so, unless it holds a name in each row: Kind is the German for child."""
     kind = find(names, KIND)
     if kind is None or KINDS.intersection(cell.casefold() for cell in values[kind]):
         return kind
@@ -80,26 +80,26 @@ def find(names: Sequence[str], known: Sequence[str]) -> int | None:
 
 
 def cells_of(rows: Sequence[SheetRow], place: int) -> list[str]:
-    """The column's cells that are texts and not blank."""
+    """Return the column's cells that are texts and not blank."""
     cells = [row.cells[place] for row in rows if place < len(row.cells)]
     return [cell.strip() for cell in cells if isinstance(cell, str) and cell.strip()]
 
 
 def longest(values: Sequence[list[str]], taken: Collection[int | None]) -> int:
-    """Of the columns not taken, rather one of words than of numbers."""
+    """Choose among the columns not taken, rather one of words than of numbers."""
     free = [place for place in range(len(values)) if place not in taken] or [0]
     words = [place for place in free if not all(map(is_number, values[place]))] or free
     return max(words, key=lambda place: sum(map(len, values[place])))
 
 
 def looks_like_title(cells: Sequence[str], n_rows: int) -> bool:
-    """Short words in every row, different in each."""
+    """Check for short words in every row, different in each."""
     is_short = all(len(cell) <= MAX_GUESSED_TITLE for cell in cells)
     return 1 < n_rows == len(set(cells)) and is_short and not all(map(is_number, cells))
 
 
 def looks_like_tags(cells: Sequence[str]) -> bool:
-    """A few words that come twice or more on average."""
+    """Return a few words that come twice or more on average."""
     tags = {tag.strip() for cell in cells for tag in TAG_SEPARATORS.split(cell)} - {""}
     is_short = all(len(tag) <= MAX_GUESSED_TAG for tag in tags)
     return 0 < len(tags) <= min(MAX_GUESSED_TAGS, len(cells) // 2) and is_short and not all(map(is_number, tags))

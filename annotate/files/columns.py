@@ -37,11 +37,11 @@ class Column:
 
 
 def of_components(meaning: "_StrPromise") -> list[Column]:
-    """A column for each component of taste that a fit may have; `meaning` names its {number}."""
+    """Return a column for each component of taste that a fit may have; `meaning` names its {number}."""
     return [Column(f"taste_{n}", format_lazy(meaning, number=n), Kind.NUMBER) for n in range(1, MAX_COMPONENTS + 1)]
 
 
 def by_component(values: list[float] | None) -> list[float | None]:
-    """What those columns hold: empty where the fit has no such component."""
+    """Return what those columns hold: empty where the fit has no such component."""
     known = values or []
     return [*known, *[None] * (MAX_COMPONENTS - len(known))]

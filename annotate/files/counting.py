@@ -20,7 +20,7 @@ class Tally:
         self.n_waiting = 0
 
     def add(self, rows: Sequence[Sequence[int]], counts: Sequence[int] | None = None) -> None:
-        """counts: how often each row came, once if it is not said."""
+        """Add rows; counts: how often each came, once if it is not said."""
         if not rows:
             return
         times = np.ones(len(rows), np.int64) if counts is None else np.array(counts, np.int64)
@@ -41,6 +41,6 @@ class Tally:
         self.rows, self.counts = rows[first], np.add.reduceat(counts, first) if len(first) else counts
 
     def result(self) -> tuple[Rows, Counts]:
-        """The different rows, sorted by their numbers, and how often each came."""
+        """Return the different rows, sorted by their numbers, and how often each came."""
         self.count()
         return self.rows, self.counts

@@ -29,7 +29,7 @@ csv.field_size_limit(MAX_FILE_BYTES)
 
 
 def read(text: str | TextIO, delimiter: str, header: bool) -> Sheet:
-    """The sheet of a delimited text, or of a file that is read as its rows are (newline="").
+    """Return the sheet of a delimited text, or of a file that is read as its rows are (newline="").
 
     Raises BadFile, possibly while the rows are read, if the quotes don't add up.
     """
@@ -46,7 +46,7 @@ def read(text: str | TextIO, delimiter: str, header: bool) -> Sheet:
 
 
 def filled_rows(text: str | TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Each row that is not blank, with the line it starts in."""
+    """Yield each row that is not blank, with the line it starts in."""
     lines = io.StringIO(text, newline="") if isinstance(text, str) else text
     offset = 2 if lines.read(4) == "sep=" else 1
     if offset == 1:
@@ -65,7 +65,7 @@ def filled_rows(text: str | TextIO, delimiter: str) -> Iterator[tuple[int, list[
 
 
 def without_separator_line(text: str) -> str:
-    """Without Excel's own first line `sep=;`."""
+    """Remove Excel's own first line `sep=;`."""
     return text.partition("\n")[2] if text.startswith("sep=") else text
 
 
@@ -97,7 +97,8 @@ def checked_widths(rows: Iterator[tuple[int, list[str]]], width: int) -> Iterato
 
 
 def sniff_delimiter(text: str) -> str:
-    """The delimiter that cuts the first rows into the same number of columns, more than one; a comma if none does."""
+    """Return the delimiter that cuts the first rows into the same number of columns, more than one; a comma if none
+    does."""
     sample = without_separator_line(text)[:SAMPLE]
     if text.startswith("sep=") and text[4:5] in DELIMITERS:
         return text[4]
@@ -117,14 +118,15 @@ def sniff_delimiter(text: str) -> str:
 
 
 def first_row(text: str, delimiter: str) -> list[str]:
-    """The first row's cells as far as they can be read, to guess whether they are names."""
+    """Return the first row's cells as far as they can be read, to guess whether they are names."""
     sample = without_separator_line(text)[:SAMPLE]
     rows = csv.reader(io.StringIO(sample, newline=""), delimiter=delimiter)
     return next((row for row in rows if any(cell.strip() for cell in row)), [])
 
 
 def looks_like_header(cells: list[str]) -> bool:
-    """A row that holds a known column name; or several cells, each short, different from the others and no number."""
+    """Return a row that holds a known column name; or several cells, each short, different from the others and no
+    number."""
     names = [cell.strip().casefold() for cell in cells]
     if KNOWN.intersection(names):
         return True

@@ -42,7 +42,7 @@ class Decoded:
 
 
 def decode(data: bytes, name: str) -> Decoded:
-    """The text of an uploaded file; raises BadFile for what is no text or too much of it."""
+    """Return the text of an uploaded file; raises BadFile for what is no text or too much of it."""
     if len(data) > MAX_FILE_BYTES:
         raise too_large(name, len(data))
     for signature, message in SIGNATURES:
@@ -62,7 +62,7 @@ def decode(data: bytes, name: str) -> Decoded:
 
 
 def decode_upload(file: UploadedFile) -> Decoded:
-    """The same of a file as it came; one that is too large is not even read."""
+    """Return the same of a file as it came; one that is too large is not even read."""
     name = file.name or _("a file")
     if (file.size or 0) > MAX_FILE_BYTES:
         raise too_large(name, file.size or 0)

@@ -8,7 +8,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 
 
 async def stepwise(chunks: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """The chunks for an asynchronous server, each made in the request's own thread when the one before is sent.
+    """Yield the chunks for an asynchronous server, each made in the request's own thread when the one before is sent.
 
     Given the plain iterator, Django would first gather all of it.
     """

@@ -19,7 +19,7 @@ class Record(NamedTuple):
 
 
 def read_list(text: str) -> Sheet:
-    """The sheet of one JSON document; raises BadFile where it breaks off or holds no list."""
+    """Return the sheet of one JSON document; raises BadFile where it breaks off or holds no list."""
     try:
         document = parse(text)
     except json.JSONDecodeError as error:
@@ -39,7 +39,7 @@ def read_list(text: str) -> Sheet:
 
 
 def read_lines(text: str | TextIO) -> Sheet:
-    """The sheet of JSON lines; a line that can't be read is a problem of its row alone.
+    """Return the sheet of JSON lines; a line that can't be read is a problem of its row alone.
 
     Read twice, first for the names, so that a file's lines are never all in memory.
     """
@@ -49,7 +49,7 @@ def read_lines(text: str | TextIO) -> Sheet:
 
 
 def records(lines: TextIO) -> Iterator[Record]:
-    """From the first line; one more than an import takes, which the check of the rows tells of."""
+    """Yield records from the first line; one more than an import takes, which the check of the rows reports."""
     lines.seek(0)
     filled = ((place, line) for place, line in enumerate(lines, 1) if line.strip())
     for place, line in islice(filled, MAX_ROWS + 1):

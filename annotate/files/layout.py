@@ -31,7 +31,7 @@ class Layout:
 
 
 def guess_layout(text: str, name: str) -> Layout:
-    """name: the uploaded file's; empty for a pasted text."""
+    """Guess the layout; name: the uploaded file's, empty for a pasted text."""
     if name.lower().endswith(".txt"):
         return Layout("lines")
     if name.lower().endswith((".jsonl", ".ndjson")):
@@ -51,7 +51,7 @@ def is_object(line: str) -> bool:
 
 
 def read_sheet(text: str | TextIO, layout: Layout) -> Sheet:
-    """Of a file, tables and JSON lines are read as their rows are. Raises BadFile, possibly while the rows are read."""
+    """Read tables and JSON lines of a file as their rows are used. Raises BadFile, possibly while the rows are read."""
     if layout.format in ("lines", "json"):
         whole = text if isinstance(text, str) else text.read()
         return lines_reader.read(whole) if layout.format == "lines" else json_reader.read_list(whole)
@@ -61,7 +61,7 @@ def read_sheet(text: str | TextIO, layout: Layout) -> Sheet:
 
 
 def numeric_columns(text: str, layout: Layout) -> tuple[int, ...]:
-    """The places of the columns whose first cells are all numbers; raises BadFile."""
+    """Return the places of the columns whose first cells are all numbers; raises BadFile."""
     sheet = read_sheet(text, layout)
     rows = [row.cells for row in islice(sheet.rows, FIRST_ROWS) if not row.problem]
     return tuple(place for place in range(len(sheet.columns)) if rows and all(is_figure(row[place]) for row in rows))
@@ -72,6 +72,6 @@ def is_figure(cell: Cell) -> bool:
 
 
 def guess_columns(text: str, layout: Layout) -> tuple[list[str], Columns]:
-    """The columns' names and what they seem to hold; raises BadFile."""
+    """Return the columns' names and what they seem to hold; raises BadFile."""
     sheet = read_sheet(text, layout)
     return sheet.columns, guess(sheet.columns, list(islice(sheet.rows, FIRST_ROWS)))

@@ -25,10 +25,10 @@ class Taken:
         return len(self.waiting[-1])
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: nothing is held back."""
 
     def close(self) -> None:
-        """What waits is still to be taken."""
+        """Do nothing: what waits is still to be taken."""
 
     def take(self) -> bytes:
         waiting, self.waiting = self.waiting, []
@@ -36,7 +36,7 @@ class Taken:
 
 
 def parquet_chunks(columns: Sequence[Column], rows: Iterable[Row]) -> Iterator[bytes]:
-    """The mark of the format at once, then a row group at a time, at last the footer."""
+    """Yield the mark of the format at once, then a row group at a time, at last the footer."""
     # Loaded where it is used: it takes 40 MiB, and most processes never write Parquet.
     arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     types = types_of(arrow)

@@ -22,7 +22,8 @@ def plain(value: Any) -> Any:
 
 
 def cell(value: Any) -> Any:
-    """What csv.writer is given: text that a spreadsheet would run with an apostrophe before it, numbers as they are."""
+    """Return what csv.writer is given: text that a spreadsheet would run with an apostrophe before it, numbers as they
+    are."""
     if isinstance(value, list | dict):
         value = json.dumps(value, ensure_ascii=False)
     if isinstance(value, str):
@@ -33,7 +34,7 @@ def cell(value: Any) -> Any:
 
 
 def csv_chunks(names: Sequence[str], rows: Iterable[Row]) -> Iterator[bytes]:
-    """The header at once, then the rows; UTF-8 without a byte-order mark, lines ended as RFC 4180 has it."""
+    """Yield the header at once, then the rows; UTF-8 without a byte-order mark, lines ended as RFC 4180 has it."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(names)
@@ -47,7 +48,7 @@ def csv_chunks(names: Sequence[str], rows: Iterable[Row]) -> Iterator[bytes]:
 
 
 def jsonl_chunks(names: Sequence[str], rows: Iterable[Row]) -> Iterator[bytes]:
-    """One object per line, with its own types and its text untouched."""
+    """Yield one object per line, with its own types and its text untouched."""
     source = iter(rows)
     while chunk := list(islice(source, CHUNK)):
         lines = (
@@ -58,7 +59,7 @@ def jsonl_chunks(names: Sequence[str], rows: Iterable[Row]) -> Iterator[bytes]:
 
 
 def json_chunks(names: Sequence[str], rows: Iterable[Row]) -> Iterator[bytes]:
-    """One list of the same objects, a line each; its bracket at once."""
+    """Yield one list of the same objects, a line each; its bracket at once."""
     yield b"[\n"
     between = b""
     for chunk in jsonl_chunks(names, rows):
@@ -71,7 +72,7 @@ Encoder = Callable[[Sequence[Column], Iterable[Row]], Iterator[bytes]]
 
 
 def by_name(encode: Callable[[Sequence[str], Iterable[Row]], Iterator[bytes]]) -> Encoder:
-    """For formats that know nothing of a column but its name."""
+    """Wrap a writer for formats that know nothing of a column but its name."""
     return lambda columns, rows: encode([column.name for column in columns], rows)
 
 

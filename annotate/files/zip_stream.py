@@ -26,7 +26,7 @@ class Sink(io.RawIOBase):
 
 
 def zip_chunks(files: Iterable[tuple[str, Iterable[bytes]]]) -> Iterator[bytes]:
-    """The archive of these files, each a name and its content in chunks; memory stays flat."""
+    """Yield the archive of these files, each a name and its content in chunks; memory stays flat."""
     sink = Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, chunks in files:

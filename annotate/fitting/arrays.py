@@ -25,7 +25,7 @@ SITE = "site/"
 
 
 def pack(posterior: BasePosterior, labels: Labels) -> bytes:
-    """An npz file: the posterior's arrays, and under site/ whose figures they are."""
+    """Return an npz file: the posterior's arrays, and under site/ whose figures they are."""
     utility, deviation = centred_utilities(posterior, labels)
     site = {
         "version": np.array(settings.VERSION),
@@ -50,7 +50,7 @@ def size(arrays: Arrays) -> int:
 
 
 def compress_covariances(arrays: Mapping[str, NDArray]) -> Arrays:
-    """Covariance matrices as the 32-bit lower triangle: a quarter of the size, good to seven digits."""
+    """Compress covariance matrices to the 32-bit lower triangle: a quarter of the size, good to seven digits."""
     found = {}
     for name, array in arrays.items():
         if array.ndim == 2 and len(array) > 1 and np.array_equal(array, array.T):
@@ -86,19 +86,21 @@ def to_bytes(arrays: Mapping[str, NDArray]) -> bytes:
 
 
 def from_bytes(data: bytes, prefix: str = "") -> Arrays:
-    """The arrays whose names begin with `prefix`; nothing is unpickled."""
+    """Return the arrays whose names begin with `prefix`; nothing is unpickled."""
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
         return {name: file[name] for name in file.files if name.startswith(prefix)}
 
 
 def keep_utilities(data: bytes) -> bytes:
-    """What a fit that is not published any more keeps: items, annotators, utilities, standard deviations and scores."""
+    """Return what a fit that is not published any more keeps: items, annotators, utilities, standard deviations and
+    scores."""
     kept = from_bytes(data, SITE)
     return to_bytes({name: array for name, array in kept.items() if name not in (SITE + "rivals", SITE + "beats")})
 
 
 def warm_start(former: Fit, entry: EstimatorEntry, labels: Labels) -> BasePosterior | None:
-    """The former fit's posterior, where its items and annotators come first among today's; else None: a cold start.
+    """Return the former fit's posterior, where its items and annotators come first among today's; else None: a cold
+    start.
 
     Items gone since are left out of it. It was written by this version of the site, or it is not read.
     """

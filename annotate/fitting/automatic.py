@@ -17,7 +17,7 @@ GROWTH = 1.5
 
 
 def reusable_choice(former: Fit | None, n_labels: int) -> KeptChoice | None:
-    """The choice an earlier fit was made by, where the labels are not half as many again, nor a third fewer."""
+    """Return the choice an earlier fit was made by, where the labels are not half as many again, nor a third fewer."""
     choice: KeptChoice | None = former.diagnostics.get("choice") if former else None
     if choice is None or choice["estimator"] not in ESTIMATORS:
         return None
@@ -25,7 +25,7 @@ def reusable_choice(former: Fit | None, n_labels: int) -> KeptChoice | None:
 
 
 def choose_estimator(labels: Labels, former: Fit | None, seed: int, progress: Progress) -> KeptChoice:
-    """The earlier choice, or a new one, as it is kept in the diagnostics of a fit."""
+    """Return the earlier choice, or a new one, as it is kept in the diagnostics of a fit."""
     data = labels.data
     earlier = reusable_choice(former, data.n_labels)
     if earlier is not None:
@@ -35,7 +35,7 @@ def choose_estimator(labels: Labels, former: Fit | None, seed: int, progress: Pr
 
 
 def choice_as_json(choice: Choice, n_labels: int) -> KeptChoice:
-    """JSON: without infinities, None for what is not known."""
+    """Return JSON without infinities, None for what is not known."""
     return {
         "estimator": choice.name,
         "best": min((one for one in choice.trials if not one.failed), key=lambda one: one.loss).name

@@ -44,7 +44,7 @@ def top(project: Project, sets: Ints, chosen: Ints, ranks: Ints, **counts: Any) 
 
 
 def digits_of(ranks: Ints, k: int) -> Ints:
-    """(n_labels, k): the rank of each item shown."""
+    """Return (n_labels, k): the rank of each item shown."""
     return ranks[:, None] // 10 ** np.arange(k - 1, -1, -1) % 10
 
 

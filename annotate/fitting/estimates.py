@@ -30,7 +30,7 @@ NEXT_STATES = {
 
 
 def estimate_rows(fit: Fit, project: Project, labels: Labels, posterior: BasePosterior) -> Iterator[list[Estimate]]:
-    """The rows of each connected part, largest first; ranks, tiers and P(top k) never reach across parts.
+    """Yield the rows of each connected part, largest first; ranks, tiers and P(top k) never reach across parts.
 
     An item never compared is a part of its own and keeps the prior.
     """
@@ -46,8 +46,8 @@ def estimate_rows(fit: Fit, project: Project, labels: Labels, posterior: BasePos
 
 
 def centred_utilities(posterior: BasePosterior, labels: Labels) -> tuple[Floats, Floats]:
-    """(utilities, standard deviations), both (n_items,), as the rows have them: centred over the ranked items of their
-    part. Retired items have the utility that goes with it, and the deviation around the mean of all."""
+    """Return (utilities, standard deviations), both (n_items,), as the rows have them: centred over the ranked items of
+    their part. Retired items have the utility that goes with it, and the deviation around the mean of all."""
     utility, deviation, parts = posterior.utilities().copy(), posterior.standard_deviations().copy(), labels.parts()
     for part, items in labels.ranked_parts():
         utility[parts == part] -= utility[items].mean()
@@ -56,7 +56,7 @@ def centred_utilities(posterior: BasePosterior, labels: Labels) -> tuple[Floats,
 
 
 def score_arrays(posterior: BasePosterior, labels: Labels) -> dict[str, NDArray[np.float32]]:
-    """score, score_low, score_high, each (n_items,), as the rows have them; NaN for items without a place."""
+    """Return score, score_low, score_high, each (n_items,), as the rows have them; NaN for items without a place."""
     found = np.full((3, len(labels.item_ids)), np.nan, dtype=np.float32)
     for _part, items in labels.ranked_parts():
         part = compute_scores(posterior.restrict(items), LEVEL)
@@ -89,7 +89,7 @@ class _Columns:
 def _estimates_of_part(
     columns: _Columns, project: Project, posterior: BasePosterior, part: int, items: Ints
 ) -> list[Estimate]:
-    """Rows in rank order. The draws behind the ranks come from a seed, so that equal labels give equal rows."""
+    """Return rows in rank order. The draws behind the ranks come from a seed, so that equal labels give equal rows."""
     own = posterior.restrict(items)
     mean, deviation = own.utilities(), own.standard_deviations()
     check_finite(columns.item_ids[items], mean, deviation)
@@ -150,7 +150,7 @@ def check_finite(item_ids: Ints, mean: Floats, deviation: Floats) -> None:
 
 
 def annotator_estimate_rows(fit: Fit, labels: Labels, posterior: BasePosterior) -> list[AnnotatorEstimate]:
-    """One row per annotator with a counted label."""
+    """Return one row per annotator with a counted label."""
     n_labels = np.bincount(labels.data.annotators, minlength=len(labels.annotator_ids))
     figures: dict[str, Floats | None] = {"agreement": consensus_agreement(labels.data, posterior.utilities())}
     counts = count_answers(labels.data, posterior.utilities())
@@ -180,13 +180,14 @@ def _known(values: Floats | None, place: int) -> float | None:
 
 
 def consensus_agreement(data: Comparisons, utilities: Floats) -> Floats:
-    """(n_annotators,) share of each annotator's choices that follow the consensus; NaN for those who only tied."""
+    """Return (n_annotators,) share of each annotator's choices that follow the consensus; NaN for those who
+    only tied."""
     n, agreed = count_decided(data, utilities)
     return np.divide(agreed, n, out=np.full(data.n_annotators, np.nan), where=n > 0)
 
 
 def count_decided(data: Comparisons, utilities: Floats) -> tuple[Ints, Ints]:
-    """(n_annotators,) how many comparisons both they and the consensus decide, and how many of those alike."""
+    """Return (n_annotators,) how many comparisons both they and the consensus decide, and how many of those alike."""
     pairs = data.pairs()
     margin = utilities[pairs.left] - utilities[pairs.right]
     either = (pairs.outcome != 0.5) & (margin != 0)
@@ -196,7 +197,7 @@ def count_decided(data: Comparisons, utilities: Floats) -> tuple[Ints, Ints]:
 
 
 def count_answers(data: Comparisons, utilities: Floats) -> dict[str, Ints | None]:
-    """Columns of AnnotatorEstimate that are counted and not inferred."""
+    """Return columns of AnnotatorEstimate that are counted and not inferred."""
     circles, (sides, first) = count_cycles(data), count_first_shown_wins(data)
     return {
         "n_decided": count_decided(data, utilities)[0],

@@ -69,7 +69,7 @@ def work(row: Evaluation, progress: Progress) -> None:
 
 
 def finite_json(value: Any) -> Any:
-    """JSON: None for what is not known."""
+    """Return JSON with None for what is not known."""
     if isinstance(value, dict):
         return {name: finite_json(one) for name, one in value.items()}
     if isinstance(value, list | tuple):

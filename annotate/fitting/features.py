@@ -11,7 +11,7 @@ Kind = QuestionField.Kind
 
 
 def annotator_features(project: Project, annotator_ids: NDArray[np.int64]) -> Floats | None:
-    """(n_annotators, n_features), or None where there are none.
+    """Return (n_annotators, n_features), or None where there are none.
 
     A number is a column, yes or no one of 1 and 0, a list one for each text but the first; words make none. Who gave
     no answer stands at the mean of those who did. Retired fields, and those that nobody answered, are left out.
@@ -28,7 +28,7 @@ def annotator_features(project: Project, annotator_ids: NDArray[np.int64]) -> Fl
 
 
 def item_features(project: Project, item_ids: NDArray[np.int64]) -> Floats | None:
-    """(n_items, n_features) in the order of `item_ids`, which ascend, or None where there are none.
+    """Return (n_items, n_features) in the order of `item_ids`, which ascend, or None where there are none.
 
     What is not known of an item stands at the mean of the others. Features known of no item are left out.
     """

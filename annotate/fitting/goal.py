@@ -100,7 +100,8 @@ def round_up(value: float) -> int | None:
 
 
 def count_block_pairs(labels: Labels, posterior: BasePosterior) -> dict[str, Any] | None:
-    """How often items of one block of the ranking were compared with those of another; blocks follow the consensus.
+    """Return how often items of one block of the ranking were compared with those of another; blocks follow the
+    consensus.
 
     sizes: items of each block, best first.   pairs: for each block, the comparisons with the blocks up to itself.
     """

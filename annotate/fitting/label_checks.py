@@ -12,7 +12,7 @@ Figures = dict[str, Any]
 
 
 def check_labels(labels: Labels) -> Figures:
-    """JSON: None for what is not known."""
+    """Return the checks as JSON, with None for what is not known."""
     compared = labels.data.n_comparisons()[labels.ranked]
     fewest, quarter, median, most = np.quantile(compared, [0, 0.25, 0.5, 1]) if len(compared) else [np.nan] * 4
     return {

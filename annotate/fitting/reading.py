@@ -37,11 +37,11 @@ class Labels:
     data: Comparisons
 
     def parts(self) -> Ints:
-        """(n_items,) number of the connected part; those with most items that are ranked come first."""
+        """Return (n_items,) number of the connected part; those with most items that are ranked come first."""
         return self.data.connected_parts(self.ranked)
 
     def ranked_parts(self) -> Iterator[tuple[int, Ints]]:
-        """(number, items ranked and compared) of each part that has any, the largest first."""
+        """Yield (number, items ranked and compared) of each part that has any, the largest first."""
         kept = np.flatnonzero(self.ranked & (self.data.n_comparisons() > 0))
         parts = self.parts()[kept]
         order = np.argsort(parts, kind="stable")
@@ -51,7 +51,7 @@ class Labels:
 
 
 def read_labels(project: Project) -> Labels | None:
-    """The labels in one query, the items in another; None for a project without items.
+    """Return the labels in one query, the items in another; None for a project without items.
 
     Where there are several criteria, what the labels say by the one that the project is looked at by.
     """
@@ -86,12 +86,12 @@ def read_labels(project: Project) -> Labels | None:
 
 
 def answer_path(project: Project) -> str:
-    """From a PresentedItem, the way to the answer by the project's criterion."""
+    """Return the way from a PresentedItem to the answer by the criterion."""
     return LABEL if project.criterion == 1 else f"{LABEL}further__"
 
 
 def counted_label_filter(project: Project) -> dict[str, Any]:
-    """What filters PresentedItem for labels that say something by the project's criterion."""
+    """Return what filters PresentedItem for labels that say something by the project's criterion."""
     answer = answer_path(project)
     return {
         f"{LABEL}voided_at": None,
@@ -102,7 +102,8 @@ def counted_label_filter(project: Project) -> dict[str, Any]:
 
 
 def read_items(project: Project) -> tuple[Ints, NDArray[np.bool_]]:
-    """(primary keys ascending, which are retired). Retired items with labels stay: those tell of other items too."""
+    """Return (primary keys ascending, which are retired). Retired items with labels stay: those tell of other items
+    too."""
     used = Exists(PresentedItem.objects.filter(item=OuterRef("pk"), **counted_label_filter(project)))
     rows = Item.objects.filter(Q(retired_at=None) | used, project=project).order_by("pk")
     pairs = list(rows.values_list("pk", "retired_at"))
@@ -111,7 +112,7 @@ def read_items(project: Project) -> tuple[Ints, NDArray[np.bool_]]:
 
 
 def number_by_first_use(ids: Ints) -> tuple[Ints, Ints]:
-    """(distinct ids by their first appearance, the number of each row's id among them)."""
+    """Return (distinct ids by their first appearance, the number of each row's id among them)."""
     distinct, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.empty_like(order)

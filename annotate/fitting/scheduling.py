@@ -172,5 +172,5 @@ def remove_worker(name: str) -> None:
 
 
 def live_workers(now: datetime) -> QuerySet[WorkerProcess]:
-    """Engine processes heard of within their lease."""
+    """Return the workers seen within their lease."""
     return WorkerProcess.objects.filter(seen_at__gte=now - lease_duration())

@@ -34,7 +34,7 @@ class FittedTastes:
 
 
 def load_tastes(fit: Fit, project: Project, progress: Progress) -> FittedTastes:
-    """The tastes of a fit that has components. Raises InsufficientData where no label is left.
+    """Return the tastes of a fit that has components. Raises InsufficientData where no label is left.
 
     A fit of more than about 650 items was too large to store its tastes; it is fitted again, from where it ended, to
     the labels of today.
@@ -70,6 +70,6 @@ def fit_posterior(
 
 
 def main_part_rows(fit: Fit, item_ids: Ints) -> Ints:
-    """Rows of the items that the published ranking's largest connected part holds."""
+    """Return rows of the items that the published ranking's largest connected part holds."""
     shown = Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0).values_list("item_id", flat=True)
     return np.flatnonzero(np.isin(item_ids, np.fromiter(shown, dtype=np.int64)))

@@ -14,7 +14,7 @@ DIGITS = 6  # behind the point; utilities are a few units wide
 
 
 def components_of(posterior: BasePosterior) -> dict[str, Any] | None:
-    """What Fit.components holds; None for an estimator without components."""
+    """Return what Fit.components holds; None for an estimator without components."""
     found = posterior.components()
     if found is None:
         return None
@@ -23,19 +23,19 @@ def components_of(posterior: BasePosterior) -> dict[str, Any] | None:
 
 
 def loadings_of(posterior: BasePosterior) -> list[list[float]] | None:
-    """Per item, one loading for each component kept."""
+    """Return per item one loading for each component kept."""
     found = posterior.components()
     return None if found is None else _rounded(found.item_loadings)
 
 
 def scores_of(posterior: BasePosterior) -> list[list[float]] | None:
-    """Per annotator, one score for each component kept."""
+    """Return per annotator one score for each component kept."""
     found = posterior.components()
     return None if found is None else _rounded(found.annotator_scores)
 
 
 def _rounded(values: Floats) -> list[list[float]]:
-    """Adding 0 makes -0 a plain 0."""
+    """Round; adding 0 makes -0 a plain 0."""
     kept: list[list[float]] = (np.round(values[:, :MAX_COMPONENTS], DIGITS) + 0.0).tolist()
     return kept
 

@@ -210,7 +210,7 @@ def started(request: ApiRequest, project: Project, given: dict[str, Any]) -> Imp
 
 
 def mapping_of(text: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
-    """How a table is read: as guessed, but for what is said. Raises BadFile and Unprocessable."""
+    """Return how a table is read: as guessed, but for what is said. Raises BadFile and Unprocessable."""
     try:
         columns = json.loads(given["columns"])
     except ValueError:

@@ -190,7 +190,7 @@ class Reading:
 
     @property
     def unused(self) -> list[str]:
-        """The columns that are not imported."""
+        """Return the columns that are not imported."""
         values = vars(self.columns)
         used = {values[name] for name in values if name != "features"}
         used |= {place for place, _name in self.columns.features}
@@ -198,11 +198,11 @@ class Reading:
 
     @property
     def cut(self) -> str:
-        """Columns chosen for one cut of the text into rows mean nothing for another."""
+        """Return columns chosen for one cut of the text into rows mean nothing for another."""
         return cut_of(self.layout)
 
     def fields(self) -> list[tuple[str, str]]:
-        """The same reading as fields of a form."""
+        """Return the same reading as fields of a form."""
         values = {**asdict(self.layout), **self.column_values(), "cut": self.cut}
         one = {name: value for name, value in values.items() if name != "features"}
         many = [("features", str(place)) for place, _name in self.columns.features]
@@ -214,7 +214,7 @@ def cut_of(layout: Layout) -> str:
 
 
 def reading_of(text: str, guessed: Layout, data: Mapping[str, Any]) -> Reading:
-    """What the owner chose as far as it is valid, else what was guessed; raises BadFile."""
+    """Return what the owner chose as far as it is valid, else what was guessed; raises BadFile."""
     layout = layout_of(guessed, data)
     names, columns = guess_columns(text, layout)
     numeric = numeric_columns(text, layout)

@@ -70,7 +70,7 @@ class Matrix:
 
 
 def header_of(file: IO[bytes], size: int) -> tuple[tuple[int, int], np.dtype, bool]:
-    """(shape, type, stored column by column), believed only where they add up to the file's size."""
+    """Return (shape, type, stored column by column), believed only where they add up to the file's size."""
     if size > MAX_MATRIX_BYTES:
         raise BadFile(
             _("The file has %(size).0f MB; the limit is %(limit)d MB. Store it as float32, or with fewer columns.")

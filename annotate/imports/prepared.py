@@ -107,8 +107,8 @@ def plain(value: object) -> str:
 
 
 def chunks(file: Any, size: Callable[[Line], int]) -> Iterator[tuple[list[Line], int]]:
-    """The lines from where the file stands, as many of one kind at a time as `size` of its first says; with the bytes
-    that they take."""
+    """Yield the lines from where the file stands, as many of one kind at a time as `size` of its first says; with the
+    bytes that they take."""
     lines: list[Line] = []
     n_bytes = 0
     for raw in file:

@@ -7,12 +7,12 @@ from annotate.labelling.task_types.registry import BY_OUTCOME
 
 
 def shown_in(cell: str) -> tuple[str, ...]:
-    """The keys of the items, in the order shown."""
+    """Return the keys of the items, in the order shown."""
     return tuple(key for group in groups_in(cell) for key in group)
 
 
 def order_in(cell: str, outcome: str) -> tuple[str, ...]:
-    """The keys that the answer names, best first (see Comparison.order); none where it names none."""
+    """Return the keys that the answer names, best first (see Comparison.order); none where it names none."""
     groups = groups_in(cell)
     if not groups:
         return ()
@@ -21,12 +21,12 @@ def order_in(cell: str, outcome: str) -> tuple[str, ...]:
 
 
 def is_grouped(cell: str) -> bool:
-    """Whether the items that the answer left behind are in the list too, together at its end."""
+    """Return whether the items that the answer left behind are in the list too, together at its end."""
     return cell.lstrip().startswith("[[")
 
 
 def groups_in(cell: str) -> list[list[str]]:
-    """A list of lists of keys; in a plain list each key is a list of its own."""
+    """Return a list of lists of keys; in a plain list each key is a list of its own."""
     text = cell.strip()
     try:
         found = json.loads(text) if text.startswith("[") else [key.strip() for key in text.split(";") if key.strip()]
@@ -36,5 +36,5 @@ def groups_in(cell: str) -> list[list[str]]:
 
 
 def without_apostrophe(cell: str) -> str:
-    """The export puts one before what a spreadsheet would run as a formula."""
+    """Return the export puts one before what a spreadsheet would run as a formula."""
     return cell[1:] if cell[:1] == "'" and cell[1:2] in DANGEROUS else cell

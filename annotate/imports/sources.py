@@ -70,7 +70,8 @@ def binary_source(job: ImportJob, file: IO[bytes]) -> Source:
 
 
 def keys_of(job: ImportJob, items: Mapping[str, int]) -> list[str]:
-    """The items of a matrix's rows: those of the file of keys, else all of the project in the order of their import."""
+    """Return the items of a matrix's rows: those of the file of keys, else all of the project in the order of their
+    import."""
     name = f"{job.folder}/{KEYS}"
     if not default_storage.exists(name):
         return list(items)

@@ -74,7 +74,7 @@ def keep(
 
 
 def load(*, upload_id: str, user: User, project: Project, now: datetime) -> Upload:
-    """The user's own upload to this project; raises UploadGone for every other id."""
+    """Return the user's own upload to this project; raises UploadGone for every other id."""
     match = ID.fullmatch(upload_id)
     if not match or int(match["user"]) != user.pk or expired(upload_id, now):
         raise UploadGone
@@ -95,7 +95,7 @@ def discard(upload_id: str) -> None:
 
 
 def inside(folder: str) -> tuple[list[str], list[str]]:
-    """The folders and files in a folder, none if it isn't there: object stores know no empty ones."""
+    """Return the folders and files in a folder, none if it isn't there: object stores know no empty ones."""
     try:
         return default_storage.listdir(folder)
     except FileNotFoundError:

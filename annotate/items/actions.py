@@ -74,7 +74,7 @@ def import_items(
 def add_items(
     project: Project, rows: Sequence[NewItem], now: datetime, rng: random.Random, features: Sequence[str] = ()
 ) -> list[Item]:
-    """Inside the caller's transaction; IntegrityError where a key is taken."""
+    """Add items inside the caller's transaction; raises IntegrityError where a key is taken."""
     items = [new_item(project, row, now, rng) for row in rows]
     add_contexts(project, items, rows)
     Item.objects.bulk_create(items, batch_size=BATCH)
@@ -87,7 +87,7 @@ def add_items(
 
 
 def settle_items(project: Project, actor: User | None, now: datetime, *, upload: str, n: int, source: str) -> None:
-    """What follows from n new items, whole."""
+    """Do what follows from n new items."""
     draw_plan(project)
     record_event(project, actor, IMPORTED, now, upload=upload, items=n, source=source)
     want_fit_if_labelled(project)
@@ -108,7 +108,7 @@ def new_item(project: Project, row: NewItem, now: datetime, rng: random.Random) 
 
 
 def n_imported(project: Project, upload: str) -> int | None:
-    """How many items this upload brought; None if it has not been imported."""
+    """Return how many items this upload brought; None if it has not been imported."""
     event = Event.objects.filter(project=project, verb=IMPORTED, details__upload=upload).first()
     return event.details["items"] if event else None
 

@@ -203,8 +203,8 @@ class ItemView(ApiView):
 
 
 def item_seen(request: ApiRequest, project_id: UUID, item_id: int) -> Item:
-    """An item, for those who see the project and annotators to whom it has been shown. Strangers have to say who they
-    are, whether it is there or not: a browser's session may be all that an annotator has."""
+    """Return an item, for those who see the project and annotators to whom it has been shown. Strangers have to say who
+    they are, whether it is there or not: a browser's session may be all that an annotator has."""
     try:
         item = access.item_for(request, item_id)
     except Http404:

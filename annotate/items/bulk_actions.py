@@ -60,7 +60,7 @@ def retire_items(*, project: Project, actor: User, items: Sequence[int], retire:
 
 
 def own(project: Project, items: Sequence[int]) -> list[int]:
-    """Those that are the project's."""
+    """Return those that are the project's."""
     return [
         pk for chunk in chunks(list(items)) for pk in project.items.filter(pk__in=chunk).values_list("pk", flat=True)
     ]
@@ -69,7 +69,7 @@ def own(project: Project, items: Sequence[int]) -> list[int]:
 def note_items(
     project: Project, actor: User, verb: EventVerb, items: Sequence[int], now: datetime, **details: Any
 ) -> None:
-    """One entry for all; the keys of the first hundred say which are meant."""
+    """Record one event for all; the keys of the first hundred say which are meant."""
     if items:
         keys = list(project.items.filter(pk__in=items[:TOLD]).order_by("pk").values_list("key", flat=True))
         record_event(project, actor, verb, now, items=len(items), keys=keys, **details)

@@ -54,7 +54,7 @@ def add_features(project: Project, names: Sequence[str], rows: Sequence[tuple[in
 
 
 def merged(former: bytes, n: int, places: Sequence[int], values: Sequence[float]) -> bytes:
-    """The n features of an item: the new ones at their places, the others as they were or not known."""
+    """Return the n features of an item: the new ones at their places, the others as they were or not known."""
     before = struct.unpack(f"<{len(former) // 8}d", former)
     all_of_them = [*before, *([math.nan] * (n - len(before)))]
     for place, value in zip(places, values, strict=True):

@@ -29,7 +29,7 @@ class ItemsPage:
 
 
 def items_page(project: Project, *, search: str, state: str, tag: str, number: str | None) -> ItemsPage:
-    """number: the page asked for; one that isn't there becomes the nearest that is."""
+    """Read a page of items; a number that isn't there becomes the nearest that is."""
     counts = project.items.aggregate(all=Count("pk"), retired=Count("pk", filter=Q(retired_at__isnull=False)))
     found = filtered(project.items.all(), search, state, tag)
     tags = Prefetch("tags", Tag.objects.order_by("name"))
@@ -61,5 +61,6 @@ def keys(project: Project) -> set[str]:
 
 
 def text_hashes(project: Project) -> set[int]:
-    """Python's hashes of the items' texts, good within this process; the texts themselves would not fit in memory."""
+    """Return Python's hashes of the items' texts, good within this process; the texts themselves would not fit in
+    memory."""
     return {hash(body) for body in project.items.values_list("body", flat=True).iterator(chunk_size=2000)}

@@ -61,7 +61,7 @@ class Keys:
         return key in self.in_project or key in self.rows
 
     def take(self, key: str, place: int) -> str:
-        """The key, now taken; raises Unusable if it was."""
+        """Return the key, now taken; raises Unusable if it was."""
         if key in self.in_project:
             message = _("The key “%(key)s” is taken by an item of this project. Choose another.")
             raise Unusable(message % {"key": shortened(key)})
@@ -82,8 +82,8 @@ class Keys:
 def check(
     sheet: Sheet, columns: Columns, *, kind: str, keys: Collection[str], known_text: Callable[[str], bool]
 ) -> Checked:
-    """Every row as an item or an error. kind: of rows that name none; keys: those in use; known_text: is such a text
-    in the project? Raises BadFile past MAX_ROWS rows, and what the sheet's own reader raises."""
+    """Return every row as an item or an error. kind: of rows that name none; keys: those in use; known_text: is such a
+    text in the project? Raises BadFile past MAX_ROWS rows, and what the sheet's own reader raises."""
     checked, texts = Checked(), dict[int, int]()
     for row, item, problem in each_row(sheet, columns, kind=kind, keys=keys):
         if item is None:
@@ -97,7 +97,7 @@ def check(
 def each_row(
     sheet: Sheet, columns: Columns, *, kind: str, keys: Collection[str]
 ) -> Iterator[tuple[SheetRow, NewItem | None, str]]:
-    """Every row with its item, or else what is wrong with it; raises what `check` raises."""
+    """Yield every row with its item, or else what is wrong with it; raises what `check` raises."""
     taken, number = Keys(keys, _("row")), 0
     for number, row in enumerate(sheet.rows, 1):
         if number > MAX_ROWS:
@@ -143,7 +143,7 @@ def item_of(row: SheetRow, columns: Columns, kind: str, keys: Keys) -> NewItem:
 
 
 def title_in(cell: Cell) -> str:
-    """The title in one line."""
+    """Return the title in one line."""
     title = " ".join(text_in(cell).split())
     if len(title) > MAX_TITLE:
         raise Unusable(
@@ -154,7 +154,7 @@ def title_in(cell: Cell) -> str:
 
 
 def number_in(row: SheetRow, place: int, name: str) -> float:
-    """A feature's value: a finite number; a comma may divide its decimals."""
+    """Return a feature's value: a finite number; a comma may divide its decimals."""
     text = text_in(row.cells[place])
     if not text:
         raise Unusable(
@@ -184,7 +184,7 @@ def context_in(row: SheetRow, column: int | None) -> str:
 
 
 def link_in(row: SheetRow, column: int | None, kind: str) -> str:
-    """The row's address, checked; only an item that is a link may have one, and each such must."""
+    """Return the row's address, checked; only an item that is a link may have one, and each such must."""
     link = "" if column is None else text_in(row.cells[column])
     if not link:
         if kind == Item.Kind.LINK:
@@ -206,7 +206,8 @@ def link_in(row: SheetRow, column: int | None, kind: str) -> str:
 
 
 def key_in(row: SheetRow, columns: Columns, keys: Keys) -> str:
-    """The row's key; a new one where the cell is empty, or repeats what is a title too, which need not be unique."""
+    """Return the row's key; a new one where the cell is empty, or repeats what is a title too, which need not be
+    unique."""
     key = "" if columns.key is None else text_in(row.cells[columns.key])
     if not key or (columns.key == columns.title and key in keys):
         return keys.new(row.place)

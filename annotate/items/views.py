@@ -68,7 +68,7 @@ def say_what_is_right(request: SignedInRequest, project: Project) -> HttpRespons
 
 
 def change_many(request: SignedInRequest, project: Project) -> None:
-    """The items ticked, or all that the search finds: tags put and taken, retired, brought back."""
+    """Change the items ticked, or all that the search finds: add or remove tags, retire, bring back."""
     form = ManyItemsForm(request.POST)
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))

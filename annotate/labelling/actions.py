@@ -65,12 +65,12 @@ class Answer:
 
     @property
     def named(self) -> list[int | None]:
-        """The places that it names, best first; [None] where it names none."""
+        """Return the places that it names, best first; [None] where it names none."""
         return [*self.order] or [self.chosen]
 
 
 def record_label(*, presentation: Presentation, answer: Answer, now: datetime) -> Label:
-    """The label of this presentation: the answer, or the one already stored, whatever is sent again.
+    """Return the label of this presentation: the answer, or the one already stored, whatever is sent again.
 
     An answer that comes after the lease ran out counts if set and cap have room, else it is stored voided as late.
     Raises InvalidAnswer for what the project does not allow, ProjectNotOpen, AnnotatorExcluded and AnsweredTooSoon.
@@ -86,7 +86,7 @@ def record_label(*, presentation: Presentation, answer: Answer, now: datetime) -
 def record_and_assign_next(
     *, presentation: Presentation, answer: Answer, now: datetime, rng: random.Random
 ) -> tuple[Label, UserError | None]:
-    """record_label, then the next presentation or the refusal that says why there is none, in one step.
+    """Record a label and assign the next presentation, or return the refusal that says why there is none, in one step.
 
     After practice, and where a break is due, there is neither.
     """
@@ -110,12 +110,12 @@ def record_and_assign_next(
 
 
 def is_late(presentation: Presentation) -> bool:
-    """Whether its lease had run out when it was read: then two sets are counted in one step."""
+    """Return whether its lease had run out when it was read: then two sets are counted in one step."""
     return presentation.state == Presentation.State.EXPIRED
 
 
 def write_label(annotator: Annotator, presentation: Presentation, answer: Answer, now: datetime) -> tuple[Label, bool]:
-    """The label that record_label tells of, and whether it is new, in the annotator's step."""
+    """Return the label that record_label tells of, and whether it is new, in the annotator's step."""
     project = annotator.project
     items = list(presentation.presented.values_list("item_id", flat=True))
     if presentation.state != Presentation.State.OPEN:
@@ -162,7 +162,7 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
 
 
 def write_criterion_answers(project: Project, label: Label, answer: Answer, items: list[int]) -> None:
-    """What is said by the criteria after the first; a task that is skipped is skipped by all."""
+    """Write the answers by the criteria after the first; a task that is skipped is skipped by all."""
     skipped = (Answer(Outcome.SKIP),) * (len(project.criteria) - 1) if answer.outcome == Outcome.SKIP else ()
     CriterionAnswer.objects.bulk_create(
         CriterionAnswer(
@@ -192,7 +192,7 @@ def update_practice(annotator: Annotator, now: datetime) -> None:
 
 
 def check_answers(project: Project, answer: Answer, n_items: int) -> None:
-    """check_answer, by each criterion. A task is skipped as a whole or not at all."""
+    """Check the answer by each criterion. A task is skipped as a whole or not at all."""
     if not project.criteria:
         check_answer(project, answer, n_items)
         if answer.further:
@@ -287,7 +287,7 @@ def check_order(project: Project, answer: Answer, n_items: int) -> None:
 
 
 def is_beyond_cap(annotator: Annotator, presentation: Presentation) -> bool:
-    """Whether others have been answered since it was handed out, as many as the annotator may answer."""
+    """Return whether others have been answered since it was handed out, as many as the annotator may answer."""
     cap = annotator.project.cap
     return cap is not None and presentation.purpose != Purpose.PRACTICE and n_counted_labels(annotator) >= cap
 
@@ -350,7 +350,7 @@ def undo_label(*, annotator: Annotator, now: datetime, token: str | None = None)
 
 
 def presentation_reopened(annotator: Annotator, token: str) -> Presentation:
-    """The open presentation that undoing this one's label led to before."""
+    """Return the open presentation that undoing this one's label led to before."""
     presentation = annotator.presentations.filter(reopens__token=token, state=Presentation.State.OPEN).first()
     if presentation is None:
         raise NothingToUndo(since=True)

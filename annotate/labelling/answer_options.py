@@ -35,7 +35,7 @@ def extra_answers(project: Project) -> list[ExtraAnswer]:
 
 
 def grade_steps(others: Sequence[ExtraAnswer]) -> list[GradeStep]:
-    """What is pressed where it is asked how much better; a tie that is allowed is the middle."""
+    """Return what is pressed where it is asked how much better; a tie that is allowed is the middle."""
     steps = [("a_clearly", _("A clearly"), "a"), ("a_slightly", _("A slightly"), "a")]
     if any(other.value == Outcome.TIE for other in others):
         steps.append((Outcome.TIE.value, str(Outcome.TIE.label), ""))

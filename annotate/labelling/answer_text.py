@@ -15,7 +15,7 @@ AnswerSummary = tuple[str, list[int | None], str]  # outcome, the places it name
 
 
 def describe_answer(project: Project, outcome: str, order: Sequence[int | None], grade: str = "") -> str:
-    """order: the places that the answer names, best first."""
+    """Describe an answer; order: the places that it names, best first."""
     letters = [LETTERS[place] for place in order if place is not None and place < len(LETTERS)]
     if outcome == Outcome.CHOICE and letters and grade in Label.Grade.values:
         values = {"letter": letters[0], "slightly": Label.Grade(grade).label.lower()}
@@ -31,7 +31,7 @@ def describe_answer(project: Project, outcome: str, order: Sequence[int | None],
 
 
 def describe_answers(project: Project, said: Sequence[AnswerSummary]) -> str:
-    """What was said by each criterion, with their names where there are several."""
+    """Return what was said by each criterion, with their names where there are several."""
     if len(said) == 1 or said[0][0] == Outcome.SKIP:
         return describe_answer(project, *said[0])
     names = [criterion["name"] for criterion in project.criteria]
@@ -43,14 +43,14 @@ def summarize_answer(answer: Answer) -> list[AnswerSummary]:
 
 
 def summarize_label(label: Label | CriterionAnswer, shown: Sequence[int]) -> AnswerSummary:
-    """shown: the items by place."""
+    """Summarize a label; shown: the items by place."""
     if label.ranks:
         return label.outcome, [*decode_ranks(label.outcome, label.ranks)], label.grade
     return label.outcome, [None if label.chosen_id is None else shown.index(label.chosen_id)], label.grade
 
 
 def summarize_label_by_criterion(project: Project, label: Label) -> list[AnswerSummary]:
-    """What a stored label says, the first criterion's answer first; one query more where there are several."""
+    """Return what a stored label says, the first criterion's answer first; one query more where there are several."""
     shown = list(PresentedItem.objects.filter(presentation=label.presentation_id).values_list("item_id", flat=True))
     further = CriterionAnswer.objects.filter(label=label).order_by("criterion") if project.criteria else []
     return [summarize_label(label, shown), *(summarize_label(one, shown) for one in further)]

@@ -39,14 +39,15 @@ class ChosenSet:
 
 
 def next_presentation(*, annotator: Annotator, now: datetime, rng: random.Random) -> Presentation:
-    """The annotator's open presentation, else a new one, leased; raises a Refusal that says why there is none."""
+    """Return the annotator's open presentation, else a new one, leased; raises a Refusal that says why
+    there is none."""
     likely = choose_ahead(annotator, now)
     with write_transaction():
         return open_or_renew(lock_annotator(annotator), likely, now, rng)
 
 
 def choose_ahead(annotator: Annotator, now: datetime) -> ChosenSet | None:
-    """What the annotator will probably be shown next.
+    """Return what the annotator will probably be shown next.
 
     Choosing takes longest and happens before the step begins; in it the choice is claimed or, if somebody was faster or
     nothing was left, made anew.
@@ -61,12 +62,12 @@ def choose_ahead(annotator: Annotator, now: datetime) -> ChosenSet | None:
 
 
 def expiry_check_key(project_id: UUID, now: datetime) -> str:
-    """Names the look for a project's expired leases that one request takes in each second, for the others."""
+    """Return names the look for a project's expired leases that one request takes in each second, for the others."""
     return f"expired-{project_id}-{int(now.timestamp())}"
 
 
 def open_or_renew(annotator: Annotator, likely: ChosenSet | None, now: datetime, rng: random.Random) -> Presentation:
-    """What next_presentation says, in the annotator's step."""
+    """Return what next_presentation says, in the annotator's step."""
     check_can_get_task(annotator.project, annotator, now)
     current = annotator.presentations.filter(state=Presentation.State.OPEN)
     if current.update(leased_until=now + lease_duration()):
@@ -75,7 +76,7 @@ def open_or_renew(annotator: Annotator, likely: ChosenSet | None, now: datetime,
 
 
 def open_next_task(annotator: Annotator, likely: ChosenSet | None, now: datetime, rng: random.Random) -> Presentation:
-    """A new presentation, in the step of an annotator who may answer and has none open."""
+    """Return a new presentation, in the step of an annotator who may answer and has none open."""
     check_requirements(annotator.project, annotator)
     check_caps(annotator, now)
     special = special_tasks.next_special_task(annotator)
@@ -90,7 +91,7 @@ def open_next_task(annotator: Annotator, likely: ChosenSet | None, now: datetime
 
 
 def claim_next_set(annotator: Annotator, likely: ChosenSet | None, *, count: bool) -> tuple[ChosenSet, int]:
-    """The set of the next ordinary task, and its id; raises NothingToCompare.
+    """Return the set of the next ordinary task, and its id; raises NothingToCompare.
 
     Without `count` it stays free. A check takes these steps too, and the same statements: what the server does, and
     how long, is as for any other task.
@@ -110,13 +111,13 @@ def lease_duration() -> timedelta:
 
 
 def choose_items(project: Project, annotator: Annotator) -> ChosenSet:
-    """What this annotator would be shown next; raises NothingToCompare."""
+    """Return what this annotator would be shown next; raises NothingToCompare."""
     following = least_compared_set if project.n_sets is None else planned_set
     return waiting_set(project, annotator) or following(project, annotator)
 
 
 def planned_set(project: Project, annotator: Annotator) -> ChosenSet:
-    """The next set of the project's plan that nobody has; raises NothingToCompare. The plan balances the items."""
+    """Return the plan's next set that nobody has; raises NothingToCompare. The plan balances the items."""
     free = project.item_sets.filter(place__isnull=False, n_taken=0).filter(~already_shown_to(annotator), ~is_check())
     planned = free.order_by("place").values_list("pk", "key")
     choice = first_active_set(without_conflicts(planned, annotator))
@@ -126,7 +127,7 @@ def planned_set(project: Project, annotator: Annotator) -> ChosenSet:
 
 
 def waiting_set(project: Project, annotator: Annotator) -> ChosenSet | None:
-    """A set with some but not all of its annotators, new to this one: the least taken, random among equals.
+    """Return a set with some but not all of its annotators, new to this one: the least taken, random among equals.
 
     Annotators who ask at once begin at different ones of the equals, so that they seldom want the same.
     """
@@ -143,7 +144,8 @@ def waiting_set(project: Project, annotator: Annotator) -> ChosenSet | None:
 
 
 def without_conflicts(sets: QuerySet, annotator: Annotator) -> list[tuple]:
-    """The first of these rows, whose last column is the set's key, that hold nothing the annotator is never shown."""
+    """Return the first of these rows, whose last column is the set's key, that hold nothing the annotator is never
+    shown."""
     hidden = conflicting_items(annotator)
     if not hidden:
         return list(sets[:MAX_WAITING_SETS])
@@ -152,7 +154,7 @@ def without_conflicts(sets: QuerySet, annotator: Annotator) -> list[tuple]:
 
 
 def first_active_set(sets: Iterable[tuple[int, str]]) -> ChosenSet | None:
-    """The first of these (primary key, key) none of whose items is retired."""
+    """Return the first of these (primary key, key) none of whose items is retired."""
     for item_set_id, key in sets:
         items = items_of_key(key)
         if Item.objects.filter(pk__in=items, retired_at=None).count() == len(items):
@@ -165,7 +167,7 @@ def already_shown_to(annotator: Annotator) -> Exists:
 
 
 def least_compared_set(project: Project, annotator: Annotator) -> ChosenSet:
-    """The least compared items, the last of them such that the set may still be shown; raises NothingToCompare."""
+    """Return the least compared items, such that their set may still be shown; raises NothingToCompare."""
     items = project.items.filter(retired_at=None)
     if annotator.has_never_shown:
         items = items.exclude(pk__in=conflicting_items(annotator))
@@ -188,7 +190,7 @@ def least_compared_set(project: Project, annotator: Annotator) -> ChosenSet:
 
 
 def possible_sets(order: Sequence[tuple[int, int | None]], k: int) -> Iterator[tuple[int, ...]]:
-    """Every k of these items (each with its context) that share a context, those of the first ones first."""
+    """Yield every k of these items (each with its context) that share a context, those of the first ones first."""
     places: dict[int | None, list[int]] = {}
     for place, (_item, context) in enumerate(order):
         places.setdefault(context, []).append(place)
@@ -201,7 +203,7 @@ def first_unblocked(sets: Iterable[tuple[int, ...]], blocked: set[str]) -> Chose
 
 
 def blocked_keys(project: Project, annotator: Annotator, among: list[tuple[int, ...]] | None = None) -> set[str]:
-    """The sets, among these or all, that this annotator may not get: full ones, those seen, and those of checks."""
+    """Return the sets, among these or all, that this annotator may not get: full, seen, or of checks."""
     sets = project.item_sets.filter(Q(n_taken__gte=project.overlap) | Q(already_shown_to(annotator)) | Q(is_check()))
     if among is not None:
         sets = sets.filter(key__in=map(set_key, among))
@@ -224,7 +226,7 @@ def claim_set(annotator: Annotator, choice: ChosenSet, n: int = 1) -> int | None
 
 
 def get_or_create_set(project_id: UUID, key: str) -> int:
-    """The row of the set, by the same two statements whether it is new or not."""
+    """Return the row of the set, by the same two statements whether it is new or not."""
     ItemSet.objects.bulk_create([ItemSet(project_id=project_id, key=key)], ignore_conflicts=True)
     return ItemSet.objects.values_list("pk", flat=True).get(project_id=project_id, key=key)
 

@@ -68,7 +68,7 @@ def fields_of_criterion(criterion: Criterion, task: Any, given: Mapping[str, str
 
 
 def choices_of(task: Any) -> Sequence[tuple[str, str, str]]:
-    """(value, words, action) of what one press says; skipping is of the whole task and has its own button."""
+    """Return (value, words, action) of what one press says; skipping is of the whole task and has its own button."""
     others = [(other.value, other.words, other.value) for other in task.buttons if other.value != Outcome.SKIP]
     if task.graded:
         return [(grade.value, grade.words, grade.place) for grade in task.grades] + others

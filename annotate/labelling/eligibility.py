@@ -45,7 +45,7 @@ def check_can_get_task(project: Project, annotator: Annotator, now: datetime) ->
 
 
 def counted_labels(annotator: Annotator) -> QuerySet[Label]:
-    """The answers of the annotator that count towards caps, breaks and the progress they see: all but practice.
+    """Return the answers of the annotator that count towards caps, breaks and the progress they see: all but practice.
 
     Gold questions, attention checks and repeats count, since a number that stood still would give them away.
     """
@@ -54,7 +54,7 @@ def counted_labels(annotator: Annotator) -> QuerySet[Label]:
 
 
 def n_counted_labels(annotator: Annotator) -> int:
-    """How many those are, without looking at what each was for."""
+    """Return how many those are, without looking at what each was for."""
     return max(Label.objects.filter(annotator=annotator, voided_at=None).count() - annotator.practised, 0)
 
 
@@ -70,7 +70,7 @@ def check_caps(annotator: Annotator, now: datetime, n_done: int | None = None) -
 
 
 def check_sitting(annotator: Annotator, cap: int, now: datetime) -> None:
-    """A sitting is a run of answers without a gap of SITTING_GAP."""
+    """Check the limit of a sitting: a run of answers without a gap of SITTING_GAP."""
     times = counted_labels(annotator).order_by("-created_at").values_list("created_at", flat=True)
     later, n = now, 0
     for at in times[:cap]:
@@ -82,7 +82,7 @@ def check_sitting(annotator: Annotator, cap: int, now: datetime) -> None:
 
 
 def break_is_due(annotator: Annotator, n_done: int | None = None) -> bool:
-    """Whether the answer just given is the last before a pause is proposed."""
+    """Return whether the answer just given is the last before a pause is proposed."""
     every = annotator.project.break_every
     if not every:
         return False
@@ -91,7 +91,7 @@ def break_is_due(annotator: Annotator, n_done: int | None = None) -> bool:
 
 
 def remaining_reading_time(project: Project, presentation: Presentation, now: datetime) -> timedelta:
-    """How much longer the items are to be read; nothing for those that undo has brought back."""
+    """Return how much longer the items are to be read; nothing for those that undo has brought back."""
     if not project.min_seconds or presentation.reopens_id:
         return timedelta(0)
     return max(presentation.created_at + timedelta(seconds=project.min_seconds) - now, timedelta(0))

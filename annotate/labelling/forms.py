@@ -75,7 +75,7 @@ class AnswerForm(forms.Form):
 
 
 def parse_answer(said: str, data: Mapping[str, str]) -> Answer:
-    """The answer that is named, of an order with the fields that tell it. Raises InvalidAnswer."""
+    """Return the answer that is named, of an order with the fields that tell it. Raises InvalidAnswer."""
     letter, _line, grade = said.partition("_")
     if letter in PLACES:
         return Answer(Outcome.CHOICE, chosen=PLACES.index(letter), grade=grade)
@@ -84,7 +84,7 @@ def parse_answer(said: str, data: Mapping[str, str]) -> Answer:
 
 
 def parse_criterion_answer(project: Project, criterion: int, data: Mapping[str, str]) -> Answer:
-    """The answer by one of several criteria: its fields are those of a form that asks by one, and its number."""
+    """Return the answer by one of several criteria: its fields are those of a form that asks by one, and its number."""
     fields = {name: data[own] for name in ORDER_FIELDS if (own := f"{name}_{criterion}") in data}
     asked = task_type_of(project).outcome.value
     ordered = asked if is_ordered(asked) and any(fields.values()) else ""
@@ -92,11 +92,11 @@ def parse_criterion_answer(project: Project, criterion: int, data: Mapping[str, 
 
 
 def parse_comment(data: Mapping[str, str]) -> str:
-    """The comment with the line ends that it was typed with; no database takes a NUL."""
+    """Return the comment with the line ends that it was typed with; no database takes a NUL."""
     return data.get("comment", "").replace("\r\n", "\n").replace("\0", "").strip()
 
 
 def parse_reason(data: Mapping[str, str]) -> str:
-    """Why it is skipped: the reason chosen, else words of one's own, on one line."""
+    """Return why it is skipped: the reason chosen, else words of one's own, on one line."""
     given = data.get("reason", "") or data.get("reason_words", "")
     return " ".join(given.replace("\0", "").split())

@@ -13,7 +13,7 @@ TAKEN_STATES = [Presentation.State.OPEN, Presentation.State.ANSWERED]
 
 
 def is_check() -> Exists:
-    """Whether a set is asked as a gold question or attention check: an ordinary task would use it up."""
+    """Return whether a set is asked as a gold question or attention check: an ordinary task would use it up."""
     kept = GoldSet.objects.filter(item_set=OuterRef("pk"), purpose__in=HIDDEN_CHECKS, retired_at=None)
     return Exists(kept)
 

@@ -57,7 +57,7 @@ class ShownItem(NamedTuple):
 
 
 def label_chunks(project: Project) -> Iterator[tuple[list[dict[str, Any]], dict[int, list[int]], dict[int, ShownItem]]]:
-    """Labels, the items of their presentations in the order shown, and those items; three queries each."""
+    """Yield labels, the items of their presentations in the order shown, and those items; three queries each."""
     last = 0
     while True:
         found = labels_by_criterion(project, Label.objects.filter(project=project, pk__gt=last))
@@ -73,14 +73,14 @@ def label_chunks(project: Project) -> Iterator[tuple[list[dict[str, Any]], dict[
 def labels_by_criterion(
     project: Project, labels: QuerySet[Label], outcomes: Collection[str] | None = None
 ) -> QuerySet[Label]:
-    """Those that say something by the project's criterion, of these outcomes where some are given."""
+    """Return those that say something by the project's criterion, of these outcomes where some are given."""
     way = CRITERION_PREFIX if project.criterion > 1 else ""
     wanted: dict[str, Any] = {f"{way}criterion": project.criterion} if way else {}
     return labels.filter(**wanted, **({} if outcomes is None else {f"{way}outcome__in": outcomes}))
 
 
 def fields_by_criterion(project: Project) -> list[str]:
-    """FIELDS by the project's criterion; `plain` gives them their usual names."""
+    """Return FIELDS by the criterion; `plain` gives them their usual names."""
     way = CRITERION_PREFIX if project.criterion > 1 else ""
     return [way + name if name in ANSWER_FIELDS else name for name in FIELDS]
 
@@ -90,7 +90,7 @@ def without_prefix(label: dict[str, Any]) -> dict[str, Any]:
 
 
 def items_shown(labels: list[dict[str, Any]]) -> tuple[dict[int, list[int]], dict[int, ShownItem]]:
-    """The items of the labels' presentations in the order shown, and those items."""
+    """Return the items of the labels' presentations in the order shown, and those items."""
     shown: dict[int, list[int]] = {}
     presented = PresentedItem.objects.filter(presentation__in=[label["presentation"] for label in labels])
     for presentation, item in presented.order_by("position").values_list("presentation", "item"):
@@ -101,14 +101,14 @@ def items_shown(labels: list[dict[str, Any]]) -> tuple[dict[int, list[int]], dic
 
 
 def pad_to_power_of_two(keys: Collection[int]) -> list[int]:
-    """The keys, and below zero ones that nothing has, so many that their number is a power of two: of statements with
-    any number of parameters SQLite keeps more than a hundred compiled, 20 MB in a large export."""
+    """Return the keys, and below zero ones that nothing has, so many that their number is a power of two: of statements
+    with any number of parameters SQLite keeps more than a hundred compiled, 20 MB in a large export."""
     n = (1 << (len(keys) - 1).bit_length()) - len(keys) if keys else 0
     return [*keys, *range(-n, 0)]
 
 
 def is_informative(project: Project, label: dict[str, Any]) -> bool:
-    """Whether the label says something to fits."""
+    """Return whether the label says something to fits."""
     said = label["voided_at"] is None and label["outcome"] in INFORMATIVE
     return said and label["presentation__purpose"] in project.counted_purposes
 
@@ -120,7 +120,7 @@ def correctness_of(labels: list[dict[str, Any]]) -> dict[int, bool]:
 
 
 def outcome_of(label: dict[str, Any], shown: list[ShownItem]) -> str:
-    """A choice between two is told by its side."""
+    """Return a choice between two is told by its side."""
     if label["outcome"] == Outcome.CHOICE and len(shown) == 2:
         return "left" if label["chosen"] == shown[0].pk else "right"
     outcome: str = label["outcome"]
@@ -128,7 +128,8 @@ def outcome_of(label: dict[str, Any], shown: list[ShownItem]) -> str:
 
 
 def ranked_groups(label: dict[str, Any], shown: list[ShownItem]) -> list[list[ShownItem]]:
-    """The items best first, those that the answer does not tell apart together; nothing where it says nothing."""
+    """Return the items best first, those that the answer does not tell apart together; nothing where it
+    says nothing."""
     if label["outcome"] == Outcome.CHOICE:
         ranks = "".join("0" if item.pk == label["chosen"] else "1" for item in shown)
     else:

@@ -10,5 +10,5 @@ RNG = random.SystemRandom()
 
 
 def redirect_to_task(project_id: UUID) -> HttpResponseRedirect:
-    """To the task page, by GET whatever the method was (303)."""
+    """Redirect to the task page, by GET whatever the method was (303)."""
     return HttpResponseRedirect(reverse("label", args=[project_id]), status=303)

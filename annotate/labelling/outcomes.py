@@ -14,25 +14,25 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"  # by place
 
 
 def main_outcome(project: Project) -> Outcome:
-    """What the project's task asks for."""
+    """Return what the project's task asks for."""
     return task_type_of(project).outcome
 
 
 def n_ranked(project: Project) -> int:
-    """How many items the answer to the project's task names: the best and the worst, all, or the best m."""
+    """Return how many items the answer to the project's task names: the best and the worst, all, or the best m."""
     return task_type_of(project).n_ranked(project)
 
 
 def allowed_extra_outcomes(project: Project) -> list[str]:
-    """The outcomes allowed besides what the task asks for. A tie is about two items."""
+    """Return the outcomes allowed besides what the task asks for. A tie is about two items."""
     return [outcome for outcome in project.outcomes if project.k == 2 or outcome not in TIES]
 
 
 def encode_ranks(outcome: str, order: Sequence[int], k: int) -> str:
-    """The ranks of k items, one digit each. order: places as named, of best and worst the best first."""
+    """Return the ranks of k items, one digit each. order: places as named, of best and worst the best first."""
     return BY_OUTCOME[outcome].encode_ranks(order, k)
 
 
 def decode_ranks(outcome: str, ranks: str) -> list[int]:
-    """The places that the answer named, as it named them; undoes encode_ranks."""
+    """Return the places that the answer named, as it named them; undoes encode_ranks."""
     return BY_OUTCOME[outcome].decode_ranks(ranks)

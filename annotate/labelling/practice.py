@@ -36,7 +36,7 @@ class Feedback:
 
 
 def practice_step(annotator: Annotator, token: str) -> PracticeStep | None:
-    """None where the open task is no practice; asks nothing once practice is over or where there is none."""
+    """Return None where the open task is no practice; asks nothing once practice is over or where there is none."""
     if not token or not special_tasks.is_practising(annotator):
         return None
     if not Presentation.objects.filter(token=token, purpose=Purpose.PRACTICE).exists():
@@ -47,7 +47,7 @@ def practice_step(annotator: Annotator, token: str) -> PracticeStep | None:
 
 
 def practice_feedback(annotator: Annotator, n_done: int) -> Feedback | None:
-    """On the last practice answer, until the first real one."""
+    """Return feedback on the last practice answer, until the first real one."""
     if not annotator.practised or n_done:
         return None
     label = (
@@ -74,7 +74,7 @@ def practice_feedback(annotator: Annotator, n_done: int) -> Feedback | None:
 
 
 def describe_right_answer(known: GoldSet, shown: Sequence[int]) -> str:
-    """The right answer by the letters that its items were shown under."""
+    """Return the right answer by the letters that its items were shown under."""
     letters = [LETTERS[shown.index(item)] for item in known.named if item in shown]
     if letters and known.outcome in BY_OUTCOME:
         return BY_OUTCOME[known.outcome].describe_right_answer(letters, known.project)

@@ -53,7 +53,7 @@ class Option:
 
     @property
     def place(self) -> str:
-        """From 1; the name of what its key does, too."""
+        """Return the place from 1; the name of what its key does, too."""
         return str(LETTERS.index(self.letter) + 1)
 
 
@@ -101,7 +101,7 @@ class Task:
 
     @property
     def n_left(self) -> int | None:
-        """How many more tasks there are, at most; None where nobody knows or they are too many to matter."""
+        """Return how many more tasks there are, at most; None where nobody knows or they are too many to matter."""
         most = self.cap if self.cap is not None else self.hints.total
         return None if most is None else max(most - self.n_done, 0)
 
@@ -111,7 +111,7 @@ class Task:
 
     @property
     def asked(self) -> str:
-        """The outcome that the task asks for."""
+        """Return the outcome that the task asks for."""
         return self.type.outcome.value
 
     @property
@@ -124,12 +124,12 @@ class Task:
 
     @property
     def buttons(self) -> list[ExtraAnswer]:
-        """The other answers that have a button of their own."""
+        """Return the other answers that have a button of their own."""
         return [other for other in self.others if not (self.graded and other.value == Outcome.TIE)]
 
     @property
     def places(self) -> list[str]:
-        """The places of the items, from 1."""
+        """Return the places of the items, from 1."""
         return [str(place) for place in range(1, self.k + 1)]
 
     @property
@@ -138,12 +138,12 @@ class Task:
 
     @property
     def ranks(self) -> range:
-        """The places that a ranking gives."""
+        """Return the places that a ranking gives."""
         return range(1, self.n_named + 1)
 
     @property
     def size(self) -> str:
-        """How large the texts are set: one size for all, that of the longest one."""
+        """Return how large the texts are set: one size for all, that of the longest one."""
         longest = max((len(option.body) for option in self.options if option.kind == Item.Kind.TEXT), default=0)
         plain = all(option.kind == Item.Kind.TEXT for option in self.options)
         return next((name for name, most in SIZES.items() if plain and longest <= most), "long")
@@ -158,7 +158,7 @@ def current_task(
     last: LastAnswer | None = None,
     hints: ClientTiming | None = None,
 ) -> Task:
-    """What to show now.
+    """Return what to show now.
 
     `refusal` is what asking for the next presentation just said, `given` a form to show again, `last` the annotator's
     last answer where the caller has just stored it, `hints` what the browser knows of the pace; without them, how much
@@ -206,7 +206,7 @@ def build_task(
     practice: PracticeStep | None = None,
     feedback: Feedback | None = None,
 ) -> Task:
-    """What the page says. rows: of the items shown, in their order, the values of SHOWN."""
+    """Return what the page says. rows: of the items shown, in their order, the values of SHOWN."""
     given, task_type = given or {}, task_type_of(project)
     task = Task(
         token=token,
@@ -239,7 +239,7 @@ def build_task(
 
 
 def remaining_reading_ms(project: Project, token: str, now: datetime) -> int:
-    """How long the items are still to be read before they can be answered; asks nothing where no time is set."""
+    """Return how long the items are still to be read before they can be answered; asks nothing where no time is set."""
     if not token or not project.min_seconds:
         return 0
     shown = Presentation.objects.only("created_at", "reopens_id").get(token=token)
@@ -247,7 +247,7 @@ def remaining_reading_ms(project: Project, token: str, now: datetime) -> int:
 
 
 def open_rows(annotator: Annotator) -> tuple[str, list[tuple]]:
-    """The token and items (the values of SHOWN), in the order shown, of the open presentation; or nothing.
+    """Return the token and items (the values of SHOWN), in the order shown, of the open presentation; or nothing.
 
     Its lease may be over."""
     shown = PresentedItem.objects.filter(
@@ -259,7 +259,7 @@ def open_rows(annotator: Annotator) -> tuple[str, list[tuple]]:
 
 
 def context_of(rows: Sequence[tuple]) -> Context | None:
-    """What all the items shown are about, if that is told above them."""
+    """Return what all the items shown are about, if that is told above them."""
     contexts = {row[-1] for row in rows}
     context = contexts.pop() if len(contexts) == 1 else None
     return Context.objects.get(pk=context) if context else None
@@ -289,12 +289,12 @@ def submitted_rank(given: Mapping[str, str], letter: str) -> str:
 
 
 def button_text(project: Project, letter: str, meaning: str) -> str:
-    """The owner's words, or the usual ones."""
+    """Return the owner's words, or the usual ones."""
     return project.choice_words.replace(LETTER, letter) if project.choice_words else choice_text(letter, meaning)
 
 
 def choice_text(letter: str, meaning: str) -> str:
-    """“A is better”, where the owner's words fit behind “A is”."""
+    """Return “A is better”, where the owner's words fit behind “A is”."""
     meaning = meaning.strip()
     if not meaning or len(meaning) > MAX_MEANING_LENGTH or meaning[-1] in ".!?:;":
         return _("Choose %(letter)s") % {"letter": letter}
@@ -318,7 +318,7 @@ def last_answer(annotator: Annotator) -> LastAnswer | None:
 
 
 def last_answer_by_criterion(annotator: Annotator) -> LastAnswer | None:
-    """The same where there are several criteria."""
+    """Return the same where there are several criteria."""
     last = counted_labels(annotator).select_related("presentation").order_by("-created_at", "-pk").first()
     if last is None:
         return None
@@ -346,7 +346,7 @@ def refusal_of_task(annotator: Annotator, now: datetime) -> UserError | None:
 
 
 def refusal_of_next_task(annotator: Annotator, n_done: int, now: datetime) -> UserError | None:
-    """What asking for a next presentation would say; it only looks."""
+    """Return what asking for a next presentation would say; it only looks."""
     try:
         eligibility.check_caps(annotator, now, n_done)
         if special_tasks.next_special_task(annotator):

@@ -16,7 +16,7 @@ class LetteredItem:
 
 
 def items_by_presentation(presentations: list[int]) -> dict[int, list[Item]]:
-    """The items of each presentation, in the order shown."""
+    """Return the items of each presentation, in the order shown."""
     found = defaultdict(list)
     rows = PresentedItem.objects.filter(presentation__in=presentations).select_related("item")
     for row in rows.order_by("presentation", "position"):

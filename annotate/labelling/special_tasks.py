@@ -46,7 +46,7 @@ class SpecialTask:
 
 
 def next_special_task(annotator: Annotator) -> SpecialTask | None:
-    """What the annotator is shown next instead of an ordinary task, if anything.
+    """Return what the annotator is shown next instead of an ordinary task, if anything.
 
     Every kind is looked up whether it has its turn or not, so that how long a page takes tells nothing.
     """
@@ -75,7 +75,7 @@ def next_task_of_purpose(annotator: Annotator, purpose: str) -> SpecialTask | No
 
 
 def frequencies(project: Project) -> dict[str, int]:
-    """Of how many tasks one is of this kind; kinds that are switched off are left out."""
+    """Return of how many tasks one is of each kind; kinds that are switched off are left out."""
     every = {
         Purpose.ATTENTION.value: project.attention_every,
         Purpose.GOLD.value: project.gold_every,
@@ -85,7 +85,8 @@ def frequencies(project: Project) -> dict[str, int]:
 
 
 def slot_in_block(annotator: Annotator, purpose: str, every: int, block: int) -> int:
-    """Where in this block of tasks the kind has its turn: as good as random to all who don't know the secret key."""
+    """Return where in this block of tasks the kind has its turn: as good as random to all who don't know the secret
+    key."""
     return pseudorandom_below(f"{annotator.pk}-{purpose}-{block}", every)
 
 
@@ -94,7 +95,7 @@ def pseudorandom_below(what: str, n: int) -> int:
 
 
 def next_gold(annotator: Annotator, purpose: str) -> SpecialTask | None:
-    """A set of this purpose that the annotator has never been shown."""
+    """Return a set of this purpose that the annotator has never been shown."""
     shown = Presentation.objects.filter(annotator=annotator, item_set=OuterRef("item_set"))
     sets = active_gold_sets(annotator.project, purpose).filter(~Exists(shown))
     hidden = conflicting_items(annotator)
@@ -107,7 +108,8 @@ def next_gold(annotator: Annotator, purpose: str) -> SpecialTask | None:
 
 
 def conflicting_items(annotator: Annotator) -> frozenset[int]:
-    """The items that the annotator's conflicts of interest name, by key or tag; asks nothing where there are none."""
+    """Return the items that the annotator's conflicts of interest name, by key or tag; asks nothing where there are
+    none."""
     if not annotator.has_never_shown:
         return frozenset()
     own = ConflictOfInterest.objects.filter(annotator=annotator)
@@ -126,7 +128,7 @@ def active_gold_sets(project: Project, purpose: str) -> QuerySet[GoldSet]:
 
 
 def next_repeat(annotator: Annotator) -> SpecialTask | None:
-    """A set that the annotator answered some time ago and that has not been repeated, in mirrored order."""
+    """Return a set that the annotator answered some time ago and that has not been repeated, in mirrored order."""
     again = Presentation.objects.filter(annotator=annotator, item_set=OuterRef("presentation__item_set"))
     earlier = (
         counted_labels(annotator)
@@ -154,7 +156,7 @@ def next_repeat(annotator: Annotator) -> SpecialTask | None:
 
 
 def items_named(label: Label, shown: Sequence[int]) -> list[int]:
-    """The items that a label names, best first. shown: the items by place."""
+    """Return the items that a label names, best first. shown: the items by place."""
     if label.chosen_id is not None:
         return [label.chosen_id]
     return [shown[place] for place in decode_ranks(label.outcome, label.ranks)] if label.ranks else []
@@ -165,7 +167,8 @@ def is_correct(known: GoldSet, label: Label, shown: Sequence[int]) -> bool:
 
 
 def correctness(labels: QuerySet[Label]) -> dict[int, bool]:
-    """Whether each of these labels, by primary key, is right; those of sets without a right answer are left out."""
+    """Return whether each of these labels, by primary key, is right; those of sets without a right answer
+    are left out."""
     found = list(labels.filter(presentation__known__isnull=False).select_related("presentation__known"))
     shown: dict[int, list[int]] = {}
     rows = PresentedItem.objects.filter(presentation__in=[label.presentation_id for label in found])
@@ -182,7 +185,7 @@ def correctness(labels: QuerySet[Label]) -> dict[int, bool]:
 
 
 def is_practising(annotator: Annotator) -> bool:
-    """Whether practice may still be asked; who had begun before there was any is not asked."""
+    """Return whether practice may still be asked; who had begun before there was any is not asked."""
     if not annotator.project.practice_pass or annotator.practice_over_at or annotator.screened_out_at:
         return False
     return not counted_labels(annotator).exists()

@@ -29,7 +29,7 @@ class StopPage:
 
 
 def is_end(refusal: UserError | None) -> bool:
-    """Whether what is said instead of a task is the end of one's part."""
+    """Return whether what is said instead of a task is the end of one's part."""
     closed = isinstance(refusal, ProjectNotOpen) and refusal.state in ("closed", "over")
     return closed or isinstance(refusal, CapReached | NothingToCompare | ScreenedOut)
 

@@ -34,7 +34,7 @@ def parse_positive(text: str | None, most: int) -> int | None:
 
 
 def describe_time_left(n: int, median_ms: int | None) -> str:
-    """Roughly how long n answers will take, in words; nothing where too little is known."""
+    """Say roughly how long n answers will take; nothing where too little is known."""
     if not median_ms or n < 1:
         return ""
     minutes = n * median_ms / 60_000

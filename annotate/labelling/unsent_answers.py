@@ -32,7 +32,7 @@ def sign_in_first(request: HttpRequest, token: str, project_id: UUID) -> HttpRes
 
 
 def unsent_answer(request: HttpRequest, annotator: Annotator) -> UnsentAnswer | None:
-    """The answer that came back in the address, if it still waits to be sent."""
+    """Return the answer that came back in the address, if it still waits to be sent."""
     token = request.GET.get("unsent")
     if not token or not is_unanswered(annotator, token):
         return None

@@ -98,7 +98,7 @@ def task_or_redirect(
     notice: str = "",
     last: LastAnswer | None = None,
 ) -> HttpResponse:
-    """The task page, at once with htmx, else by a redirect."""
+    """Return the task page at once with htmx, else a redirect to it."""
     if is_htmx(request):
         return task_page(request, annotator, refusal=refusal, notice=notice, last=last)
     if notice:
@@ -109,7 +109,7 @@ def task_or_redirect(
 def error_page(
     request: HttpRequest, annotator: Annotator, refusal: UserError, what: str, given: QueryDict | None = None
 ) -> HttpResponse:
-    """The task page with what was refused and why, in place; to somebody erased meanwhile a page of its own."""
+    """Return the task page with what was refused and why, in place; to somebody erased meanwhile a page of its own."""
     if isinstance(refusal, AnnotatorErased):
         raise refusal
     if isinstance(refusal, ProjectNotOpen | AnnotatorExcluded | ScreenedOut | StepRequired):
@@ -151,14 +151,14 @@ def task_page(
 
 
 def redirect_page(request: HttpRequest, address: str) -> HttpResponse:
-    """To another page: htmx loads it as a whole."""
+    """Redirect to another page: htmx loads it as a whole."""
     if is_htmx(request):
         return HttpResponse(headers={"HX-Redirect": address})
     return HttpResponseRedirect(address)
 
 
 def answer_notice(project: Project, answer: Answer, stored: Label, now: datetime) -> str:
-    """What the annotator should know about an answer that was not simply stored."""
+    """Return what the annotator should know about an answer that was not simply stored."""
     if stored.void_reason == Label.VoidReason.LATE:
         return _("Your last answer came late: others had answered it meanwhile. It is kept, but not counted.")
     if stored.created_at == now:

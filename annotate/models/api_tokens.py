@@ -14,7 +14,7 @@ SHOWN = 12  # characters of a token that stay readable
 
 
 def digest_of(secret: str) -> str:
-    """SHA-256: the secret has 256 random bits, so that nothing slower would protect it better."""
+    """Return the SHA-256: the secret has 256 random bits, so that nothing slower would protect it better."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

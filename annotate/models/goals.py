@@ -38,7 +38,8 @@ class GoalSettings(models.Model):
 
     @property
     def goal_value(self) -> float | None:
-        """What the goal is measured by: the size of the top, a width, a number of comparisons or of annotators."""
+        """Return what the goal is measured by: the size of the top, a width, a number of comparisons or of
+        annotators."""
         values = {
             Goal.TOP: self.top_k,  # type: ignore[attr-defined]
             Goal.WIDTH: self.goal_width,

@@ -39,7 +39,7 @@ class Context(models.Model):
         constraints = [models.UniqueConstraint(fields=["project", "digest"], name="one_context_per_text")]
 
     def __str__(self) -> str:
-        """One line that names the context in tables."""
+        """Return one line that names the context in tables."""
         return one_line(strip_tags(self.body) if self.kind == self.Kind.HTML else self.body)
 
 
@@ -105,7 +105,7 @@ class Item(models.Model):
 
     @property
     def words(self) -> str:
-        """The text without its tags."""
+        """Return the text without its tags."""
         return strip_tags(self.body) if self.kind == self.Kind.HTML else self.body
 
 

@@ -120,7 +120,7 @@ class Project(GoalSettings, QualitySettings, TaskWords):
 
     @property
     def criterion_query(self) -> str:
-        """The query that keeps the criterion in an address of the dashboard."""
+        """Return the query that keeps the criterion in an address of the dashboard."""
         return f"?criterion={self.criterion}" if self.criterion > 1 else ""
 
 

@@ -47,6 +47,6 @@ class QualitySettings(models.Model):
 
     @property
     def counted_purposes(self) -> list[str]:
-        """What presentations are for whose labels reach the engine. Practice taught its answer; an attention check has
-        one that is no opinion."""
+        """Return what presentations are for whose labels reach the engine. Practice taught its answer; an attention
+        check has one that is no opinion."""
         return ["ordinary", *(["gold"] if self.count_gold else []), *(["repeat"] if self.count_repeats else [])]

@@ -54,7 +54,7 @@ def retention_rule(project: Project) -> RetentionRule:
 
 
 def retention_notice(project: Project) -> str:
-    """What annotators are told; "" where everything is kept."""
+    """Return what annotators are told; "" where everything is kept."""
     return notice_text(retention_rule(project))
 
 
@@ -79,7 +79,7 @@ def notice_text(rule: RetentionRule) -> str:
 
 
 def closed_at(project: Project, now: datetime) -> datetime | None:
-    """When the project closed, by its owner or by its hours; None while it may still take answers."""
+    """Return when the project closed, by its owner or by its hours; None while it may still take answers."""
     if project.state == Project.State.CLOSED:
         closings = Event.objects.filter(
             project=project, verb__in=[EventVerb.PROJECT_CLOSED, EventVerb.PROJECT_ARCHIVED]
@@ -91,7 +91,7 @@ def closed_at(project: Project, now: datetime) -> datetime | None:
 
 
 def retention_due_since(project: Project, now: datetime) -> datetime | None:
-    """The closing for which the promise has fallen due and is not kept yet; None for no such."""
+    """Return the closing for which the promise has fallen due and is not kept yet; None for no such."""
     rule, closed = retention_rule(project), closed_at(project, now)
     if not rule.days or closed is None or closed + timedelta(days=rule.days) > now:
         return None

@@ -4,5 +4,6 @@ import secrets
 
 
 def new_token() -> str:
-    """128 random bits: who holds a token was given it. Hexadecimal, so that none begins with the dash of an option."""
+    """Return 128 random bits, hexadecimal so that none begins with the dash of an option: who holds a token was given
+    it."""
     return secrets.token_hex(16)

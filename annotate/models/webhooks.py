@@ -14,7 +14,7 @@ from annotate.models.projects import Project
 
 
 def new_webhook_secret() -> str:
-    """As Standard Webhooks has it: the key follows the mark in base64."""
+    """Return a secret as Standard Webhooks has it: the key follows the mark in base64."""
     return "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
 
 

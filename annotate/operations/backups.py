@@ -50,7 +50,7 @@ def back_up(target: Path, *, now: datetime) -> dict[str, Any]:
 
 
 def write_archive(target: Path, copy: Path, counts: dict[str, int], media: list[str], now: datetime) -> dict[str, Any]:
-    """The manifest comes last: what was deleted while the files were read is named in it."""
+    """Return the manifest comes last: what was deleted while the files were read is named in it."""
     hashes: dict[str, str] = {}
     missing = []
     # Items' files may be private: nobody but the operator reads the archive.
@@ -102,7 +102,7 @@ class Hashing:
 
 @contextmanager
 def unpacked(source: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """The archive's files in a folder, every one checked against the manifest; raises BackupError."""
+    """Unpack the archive's files into a folder, every one checked against the manifest; raises BackupError."""
     with tempfile.TemporaryDirectory(prefix="crowdrank-restore-") as place:
         folder = Path(place)
         try:
@@ -184,7 +184,7 @@ def check_site_stopped() -> None:
 
 
 def put_back(name: str, path: Path) -> None:
-    """The file under its own name, whatever was there: stores would choose another."""
+    """Store the file under its own name, whatever was there: stores would choose another."""
     if default_storage.exists(name):
         default_storage.delete(name)
     with path.open("rb") as content:

@@ -34,7 +34,7 @@ def load(source: Path) -> None:
 
 
 def filled_tables() -> list[str]:
-    """The tables of the site that hold rows."""
+    """Return the tables of the site that hold rows."""
     with connection.cursor() as cursor:
         names = [name for name in connection.introspection.table_names(cursor) if name not in KEPT_BY_MIGRATE]
         return [name for name in sorted(names) if is_filled(cursor.execute, cursor.fetchone, name)]
@@ -46,7 +46,7 @@ def is_filled(execute: Callable[[str], Any], fetch: Callable[[], Any], table: st
 
 
 def counted(execute: Callable[[str], Any], tables: Iterable[str]) -> tuple[dict[str, int], list[str]]:
-    """Rows by table, and the names of files; `execute` gives rows."""
+    """Return rows by table, and the names of files; `execute` gives rows."""
     quote, tables = connection.ops.quote_name, sorted(tables)
     counts = {table: int(execute(f"SELECT COUNT(*) FROM {quote(table)}")[0][0]) for table in tables}  # noqa: S608
     files: set[str] = set()
@@ -62,7 +62,8 @@ def counted(execute: Callable[[str], Any], tables: Iterable[str]) -> tuple[dict[
 
 
 def dump_sqlite(target: Path) -> tuple[dict[str, int], list[str]]:
-    """By SQLite's own backup, in one step: it reads one state of the database, and writers go on in the journal."""
+    """Dump by SQLite's own backup, in one step: it reads one state of the database, and writers go on in
+    the journal."""
     connection.ensure_connection()
     copy = sqlite3.connect(target)
     try:
@@ -122,7 +123,7 @@ def run(command: list[str]) -> str:
 
 
 def dump_postgresql(target: Path) -> tuple[dict[str, int], list[str]]:
-    """pg_dump on a snapshot that this transaction has taken, so that rows are counted in the very state dumped."""
+    """Run pg_dump on a snapshot that this transaction has taken, so that rows are counted in the very state dumped."""
     program = tool("pg_dump")
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")

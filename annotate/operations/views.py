@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """200 where the database answers and an engine has been heard of, else 503; `status` in the JSON says which.
+    """Answer 200 where the database answers and a worker has been seen, else 503; `status` in the JSON says which.
 
     With `?of=web` a missing engine is no reason for 503: voting goes on without it, so a load balancer should ask that.
     """

@@ -22,7 +22,7 @@ CODE_FIELDS = ("complete_code", "screened_out_code", "quota_full_code", "no_cons
 
 
 def change_rules(*, project: Project, actor: User, values: dict[str, Any], now: datetime) -> list[str]:
-    """Sets these fields of Entry; the names of those that changed."""
+    """Return sets these fields of Entry; the names of those that changed."""
     with write_transaction():
         project = lock_project(project.pk)
         entry = participation_rules(project)
@@ -47,14 +47,14 @@ def mask_codes(changes: dict[str, list[Any]]) -> dict[str, list[Any]]:
 
 
 def replace_platform_link(*, project: Project, actor: User, now: datetime) -> None:
-    """The old link leads nowhere from now on; who came by it stays."""
+    """Replace the platform link: the old one stops working, people who came by it stay."""
     with write_transaction():
         ParticipationRules.objects.filter(project=project).update(platform_token=new_token())
         record_event(project, actor, EventVerb.PLATFORM_LINK_REPLACED, now)
 
 
 def replace_join_link(*, project: Project, actor: User, now: datetime) -> None:
-    """The old link leads nowhere from now on; who has joined stays."""
+    """Replace the join link: the old one stops working, people who joined stay."""
     with write_transaction():
         project.join_token = new_token()
         project.save(update_fields=["join_token"])

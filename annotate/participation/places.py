@@ -13,7 +13,7 @@ BY_LINK = [Annotator.Source.LINK, Annotator.Source.PLATFORM]
 
 
 def claim_place(project: Project, now: datetime, besides: str | None = None) -> ParticipationRules:
-    """The project's rules, held alone until the transaction ends; raises NoPlaceLeft where all places are taken.
+    """Return the project's rules, held alone until the transaction ends; raises NoPlaceLeft where all places are taken.
 
     A platform's participant of the id `besides` who is in already needs no place.
     """

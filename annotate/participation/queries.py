@@ -37,7 +37,8 @@ class AnswerBudget:
 
 
 def answer_budget(project: Project, entry: ParticipationRules) -> AnswerBudget:
-    """sets × overlap against participants × cap; everybody answers a set once, so a cap beyond the sets is idle."""
+    """Compare sets × overlap with participants × cap; everybody answers a set once, so a cap beyond the
+    sets is idle."""
     n_sets, cap = project.n_sets, project.cap
     each = min(cap or n_sets, n_sets) if n_sets else cap
     needed = n_sets * project.overlap if n_sets else None
@@ -73,13 +74,13 @@ def budget_verdict(project: Project, needed: int | None, given: int | None, each
 
 
 def participants(project: Project) -> QuerySet[Annotator]:
-    """Who came by links, the latest first, with how many labels of theirs count."""
+    """Return who came by links, the latest first, with how many labels of theirs count."""
     people = Annotator.objects.filter(project=project, source__in=BY_LINK).select_related("completion__used_by")
     return people.annotate(n_labels=Count("labels", filter=Q(labels__voided_at=None))).order_by("-pk")
 
 
 def participant_rows(project: Project) -> Iterator[list[object]]:
-    """The rows of COLUMNS, in the order people came, then those turned away."""
+    """Yield the rows of COLUMNS, in the order people came, then those turned away."""
     for one in participants(project).prefetch_related("consents").order_by("pk").iterator(500):
         end = getattr(one, "completion", None)
         agreed = max((consent.at for consent in one.consents.all()), default=None)

@@ -4,7 +4,7 @@ from annotate.models import ParticipationRules, Project
 
 
 def participation_rules(project: Project) -> ParticipationRules:
-    """The project's rules, those of a project without any where none were saved."""
+    """Return the project's rules, those of a project without any where none were saved."""
     return ParticipationRules.objects.filter(project=project).first() or ParticipationRules(project=project)
 
 

@@ -75,7 +75,8 @@ def save_fields(request: SignedInRequest, project: Project, fields: BaseQuestion
 
 
 def platform_link(request: SignedInRequest, entry: ParticipationRules) -> str:
-    """The address to give to the platform, with its parameters as Prolific wants them; "" until it is switched on."""
+    """Return the address to give to the platform, with its parameters as Prolific wants them; "" until it is switched
+    on."""
     if not entry.platform:
         return ""
     names = (entry.participant_parameter, entry.study_parameter, entry.session_parameter)

@@ -99,7 +99,7 @@ class CriteriaFixed(UserError):
 
 
 def create_project(*, owner: User, values: dict[str, Any], now: datetime) -> Project:
-    """values: fields of Project, validated by a form."""
+    """Create a project; values: fields of Project, validated by a form."""
     with write_transaction():
         project = Project.objects.create(**values, created_at=now)
         Membership.objects.create(project=project, user=owner, role=Membership.Role.OWNER)
@@ -109,7 +109,7 @@ def create_project(*, owner: User, values: dict[str, Any], now: datetime) -> Pro
 
 
 def change_project(*, project: Project, actor: User, values: dict[str, Any], now: datetime) -> dict[str, list[Any]]:
-    """Sets these fields; returns what changed as {field: [before, after]}. Raises FixedByLabels."""
+    """Return sets these fields; returns what changed as {field: [before, after]}. Raises FixedByLabels."""
     with write_transaction():
         project = lock_project(project.pk)
         changes = {
@@ -148,7 +148,7 @@ def check_criteria(project: Project, before: list[dict[str, str]], after: list[d
 
 
 def return_open_presentations(project: Project) -> None:
-    """What annotators have before them is of the old kind: its sets go back, and they get new ones."""
+    """Return open presentations of the old kind, so that annotators get new ones."""
     for presentation in project.presentations.filter(state=Presentation.State.OPEN).values_list("pk", "item_set_id"):
         release(project, *presentation)
 
@@ -181,7 +181,7 @@ def set_state(*, project: Project, actor: User, state: str, now: datetime) -> bo
 
 
 def n_comparable(project: Project) -> int:
-    """How many active items can be shown together: those without a context, or of the context that has most."""
+    """Return how many active items can be shown together: those without a context, or of the context that has most."""
     active = project.items.filter(retired_at=None).order_by()
     return max((n for _context, n in active.values_list("context").annotate(n=Count("pk"))), default=0)
 
@@ -199,7 +199,7 @@ def delete_project(*, project: Project) -> None:
 
 
 def _delete_rows(project: Project) -> None:
-    """One statement per table, from the leaves: a million labels must not be read to be deleted."""
+    """Delete by one statement per table, from the leaves: a million labels must not be read to be deleted."""
     for rows in (
         CriterionAnswer.objects.filter(label__project=project),
         Label.objects.filter(project=project),

@@ -109,7 +109,7 @@ def project_detail(request: ApiRequest, project: Project) -> dict[str, Any]:
 
 
 def form_values(given: dict[str, Any], project: Project | None) -> dict[str, Any]:
-    """The settings that result, checked as on the page; raises Unprocessable."""
+    """Return the settings that result, checked as on the page; raises Unprocessable."""
     base = project or Project()
     data = {name: given.get(name, getattr(base, name)) for name in SETTINGS}
     filled = {name: value for name, value in data.items() if value is not None and value is not False}

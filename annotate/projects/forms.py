@@ -155,7 +155,7 @@ class ProjectForm(forms.ModelForm):
             self.fields = {name: self.fields[name] for name in SECTIONS[section]}
 
     def fix_criteria(self, has_labels: bool) -> None:
-        """See annotate.projects.actions.check_criteria."""
+        """Fix the criteria once people are asked by them; see annotate.projects.actions.check_criteria."""
         rows = self.fields["criteria"].widget
         if self.instance.state != Project.State.DRAFT or has_labels:
             rows.n = len(self.instance.criteria)
@@ -185,11 +185,11 @@ class ProjectForm(forms.ModelForm):
 
     @property
     def tasks(self) -> list[tuple[forms.boundfield.BoundWidget, TaskType]]:
-        """The radio buttons of the task types."""
+        """Return the radio buttons of the task types."""
         return [(option, TASK_TYPES[option.data["value"]]) for option in self["task_type"]]
 
     def check_ends(self, values: dict[str, Any]) -> None:
-        """Both ends have words of their own or neither; the same words for both would not tell them apart."""
+        """Check that both ends have their own words or neither; the same words for both would not tell them apart."""
         best, worst = values.get("best_words", ""), values.get("worst_words", "")
         if TASK_TYPES[values["task_type"]].names_last and bool(best) != bool(worst):
             self.add_error("best_words" if worst else "worst_words", _("Give both ends their own words, or neither."))

@@ -30,7 +30,7 @@ class ProjectListRow:
 
 
 def projects_of(user: User, number: str | None, *, archived: bool = False) -> tuple[Page, list[ProjectListRow]]:
-    """The page of this number and its lines, the latest project first: those in the archive, or the others."""
+    """Return the page of this number and its lines, the latest project first: those in the archive, or the others."""
     memberships = user.memberships.filter(project__archived_at__isnull=not archived)
     memberships = memberships.select_related("project").order_by("-project__created_at", "-pk")
     page = Paginator(memberships, PAGE_SIZE).get_page(number)
@@ -54,5 +54,5 @@ def projects_of(user: User, number: str | None, *, archived: bool = False) -> tu
 
 
 def count_by_project(rows: QuerySet[Label] | QuerySet[Annotator]) -> dict[UUID, int]:
-    """How many rows each project has."""
+    """Return how many rows each project has."""
     return dict(rows.order_by().values_list("project").annotate(n=Count("pk")))

@@ -76,7 +76,7 @@ def show_changes(request: SignedInRequest, changes: dict[str, list]) -> None:
 @login_required
 @require_safe
 def manage(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    """The project as a whole: its state, recent activity, and the ways to duplicate, archive or delete it."""
+    """Show the project's state, recent activity, and the ways to duplicate, archive or delete it."""
     project = access.project_for(request, project_id, access.MANAGE)
     context = {
         "project": project,

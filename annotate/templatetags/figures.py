@@ -49,7 +49,7 @@ def ago_phrase(unit: str) -> str:
 
 @register.simple_tag
 def ago(when: datetime | None, now: datetime) -> SafeString | str:
-    """A relative time with the exact one in its title; "-" where there is none."""
+    """Return a relative time with the exact one in its title; "-" where there is none."""
     if when is None:
         return "-"
     return format_html(
@@ -62,19 +62,19 @@ def ago(when: datetime | None, now: datetime) -> SafeString | str:
 
 @register.filter
 def fixed(value: Any, decimals: int = 2) -> str:
-    """A number with so many decimals, "-" where it is not known."""
+    """Return a number with so many decimals, "-" where it is not known."""
     return "-" if is_unknown(value) else format_number(value, decimals)
 
 
 @register.filter
 def percent(value: Any) -> str:
-    """A share of 1 in whole percent."""
+    """Return a share of 1 in whole percent."""
     return "-" if is_unknown(value) else format_percent(value)
 
 
 @register.filter
 def seconds(milliseconds: Any) -> str:
-    """A response time: 2.4 s, 35 s, 3 min."""
+    """Return a response time: 2.4 s, 35 s, 3 min."""
     if is_unknown(milliseconds):
         return "-"
     value = milliseconds / 1000

@@ -20,7 +20,7 @@ CAPS = {
 
 @register.filter
 def key_of(keys: Keys, action: str) -> str:
-    """The character that does it, or nothing."""
+    """Return the character that does it, or nothing."""
     return keys.of(action)
 
 
@@ -38,13 +38,13 @@ def pressed_by(keys: Keys, action: str, other: str = "") -> SafeString:
 
 
 def second(keys: Keys, action: str, other: str) -> list[str]:
-    """The keys of another action that this one is too, unless this one's key was chosen."""
+    """Return the keys of another action that this one is too, unless this one's key was chosen."""
     return [keys.of(other), *keys.also(other)] if other and keys.of(action) == DEFAULTS[action] else []
 
 
 @register.simple_tag
 def key_cap(keys: Keys, action: str) -> SafeString | str:
-    """The key on a button, hidden from screen readers; nothing where it has none."""
+    """Return the key on a button, hidden from screen readers; nothing where it has none."""
     named = CAPS["Enter"] if action == "done" else CAPS["Space"] if action == "skip" and keys.of(action) == "s" else ""
     cap = named or keys.of(action)
     return format_html('<kbd class="needs-js" aria-hidden="true">{}</kbd> ', cap) if cap else ""
@@ -52,7 +52,7 @@ def key_cap(keys: Keys, action: str) -> SafeString | str:
 
 @register.simple_tag
 def key_caps(keys: Keys, action: str, other: str = "") -> SafeString:
-    """Every key of an action, for the help; "none" where it has none."""
+    """Return every key of an action, for the help; "none" where it has none."""
     names = [keys.of(action), *keys.also(action), *second(keys, action, other)[:1]]
     caps = [CAPS.get(name, name) for name in names if name and not name.startswith("Numpad")]
     return format_html_join(" ", "<kbd>{}</kbd>", ((cap,) for cap in caps)) or format_html("{}", _("no key"))

@@ -26,7 +26,7 @@ SHOWN_DELIVERIES = 50
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def webhooks(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    """The answer to the form shows the new secret, so that it is in no address and no session."""
+    """List webhooks; the answer to the form shows the new secret, so that it is in no address and no session."""
     project = access.project_for(request, project_id, access.MANAGE)
     form = WebhookForm(request.POST if request.method == "POST" else None)
     if not form.is_valid():

@@ -31,8 +31,7 @@ class NoSuchCohorts(UserError):
 def request_comparison(
     *, project: Project, actor: User, by: str, first: str, second: str, now: datetime
 ) -> CohortComparison:
-    """By the criterion that the project is looked at by; asked for anew if it was made before. Of each criterion
-    MOST_KEPT are kept, and the oldest ones forgotten.
+    """Request the comparison by one criterion, again if it was made before; the oldest past MOST_KEPT are forgotten.
 
     second: "" for everybody else. Raises NothingToCompareYet and NoSuchCohorts.
     """

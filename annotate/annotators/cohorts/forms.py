@@ -50,7 +50,7 @@ class CompareCohortsForm(forms.Form):
     second = forms.CharField(max_length=300, required=False, label=_("Second cohort"))
 
     def cohorts(self) -> tuple[str, str, str]:
-        """(what divides, first value, second value); the second is "" for everybody else."""
+        """Return (what divides, first value, second value); the second is "" for everybody else."""
         by, _bar, first = self.cleaned_data["first"].partition("|")
         other, _bar, second = self.cleaned_data["second"].partition("|")
         return (by, first, second) if other in ("", by) else ("", "", "")

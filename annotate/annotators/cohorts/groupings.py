@@ -38,8 +38,8 @@ class Grouping:
 
 
 def groupings(project: Project) -> list[Grouping]:
-    """Those with two values or more (of tags, one), in as many queries however many annotators there are; groups are
-    those of the project's current criterion."""
+    """Return those with two values or more (of tags, one), in as many queries however many annotators there are; groups
+    are those of the project's current criterion."""
     sources = dict(Annotator.Source.choices)
     names = {GROUP: _("Group found"), TAG: _("Tag"), SOURCE: _("How they came")}
     fields = {one.pk: one for one in project.fields.order_by("number")}
@@ -61,14 +61,15 @@ def groupings(project: Project) -> list[Grouping]:
 
 
 def count_values(said: Iterable[tuple[str, str]]) -> list[Value]:
-    """The most frequent values, most annotators first."""
+    """Return the most frequent values, most annotators first."""
     counts = Counter(said)
     ordered = sorted(counts, key=lambda one: (-counts[one], one[1]))
     return [Value(key, name, counts[key, name]) for key, name in ordered[:MAX_VALUES]]
 
 
 def describe_value(field: QuestionField, value: str, values: list[str]) -> tuple[str, str] | None:
-    """(key, name) of the cohort that an answer puts somebody in: of whole numbers, the lower or the upper half."""
+    """Return (key, name) of the cohort that an answer puts somebody in: of whole numbers, the lower or the
+    upper half."""
     if field.kind == QuestionField.Kind.YES_NO:
         return value, _("Yes") if value == "yes" else _("No")
     if field.kind != QuestionField.Kind.NUMBER:
@@ -80,7 +81,7 @@ def describe_value(field: QuestionField, value: str, values: list[str]) -> tuple
 
 
 def members(project: Project, by: str, value: str) -> set[int]:
-    """Primary keys of the annotators who have the value."""
+    """Return primary keys of the annotators who have the value."""
     if by == SOURCE:
         return set(Annotator.objects.filter(project=project, source=value).values_list("pk", flat=True))
     if by == GROUP:
@@ -99,7 +100,7 @@ def members(project: Project, by: str, value: str) -> set[int]:
 
 
 def groups_of(project: Project) -> dict[int, int]:
-    """Of the latest taste map by the project's criterion, by annotator; empty where no groups stand out."""
+    """Return the group of each annotator by the latest taste map of the criterion; empty where no groups stand out."""
     taste_map = (
         TasteMap.objects.filter(project=project, criterion=project.criterion, n_groups__gt=1).defer("arrays").first()
     )

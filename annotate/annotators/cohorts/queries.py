@@ -67,7 +67,7 @@ class ComparisonStatus:
 
     @property
     def why(self) -> str:
-        """Why it failed; empty if it did not."""
+        """Return why it failed; empty if it did not."""
         return render_message(self.comparison.message)
 
     @property
@@ -95,7 +95,7 @@ def cohorts(project: Project, query: SideBySideQuery) -> Cohorts:
 
 
 def comparisons(project: Project) -> QuerySet[CohortComparison]:
-    """Those kept by the criterion that the project is looked at by, the latest first."""
+    """Return those kept by the criterion that the project is looked at by, the latest first."""
     rows = project.cohort_comparisons.filter(criterion=project.criterion)
     return rows.defer("arrays").order_by("-asked_at", "-pk")
 
@@ -110,7 +110,7 @@ def comparison_status(row: CohortComparison, found: list[Grouping]) -> Compariso
 
 
 def side_by_side(project: Project, data: bytes, query: SideBySideQuery) -> SideBySide:
-    """Places are counted among the items of the tag, where one is asked for; utilities are centred over all items."""
+    """Compare places among the items of a tag, where one is chosen; utilities are centred over all items."""
     with np.load(io.BytesIO(data), allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     if query.tag:

@@ -25,7 +25,8 @@ class NewNeverShown(NamedTuple):
 def read_conflicts(
     text: str, annotators: Mapping[str, int], items: Mapping[str, int], tags: Mapping[str, int]
 ) -> tuple[list[NewNeverShown], list[RowError]]:
-    """The rows that are right and what is wrong with the others. The mappings: pseudonym, key, name to primary key.
+    """Return the rows that are right and what is wrong with the others. The mappings: pseudonym, key, name to primary
+    key.
 
     Raises BadFile where the table as a whole can't be read.
     """
@@ -37,7 +38,7 @@ def read_conflicts(
 def check_conflicts(
     sheet: Sheet, annotators: Mapping[str, int], items: Mapping[str, int], tags: Mapping[str, int]
 ) -> tuple[list[NewNeverShown], list[RowError]]:
-    """The same of a table that has been read."""
+    """Return the same of a table that has been read."""
     places = {name.strip().casefold(): place for place, name in enumerate(sheet.columns)}
     if "annotator" not in places or not {"item", "tag"} & places.keys():
         raise BadFile(

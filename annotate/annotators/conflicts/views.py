@@ -29,7 +29,7 @@ SHOWN_PROBLEMS = 50
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def never_shown(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    """POST adds all rows of a table, or none where one of them is wrong."""
+    """List conflicts of interest; POST adds all rows of a table, or none where one of them is wrong."""
     project = access.project_for(request, project_id, access.MANAGE)
     form = NeverShownForm(request.POST if request.method == "POST" else None)
     problems: list[RowError] = []

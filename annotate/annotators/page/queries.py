@@ -76,7 +76,7 @@ class AnnotatorPage:
 
 
 def annotator_page(project: Project, annotator: Annotator, fit: Fit | None, query: OwnRankingQuery) -> AnnotatorPage:
-    """In the same number of queries whatever they answered."""
+    """Read an annotator's page in the same number of queries whatever they answered."""
     row = build_rows([annotator.pk], fit)[0]
     n_counted = row.estimate.n_labels if row.estimate else 0
     taste_map = TasteMap.objects.filter(project=project, criterion=project.criterion).first()
@@ -157,14 +157,14 @@ def own_ranking(
 
 
 def ranks(utilities: np.ndarray) -> np.ndarray:
-    """1 is the highest."""
+    """Rank the utilities; 1 is the highest."""
     found = np.empty(len(utilities), dtype=np.int64)
     found[np.argsort(-utilities, kind="stable")] = np.arange(1, len(utilities) + 1)
     return found
 
 
 def over_time(annotator: Annotator) -> tuple[charts.Columns, str, str]:
-    """Labels that count in equal spans from the first to the last, and when these were."""
+    """Return labels that count in equal spans from the first to the last, and when these were."""
     labels = Label.objects.filter(annotator=annotator, voided_at=None)
     ends = labels.aggregate(first=Min("created_at"), last=Max("created_at"))
     if ends["first"] is None:

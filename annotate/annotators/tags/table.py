@@ -13,7 +13,8 @@ MAX_ROWS = 20_000
 
 
 def read_tags(text: str, annotators: Mapping[str, int]) -> tuple[list[tuple[int, str]], list[RowError]]:
-    """Pairs of primary key and tag, and what is wrong with the other rows. annotators: pseudonym or platform's id.
+    """Return pairs of primary key and tag, and what is wrong with the other rows. annotators: pseudonym or platform's
+    id.
 
     Raises BadFile where the table as a whole can't be read.
     """

@@ -32,7 +32,8 @@ SHOWN_PROBLEMS = 50
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def annotator_tags(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    """POST changes the tags of those ticked, or adds all rows of a table, or none where one of them is wrong."""
+    """List tags; POST changes the tags of those ticked, or adds all rows of a table, or none where one of them is
+    wrong."""
     project = access.project_for(request, project_id, access.MANAGE)
     is_table = "table" in request.POST
     chosen = SelectedForm(request.POST if request.method == "POST" and not is_table else None)
@@ -51,7 +52,7 @@ def annotator_tags(request: SignedInRequest, project_id: UUID) -> HttpResponse:
 
 
 def add_table(request: SignedInRequest, project: Project, form: TableForm) -> list[RowError]:
-    """What is wrong with the rows; what is wrong with the table is added to the form."""
+    """Return what is wrong with the rows; what is wrong with the table is added to the form."""
     try:
         pairs, problems = read_tags(form.cleaned_data["table"], annotators_by_name(project))
         if not problems:

@@ -93,7 +93,7 @@ def work(row: TasteMap, progress: Progress) -> None:
 
 
 def compute_tastes(fit: Fit, known: FittedTastes, kept: NDArray[np.int64], progress: Progress) -> Tastes:
-    """Own rankings are centred over the items kept: those of the ranking's largest part."""
+    """Compute tastes; own rankings are centred over the items kept: those of the ranking's largest part."""
     source = known.posterior.tastes
     scores = source.scores[:, :MAX_COMPONENTS]
     counted = dict(AnnotatorEstimate.objects.filter(fit=fit).values_list("annotator_id", "n_labels"))
@@ -113,7 +113,8 @@ def compute_tastes(fit: Fit, known: FittedTastes, kept: NDArray[np.int64], progr
 
 
 def pack_ranking(one: AnnotatorUtilities) -> bytes:
-    """Rows of float16: utility, its sd, that of the difference to the consensus, and 1 where that is said surely."""
+    """Return rows of float16: utility, its sd, that of the difference to the consensus, and 1 where that is said
+    surely."""
     sure = surely_differs(one.wrong_sign)
     return np.stack([one.mean, one.sd, one.difference_sd, sure]).astype(np.float16).tobytes()
 

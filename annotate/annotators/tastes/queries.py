@@ -75,13 +75,13 @@ class TasteMapView:
 
     @property
     def axes(self) -> list[Component]:
-        """The components across and up, to name their ends; none that are noise, and one only once."""
+        """Return the components across and up, to name their ends; none that are noise, and one only once."""
         shown = dict.fromkeys((self.across, self.up))
         return [self.components[number - 1] for number in shown if number <= self.n_told]
 
     @property
     def told(self) -> list[Component]:
-        """Those that are more than noise."""
+        """Return those that are more than noise."""
         return self.components[: self.n_told]
 
     @property
@@ -90,7 +90,7 @@ class TasteMapView:
 
 
 def taste_map_view(project: Project, across: int, up: int, page: int) -> TasteMapView | None:
-    """From the latest taste map by the project's criterion; None before the first. Components are numbered from 1."""
+    """Read the latest taste map of the criterion; None before the first. Components are numbered from 1."""
     taste_map = TasteMap.objects.filter(project=project, criterion=project.criterion).first()
     if taste_map is None or taste_map.fit_number is None or not taste_map.arrays:
         return None
@@ -173,7 +173,7 @@ def dot(row: AnnotatorTaste, across: int, up: int, scales: list[Scale]) -> Dot:
 
 
 def mark(group: int, r: float) -> str:
-    """A disc, a square, a triangle, a diamond, a cross, a bar: groups differ by more than colour."""
+    """Return a disc, a square, a triangle, a diamond, a cross, a bar: groups differ by more than colour."""
     a = f"{r:.1f}"
     s = f"{0.9 * r:.1f}"
     return [

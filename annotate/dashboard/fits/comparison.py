@@ -30,7 +30,7 @@ class ComparedItem:
 
     @property
     def first_half(self) -> float:
-        """Half of its 90% interval."""
+        """Return half of its 90% interval."""
         return Z90 * self.first.sd
 
     @property
@@ -77,7 +77,7 @@ class FitComparison:
 
 
 def fits_to_compare(project: Project, limit: int = 50) -> list[Fit]:
-    """The latest fits that kept their figures, newest first."""
+    """Return the latest fits that kept their figures, newest first."""
     return list(kept_fits(project).defer("arrays", "diagnostics", "components").order_by("-number")[:limit])
 
 
@@ -114,7 +114,7 @@ def is_uuid(text: str) -> bool:
 
 
 def compare_two_fits(project: Project, numbers: tuple[int, int], page: str | None) -> FitComparison | None:
-    """Widest differences first; None where one of the fits is not kept."""
+    """Compare two fits, widest differences first; None where one of them is not kept."""
     found = {fit.number: fit for fit in kept_fits(project).filter(number__in=numbers)}
     if not set(numbers) <= found.keys():
         return None
@@ -147,8 +147,8 @@ def compare_two_fits(project: Project, numbers: tuple[int, int], page: str | Non
 
 
 def in_one_unit(first: Fit, second: Fit) -> tuple[Figures, Figures]:
-    """The figures of both: utilities in logits of an average person's answer where both fits know their unit, so that
-    fits by different estimators can be compared; as they are stored otherwise."""
+    """Return the figures of both: utilities in logits of an average person's answer where both fits know their unit, so
+    that fits by different estimators can be compared; as they are stored otherwise."""
     found = figures_of(first), figures_of(second)
     if first.unit is None or second.unit is None:
         return found
@@ -160,7 +160,7 @@ def in_one_unit(first: Fit, second: Fit) -> tuple[Figures, Figures]:
 
 
 def align_zero(figures: Figures, former: Figures) -> Figures:
-    """So that the middle change is 0: a fit's zero is the mean of its items, so one that came or went moves all others.
+    """Make the middle change 0: a fit's zero is the mean of its items, so one that came or went moves all others.
 
     By the median, for a few that truly changed do not move it.
     """
@@ -170,7 +170,7 @@ def align_zero(figures: Figures, former: Figures) -> Figures:
 
 
 def places(figures: Figures, common: list[int]) -> dict[int, int]:
-    """By utility among the items that both fits hold; 1 is the highest."""
+    """Rank by utility among the items that both fits hold; 1 is the highest."""
     ordered = sorted(common, key=lambda pk: (-figures[pk].utility, pk))
     return {pk: place for place, pk in enumerate(ordered, start=1)}
 

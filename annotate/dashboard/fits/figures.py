@@ -23,7 +23,7 @@ class ItemFigures(NamedTuple):
 
 
 def figures_of(fit: Fit) -> dict[int, ItemFigures]:
-    """Figures by item; empty for a fit that kept no arrays. Nothing is unpickled."""
+    """Return figures by item; empty for a fit that kept no arrays. Nothing is unpickled."""
     if not fit.arrays:
         return {}
     with np.load(io.BytesIO(bytes(fit.arrays)), allow_pickle=False) as file:
@@ -35,7 +35,7 @@ def figures_of(fit: Fit) -> dict[int, ItemFigures]:
 
 
 def rivals_of(fit: Fit, item_id: int) -> dict[int, float]:
-    """P(the item is above the other) by the items next to it in the ranking; empty where the fit kept none."""
+    """Return P(the item is above the other) by the items next to it in the ranking; empty where the fit kept none."""
     if not fit.arrays:
         return {}
     with np.load(io.BytesIO(bytes(fit.arrays)), allow_pickle=False) as file:

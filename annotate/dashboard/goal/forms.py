@@ -57,14 +57,14 @@ class GoalForm(forms.ModelForm):
 
     @property
     def goals(self) -> list[tuple[forms.boundfield.BoundWidget, str]]:
-        """The radio buttons of the goals, each with its title."""
+        """Return the radio buttons of the goals, each with its title."""
         return [(option, str(Goal(option.data["value"]).label)) for option in self["goal"]]
 
     def clean_currency(self) -> str:
         return str(self.cleaned_data["currency"]).upper()
 
     def clean(self) -> dict[str, Any]:
-        """A goal needs its number, and a plan to be reached."""
+        """Return a goal needs its number, and a plan to be reached."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
         goal = values.get("goal")
         if goal == Goal.WIDTH and values.get("goal_width") is None and "goal_width" not in self.errors:

@@ -116,7 +116,7 @@ def current_state_sentence(project: Project, state: float | None) -> str:
 
 
 def remaining_labels(kept: list[Any] | None, since: int) -> Needed | None:
-    """What the fit forecast, less the labels that came since."""
+    """Return what the fit forecast, less the labels that came since."""
     if not kept or kept[1] is None:
         return None
     low, middle, high = (None if value is None else max(value - since, 0) for value in kept)
@@ -124,13 +124,13 @@ def remaining_labels(kept: list[Any] | None, since: int) -> Needed | None:
 
 
 def n_labels_since(project: Project, fit: Fit) -> int:
-    """Labels given since the fit began that the next one will count: the forecast is in those, skips bring it no
+    """Return labels given since the fit began that the next one will count: the forecast is in those, skips bring it no
     nearer."""
     return is_informative(project).filter(created_at__gt=fit.started_at).count()
 
 
 def is_informative(project: Project) -> QuerySet[Label]:
-    """Labels that say something of the items and reach the engine."""
+    """Return labels that say something of the items and reach the engine."""
     labels = Label.objects.filter(project=project, voided_at=None, presentation__purpose__in=project.counted_purposes)
     return labels_by_criterion(project, labels, outcomes=INFORMATIVE)
 
@@ -148,7 +148,7 @@ def current_rate(project: Project, now: datetime) -> Rate | None:
 
 
 def duration(needed: Needed, rate: Rate) -> str:
-    """How long the middle forecast takes at this rate, and its range."""
+    """Return how long the middle forecast takes at this rate, and its range."""
     middle = span_words(needed.middle / rate.per_hour)
     if needed.high is None:
         return _("about %(middle)s") % {"middle": middle}
@@ -165,7 +165,8 @@ def span_words(hours: float) -> str:
 
 
 def cost_of(project: Project, needed: Needed | None) -> Cost | None:
-    """None where the owner has set no price. Paid is every answer given here that its annotator did not take back."""
+    """Return None where the owner has set no price. Paid is every answer given here that its annotator did not take
+    back."""
     if project.price is None:
         return None
     paid = cached_if_slow(f"paid-{project.pk}", partial(count_paid_answers, project))

@@ -30,7 +30,7 @@ class Pace:
 
 
 def paces(project: Project, now: datetime) -> list[Pace]:
-    """From two queries, or none where the answer is remembered."""
+    """Read the paces from two queries, or none where the answer is cached."""
     return cached_if_slow(f"paces-{project.pk}", partial(measure_paces, project, now))
 
 

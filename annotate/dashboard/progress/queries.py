@@ -96,7 +96,7 @@ class Progress:
 
 
 def progress(project: Project, fit: Fit | None) -> Progress:
-    """From six queries, whatever the number of labels."""
+    """Read the progress from six queries, whatever the number of labels."""
     times = Label.objects.filter(project=project).order_by("created_at").values_list("created_at", flat=True)
     # Not Min and Max together: each end alone is one step into the index.
     span = {"first": times.first(), "last": times.last()}
@@ -128,7 +128,7 @@ def progress(project: Project, fit: Fit | None) -> Progress:
 
 
 def count_labels(project: Project, unit: Unit) -> dict[str, Counter[str]]:
-    """How many labels have which void_reason and, of the others, which outcome and stamp; from one query."""
+    """Return how many labels have which void_reason and, of the others, which outcome and stamp; from one query."""
     counts: dict[str, Counter[str]] = {"stamp": Counter(), "outcome": Counter(), "void_reason": Counter()}
     outcome = "further__outcome" if project.criterion > 1 else "outcome"
     labels = labels_by_criterion(project, Label.objects.filter(project=project)).order_by()
@@ -152,7 +152,7 @@ def unit_of(first: datetime | None, last: datetime | None) -> Unit:
 
 
 def stamps_between(first: datetime | None, last: datetime | None, unit: Unit) -> list[tuple[str, datetime]]:
-    """Every hour, day or month from the first to the last, the empty ones too."""
+    """Return every hour, day or month from the first to the last, the empty ones too."""
     if first is None or last is None:
         return []
     at, end = floor_time(first.astimezone(UTC), unit), last.astimezone(UTC)
@@ -177,7 +177,7 @@ def count_by_value(kinds: Any, counts: Counter[str]) -> list[Counted]:
 
 
 def coverage_of(fit: Fit | None) -> tuple[list[Counted], int, int]:
-    """How many items have how many comparisons in the published fit; none without one."""
+    """Return how many items have how many comparisons in the published fit; none without one."""
     if fit is None:
         return [], 0, 0
     counts = Estimate.objects.filter(fit=fit).aggregate(

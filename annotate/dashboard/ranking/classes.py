@@ -35,7 +35,7 @@ class RankClass:
 
     @property
     def sentence(self) -> str:
-        """Empty for a class of one item: the gaps around it say enough."""
+        """Return what the class tells; empty for a class of one item: the gaps around it say enough."""
         places = {"first": self.first, "last": self.last}
         if self.size == 1:
             return ""

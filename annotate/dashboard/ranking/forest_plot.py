@@ -93,7 +93,7 @@ def mark(row: RankingRow, y: float, scale: Scale) -> Mark:
 
 
 def truncate_label(text: str, columns: int = LABEL_COLUMNS) -> str:
-    """As much of the text as fits, wide characters counted twice."""
+    """Cut the text to what fits, wide characters counted twice."""
     used = 0
     for i, character in enumerate(text):
         used += 2 if unicodedata.east_asian_width(character) in "WF" else 1

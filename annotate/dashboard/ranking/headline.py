@@ -33,13 +33,14 @@ class Totals:
 
 
 def quote_title(title: str) -> SafeString:
-    """An item's title inside a sentence, kept apart from it in either direction of writing."""
+    """Return an item's title inside a sentence, kept apart from it in either direction of writing."""
     short = title if len(title) <= MAX_TITLE_LENGTH else title[: MAX_TITLE_LENGTH - 1].rstrip() + "…"
     return format_html("<bdi>“{}”</bdi>", short)
 
 
 def headline(fit: Fit, classes: Sequence[RankClass], leaders: Sequence[Leader], totals: Totals) -> SafeString:
-    """`classes`, `leaders`: the first two of the largest part; no classes where the fit was made without them."""
+    """Say who leads. `classes`, `leaders`: the first two of the largest part; no classes where the fit was made without
+    them."""
     if fit.converged is False:
         return format_html("{}", _("No result to rely on yet: the calculation did not converge."))
     if len(leaders) < 2:

@@ -107,7 +107,7 @@ class Ranking:
 
     @property
     def n_optional(self) -> int:
-        """How many columns the table has that others lack."""
+        """Return how many columns the table has that others lack."""
         return int(self.shows_divisiveness)
 
     @property
@@ -116,17 +116,18 @@ class Ranking:
 
     @property
     def caution(self) -> str:
-        """Where the intervals of the fit's estimator are known to be too narrow; empty where nothing is known."""
+        """Return where the intervals of the fit's estimator are known to be too narrow; empty where nothing is
+        known."""
         return str(CAUTIONS.get(self.fit.estimator, ""))
 
     @property
     def n_parts(self) -> int:
-        """Parts of two items or more, each with its own ranking."""
+        """Return the number of parts of two items or more, each with its own ranking."""
         return self.fit.n_parts - self.n_alone
 
 
 def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SIZE) -> Ranking:
-    """One page of the ranking, in the same number of queries however many items there are."""
+    """Return one page of the ranking, in the same number of queries however many items there are."""
     estimates = Estimate.objects.filter(fit=fit)
     totals = estimates.aggregate(
         low=Min("low"),
@@ -179,20 +180,20 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
 
 
 def first_two(fit: Fit) -> list[Leader]:
-    """The first two items of the largest part."""
+    """Return the first two items of the largest part."""
     first = list(Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0).order_by("rank")[:2])
     items = Item.objects.in_bulk([estimate.item_id for estimate in first])
     return [Leader(items[e.item_id].title if e.item_id in items else "-", e.rank_low, e.rank_high) for e in first]
 
 
 def items_not_ranked(project: Project, fit: Fit) -> QuerySet[Item]:
-    """Items that were added after the fit."""
+    """Return items that were added after the fit."""
     ranked = Estimate.objects.filter(fit=fit).values("item_id")
     return project.items.filter(retired_at=None).exclude(pk__in=ranked)
 
 
 def sort_estimates(project: Project, estimates: QuerySet[Estimate], query: RankingQuery) -> QuerySet[Estimate]:
-    """The estimates asked for, in the order asked for inside each part: across parts there is no order."""
+    """Return the estimates asked for, in the order asked for inside each part: across parts there is no order."""
     if query.is_filtered:
         items = project.items.all()
         if query.q:
@@ -240,7 +241,7 @@ def build_sections(
 
 
 def interval_on(scale: Scale, estimate: Estimate) -> Interval | None:
-    """The interval of the score, or of the utility where the scale is one of utilities; None without either."""
+    """Return the interval of the score, or of the utility where the scale is one of utilities; None without either."""
     if scale.reference != AVERAGE_SCORE:
         return scale.interval(estimate.low, estimate.utility, estimate.high)
     if estimate.score is None or estimate.score_low is None or estimate.score_high is None:
@@ -274,7 +275,7 @@ class Drawing:
 
 
 def shared_tags(fit: Fit, sizes: dict[int, int]) -> dict[int, str]:
-    """For each part, the first tag that all of its items carry: parts are often topics."""
+    """Return for each part the first tag that all of its items carry: parts are often topics."""
     part = Subquery(Estimate.objects.filter(fit=fit, item_id=OuterRef("item_id")).values("part")[:1])
     items = Estimate.objects.filter(fit=fit, part__in=sizes).values("item_id")
     tagged = Item.tags.through.objects.filter(item_id__in=items).annotate(in_part=part)

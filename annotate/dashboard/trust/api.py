@@ -34,7 +34,7 @@ MAX_FIT_NUMBER = 2**31 - 1
 
 
 def fit_of(project: Project) -> Fit:
-    """The published fit; raises NotFound before the first."""
+    """Return the published fit; raises NotFound before the first."""
     fit = published_fit(project)
     if fit is None or not fit.n_items:
         raise NotFound(_("There is no fit yet. Ask again once the ranking shows one."))
@@ -112,7 +112,7 @@ class ReportView(ApiView):
 
 
 def plain_text(html: str) -> str:
-    """What sentences with marked-up names say."""
+    """Return what sentences with marked-up names say."""
     return unescape(strip_tags(html))
 
 

@@ -48,7 +48,7 @@ class Calibration:
 
     @property
     def diagonal(self) -> tuple[float, float]:
-        """Upright positions of perfect calibration at the left and the right end."""
+        """Return the upright positions of perfect calibration at the left and the right end."""
         return y_position(0.5), y_position(1.0)
 
     @property
@@ -61,7 +61,7 @@ class Calibration:
 
 
 def calibration_of(evaluation: Evaluation | None, estimator: str) -> Calibration | None:
-    """None where this estimator has not been evaluated, or could not be."""
+    """Return None where this estimator has not been evaluated, or could not be."""
     figures = next((one for one in evaluation.figures if one["name"] == estimator), None) if evaluation else None
     if evaluation is None or figures is None or not figures["bins"]:
         return None

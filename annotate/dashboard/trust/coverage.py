@@ -58,7 +58,7 @@ class HeatMap:
 
 
 def heat_map(fit: Fit | None) -> HeatMap | None:
-    """None where the fit kept nothing, as fits of a single item."""
+    """Return None where the fit kept nothing, as fits of a single item."""
     kept = (fit.diagnostics.get("compared") or {}) if fit else {}
     sizes, pairs = kept.get("sizes") or [], kept.get("pairs") or []
     if len(sizes) < 2:
@@ -112,12 +112,12 @@ def cell_of(row: int, column: int, n: int, each: float | None, most: float, name
 
 
 def level_of(each: float, most: float) -> int:
-    """Equal steps up to the most; what was compared at all is never shown as nothing."""
+    """Grade in equal steps up to the most; what was compared at all is never shown as nothing."""
     return 0 if each == 0 else max(1, min(LEVELS, -int(-LEVELS * each // most)))
 
 
 def shades(most: float) -> list[Shade]:
-    """What each level stands for, in comparisons of each pair."""
+    """Return what each level stands for, in comparisons of each pair."""
     found = [Shade(0, _("none"))]
     for level in range(1, LEVELS + 1):
         found.append(

@@ -53,7 +53,7 @@ class Trust:
 
 
 def trust(project: Project, fit: Fit) -> Trust:
-    """From three queries, whatever the size of the project."""
+    """Read the trust page from three queries, whatever the size of the project."""
     counts = Estimate.objects.filter(fit=fit).aggregate(
         n=Count("pk"),
         thin=Count("pk", filter=Q(n_comparisons__lt=MIN_COMPARISONS)),
@@ -145,7 +145,7 @@ def check_converged(fit: Fit) -> Check:
 
 
 def check_separation(counts: Mapping[str, int]) -> Check:
-    """ "Not enough data" is not yet known; it is never counted as tied."""
+    """Count "not enough data" as not yet known, never as tied."""
     ahead, tied, open_ = counts["separated"], counts["tied"], counts["not_enough"]
     n = ahead + tied + open_
     if not n:

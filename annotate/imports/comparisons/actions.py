@@ -126,7 +126,7 @@ def rows_stored(project: Project, digest: str, n_rows: int) -> int:
 def check(
     project: Project, comparisons: Sequence[Comparison], annotators_are: str
 ) -> tuple[list[Checked], list[Refused]]:
-    """Rows that can become labels, with their items' primary keys, and the others with the reason."""
+    """Return rows that can become labels, with their items' primary keys, and the others with the reason."""
     items = dict(project.items.values_list("key", "pk"))
     people = project.annotators.exclude(source=annotators_are)
     taken = set(people.values_list("pseudonym", flat=True))
@@ -141,7 +141,7 @@ def check(
 
 
 def with_ids(row: Comparison, items: Mapping[str, int]) -> Checked:
-    """A row that has no problems, its items by primary key."""
+    """Return a row that has no problems, its items by primary key."""
     side = SIDES.get(row.outcome)
     order = tuple(row.shown.index(key) for key in row.order) if side is None else (side,)
     outcome = row.outcome if side is None else Label.Outcome.CHOICE
@@ -151,7 +151,7 @@ def with_ids(row: Comparison, items: Mapping[str, int]) -> Checked:
 
 
 def outcomes_of(project: Project) -> list[str]:
-    """What may be said of a set of the project's: `left` and `right` name the chosen one of a pair."""
+    """Return what may be said of a set of the project's: `left` and `right` name the chosen one of a pair."""
     asked = main_outcome(project)
     if project.k > 2:
         return [asked.value, *(outcome.value for outcome in EXTRA_OUTCOMES if outcome not in TIES)]
@@ -162,7 +162,7 @@ def outcomes_of(project: Project) -> list[str]:
 
 
 def problems(project: Project, row: Comparison, items: dict[str, int], taken: set[str]) -> Iterator[str]:
-    """What keeps a row from becoming a label, in words; nothing if it can."""
+    """Yield what keeps a row from becoming a label, in words; nothing if it can."""
     for key in row.shown:
         if key not in items:
             yield _("There is no item with the key “%(key)s” in this project.") % {"key": key[:80]}
@@ -212,7 +212,7 @@ def problems_of_the_order(project: Project, row: Comparison) -> Iterator[str]:
 
 
 def ensure_annotators(project: Project, rows: Sequence[Checked], now: datetime, source: str) -> dict[str, int]:
-    """The primary key of every annotator named, created where need be."""
+    """Return the primary key of every annotator named, created where need be."""
     return annotators_called(project, dict.fromkeys(row.annotator for row in rows), now, source)
 
 

@@ -68,7 +68,7 @@ class VotingForm(forms.Form):
 
 
 def voting_of(names: Sequence[str], guessed: Mapping[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
-    """What the owner chose as far as it is valid, else what was guessed; as the mapping's `voting`."""
+    """Return what the owner chose as far as it is valid, else what was guessed; as the mapping's `voting`."""
     form = VotingForm(names, guessed["format"], data)
     if "cut" not in data or not form.is_valid():
         return dict(guessed)

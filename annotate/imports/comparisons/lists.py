@@ -31,13 +31,13 @@ def looks_like_orders(text: str, name: str) -> bool:
 
 
 def looks_like_indices(text: str) -> bool:
-    """Nothing but pairs of numbers, whatever divides them."""
+    """Return nothing but pairs of numbers, whatever divides them."""
     start = text[:4096].strip()
     return bool(re.fullmatch(r"[\s\d,;()\[\]]+", start)) and bool(re.search(r"\d+\s*[,;\s]\s*\d+", start))
 
 
 def indices(text: str) -> Sheet:
-    """A row for each list of numbers: JSON, Python's own notation, or a line each."""
+    """Return a row for each list of numbers: JSON, Python's own notation, or a line each."""
     return Sheet([_("best first")], lists_in(text))
 
 
@@ -60,7 +60,7 @@ def lists_in(text: str) -> Iterator[SheetRow]:
 
 
 def orders(text: str) -> Sheet:
-    """A row for each distinct order: how many gave it, and the order as keys in JSON. Raises BadFile."""
+    """Return a row for each distinct order: how many gave it, and the order as keys in JSON. Raises BadFile."""
     names: dict[str, str] = {}
     lines = text.splitlines()
     for line in lines:
@@ -151,7 +151,8 @@ class ListReader:
 
 
 def answers(project: Project, groups: Groups) -> Iterator[tuple[list[str], str, list[str]]]:
-    """(items shown, outcome, items named) for each comparison that the order makes in the project. Raises Unusable."""
+    """Yield (items shown, outcome, items named) for each comparison that the order makes in the project. Raises
+    Unusable."""
     keys = [key for group in groups for key in group]
     if len(keys) < 2:
         raise Unusable(_("The order names fewer than two items, so it compares nothing."))

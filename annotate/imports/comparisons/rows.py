@@ -142,7 +142,7 @@ def insert_rows(model: type[Model], rows: Iterable[dict[str, Any]]) -> None:
 
 
 def ensure_sets(project: Project, keys: set[str], rng: random.Random) -> dict[str, int]:
-    """The primary key of each item set, created where need be."""
+    """Return the primary key of each item set, created where need be."""
     found = project.item_sets.filter(key__in=keys)
     known = dict(found.values_list("key", "pk"))
     new = [{"project_id": project.pk, "key": key, "shuffle": rng.random()} for key in sorted(keys - known.keys())]

@@ -221,7 +221,7 @@ def without(values: Mapping[str, str], *names: str) -> dict[str, str]:
 
 
 def sided(rng: random.Random, winner: str, loser: str) -> tuple[tuple[str, str], str]:
-    """(shown, which side was chosen), the side by lot."""
+    """Return (shown, which side was chosen), the side by lot."""
     return ((loser, winner), "right") if rng.random() < 0.5 else ((winner, loser), "left")
 
 
@@ -234,7 +234,7 @@ def number(text: str) -> float:
 
 
 def moment(text: str) -> datetime | None:
-    """A time in ISO 8601 or as seconds (or milliseconds) since 1970, in UTC unless it says otherwise."""
+    """Return a time in ISO 8601 or as seconds (or milliseconds) since 1970, in UTC unless it says otherwise."""
     if not text:
         return None
     try:

@@ -133,7 +133,7 @@ def with_upload(request: SignedInRequest, project: Project, upload_id: str, aske
 
 
 def started(request: SignedInRequest, project: Project, upload: Upload, text: bytes, seen: Look) -> ImportJob:
-    """A file of a few rows is imported at once; a longer one is the engine's."""
+    """Return a file of a few rows is imported at once; a longer one is the engine's."""
     job = start_import(
         project=project,
         actor=request.user,
@@ -168,7 +168,7 @@ def preview(request: SignedInRequest, project: Project, upload: Upload, text: by
 
 
 def fields_of(form: VotingForm, voting: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same reading as fields of a form."""
+    """Return the same reading as fields of a form."""
     values = initial_of(voting)
     named = [(name, values.get(name)) for name in form.fields]
     return [

@@ -85,7 +85,7 @@ def opened(file: IO[bytes]) -> zipfile.ZipFile:
 
 
 def files_in(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """The archive's files by name. Raises BadFile, naming it, for an entry that no honest packer writes."""
+    """Return the archive's files by name. Raises BadFile, naming it, for an entry that no honest packer writes."""
     infos = [info for info in archive.infolist() if not info.is_dir() and not is_ignored(info.filename)]
     if len(infos) > MAX_ENTRIES:
         raise BadFile(
@@ -131,7 +131,7 @@ def harm_in(info: zipfile.ZipInfo, before: Collection[str]) -> str:
 
 
 def content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> bytes:
-    """The file, unfolded no further than the limit, whatever its entry says of its size. Raises Unusable."""
+    """Return the file, unfolded no further than the limit, whatever its entry says of its size. Raises Unusable."""
     try:
         with archive.open(info) as file:
             data = file.read(limit + 1)

@@ -74,7 +74,8 @@ def is_captions(file: UploadedFile) -> bool:
 
 
 def read_captions(files: Sequence[UploadedFile]) -> tuple[dict[str, dict[str, str]], list[tuple[str, str]]]:
-    """The captions by the name of the recording that they are for; and the files that are none, with what is wrong."""
+    """Return the captions by the name of the recording that they are for; and the files that are none, with what is
+    wrong."""
     found: dict[str, dict[str, str]] = {}
     problems: list[tuple[str, str]] = []
     for file in files:
@@ -103,7 +104,7 @@ class Row:
 
 
 def rows_of(project: Project, upload: Upload, data: Mapping[str, Any] | None) -> list[Row]:
-    """The usable pictures, their forms filled from `data` or else from the files' names, and checked."""
+    """Return the usable pictures, their forms filled from `data` or else from the files' names, and checked."""
     keys, rows = Keys(queries.keys(project), _("file")), []
     for place, picture in enumerate(upload.details["pictures"]):
         if picture["problem"]:
@@ -173,7 +174,7 @@ def confirm(request: SignedInRequest, project: Project, upload: Upload) -> HttpR
 
 
 def import_rows(user: User, project: Project, upload: Upload, rows: list[Row]) -> int:
-    """The pictures' files are stored first; if the items can't be, they are taken away again."""
+    """Return the pictures' files are stored first; if the items can't be, they are taken away again."""
     with adopted(upload, [row.picture["file"] for row in rows]) as names:
         new = [
             NewItem(

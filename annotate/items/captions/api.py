@@ -34,7 +34,7 @@ class CaptionsDetail(serializers.Serializer):
 
 
 def recording(request: ApiRequest, project_id: UUID, item_id: int) -> Item:
-    """A sound or video of a project that the asker manages."""
+    """Return a sound or video of a project that the asker manages."""
     project = access.project_for(request, project_id, access.MANAGE)
     validated_query(request, NoQuery)
     return get_object_or_404(project.items.select_related("project"), pk=item_id, kind__in=Item.RECORDINGS)
@@ -43,7 +43,7 @@ def recording(request: ApiRequest, project_id: UUID, item_id: int) -> Item:
 class ItemCaptions(ApiView):
     @property
     def scope(self) -> str | None:
-        """Annotators read them too, where access decides alone."""
+        """Return annotators read them too, where access decides alone."""
         return None if self.request.method in SAFE_METHODS else WRITE
 
     @extend_schema(operation_id="items_captions", responses=CaptionsDetail)

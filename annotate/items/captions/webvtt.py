@@ -15,7 +15,7 @@ CUE = re.compile(rf"^{TIME}[ \t]+-->[ \t]+{TIME}([ \t].*)?$", re.MULTILINE)
 
 
 def text_of(file: UploadedFile) -> str:
-    """The captions in the file; raises Unusable for what is no WebVTT, empty or too large."""
+    """Return the captions in the file; raises Unusable for what is no WebVTT, empty or too large."""
     size = file.size or 0
     if size > MAX_CAPTIONS_BYTES:
         raise Unusable(
@@ -29,7 +29,7 @@ def text_of(file: UploadedFile) -> str:
 
 
 def checked_text(text: str) -> str:
-    """The captions with plain ends of lines; raises Unusable for what is no WebVTT."""
+    """Return the captions with plain ends of lines; raises Unusable for what is no WebVTT."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not re.match(r"WEBVTT([ \t\n]|$)", text) or "\0" in text:
         raise Unusable(_("Captions are WebVTT: the file has to begin with “WEBVTT”. Save them in that format."))
@@ -41,7 +41,8 @@ def checked_text(text: str) -> str:
 
 
 def named(name: str) -> tuple[str, str]:
-    """The recording that a file of captions is for, and their language: “talk.en.vtt” is for “talk”, in English."""
+    """Return the recording that a file of captions is for, and their language: “talk.en.vtt” is for “talk”,
+    in English."""
     stem, _dot, language = PurePath(name).stem.rpartition(".")
     if not stem or not LANGUAGE.fullmatch(language):
         raise Unusable(

@@ -61,12 +61,12 @@ class Picture:
 
     @property
     def description(self) -> str:
-        """What the file's name says of the picture; better words are the owner's."""
+        """Return what the file's name says of the picture; better words are the owner's."""
         return " ".join(PurePath(self.name).stem.replace("_", " ").replace("-", " ").split())
 
 
 def read_pictures(files: Sequence[UploadedFile]) -> list[Picture]:
-    """Every file as a picture, each with its problem if it has one; raises BadFile if there are too many."""
+    """Return every file as a picture, each with its problem if it has one; raises BadFile if there are too many."""
     if len(files) > MAX_IMAGES:
         raise BadFile(
             _("You chose %(n)d pictures; the limit is %(limit)d at a time. Upload them in several parts.")
@@ -140,7 +140,7 @@ def encoded(name: str, data: bytes) -> Picture:
 
 
 def check_size(image: Image.Image) -> None:
-    """From the header alone, before a bomb could unfold."""
+    """Check the size in the header alone, before a bomb could unfold."""
     if image.width * image.height > MAX_IMAGE_PIXELS:
         raise Unusable(
             _("The picture has %(width)d × %(height)d pixels; the limit is %(limit)d megapixels. Make it smaller.")

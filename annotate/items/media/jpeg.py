@@ -12,7 +12,7 @@ APPLICATION, COMMENT = range(0xE0, 0xF0), 0xFE
 
 
 def without_metadata(data: bytes) -> bytes:
-    """Everything up to the end of the (first) picture, but for metadata. Raises ValueError if the segments don't
+    """Return everything up to the end of the (first) picture, but for metadata. Raises ValueError if the segments don't
     add up."""
     if data[:2] != bytes([0xFF, START]):
         raise ValueError("no start of a JPEG picture")

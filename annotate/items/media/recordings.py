@@ -25,7 +25,7 @@ RATES = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8
 
 
 def container_of(head: bytes) -> str:
-    """What kind of file begins like this, by the suffix that it is stored with; empty for none of ours."""
+    """Return what kind of file begins like this, by the suffix that it is stored with; empty for none of ours."""
     if head[4:8] == b"ftyp":
         return "mp4"
     if head[:4] == b"RIFF" and head[8:12] == b"WAVE":
@@ -36,7 +36,7 @@ def container_of(head: bytes) -> str:
 
 
 def check(file: UploadedFile, container: str) -> str:
-    """Whether it is sound or video; raises Unusable for what is damaged, too large or neither."""
+    """Return whether it is sound or video; raises Unusable for what is damaged, too large or neither."""
     size = file.size or 0
     if size > MAX_RECORDING_BYTES:
         raise Unusable(
@@ -55,7 +55,7 @@ def check(file: UploadedFile, container: str) -> str:
 
 
 def mp4(file: IO[bytes], size: int) -> str:
-    """By its boxes, which must fill the file, and the tracks that the index names."""
+    """Check an MP4 by its boxes, which must fill the file, and the tracks that the index names."""
     place, index = 0, b""
     while place < size:
         file.seek(place)
@@ -109,7 +109,7 @@ def flac(file: IO[bytes], size: int) -> str:
 
 
 def mp3(file: IO[bytes], size: int) -> str:
-    """Two frames in a row, behind the tags if there are any."""
+    """Return two frames in a row, behind the tags if there are any."""
     head, place = file.read(10), 0
     if head[:3] == b"ID3":
         if len(head) < 10 or any(byte & 0x80 for byte in head[6:10]):
@@ -123,7 +123,7 @@ def mp3(file: IO[bytes], size: int) -> str:
 
 
 def frame_length(head: bytes) -> int:
-    """The length in bytes of the frame of MPEG layer III that begins so; 0 if none does."""
+    """Return the length in bytes of the frame of MPEG layer III that begins so; 0 if none does."""
     if len(head) < 4 or head[0] != 0xFF or head[1] & 0xE6 != 0xE2:
         return 0
     version, bitrate, rate = head[1] >> 3 & 3, head[2] >> 4, head[2] >> 2 & 3

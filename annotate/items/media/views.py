@@ -35,7 +35,7 @@ def item_media(request: HttpRequest, item_id: int) -> HttpResponseBase:
 
 
 def send_media(request: HttpRequest, item: Item) -> HttpResponseBase:
-    """The item's file; whether the asker may have it has been settled."""
+    """Send the item's file; whether the asker may have it has been settled."""
     if not item.media:
         raise Http404
     etag = version_of(item.media)
@@ -54,7 +54,7 @@ def send_media(request: HttpRequest, item: Item) -> HttpResponseBase:
 
 @require_safe
 def item_captions(request: HttpRequest, item_id: int) -> HttpResponseBase:
-    """The captions of a recording, to those who may play it."""
+    """Send the captions of a recording to those who may play it."""
     captions = get_object_or_404(Captions, item=access.item_for(request, item_id))
     response = HttpResponse(captions.text, content_type="text/vtt; charset=utf-8")
     response["Content-Disposition"] = f'inline; filename="item-{item_id}.vtt"'
@@ -73,7 +73,7 @@ def version_of(media: FieldFile) -> str:
 
 
 def type_of(item: Item) -> str:
-    """The type of what the file holds, whatever its name says; what is none of its kind is not found."""
+    """Return the type of what the file holds, whatever its name says; what is none of its kind is not found."""
     with item.media.storage.open(str(item.media.name)) as file:
         if item.kind != Item.Kind.IMAGE:
             known = RECORDINGS.get((Item.Kind(item.kind), container_of(file.read(16))))

@@ -9,6 +9,6 @@ def set_shortcuts(*, annotator: Annotator, on: bool) -> None:
 
 
 def set_keys(*, annotator: Annotator, chosen: dict[str, str]) -> None:
-    """chosen: the keys that differ from labelling.keys.bindings.DEFAULTS."""
+    """Set the keys that differ from labelling.keys.bindings.DEFAULTS."""
     annotator.keys = chosen
     Annotator.objects.filter(pk=annotator.pk).update(keys=chosen)

@@ -25,7 +25,7 @@ LEFT, RIGHT = ("ArrowLeft", "Numpad4"), ("ArrowRight", "Numpad6")
 
 
 def is_usable(key: str) -> bool:
-    """Whether the text is one letter, digit or sign that a key types; capitals count as small letters."""
+    """Return whether the text is one letter, digit or sign that a key types; capitals count as small letters."""
     return len(key) == 1 and unicodedata.category(key)[0] in "LNPS"
 
 
@@ -37,14 +37,14 @@ class Keys:
     pair: bool = False
 
     def of(self, action: str) -> str:
-        """The character that does it, "" for none: who chose it for something else took it from its default."""
+        """Return the character that does it, "" for none: who chose it for something else took it from its default."""
         if action in self.chosen:
             return self.chosen[action]
         default = DEFAULTS.get(action, "")
         return "" if default in self.chosen.values() else default
 
     def also(self, action: str) -> list[str]:
-        """The other keys that do it, by the browser's names for them."""
+        """Return the other keys that do it, by the browser's names for them."""
         names = list(NAMED_KEYS.get(action, []))
         if action == "tie" and self.of(action) == DEFAULTS[action] and "0" not in self.chosen.values():
             names.append("0")

@@ -44,7 +44,8 @@ class KeysForm(forms.Form):
         return given
 
     def chosen(self) -> dict[str, str]:
-        """What differs from the usual keys; what was chosen for actions not on the page stays while its key is free."""
+        """Return what differs from the usual keys; what was chosen for actions not on the page stays while its key is
+        free."""
         given = self.cleaned_data
         kept = {
             action: key for action, key in self.keys.chosen.items() if action not in given and key not in given.values()

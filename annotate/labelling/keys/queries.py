@@ -11,7 +11,7 @@ Outcome = Label.Outcome
 
 
 def key_actions(project: Project) -> dict[str, str]:
-    """What a key may be chosen for in this project: the names of labelling.keys.bindings, in words."""
+    """Return what a key may be chosen for in this project: the names of labelling.keys.bindings, in words."""
     others, task_type = extra_answers(project), task_type_of(project)
     if task_type.is_graded:
         actions = {step.place: step.words for step in grade_steps(others)}

@@ -32,7 +32,7 @@ def shortcuts(request: HttpRequest, project_id: UUID) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def keys(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    """The key of every action of the task page."""
+    """Show and change the key of every action of the task page."""
     annotator = access.annotator_or_404(request, project_id)
     actions, now = key_actions(annotator.project), Keys(annotator.keys)
     form = KeysForm(request.POST if request.method == "POST" else None, actions=actions, keys=now)

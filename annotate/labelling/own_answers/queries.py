@@ -38,7 +38,7 @@ class OwnAnswers:
 
 
 def own_answers(annotator: Annotator, *, number: str | None) -> OwnAnswers:
-    """number: the page asked for; one that isn't there becomes the nearest that is."""
+    """Read a page of answers; a number that isn't there becomes the nearest that is."""
     told = Q(voided_at=None) | Q(void_reason__in=[VoidReason.UNDONE, VoidReason.LATE])
     labels = Label.objects.filter(told, annotator=annotator).select_related("presentation")
     if annotator.project.criteria:

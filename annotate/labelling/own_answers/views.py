@@ -29,7 +29,7 @@ def own_answers(request: HttpRequest, project_id: UUID) -> HttpResponse:
 
 
 def own_answers_page(annotator: Annotator, now: datetime, number: str | None) -> str | tuple[str, dict[str, Any], int]:
-    """Template, context and status of the page of this number; or the name of the page that comes before it."""
+    """Return template, context and status of the page of this number; or the name of the page that comes before it."""
     refusal = refusal_of_task(annotator, now)
     if refusal:
         stop = stop_page(refusal, n_done=0)

@@ -51,7 +51,8 @@ def draw_plan(project: Project) -> None:
 
 
 def active_planned_sets(project: Project, items: set[int]) -> list[tuple[ItemSet, list[int]]]:
-    """The sets that somebody has, of as many items as are shown now and none of them retired, the fullest first."""
+    """Return the sets that somebody has, of as many items as are shown now and none of them retired, the
+    fullest first."""
     found = []
     for item_set in project.item_sets.filter(~is_check(), n_taken__gt=0).order_by("-n_taken", "pk"):
         members = items_of_key(item_set.key)

@@ -23,7 +23,8 @@ def draw_sets(
     existing: Iterable[Sequence[int]] = (),
     kept_out: Collection[ItemIds] = (),
 ) -> list[ItemIds]:
-    """Up to `n` new sets of `k` items, in an order in which every beginning is balanced too; fewer where no more exist.
+    """Draw up to `n` new sets of `k` items, in an order in which every beginning is balanced too; fewer where no more
+    exist.
 
     `existing` sets count: they are not drawn again, and items that are in many of them come later. Those `kept_out`
     are not drawn either, and count for nothing. Sets that connect what was apart are preferred, so that as few as can
@@ -48,7 +49,7 @@ def draw_balanced_sets(
     existing: Iterable[Sequence[int]] = (),
     kept_out: Collection[ItemIds] = (),
 ) -> list[ItemIds]:
-    """What `draw` says, but that every set lies within one of the groups; each gets sets as it has items."""
+    """Return what `draw` says, but that every set lies within one of the groups; each gets sets as it has items."""
     place_of = {item: place for place, group in enumerate(groups) for item in group}
     own: list[list[Sequence[int]]] = [[] for _ in groups]
     for one in existing:
@@ -75,7 +76,7 @@ def draw_balanced_sets(
 
 
 def draw_dense_sets(items: Sequence[int], k: int, n: int, rng: random.Random) -> list[ItemIds]:
-    """More than half of all sets there are: all but a plan of those left out, which balances what stays."""
+    """Draw more than half of all sets there are: all but a plan of those left out, which balances what stays."""
     every = [frozenset(one) for one in combinations(items, k)]
     left_out = set(draw_sets(items, k, len(every) - n, rng)) if n < len(every) else set()
     kept = [one for one in every if one not in left_out]
@@ -129,7 +130,7 @@ class PlanDraft:
         return True
 
     def pick(self) -> list[tuple[int, int]]:
-        """k items of the lowest levels as (level, item), random among equals but for those that join parts."""
+        """Pick k items of the lowest levels as (level, item), random among equals but for those that join parts."""
         chosen: list[tuple[int, int]] = []
         for level in sorted(self.levels):
             group, wanted = self.levels[level], self.k - len(chosen)
@@ -148,7 +149,7 @@ class PlanDraft:
         return chosen
 
     def apart(self, found: list[int], wanted: int, chosen: list[int]) -> list[int]:
-        """The first `wanted`, those of parts not met yet before the others."""
+        """Return the first `wanted`, those of parts not met yet before the others."""
         met = {self.part(item) for item in chosen}
         first: list[int] = []
         later: list[int] = []
@@ -174,7 +175,7 @@ class PlanDraft:
         self.levels[level].append(item)
 
     def exchange(self, double: ItemIds) -> bool:
-        """Instead of a set that is taken, two new ones that use the same items as it and an earlier one together."""
+        """Replace a set that is taken by two new ones that use the same items as it and an earlier one together."""
         for _ in range(MAX_EXCHANGES if self.sets else 0):
             place = self.rng.randrange(len(self.sets))
             other = self.sets[place]
@@ -194,7 +195,7 @@ class PlanDraft:
         return False
 
     def add_any(self) -> bool:
-        """A set that is free although it unbalances: of the least used items, where no balanced one is left."""
+        """Return a set that is free although it unbalances: of the least used items, where no balanced one is left."""
         order = [item for level in sorted(self.levels) for item in self.levels[level]]
         level_of = {item: level for level, group in self.levels.items() for item in group}
         free = (frozenset(one) for one in combinations(order, self.k) if frozenset(one) not in self.taken)

@@ -33,7 +33,8 @@ class PlanProgress:
 
 
 def plan_progress(project: Project) -> PlanProgress:
-    """From one query, or two without a plan. A task that somebody has open counts as answered."""
+    """Read the plan's progress from one query, or two without a plan. A task that somebody has open counts
+    as answered."""
     sets = ItemSet.objects.filter(project=project)
     n_planned = sets.filter(place__isnull=False).count()
     counted = sets.filter(place__isnull=False) if n_planned else sets.filter(n_taken__gt=0)

@@ -16,7 +16,7 @@ TOKEN = "preview"  # noqa: S105  (of no presentation)
 def sample_task(
     project: Project, n: int, *, now: datetime, given: Mapping[str, str] | None = None, last: LastAnswer | None = None
 ) -> Task:
-    """The task after n answers; always the same for the same n.
+    """Return the task after n answers; always the same for the same n.
 
     `given` is a form to show again, `last` what was just answered.
     """
@@ -36,7 +36,7 @@ def sample_task(
 
 
 def sample_items(project: Project, n: int) -> list[int]:
-    """As many items as are shown at a time, in the order shown; none if there are too few."""
+    """Return as many items as are shown at a time, in the order shown; none if there are too few."""
     active = project.items.filter(retired_at=None).order_by("context", "pk")
     groups: dict[int | None, list[int]] = {}
     for item, context in active.values_list("pk", "context")[:MAX_ITEMS_READ]:

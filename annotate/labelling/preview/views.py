@@ -57,7 +57,7 @@ class PreviewPosition:
 @csp_replace({"frame-ancestors": [SELF], "frame-src": [SELF, *(f"https://{host}" for host in settings.EMBED_HOSTS)]})  # type: ignore[arg-type]
 @require_http_methods(["GET", "HEAD", "POST"])
 def preview(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    """GET shows a task; POST takes an answer as the task page would, stores nothing and shows the next task."""
+    """Show a task; POST takes an answer as the task page would, stores nothing and shows the next task."""
     project = access.project_for(request, project_id, access.SEE)
     n = request.GET.get("n", "")
     at = PreviewPosition(

@@ -47,85 +47,86 @@ class TaskType:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether an answer names items in order, instead of one item."""
+        """Return whether an answer names items in order, instead of one item."""
         return self.outcome != Outcome.CHOICE
 
     def n_ranked(self, project: Project) -> int:
-        """How many items an answer names."""
+        """Return how many items an answer names."""
         return 1
 
     def on_page(self, k: int) -> "TaskType":
-        """The task type whose page is shown for k items."""
+        """Return the task type whose page is shown for k items."""
         return self
 
     # --- Words ---
 
     def report_text(self, project: Project) -> str:
-        """What people did, for the report: the end of a sentence about them."""
+        """Return what people did, for the report: the end of a sentence about them."""
         return _("saw %(k)d items at a time and chose the best") % {"k": project.k}
 
     def instruction(self, project: Project) -> str:
-        """The line above the items; empty where the buttons say it."""
+        """Return the line above the items; empty where the buttons say it."""
         return project.instruction_line or self.usual_instruction(project)
 
     def usual_instruction(self, project: Project) -> str:
         return ""
 
     def key_text(self) -> str:
-        """What the key of an item does, with `letter` to fill in."""
+        """Return what the key of an item does, with `letter` to fill in."""
         return _("Choose %(letter)s")
 
     def key_help(self, project: Project) -> str:
         return _("Choose A, B and so on")
 
     def describe(self, letters: Sequence[str], project: Project) -> str:
-        """What was answered, told to whom answered it."""
+        """Return what was answered, told to whom answered it."""
         return _("you chose %(letter)s") % {"letter": letters[0]}
 
     def describe_right_answer(self, letters: Sequence[str], project: Project) -> str:
-        """As in “the right answer is ...”."""
+        """Describe it as in “the right answer is ...”."""
         return ", ".join(letters)
 
     def marks(self, project: Project) -> list[tuple[str, str]]:
-        """The marks that an answer gives, each to one item: name in the form, and words; of most tasks none."""
+        """Return the marks that an answer gives, each to one item: name in the form, and words; of most tasks none."""
         return []
 
     # --- Answers ---
 
     def parse_order(self, data: Mapping[str, str]) -> tuple[int, ...]:
-        """The places that a form names, in order. Raises InvalidAnswer."""
+        """Return the places that a form names, in order. Raises InvalidAnswer."""
         return ()
 
     def encode_ranks(self, order: Sequence[int], k: int) -> str:
-        """Label.ranks: the rank of each of k items, one digit each; those not named share the last."""
+        """Encode Label.ranks: the rank of each of k items, one digit each; those not named share the last."""
         ranks = [len(order)] * k
         for rank, place in enumerate(order):
             ranks[place] = rank
         return "".join(map(str, ranks))
 
     def decode_ranks(self, ranks: str) -> list[int]:
-        """The places that the answer named, in order; undoes encode_ranks."""
+        """Return the places that the answer named, in order; undoes encode_ranks."""
         places = sorted(range(len(ranks)), key=lambda place: ranks[place])
         return places[: int(max(ranks))]
 
     def order_in_groups(self, groups: Sequence[Sequence[T]], *, with_rest: bool) -> tuple[T, ...]:
-        """What an imported answer names. groups: best first; with_rest: the items left behind are the last group."""
+        """Return what an imported answer names. groups: best first; with_rest: the items left behind are the last
+        group."""
         return (groups[0][0],)
 
     def answer_from_order(self, groups: Sequence[Sequence[T]], project: Project) -> list[T] | None:
-        """What somebody names who holds the items in this order; None where the order does not say it."""
+        """Return what somebody names who holds the items in this order; None where the order does not say it."""
         return [groups[0][0]] if len(groups[0]) == 1 else None
 
     def exported(self, groups: Sequence[Sequence[T]], project: Project) -> list[list[T]]:
-        """The items for each of export_columns. groups: those shown, best first."""
+        """Return the items for each of export_columns. groups: those shown, best first."""
         return [[groups[0][0]]]
 
     def simulate(self, best_first: Sequence[int], project: Project) -> list[int]:
-        """The places that a simulated person names who holds the items in this order."""
+        """Return the places that a simulated person names who holds the items in this order."""
         return list(best_first[: self.n_ranked(project)])
 
 
 def ranks_by_place(data: Mapping[str, str]) -> dict[int, int]:
-    """The ranks from 1 that a form gives in `rank_a`, `rank_b`, ..."""
+    """Return the ranks from 1 that a form gives in `rank_a`, `rank_b`, ..."""
     given = {place: data.get(f"rank_{letter}", "") for place, letter in enumerate(PLACES[:MAX_ITEMS_SHOWN])}
     return {place: int(rank) for place, rank in given.items() if rank.isdecimal() and len(rank) < 4}

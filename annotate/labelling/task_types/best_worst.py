@@ -86,5 +86,5 @@ class BestWorst(TaskType):
 
 
 def ends_of(project: Project) -> dict[str, str]:
-    """The words for both ends: the owner's, or the usual ones."""
+    """Return the words for both ends: the owner's, or the usual ones."""
     return {"best": project.best_words or _("Best"), "worst": project.worst_words or _("Worst")}

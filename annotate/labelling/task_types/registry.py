@@ -21,7 +21,7 @@ def task_type_of(project: Project) -> TaskType:
 
 
 def ordered_task_type(outcome: str) -> TaskType | None:
-    """The task type whose answers are orders with this outcome; None where an outcome orders nothing."""
+    """Return the task type whose answers are orders with this outcome; None where an outcome orders nothing."""
     found = BY_OUTCOME.get(outcome)
     return found if found and found.is_ordered else None
 

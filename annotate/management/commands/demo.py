@@ -115,7 +115,7 @@ class Command(BaseCommand):
 
 
 def welcome(port: int, password: str) -> str:
-    """What to type where."""
+    """Return what to type where."""
     address = server.address(HOST, port)
     lines = ["", f"Crowdrank answers at {address}", "", f"  Owner     {OWNER}", f"  Password  {password}", ""]
     for project in Project.objects.order_by("created_at"):
@@ -128,7 +128,7 @@ def welcome(port: int, password: str) -> str:
 
 
 def take_lock(path: Path) -> TextIO:
-    """Held while the demo runs: a second one would delete the database under the first."""
+    """Hold a lock while the demo runs: a second one would delete the database under the first."""
     file = (path / "lock").open("a+")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

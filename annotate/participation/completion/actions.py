@@ -48,7 +48,7 @@ def finish(*, annotator: Annotator, now: datetime) -> Completion:
 
 
 def can_finish(annotator: Annotator, n_done: int, now: datetime) -> bool:
-    """Whether nothing is left to answer, now or for this person."""
+    """Return whether nothing is left to answer, now or for this person."""
     try:
         check_open(annotator.project, now)
     except ProjectNotOpen as refusal:
@@ -59,7 +59,7 @@ def can_finish(annotator: Annotator, n_done: int, now: datetime) -> bool:
 
 
 def complete_annotator(annotator: Annotator, kind: Kind, now: datetime) -> Completion:
-    """In the step of an annotator who has not ended: the open task goes back, the code is made."""
+    """Return the open task and make the code, in the step of an annotator who has not ended."""
     release_open_presentation(annotator)
     Annotator.objects.filter(pk=annotator.pk).update(ended=kind)
     annotator.ended = kind
@@ -69,7 +69,7 @@ def complete_annotator(annotator: Annotator, kind: Kind, now: datetime) -> Compl
 
 
 def reject_when_full(*, project: Project, participant: str, now: datetime) -> Completion:
-    """The end of a platform's participant who found no place; the same again whenever they come."""
+    """Return the end of a platform's participant who found no place; the same again whenever they come."""
     with write_transaction():
         return Completion.objects.get_or_create(
             project=project,
@@ -94,7 +94,7 @@ def new_code(project: Project, kind: Kind, who: str) -> dict[str, str | bool]:
 
 
 def check_code(*, project: Project, code: str) -> CodeCheck:
-    """What an individual code says, without using it up."""
+    """Return what an individual code says, without using it up."""
     given = Completion.objects.select_related("annotator").filter(project=project, individual=True)
     completion = given.filter(code=codes.normalize_code(code)).first()
     if completion is None or not codes.is_genuine(completion):

@@ -17,14 +17,14 @@ PLACEHOLDERS = ("{code}", "{participant}")
 
 
 def signed_code(project_id: UUID, kind: str, who: str, secret: str | None = None) -> str:
-    """Twelve letters and digits that only this site can make: 60 bits of an HMAC over who it is for and why."""
+    """Return twelve letters and digits that only this site can make: 60 bits of an HMAC over who it is for and why."""
     digest = salted_hmac(SALT, f"{project_id}:{kind}:{who}", secret=secret, algorithm="sha256").digest()
     text = base64.b32encode(digest).decode()[: 3 * GROUP_LENGTH]
     return "-".join(text[start : start + GROUP_LENGTH] for start in range(0, len(text), GROUP_LENGTH))
 
 
 def is_genuine(completion: Completion) -> bool:
-    """Whether the code is the one that this site signs for its owner, by the present secret or a former one."""
+    """Return whether the code is the one that this site signs for its owner, by the present secret or a former one."""
     who = str(completion.annotator.key) if completion.annotator else completion.platform_id
     return any(
         constant_time_compare(completion.code, signed_code(completion.project_id, completion.kind, who, secret))
@@ -33,7 +33,7 @@ def is_genuine(completion: Completion) -> bool:
 
 
 def normalize_code(code: str) -> str:
-    """The code as it was given out, however somebody typed it."""
+    """Return the code as it was given out, however somebody typed it."""
     letters = re.sub(r"[^A-Z2-7]", "", code.upper())
     return "-".join(letters[start : start + GROUP_LENGTH] for start in range(0, len(letters), GROUP_LENGTH))
 
@@ -47,7 +47,7 @@ def shared_code(entry: ParticipationRules, kind: str) -> str:
 
 
 def return_link(entry: ParticipationRules | None, code: str, participant: str) -> str:
-    """The address to go back to with this code; empty if there is none, or it takes a code and there is none."""
+    """Return the address to go back to with this code; empty if there is none, or it takes a code and there is none."""
     template = entry.return_url if entry else ""
     if not template or ("{code}" in template and not code) or not may_return_to(template):
         return ""
@@ -55,7 +55,7 @@ def return_link(entry: ParticipationRules | None, code: str, participant: str) -
 
 
 def may_return_to(template: str) -> bool:
-    """Whether the address is https, of a host that the operator allows, and its host is no placeholder."""
+    """Return whether the address is https, of a host that the operator allows, and its host is no placeholder."""
     try:
         parts = urlsplit(template)
         port = parts.port

@@ -10,7 +10,7 @@ from annotate.models import Annotator, Consent, ConsentText, Project
 
 
 def save_consent_text(project: Project, text: str, now: datetime) -> str:
-    """The version of the text, which is kept as it is; "" of no text."""
+    """Return the version of the text, which is kept as it is; "" of no text."""
     if not text.strip():
         return ""
     version = hashlib.sha256(text.encode()).hexdigest()

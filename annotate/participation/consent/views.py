@@ -31,7 +31,7 @@ from annotate.participation.rules import participation_rules
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def consent(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    """The text as it is now, for somebody who has not agreed to it."""
+    """Show the text as it is now to somebody who has not agreed to it."""
     annotator = annotator_or_404(request, project_id)
     project = annotator.project
     text = consent_text(project)
@@ -53,7 +53,7 @@ def consent(request: HttpRequest, project_id: UUID) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def done(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    """POST ends the part, GET shows the end: thanks, the code, the way back."""
+    """Show the end: thanks, the code, the way back; POST ends the part."""
     annotator = annotator_or_404(request, project_id)
     if request.method == "POST":
         rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
@@ -71,7 +71,7 @@ def done(request: HttpRequest, project_id: UUID) -> HttpResponse:
 
 
 def completion_context(annotator: Annotator, completion: Completion) -> dict[str, Any]:
-    """What the page of the end tells."""
+    """Return what the page of the end tells."""
     entry = participation_rules(annotator.project)
     return {
         "project": annotator.project,

@@ -23,7 +23,8 @@ class InviteForm(forms.Form):
     )
 
     def clean_addresses(self) -> list[str]:
-        """Each once, in the order given; refused as a whole if one is none, so that nobody is written to twice."""
+        """Return each once, in the order given; refused as a whole if one is none, so that nobody is written to
+        twice."""
         lines = [line.strip(" \t,;") for line in self.cleaned_data["addresses"].splitlines()]
         addresses = list({line.lower(): line for line in lines if line}.values())
         if len(addresses) > MAX_ADDRESSES:

@@ -42,7 +42,7 @@ class SentInvitations:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def share(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    """The project's state, its join link and QR code, and invitations by e-mail."""
+    """Show the project's state, its join link and QR code, and invitations by e-mail."""
     project = access.project_for(request, project_id, access.MANAGE)
     if "new-link" in request.POST:
         replace_join_link(project=project, actor=request.user, now=timezone.now())
@@ -90,7 +90,7 @@ def join_link(request: HttpRequest, project: Project) -> str:
 @login_required
 @require_safe
 def qr_code(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    """The join link as a picture that prints at any size."""
+    """Draw the join link as a QR code that prints at any size."""
     project = access.project_for(request, project_id, access.MANAGE)
     file = io.BytesIO()
     segno.make(join_link(request, project), micro=False).save(file, kind="svg", scale=8, border=4, light="white")

@@ -17,7 +17,8 @@ from annotate.participation.places import claim_place
 
 
 def join(*, project: Project, pseudonym: str, resume_token: str) -> Annotator:
-    """The annotator of a join link's form; `resume_token` is the form's own, by which a form sent again finds its own.
+    """Return the annotator of a join link's form; `resume_token` is the form's own, by which a form sent again finds
+    its own.
 
     Raises ProjectNotOpen and PseudonymTaken.
     """
@@ -26,7 +27,7 @@ def join(*, project: Project, pseudonym: str, resume_token: str) -> Annotator:
 
 
 def join_with_account(*, project: Project, pseudonym: str, user: User) -> Annotator:
-    """The annotator of a member of the project. Raises ProjectNotOpen and PseudonymTaken."""
+    """Return the annotator of a member of the project. Raises ProjectNotOpen and PseudonymTaken."""
     own = {"user": user}
     return find_annotator(project, own) or create_annotator(project, pseudonym, Annotator.Source.ACCOUNT, own)
 
@@ -62,7 +63,7 @@ class PlatformVisit:
 
 
 def join_by_link(*, project: Project, pseudonym: str, resume_token: str, version: str, now: datetime) -> Annotator:
-    """The annotator of a join link's form, who agreed to the text of this version.
+    """Return the annotator of a join link's form, who agreed to the text of this version.
 
     Raises ProjectNotOpen, PseudonymTaken, JoinLinkOff and NoPlaceLeft.
     """
@@ -80,7 +81,7 @@ def join_by_link(*, project: Project, pseudonym: str, resume_token: str, version
 def join_by_platform(
     *, project: Project, visit: PlatformVisit, version: str, now: datetime, rng: random.Random
 ) -> tuple[Annotator, bool]:
-    """The annotator with the platform's id and whether it is new. Raises ProjectNotOpen and NoPlaceLeft."""
+    """Return the annotator with the platform's id and whether it is new. Raises ProjectNotOpen and NoPlaceLeft."""
     with write_transaction():
         entry = claim_place(project, now, besides=visit.participant)
         annotator = Annotator.objects.filter(project=project, platform_id=visit.participant).first()

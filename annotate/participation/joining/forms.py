@@ -33,7 +33,7 @@ class JoinForm(forms.Form):
         return name
 
     def clean_ticket(self) -> str:
-        """The resume token that the annotator of this form gets."""
+        """Return the resume token that the annotator of this form gets."""
         try:
             return str(ticket_signer(self.project).unsign(self.cleaned_data["ticket"] or "", max_age=timedelta(days=1)))
         except signing.BadSignature:

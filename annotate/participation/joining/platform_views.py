@@ -34,7 +34,7 @@ PLACEHOLDER = re.compile(r"[{}%$<>\[\]]")
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def arrive(request: HttpRequest, token: str) -> HttpResponse:
-    """The door of a platform's participants. Only a POST makes an annotator: links are followed by machines too."""
+    """Let in a platform's participants. Only a POST makes an annotator: links are followed by machines too."""
     try:
         entry = access.participation_rules_by_platform(token)
     except Http404:
@@ -83,7 +83,7 @@ def enter(request: HttpRequest, entry: ParticipationRules, visit: PlatformVisit)
 
 
 def resume_from_platform(request: HttpRequest, annotator: Annotator, visit: PlatformVisit) -> HttpResponse:
-    """Another browser comes in under a number that is in already.
+    """Let another browser in under a participant's number that is in already.
 
     A participant's number is known to many and can be guessed, so it proves nothing. The session's number is known to
     the platform and the participant alone: where it is the same as at first, and long, its bearer goes on here.
@@ -112,7 +112,7 @@ def full_page(request: HttpRequest, entry: ParticipationRules, visit: PlatformVi
 
 
 def parse_visit(request: HttpRequest, entry: ParticipationRules) -> PlatformVisit:
-    """Who comes, by the link's parameters. Raises BadPlatformLink."""
+    """Return who comes, by the link's parameters. Raises BadPlatformLink."""
     participant = parse_parameter(request, entry.participant_parameter)
     if not participant:
         raise BadPlatformLink(
@@ -127,7 +127,8 @@ def parse_visit(request: HttpRequest, entry: ParticipationRules) -> PlatformVisi
 
 
 def parse_parameter(request: HttpRequest, name: str) -> str:
-    """One parameter of the link, "" if it is not there. Raises BadPlatformLink for what no platform would send."""
+    """Return one parameter of the link, "" if it is not there. Raises BadPlatformLink for what no platform
+    would send."""
     value = request.GET.get(name, "").strip() if name else ""
     if PLACEHOLDER.search(value):
         raise BadPlatformLink(

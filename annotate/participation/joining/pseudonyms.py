@@ -37,7 +37,7 @@ vicuna viper vole wagtail walrus warbler waxwing weasel whale wombat woodpecker 
 
 
 def suggest(project: Project, rng: random.Random) -> str:
-    """A pseudonym that nobody in the project has; with a number behind it once the plain ones run out."""
+    """Return a pseudonym that nobody in the project has; with a number behind it once the plain ones run out."""
     names = [f"{rng.choice(ADJECTIVES)} {rng.choice(ANIMALS)}".title() for _ in range(N_SUGGESTIONS)]
     names += [f"{names[0]} {rng.randrange(10, 1_000_000)}" for _ in range(N_SUGGESTIONS)]
     taken = set(Annotator.objects.filter(project=project, pseudonym__in=names).values_list("pseudonym", flat=True))
@@ -45,7 +45,8 @@ def suggest(project: Project, rng: random.Random) -> str:
 
 
 def normalize_name(name: str) -> str:
-    """The name in one line, without invisible characters that make two names look alike or turn the text around."""
+    """Return the name in one line, without invisible characters that make two names look alike or turn the
+    text around."""
     visible = "".join(c for c in name if c in JOINERS or c.isspace() or unicodedata.category(c) not in ("Cc", "Cf"))
     return re.sub(r"\s+", " ", unicodedata.normalize("NFC", visible)).strip()
 

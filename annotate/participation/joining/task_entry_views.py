@@ -17,7 +17,7 @@ from annotate.participation.joining.views import join_page
 @require_http_methods(["GET", "HEAD", "POST"])
 @rate_limits.limit_concurrency
 def label(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    """GET shows the open task, or what there is instead of one; POST opens the next."""
+    """Show the open task, or what there is instead of one; POST opens the next."""
     annotator = access.annotator_for(request, project_id)
     if annotator is None:
         return unknown_visitor(request, project_id)
@@ -28,7 +28,7 @@ def label(request: HttpRequest, project_id: UUID) -> HttpResponse:
 
 
 def unknown_visitor(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    """A member who is no annotator yet may become one; whoever is not known is told how to be."""
+    """Offer a member to become an annotator; tell others how to join."""
     if not request.user.is_authenticated:
         return render(request, "participation/unknown.html", status=403)
     project = access.project_for(request, project_id, access.ANNOTATE, in_archive=True)

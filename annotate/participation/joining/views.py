@@ -29,7 +29,7 @@ from annotate.participation.rules import participation_rules
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def join(request: HttpRequest, token: str) -> HttpResponse:
-    """The project's door: what it is about, what is stored, under which name."""
+    """Describe the project, what is stored, and ask for a pseudonym."""
     try:
         project = access.project_to_join(token)
     except Http404:
@@ -80,7 +80,7 @@ def render_join_form(request: HttpRequest, project: Project, form: JoinForm, use
 
 
 def join_from_form(form: JoinForm, project: Project, user: User | None, version: str) -> Annotator | None:
-    """The form's annotator, who agreed to the text of this version; None, and an error, if its name is taken."""
+    """Return the form's annotator, who agreed to the text of this version; None, and an error, if its name is taken."""
     name = form.cleaned_data["pseudonym"]
     try:
         if user:

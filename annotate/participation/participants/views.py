@@ -75,7 +75,7 @@ def code_message(request: SignedInRequest, code: str, checked: CodeCheck, *, use
 @login_required
 @require_safe
 def download(request: SignedInRequest, project_id: UUID) -> StreamingHttpResponse:
-    """Participants' numbers are in no other export, because viewers may take those."""
+    """Send participants' numbers; they are in no other export, because viewers may take those."""
     project = access.project_for(request, project_id, access.MANAGE)
     rate_limits.check_rate_limit(request, "export", who=str(request.user.pk))
     if request.method == "GET":

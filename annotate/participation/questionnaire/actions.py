@@ -77,7 +77,7 @@ def change_questions(
 
 
 def describe_question(project: Project) -> str:
-    """What is asked, a line a field, as the history keeps it."""
+    """Return what is asked, a line a field, as the history keeps it."""
     fields = project.fields.filter(retired_at=None).order_by("at_end", "position", "pk")
     return "\n".join(
         " | ".join(
@@ -115,7 +115,7 @@ def remove_question(field: QuestionField, now: datetime) -> None:
 
 
 def newest_question(project: Project, *, at_end: bool) -> int:
-    """The primary key of the newest field asked there, 0 if there is none: primary keys only grow."""
+    """Return the primary key of the newest field asked there, 0 if there is none: primary keys only grow."""
     asked = project.fields.filter(retired_at=None, at_end=at_end)
     return asked.aggregate(newest=Max("pk"))["newest"] or 0
 

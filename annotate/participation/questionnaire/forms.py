@@ -26,7 +26,7 @@ class AnswersForm(forms.Form):
             self.fields[f"field-{field.pk}"] = answer_field(field, earlier.get(field.pk, ""))
 
     def values(self) -> dict[int, str]:
-        """What was said to each, as it is stored: "" of nothing."""
+        """Return what was said to each, as it is stored: "" of nothing."""
         said = {field.pk: self.cleaned_data[f"field-{field.pk}"] for field in self.asked}
         return {pk: "" if value is None else str(value) for pk, value in said.items()}
 
@@ -147,7 +147,7 @@ class BaseQuestionForms(forms.BaseFormSet):
             form.fields["DELETE"].help_text = _("What was answered to it stays in the exports.")
 
     def wanted(self) -> list[RequestedQuestion]:
-        """In the order of their places; those without one last, as they stand on the page."""
+        """Return the questions in the order of their places; those without one last, as they stand on the page."""
         kept = [form for form in self.forms if form.has_changed() or form.initial]
         kept = [form for form in kept if not form.cleaned_data.get("DELETE")]
         kept.sort(key=position_of)
@@ -158,7 +158,8 @@ class BaseQuestionForms(forms.BaseFormSet):
 
 
 def position_of(form: forms.Form) -> tuple[int, int]:
-    """What the forms are sorted by: of two with the same place, the one moved there pushes the other on its way."""
+    """Return what the forms are sorted by: of two with the same place, the one moved there pushes the other
+    on its way."""
     wanted, stood = form.cleaned_data["position"] or LAST, form.initial.get("position", LAST)
     return wanted, (wanted > stood) - (wanted < stood)
 

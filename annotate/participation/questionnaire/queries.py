@@ -11,7 +11,7 @@ from annotate.participation.completion.actions import can_finish
 
 
 def open_questions(annotator: Annotator, now: datetime) -> bool | None:
-    """False: the fields before the first task; True: those after the last; None: none."""
+    """Return false: the fields before the first task; True: those after the last; None: none."""
     project = annotator.project
     try:
         check_requirements(project, annotator)
@@ -36,17 +36,17 @@ def is_refused(annotator: Annotator, now: datetime) -> bool:
 
 
 def active_questions(project: Project) -> list[QuestionField]:
-    """Those asked at present, before and at the end, in their order."""
+    """Return those asked at present, before and at the end, in their order."""
     return list(project.fields.filter(retired_at=None).order_by("position"))
 
 
 def answered_questions(project: Project) -> list[QuestionField]:
-    """Those asked at present and those retired, whose answers are kept, by their number."""
+    """Return those asked at present and those retired, whose answers are kept, by their number."""
     return list(project.fields.order_by("number"))
 
 
 def answers_of(annotators: Collection[int], fields: Collection[QuestionField]) -> dict[tuple[int, int], str]:
-    """(annotator, field), both by primary key: what was said. Asks nothing where there is no field."""
+    """Return (annotator, field), both by primary key: what was said. Asks nothing where there is no field."""
     if not fields:
         return {}
     rows = QuestionAnswer.objects.filter(annotator__in=annotators, field__in=fields)

@@ -42,7 +42,8 @@ def questionnaire(request: HttpRequest, project_id: UUID) -> HttpResponse:
 def current_question_form(
     annotator: Annotator, data: QueryDict | None, now: datetime
 ) -> tuple[AnswersForm, bool] | None:
-    """The form with what is asked now, filled in with what was said before, and whether it is the last; else None."""
+    """Return the form with what is asked now, filled in with what was said before, and whether it is the last; else
+    None."""
     at_end = open_questions(annotator, now)
     asked = [] if at_end is None else [one for one in active_questions(annotator.project) if one.at_end == at_end]
     if at_end is None or not asked:

@@ -49,7 +49,7 @@ class StillOwner(UserError):
 
 
 def projects_owned_alone(user: User) -> list[Project]:
-    """The projects that would be left without an owner."""
+    """Return the projects that would be left without an owner."""
     others = Membership.objects.filter(role=Role.OWNER).exclude(user=user)
     mine = Project.objects.filter(memberships__user=user, memberships__role=Role.OWNER)
     return list(mine.exclude(pk__in=others.values("project")).only("pk", "name").order_by("name", "pk"))
@@ -73,7 +73,7 @@ def erase_account(*, user: User, by: str = BY_ACCOUNT, now: datetime) -> int:
 
 
 def erase_account_traces(user: User) -> None:
-    """What names the account outside the rows that go with it."""
+    """Erase what names the account outside the rows that go with it."""
     known = EmailAddress.objects.filter(user=user).values_list("email", flat=True)
     addresses = names_in_lower_case([user.email, *known])
     redact_events(Event.objects.all(), NamesToRedact(addresses))
@@ -89,7 +89,7 @@ def erase_account_traces(user: User) -> None:
 
 
 def sessions_of(user: User) -> Iterator[str]:
-    """Every session of the account: signed data, so all have to be looked at."""
+    """Yield every session of the account: signed data, so all have to be looked at."""
     for session in Session.objects.iterator(1000):
         if session.get_decoded().get(SESSION_KEY) == str(user.pk):
             yield session.pk

@@ -58,7 +58,7 @@ def erase_annotator(*, annotator: Annotator, by: str, actor: User | None = None,
 
 
 def _erase(annotator: Annotator, by: str, actor: User | None, now: datetime) -> int:
-    """What erase_annotator says, under the project's lock."""
+    """Return what erase_annotator says, under the project's lock."""
     project, labels = annotator.project, Label.objects.filter(annotator=annotator)
     since = labels.aggregate(first=Min("created_at"))["first"]
     if since is not None:
@@ -75,7 +75,7 @@ def _erase(annotator: Annotator, by: str, actor: User | None, now: datetime) -> 
 
 
 def delete_answers(annotator: Annotator, labels: QuerySet[Label]) -> int:
-    """The large tables by one statement each; what else belongs to the annotator goes with their row."""
+    """Return the large tables by one statement each; what else belongs to the annotator goes with their row."""
     shown = Presentation.objects.filter(annotator=annotator)
     further = CriterionAnswer.objects.filter(label__in=labels)
     further._raw_delete(further.db)

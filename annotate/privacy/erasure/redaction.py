@@ -51,7 +51,7 @@ def name_pattern_parts(names: Iterable[str]) -> str:
 
 
 def redact(value: Any, pattern: re.Pattern[str]) -> Any:
-    """The JSON value with every such name in it replaced."""
+    """Return the JSON value with every such name in it replaced."""
     if isinstance(value, str):
         return pattern.sub(REMOVED, value)
     if isinstance(value, dict):
@@ -62,7 +62,8 @@ def redact(value: Any, pattern: re.Pattern[str]) -> Any:
 
 
 def rows_naming(rows: QuerySet, column: str, names: NamesToRedact) -> QuerySet:
-    """The rows whose column holds one of the names; JSON columns spell letters that are not ASCII in two ways."""
+    """Return the rows whose column holds one of the names; JSON columns spell letters that are not ASCII in
+    two ways."""
     found = Q(pk__in=[])
     for name in (*names.addresses, *names.pseudonyms):
         for spelled in {name, json.dumps(name)[1:-1]}:
@@ -71,7 +72,7 @@ def rows_naming(rows: QuerySet, column: str, names: NamesToRedact) -> QuerySet:
 
 
 def clear_event_details(events: QuerySet[Event]) -> None:
-    """What happened to a person, when and by whom stays, with how many labels it was about."""
+    """Clear details of events; what happened, when and by whom stays, with how many labels it was about."""
     emptied = list(events)
     for event in emptied:
         event.details = {name: value if name in COUNTS else REMOVED for name, value in event.details.items()}
@@ -99,7 +100,7 @@ def redact_stored_responses(names: NamesToRedact) -> None:
 
 
 def delete_webhook_messages(annotators: Iterable[Annotator]) -> None:
-    """What webhooks were told, or are yet to be told, about these: each such message has the key of its annotator."""
+    """Delete sent and waiting messages of webhooks about these annotators: each has the key of its annotator."""
     for one in annotators:
         told = WebhookDelivery.objects.filter(webhook__project=one.project_id, event=Webhook.Event.FLAG_RAISED)
         told.filter(body__contains=str(one.key)).delete()

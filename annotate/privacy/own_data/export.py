@@ -52,7 +52,7 @@ class DataFile:
 def files_of(
     annotators: QuerySet[Annotator], user: User | None = None, *, for_owner: bool = False
 ) -> Iterator[tuple[str, Iterator[bytes]]]:
-    """The files of a person who is these annotators and has this account, if any.
+    """Yield the files of a person who is these annotators and has this account, if any.
 
     for_owner: without the secrets by which the person comes back, for a project's owner whom they have asked.
     """
@@ -226,7 +226,7 @@ ANSWERS = [
 
 
 def answer_rows(annotators: QuerySet) -> Iterator[Row]:
-    """What was shown and what was said to it; nothing of right answers, of keys or of others."""
+    """Yield what was shown and what was said to it; nothing of right answers, of keys or of others."""
     last = 0
     while True:
         shown = Presentation.objects.filter(annotator__in=annotators, pk__gt=last).order_by("pk")
@@ -278,7 +278,7 @@ def answer_row(presentation: Presentation, items: list[Item]) -> Row:
 
 
 def history_rows(annotators: QuerySet) -> Iterator[Row]:
-    """What happened to the person in projects, with the reason where one was given."""
+    """Yield what happened to the person in projects, with the reason where one was given."""
     events = Event.objects.filter(annotator__in=annotators).order_by("pk")
     for event in events.select_related("project").iterator(CHUNK):
         yield [event.project.name, event.at, event.verb, event.details.get("reason")]

@@ -102,7 +102,7 @@ def erased_message(n_labels: int) -> str:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def own_data(request: HttpRequest, token: str) -> HttpResponse:
-    """Of an annotator without account, by their personal link."""
+    """Show the data of an annotator without account, by their personal link."""
     annotator = annotator_by_link(request, token)
     project = annotator.project
     form = ConfirmForm(request.POST if request.method == "POST" else None)

@@ -30,7 +30,7 @@ from annotate.privacy.erasure.actions import BY_RETENTION, _erase, erase_names, 
 
 
 def change_retention(*, project: Project, actor: User, days: int | None, drops: str, now: datetime) -> bool:
-    """False if that was the rule already. `days` None: what the site does."""
+    """Return False if that was the rule already. `days` None: what the site does."""
     with write_transaction():
         project = lock_project(project.pk)
         row = Retention.objects.filter(project=project).first() or Retention(project=project)
@@ -63,7 +63,7 @@ def apply_retention(*, project: Project, now: datetime) -> int | None:
 
 
 def drop_personal_data(project: Project, annotators: list[Annotator]) -> None:
-    """What names the annotators goes: names, accounts, ids, free texts, sessions, their own clocks and secrets.
+    """Delete what names the annotators: names, accounts, ids, free texts, sessions, their own clocks and secrets.
 
     Answers, their times by the server and consents stay, of people with numbers.
     """

@@ -53,7 +53,7 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
 
 
 def copy_values(row: Model, **values: Any) -> dict[str, Any]:
-    """The row's columns that a clone takes over, and these."""
+    """Return the row's columns that a clone takes over, and these."""
     left = NOT_COPIED[type(row)]
     own = {field.name: getattr(row, field.name) for field in row._meta.concrete_fields if field.name not in left}
     return own | values
@@ -62,7 +62,7 @@ def copy_values(row: Model, **values: Any) -> dict[str, Any]:
 def clone_project(
     *, source: Project, actor: User, name: str, with_items: bool, now: datetime, rng: random.Random
 ) -> Project:
-    """A draft with the source's settings, owned by the actor; known sets come with the items.
+    """Return a draft with the source's settings, owned by the actor; known sets come with the items.
 
     Files are shared: they are deleted with the last item that has them.
     """
@@ -87,7 +87,7 @@ def clone_project(
 
 
 def copy_rules(source: Project, clone: Project) -> None:
-    """Who may take part, what is promised to them, the consent text in force, the questionnaire as it is asked now."""
+    """Copy who may take part, what they are promised, the consent text in force and the current questionnaire."""
     entry = ParticipationRules.objects.filter(project=source).first()
     if entry:
         ParticipationRules.objects.create(**copy_values(entry, project=clone))
@@ -105,7 +105,7 @@ def copy_rules(source: Project, clone: Project) -> None:
 
 
 def copy_items(source: Project, clone: Project, now: datetime, rng: random.Random) -> int:
-    """Items with their contexts, tags and known sets; retired ones stay retired. The number of items."""
+    """Return items with their contexts, tags and known sets; retired ones stay retired. The number of items."""
     tags = clone_rows(source.tags.order_by("pk"), project=clone)
     contexts = clone_rows(source.contexts.order_by("pk"), project=clone)
     items: dict[int, int] = {}
@@ -151,7 +151,8 @@ def clone_rows(rows: Any, **values: Any) -> dict[int, int]:
 
 
 def in_batches(rows: Any) -> Iterable[list[Any]]:
-    """The rows of a query in order of their primary keys, a thousand at a time: however many, memory stays flat."""
+    """Return the rows of a query in order of their primary keys, a thousand at a time: however many, memory
+    stays flat."""
     last = 0
     while batch := list(rows.filter(pk__gt=last)[:BATCH]):
         yield batch
@@ -159,7 +160,7 @@ def in_batches(rows: Any) -> Iterable[list[Any]]:
 
 
 def copy_gold_sets(source: Project, clone: Project, items: dict[int, int]) -> None:
-    """Those in use, with their right answers in terms of the clone's items."""
+    """Copy the gold sets in use, with their right answers in terms of the clone's items."""
     for known in source.known_sets.filter(retired_at=None).order_by("pk").prefetch_related("items"):
         members = [items[item.pk] for item in known.items.all()]
         item_set = ItemSet.objects.get_or_create(project=clone, key=set_key(members))[0]

@@ -39,7 +39,7 @@ def archive(request: SignedInRequest, project_id: UUID) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def clone(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    """Of an archived project too: nothing in that one changes."""
+    """Duplicate a project, an archived one too: nothing in that one changes."""
     project = access.project_for(request, project_id, access.MANAGE, in_archive=True)
     form = CloneForm(request.POST if request.method == "POST" else None, project=project)
     if form.is_valid():

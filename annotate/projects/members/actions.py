@@ -51,7 +51,7 @@ def add_member(*, project: Project, actor: User, address: str, role: str, now: d
 
 
 def change_role(*, membership: Membership, actor: User, role: str, now: datetime) -> bool:
-    """False if that was the role already. Raises OwnersOnly and LastOwner."""
+    """Return False if that was the role already. Raises OwnersOnly and LastOwner."""
     with write_transaction():
         project = check_is_owner(membership.project, actor)
         before = Membership.objects.get(pk=membership.pk).role

@@ -37,7 +37,7 @@ class LinesField(forms.CharField):
                 )
 
     def run_validators(self, value: Any) -> None:
-        """Those of CharField are for one text."""
+        """Skip the validators of CharField, which are for one text."""
 
 
 class LocalDateTimeInput(forms.DateTimeInput):

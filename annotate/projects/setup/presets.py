@@ -24,7 +24,7 @@ class Preset:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The settings in the words of the language in use, as a form shows them."""
+        """Return the settings in the words of the language in use, as a form shows them."""
         return {name: str(value) if isinstance(value, Promise) else value for name, value in self.settings.items()}
 
 

@@ -36,11 +36,11 @@ class SetupState:
 
     @property
     def following(self) -> SetupStep:
-        """The first step that is needed and not done, else the last."""
+        """Return the first step that is needed and not done, else the last."""
         return next((step for step in self.steps if step.needed and not step.done), self.steps[-1])
 
     def after(self, page: str) -> SetupStep | None:
-        """The step behind the one that this page belongs to; None behind the last and elsewhere."""
+        """Return the step behind the one that this page belongs to; None behind the last and elsewhere."""
         places = [place for place, step in enumerate(self.steps) if page in PAGES[step.name]]
         return self.steps[places[0] + 1] if places and places[0] + 1 < len(self.steps) else None
 

@@ -22,7 +22,7 @@ from annotate.projects.setup.queries import setup_state as setup_of
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: SignedInRequest) -> HttpResponse:
-    """GET offers what to start from, or the form of one of these; POST makes the project, or starts from another."""
+    """Offer what to start from, or the form of one of these; POST makes the project, or starts from another."""
     asked = request.POST if request.method == "POST" else request.GET
     if request.method != "POST" and "start" not in asked:
         return render(request, "projects/starts.html", {"starts": PRESETS.values()})
@@ -46,7 +46,7 @@ def render_form(request: SignedInRequest, form: ProjectForm, start: Preset) -> H
 
 
 def initial_values(request: SignedInRequest, start: Preset) -> dict[str, Any]:
-    """What was written or chosen otherwise than this start has it: another start leaves that as it is."""
+    """Return what was written or chosen otherwise than this start has it: another start leaves that as it is."""
     form = ProjectForm(request.POST, initial=start.values)
     return {name: form[name].data for name in form.changed_data}
 

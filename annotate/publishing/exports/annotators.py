@@ -68,7 +68,7 @@ COLUMNS = [
 
 
 def columns(project: Project) -> list[Column]:
-    """Those of every project, then one for each field of the questionnaire, retired ones too."""
+    """Return those of every project, then one for each field of the questionnaire, retired ones too."""
     meaning = _("Answer to “{label}” of the questionnaire; empty if none was given.")
     fields = [
         Column(f"field_{one.number}", format_lazy(meaning, label=one.label)) for one in answered_questions(project)

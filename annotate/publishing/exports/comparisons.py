@@ -30,7 +30,7 @@ def columns(project: Project) -> Sequence[Column]:
 
 
 def with_words(column: Column, project: Project) -> Column:
-    """The column under its usual name; what it means in the words that annotators read."""
+    """Return the column under its usual name; what it means in the words that annotators read."""
     words = {BEST.name: project.best_words, WORST.name: project.worst_words}.get(column.name, "")
     meaning = _("{meaning} Annotators read “{words}”.")
     return replace(column, meaning=format_lazy(meaning, meaning=column.meaning, words=words)) if words else column

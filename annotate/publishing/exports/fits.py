@@ -40,7 +40,7 @@ def columns(project: Project) -> list[Column]:
 
 
 def rows(project: Project) -> Iterator[Row]:
-    """By every criterion."""
+    """Yield the fits by every criterion."""
     for fit in Fit.objects.filter(project_id=project.pk).defer("arrays").order_by("number"):
         yield [*row(fit), fit.criterion] if project.criteria else row(fit)
 

@@ -68,7 +68,7 @@ COLUMNS = [
 
 
 def rows(project: Project) -> Iterator[Row]:
-    """By the criterion that the project is looked at by; see rows_of_all."""
+    """Yield the labels by one criterion; see rows_of_all."""
     for labels, shown, items in label_chunks(project):
         held = correctness_of(labels) if project.criterion == 1 else {}
         for label in labels:
@@ -76,7 +76,7 @@ def rows(project: Project) -> Iterator[Row]:
 
 
 def rows_of_all(project: Project) -> Iterator[Row]:
-    """Every label by every criterion, one criterion after the other."""
+    """Yield every label by every criterion, one criterion after the other."""
     for one in for_each_criterion(project):
         yield from rows(one)
 

@@ -45,7 +45,7 @@ def rows(project: Project) -> Iterator[Row]:
 
 
 def matrix(project: Project) -> tuple[list[str], Iterator[Row]]:
-    """(header, rows): cell (i, j) says how often item i was put above item j. A tie counts for neither."""
+    """Return (header, rows): cell (i, j) says how often item i was put above item j. A tie counts for neither."""
     keys = keys_of(project)
 
     def lines() -> Iterator[Row]:
@@ -65,12 +65,12 @@ def keys_of(project: Project) -> dict[int, str]:
 
 
 def is_by_pairs(project: Project) -> bool:
-    """Whether an answer is about two items, of which it chooses one or none."""
+    """Return whether an answer is about two items, of which it chooses one or none."""
     return project.k == 2 and not task_type_of(project).is_ordered
 
 
 def count_wins(project: Project, keys: Mapping[int, str]) -> tuple[Rows, Counts]:
-    """Rows (place of the first item among the keys, of the second, what was said), and how many labels say so.
+    """Return rows (place of the first item among the keys, of the second, what was said), and how many labels say so.
 
     A label on several items says something of each two that it tells apart; of items that came after the keys were
     read, nothing.
@@ -99,7 +99,7 @@ def pairs_of(groups: list[list[int]]) -> Iterator[tuple[int, int, int]]:
 
 
 def count_wins_in_database(project: Project, place: Mapping[int, int]) -> tuple[Rows, Counts]:
-    """The same of pairs with one chosen: the database adds up, some sets at a time, so that memory stays flat.
+    """Return the same of pairs with one chosen: the database adds up, some sets at a time, so that memory stays flat.
 
     The sets alone say which project's labels they are: asked by the project as well, SQLite would go through all its
     labels for each part of the sets.

@@ -20,7 +20,7 @@ CHUNK = 1000  # votes written at a time
 
 
 def kind(project: Project) -> str:
-    """soc, soi, toc or toi."""
+    """Return soc, soi, toc or toi."""
     complete = project.k == project.items.count()
     labels = Label.objects.filter(project=project, voided_at=None, presentation__purpose__in=project.counted_purposes)
     ties = labels_by_criterion(project, labels, outcomes=TIES)
@@ -29,7 +29,8 @@ def kind(project: Project) -> str:
 
 
 def preflib_chunks(project: Project, data_type: str, now: datetime) -> Iterator[bytes]:
-    """What is known beforehand at once; the rest when all votes are counted, for the format asks for their number.
+    """Yield what is known beforehand at once; the rest when all votes are counted, for the format asks for their
+    number.
 
     data_type: the project's kind, which the name of the file tells as well: finding it out looks at every label.
     """

@@ -24,5 +24,5 @@ class Table:
 
 
 def always(columns: Sequence[Column]) -> Callable[[Project], Sequence[Column]]:
-    """The same columns whatever the project."""
+    """Return the same columns whatever the project."""
     return lambda project: columns

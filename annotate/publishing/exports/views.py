@@ -72,7 +72,7 @@ def download(
 def file_response(
     request: HttpRequest, project: Project, table: str, file_format: str
 ) -> HttpResponse | StreamingHttpResponse:
-    """What is there under this name and format, to be saved under a name that tells the project's."""
+    """Send what there is under this name and format, to be saved under a name with the project's."""
     special = SPECIAL.get((table, file_format))
     if (table, file_format) == PREFLIB:
         file_format = kind(project)
@@ -86,7 +86,7 @@ def file_response(
 
 
 def is_available(project: Project) -> dict[str, tuple[str, str, list[str]]]:
-    """Title, explanation and formats of everything that can be taken away now, by name."""
+    """Return title, explanation and formats of everything that can be exported now, by name."""
     special = dict.fromkeys(SPECIAL, True)
     special["matrix", "csv"] = project.items.count() <= MAX_ITEMS
     fit = published_fit(project)
@@ -118,7 +118,7 @@ def preflib(request: HttpRequest, project: Project, ending: str) -> StreamingHtt
 
 
 def plot(request: HttpRequest, project: Project, _ending: str) -> HttpResponse:
-    """The forest plot of the ranking's first page as a file of its own."""
+    """Send the forest plot of the ranking's first page as a file of its own."""
     fit = published_fit(project)
     if fit is None or not fit.n_items:
         raise Http404
@@ -130,7 +130,7 @@ def plot(request: HttpRequest, project: Project, _ending: str) -> HttpResponse:
 @login_required
 @require_safe
 def report_page(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    """The ranking report, made to be printed."""
+    """Show the ranking report, made to be printed."""
     project = project_for_criterion(request, project_id)
     fit, now = published_fit(project), timezone.now()
     context = {

@@ -36,7 +36,7 @@ def make_link(
 
 
 def revoke_link(*, link: ResultsLink, actor: User, now: datetime) -> bool:
-    """False if it was revoked already."""
+    """Return False if it was revoked already."""
     with write_transaction():
         if not ResultsLink.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=now):
             return False
@@ -45,5 +45,5 @@ def revoke_link(*, link: ResultsLink, actor: User, now: datetime) -> bool:
 
 
 def token_excerpt(link: ResultsLink) -> str:
-    """By what people tell one link from another in the log, where its address must not stand."""
+    """Return what tells one link from another in the log, where its address must not stand."""
     return link.pk.hex[:8]

@@ -18,7 +18,7 @@ class LinkRow:
 
 
 def links_of(project: Project, now: datetime) -> list[LinkRow]:
-    """Those in use first, then the others, the latest first."""
+    """Return those in use first, then the others, the latest first."""
     names = {number: one["name"] for number, one in enumerate(project.criteria, 1)}
     links = project.results_links.order_by("-made_at", "-pk")[:MAX_SHOWN]
     lines = [LinkRow(link, names.get(link.criterion, ""), link.is_over(now)) for link in links]

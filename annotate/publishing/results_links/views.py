@@ -78,7 +78,7 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
 @keep_unlisted
 @require_safe
 def results_media(request: HttpRequest, token: str, item_id: int) -> HttpResponseBase:
-    """The picture of an item that the ranking behind the link shows."""
+    """Send the picture of an item that the ranking behind the link shows."""
     check_rate_limit(request, "results-media")
     link = access.results_link(token, timezone.now())
     fit = published_fit(for_criterion(link.project, link.criterion))
@@ -118,7 +118,7 @@ def results_links(request: SignedInRequest, project_id: UUID) -> HttpResponse:
 @login_required
 @require_POST
 def revoke(request: SignedInRequest, project_id: UUID, link_id: UUID) -> HttpResponse:
-    """Also in the archive: a published ranking can always be withdrawn."""
+    """Revoke a link, in the archive too: a published ranking can always be withdrawn."""
     project = access.project_for(request, project_id, access.OWN, in_archive=True)
     link = get_object_or_404(project.results_links.select_related("project"), pk=link_id)
     if revoke_link(link=link, actor=request.user, now=timezone.now()):

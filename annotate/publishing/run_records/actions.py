@@ -17,7 +17,7 @@ class NothingToRecord(UserError):
 
 
 def request_record(*, project: Project, actor: User, now: datetime) -> bool:
-    """By the criterion that the project is looked at by. False where one is being made already.
+    """Request a run record by one criterion. False where one is being made already.
 
     Raises NothingToRecord.
     """

@@ -6,7 +6,7 @@ from annotate.models import RunRecord, RunRecordPart
 
 
 def read_chunks(record: RunRecord) -> Iterator[bytes]:
-    """The .zip, one row in memory at a time."""
+    """Yield the .zip, one row in memory at a time."""
     for number in RunRecordPart.objects.filter(record=record).order_by("number").values_list("number", flat=True):
         part = RunRecordPart.objects.get(record=record, number=number)
         yield bytes(part.data)

@@ -109,7 +109,7 @@ class AnnotatorChecks:
 
 
 def annotator_checks(project: Project, annotators: Sequence[int]) -> dict[int, AnnotatorChecks]:
-    """Of each of these annotators, in the same number of queries however many labels they gave."""
+    """Read the checks of these annotators in the same number of queries however many labels they gave."""
     labels = Label.objects.filter(annotator__in=annotators, voided_at=None).order_by()
     fast_ms, none = FAST_MS_PER_ITEM * project.k, {"n": 0, "timed": 0, "fast": 0, "cant_judge": 0}
     counts: dict[int, Any] = {
@@ -144,7 +144,7 @@ def share_or_none(k: float, n: int) -> Share | None:
 
 
 def places_chosen(annotators: Sequence[int]) -> dict[int, Counter[int]]:
-    """How often each annotator chose the item at each place."""
+    """Return how often each annotator chose the item at each place."""
     chosen = PresentedItem.objects.filter(
         presentation__label__annotator__in=annotators,
         presentation__label__voided_at=None,
@@ -158,7 +158,7 @@ def places_chosen(annotators: Sequence[int]) -> dict[int, Counter[int]]:
 
 
 def right_answers(labels: QuerySet[Label]) -> dict[tuple[int, str], Share]:
-    """Of the gold questions and attention checks of each annotator, how many were answered right."""
+    """Count how many gold questions and attention checks each annotator answered right."""
     held = labels.filter(presentation__purpose__in=[Purpose.GOLD, Purpose.ATTENTION])
     who = {
         pk: (annotator, purpose)
@@ -173,7 +173,7 @@ def right_answers(labels: QuerySet[Label]) -> dict[tuple[int, str], Share]:
 
 
 def consistency(labels: QuerySet[Label]) -> dict[int, Share]:
-    """How far each annotator answered planned repeats as they had answered before."""
+    """Return how far each annotator answered planned repeats as they had answered before."""
     said = labels.filter(outcome__in=INFORMATIVE)
     repeats = list(said.filter(presentation__purpose=Purpose.REPEAT).select_related("presentation"))
     if not repeats:
@@ -196,12 +196,13 @@ def consistency(labels: QuerySet[Label]) -> dict[int, Share]:
 
 
 def annotator_and_set(label: Label) -> tuple[int, int]:
-    """Who was asked about which set."""
+    """Return who was asked about which set."""
     return label.annotator_id, label.presentation.item_set_id
 
 
 def ranks_by_item(labels: Sequence[Label]) -> dict[int, dict[int, int]]:
-    """Of each label, by primary key, the rank of every item shown: 0 is best, equal ones were not told apart."""
+    """Return for each label, by primary key, the rank of every item shown: 0 is best, equal ones were
+    not told apart."""
     shown: dict[int, list[int]] = defaultdict(list)
     rows = PresentedItem.objects.filter(presentation__in=[label.presentation_id for label in labels])
     for presentation, item in rows.order_by("position").values_list("presentation", "item"):
@@ -217,7 +218,8 @@ def ranks_by_item(labels: Sequence[Label]) -> dict[int, dict[int, int]]:
 
 
 def agreement(one: dict[int, int], other: dict[int, int]) -> float:
-    """The share of the set's pairs of items, of those that either answer tells apart, on which both say the same."""
+    """Return the share of the set's pairs of items, of those that either answer tells apart, on which both say the
+    same."""
     same = n = 0
     for a, b in combinations(one, 2):
         first, second = sign(one[a] - one[b]), sign(other[a] - other[b])

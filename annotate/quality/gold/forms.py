@@ -102,7 +102,7 @@ class GoldSetForm(forms.Form):
         return [*named, *((other, str(Outcome(other).label)) for other in allowed_extra_outcomes(self.project))]
 
     def values_of(self, known: GoldSet) -> dict[str, Any]:
-        """The set as the form shows it."""
+        """Return the set as the form shows it."""
         items = list(known.items.order_by("pk"))
         place = {item: place for place, item in enumerate(known.named, 1)}
         values: dict[str, Any] = {"purpose": known.purpose, "why": known.why, "answer": known.outcome}
@@ -118,7 +118,7 @@ class GoldSetForm(forms.Form):
 
     @cached_property
     def found(self) -> dict[str, Item]:
-        """The items that the fields name, by their keys."""
+        """Return the items that the fields name, by their keys."""
         keys = {self.key_in(name) for name in self.names("item")}
         return {item.key: item for item in Item.objects.filter(project=self.project, key__in=keys)}
 
@@ -149,7 +149,7 @@ class GoldSetForm(forms.Form):
         return values
 
     def right(self, values: dict[str, Any], keys: list[str]) -> tuple[str, list[str]]:
-        """The outcome and the keys that it names, best first."""
+        """Return the outcome and the keys that it names, best first."""
         answer = values["answer"]
         if answer.isdecimal():
             return self.task_type.outcome.value, [keys[int(answer) - 1]]

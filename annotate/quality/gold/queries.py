@@ -30,14 +30,14 @@ class GoldSetPage:
 
 
 def gold_set_page(project: Project, number: str | None) -> GoldSetPage:
-    """One page, in the same number of queries however many sets and labels there are."""
+    """Return one page, in the same number of queries however many sets and labels there are."""
     sets = GoldSet.objects.filter(project=project, retired_at=None).order_by("purpose", "pk")
     page = Paginator(sets.prefetch_related("items"), PAGE_SIZE).get_page(number)
     return GoldSetPage(page, gold_rows(list(page)), n_sets_by_purpose(project))
 
 
 def gold_rows(sets: list[GoldSet]) -> list[GoldRow]:
-    """The sets, their items prefetched, with how often each was asked and found."""
+    """Return the sets, their items prefetched, with how often each was asked and found."""
     labels = Label.objects.filter(presentation__known__in=[known.pk for known in sets], voided_at=None).order_by("-pk")
     of_known = dict(labels.values_list("pk", "presentation__known")[:MAX_LABELS])
     right = correctness(Label.objects.filter(pk__in=labels.values("pk")[:MAX_LABELS])) if of_known else {}
@@ -50,7 +50,7 @@ def gold_rows(sets: list[GoldSet]) -> list[GoldRow]:
 
 
 def n_sets_by_purpose(project: Project) -> dict[str, int]:
-    """How many sets there are for each purpose."""
+    """Return how many sets there are for each purpose."""
     sets = GoldSet.objects.filter(project=project, retired_at=None).order_by()
     found = dict(sets.values_list("purpose").annotate(n=Count("pk")))
     return {purpose: found.get(purpose, 0) for purpose in Purpose.values}

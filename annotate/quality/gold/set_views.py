@@ -21,7 +21,7 @@ from annotate.quality.gold.forms import GoldSetForm
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def new(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    """`?item=1&item=2` brings the items that were chosen in the list of items."""
+    """Make a gold set; `?item=1&item=2` brings the items that were chosen in the list of items."""
     project = access.project_for(request, project_id, access.MANAGE)
     return page(request, project, None, chosen_keys(request, project))
 

@@ -39,7 +39,7 @@ def columns_of(project: Project) -> list[str]:
 
 
 def parse_table(project: Project, text: str, items: Mapping[str, int]) -> tuple[list[NewGoldSet], list[RowError]]:
-    """The rows that are right and what is wrong with the others. items: the project's, key to primary key.
+    """Return the rows that are right and what is wrong with the others. items: the project's, key to primary key.
 
     Raises BadFile where the table as a whole can't be read.
     """
@@ -47,7 +47,7 @@ def parse_table(project: Project, text: str, items: Mapping[str, int]) -> tuple[
 
 
 def parse_sheet(project: Project, sheet: Sheet, items: Mapping[str, int]) -> tuple[list[NewGoldSet], list[RowError]]:
-    """The same of a table that has been read."""
+    """Return the same of a table that has been read."""
     places = {name.strip().casefold(): place for place, name in enumerate(sheet.columns)}
     missing = [name for name in columns_of(project) if name not in places and name != "why"]
     if missing:
@@ -105,7 +105,8 @@ def parse_row(project: Project, row: SheetRow, places: Mapping[str, int], items:
 
 
 def parse_right_answer(project: Project, text: str, keys: list[str]) -> tuple[str, list[str]]:
-    """(outcome, the keys that it names, best first). The text: one key, several divided by “>”, or another outcome."""
+    """Return (outcome, the keys that it names, best first). The text: one key, several divided by “>”, or another
+    outcome."""
     asked = main_outcome(project)
     others = allowed_extra_outcomes(project)
     if text in others and text not in keys:
@@ -121,7 +122,7 @@ def parse_right_answer(project: Project, text: str, keys: list[str]) -> tuple[st
 
 
 def checked_order(project: Project, named: list[str]) -> list[str]:
-    """These items as the right answer, best first; raises BadRow if it takes another number of them."""
+    """Return these items as the right answer, best first; raises BadRow if it takes another number of them."""
     needed = n_ranked(project)
     if len(named) != needed or len(set(named)) != len(named):
         raise InvalidRow(

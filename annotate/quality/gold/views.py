@@ -28,7 +28,7 @@ SHOWN_PROBLEMS = 50
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def gold_sets(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    """POST adds all rows of a table, or none where one of them is wrong."""
+    """List gold sets; POST adds all rows of a table, or none where one of them is wrong."""
     project = access.project_for(request, project_id, access.MANAGE)
     form = GoldTableForm(request.POST or None, request.FILES or None)
     problems: list[RowError] = []

@@ -162,9 +162,7 @@ def test_the_owner_sets_goal_and_price(project, alice, vera):
     make_labels(project, [make_annotator(project, "Mink")], 3, voided_at=NOW, void_reason="undone", active_ms=10**6)
     make_labels(project, [make_annotator(project, "Stoat")], 4, app_version=IMPORTED_APP_VERSION, active_ms=10**6)
     html = page(client, project, "progress")
-    assert (
-        "<strong>1.20 USD</strong>" in html
-    )  # 20 answers of 18 s at 12 an hour; none taken back or imported
+    assert "<strong>1.20 USD</strong>" in html  # 20 answers of 18 s at 12 an hour; none taken back or imported
     assert "12.00 USD per hour of active time, 20 answers given" in html
     assert "6 min" in html
     assert ">200<" in html  # labels in an active hour
