@@ -90,7 +90,7 @@ class ComparisonsWizard(Wizard[ParsedComparisons]):
         form = VotingForm(parsed.names, voting["format"], initial=initial_of(voting))
         first = first_rows(sheet_of(upload.read("text").decode(), parsed.mapping)) if parsed.names else []
         return {
-            "look": parsed,
+            "parsed": parsed,
             "form": form,
             "errors": [{"place": read.place, "message": read.problem} for read in parsed.errors[:SHOWN_ERRORS]],
             "first": first,

@@ -32,16 +32,16 @@ from annotate.models import Item, Project, User
 CONTENT_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
 
 
-def media_contents(files: Sequence[UploadedFile], context: str) -> Contents:
+def media_contents(pictures: Sequence[UploadedFile], context: str) -> Contents:
     """Raises BadFile."""
-    pictures, contents = [], dict[str, bytes | File]()
-    for place, medium in enumerate(read_media(files)):
+    details, contents = [], dict[str, bytes | File]()
+    for place, medium in enumerate(read_media(pictures)):
         picture = medium.picture
         name = "" if picture.problem else f"{place}.{picture.suffix}"
-        pictures.append(details_of(medium, name))
+        details.append(details_of(medium, name))
         if name:
             contents[name] = picture.file or picture.content
-    return Contents(_("media files"), {"context": context, "pictures": pictures}, contents)
+    return Contents(_("media files"), {"context": context, "pictures": details}, contents)
 
 
 def details_of(medium: Medium, name: str) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class ParsedTable:
     checked: Checked | None = None
     problem: str = ""
     is_whole: bool = True  # else these are the first rows alone; a worker checks all of them
-    n_looked: int = SMALL
+    n_read: int = SMALL
 
 
 class TableWizard(Wizard[ParsedTable]):
@@ -89,7 +89,7 @@ class TableWizard(Wizard[ParsedTable]):
 
     def context(self, upload: Upload, parsed: ParsedTable) -> dict[str, Any]:
         layout_form = parsed.reading.layout_form if parsed.reading else LayoutForm(initial=vars(parsed.layout))
-        context: dict[str, Any] = {"look": parsed, "n_shown": SHOWN_ITEMS, "layout_form": layout_form}
+        context: dict[str, Any] = {"parsed": parsed, "n_shown": SHOWN_ITEMS, "layout_form": layout_form}
         if written := upload.details.get("pasted"):
             context["paste"] = PasteForm(initial={"text": upload.read("text").decode(), "written": written})
         if parsed.checked:
@@ -109,7 +109,7 @@ class TableWizard(Wizard[ParsedTable]):
         if reading is None or checked is None or not checked.items or (checked.errors and not leaves_out):
             raise UserError(_("Nothing was imported: some rows have errors. Correct them or leave them out."))
         if self.request.POST.get("n") != str(len(checked.items)):
-            raise RowsChanged
+            raise RowsChanged(_("Nothing was imported: the project has changed since. Look at the rows again."))
         n = import_items(
             project=self.project,
             actor=self.request.user,

@@ -5,16 +5,15 @@ from uuid import UUID
 
 from django import forms
 from django.contrib.auth.decorators import login_required
+from django.core.files.uploadedfile import UploadedFile
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
-from django.utils import timezone
+from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core import rate_limits
 from annotate.files.decoding import decode
-from annotate.imports.actions import start_import
 from annotate.imports.comparisons.forms import ComparisonsFileForm
 from annotate.imports.comparisons.tables import FORMATS
 from annotate.imports.comparisons_wizard import ComparisonsWizard, comparisons_contents
@@ -22,71 +21,35 @@ from annotate.imports.forms import ArchiveForm, FeaturesForm, FileForm, PasteFor
 from annotate.imports.media.archives import check_is_zip
 from annotate.imports.media_wizard import MediaWizard, media_contents
 from annotate.imports.table_wizard import TableWizard, file_contents, paste_contents
-from annotate.imports.wizard import Start, Wizard, resume
-from annotate.models import FeatureNames, ImportJob, ItemFeatures, Project
+from annotate.imports.wizard import Start, Wizard, resume, staging, starting
+from annotate.models import FeatureNames, ImportJob, ItemFeatures
 
-Given = dict[str, Any]
+JobValues = dict[str, Any]
 SHOWN_JOBS = 5
 
 
-def receive_paste(request: SignedInRequest, project: Project, given: Given) -> HttpResponseBase:
-    return TableWizard(request, project).stage(paste_contents(given["text"], given["written"]))
+def archive_job(archive: UploadedFile) -> JobValues:
+    """Nothing is imported before its owner has seen what the check found. Raises BadFile."""
+    check_is_zip(archive)
+    return {"kind": ImportJob.Kind.MEDIA, "source": archive.name or "zip", "file": archive, "mapping": {}}
 
 
-def receive_file(request: SignedInRequest, project: Project, given: Given) -> HttpResponseBase:
-    return TableWizard(request, project).stage(file_contents(given["file"]))
-
-
-def receive_media(request: SignedInRequest, project: Project, given: Given) -> HttpResponseBase:
-    return MediaWizard(request, project).stage(media_contents(given["pictures"], given["context"]))
-
-
-def receive_comparisons(request: SignedInRequest, project: Project, given: Given) -> HttpResponseBase:
-    return ComparisonsWizard(request, project).stage(comparisons_contents(given["file"]))
-
-
-def receive_archive(request: SignedInRequest, project: Project, given: Given) -> HttpResponseBase:
-    """Has a worker check the archive; nothing is imported before its owner has seen what it found."""
-    file = given["archive"]
-    check_is_zip(file)
-    job = start_import(
-        project=project,
-        actor=request.user,
-        kind=ImportJob.Kind.MEDIA,
-        source=file.name or "zip",
-        file=file,
-        mapping={},
-        now=timezone.now(),
-    )
-    return redirect("import-job", project.pk, job.pk)
-
-
-def receive_features(request: SignedInRequest, project: Project, given: Given) -> HttpResponseBase:
-    keys = decode(given["keys"].read(), given["keys"].name).text if given["keys"] else ""
-    job = start_import(
-        project=project,
-        actor=request.user,
-        kind=ImportJob.Kind.FEATURES,
-        source=given["file"].name,
-        file=given["file"],
-        mapping={"prefix": given["called"]},
-        now=timezone.now(),
-        at_once=True,
-        keys=keys.encode(),
-    )
-    return redirect("import-job", project.pk, job.pk)
+def features_job(file: UploadedFile, keys: UploadedFile | None, called: str) -> JobValues:
+    text = decode(keys.read(), keys.name or "").text if keys else ""
+    values = {"kind": ImportJob.Kind.FEATURES, "source": file.name, "file": file, "mapping": {"prefix": called}}
+    return {**values, "at_once": True, "keys": text.encode()}
 
 
 WIZARDS: dict[str, type[Wizard[Any]]] = {one.kind: one for one in (TableWizard, MediaWizard, ComparisonsWizard)}
 # By the `way` that the form names.
 ITEMS = {
-    "paste": Start(PasteForm, "text", receive_paste),
-    "file": Start(FileForm, "file", receive_file),
-    "pictures": Start(PicturesForm, "pictures", receive_media),
-    "archive": Start(ArchiveForm, "archive", receive_archive),
+    "paste": Start(PasteForm, "text", staging(TableWizard, paste_contents)),
+    "file": Start(FileForm, "file", staging(TableWizard, file_contents)),
+    "pictures": Start(PicturesForm, "pictures", staging(MediaWizard, media_contents)),
+    "archive": Start(ArchiveForm, "archive", starting(archive_job)),
 }
-COMPARISONS = Start(ComparisonsFileForm, "file", receive_comparisons)
-FEATURES = Start(FeaturesForm, "file", receive_features)
+COMPARISONS = Start(ComparisonsFileForm, "file", staging(ComparisonsWizard, comparisons_contents))
+FEATURES = Start(FeaturesForm, "file", starting(features_job))
 
 
 @login_required
@@ -118,11 +81,9 @@ def comparisons(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
     sent = request.POST if request.method == "POST" else request.GET
     if "upload" in sent:
         return resume(request, project, sent["upload"], WIZARDS, "comparisons-import")
-    form = COMPARISONS.form()
-    if request.method == "POST":
-        form, response = COMPARISONS.submit(request, project)
-        if response:
-            return response
+    form, response = COMPARISONS.submit(request, project)
+    if response:
+        return response
     context = {"project": project, "form": form, "formats": FORMATS.values(), "has_items": project.items.exists()}
     return render(request, "imports/comparisons.html", context, status=400 if form.errors else 200)
 
@@ -132,12 +93,11 @@ def comparisons(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
 def features(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
     """A matrix has no preview: the worker checks every row before it writes the first."""
     project = access.project_for(request, project_id, access.MANAGE)
-    form = FEATURES.form()
     if request.method == "POST":
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
-        form, response = FEATURES.submit(request, project)
-        if response:
-            return response
+    form, response = FEATURES.submit(request, project)
+    if response:
+        return response
     names = FeatureNames.objects.filter(project=project).values_list("names", flat=True).first() or []
     context = {
         "project": project,

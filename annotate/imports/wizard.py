@@ -10,7 +10,6 @@ from django.core.files.base import File
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.utils import timezone
-from django.utils.translation import gettext as _
 
 from annotate.access import SignedInRequest
 from annotate.core.errors import UserError
@@ -33,9 +32,6 @@ class Contents(NamedTuple):
 
 class RowsChanged(UserError):
     """The rows that are confirmed are not those of the preview."""
-
-    def __init__(self) -> None:
-        super().__init__(_("Nothing was imported: the project has changed since. Look at the rows again."))
 
 
 class Wizard(ABC, Generic[Parsed]):
@@ -107,22 +103,40 @@ class Wizard(ABC, Generic[Parsed]):
             )
 
 
+Receive = Callable[[SignedInRequest, Project, dict[str, Any]], HttpResponseBase]
+
+
 class Start(NamedTuple):
     """A form that an import starts with. field: where a refusal of what it holds is shown; receive: takes that in."""
 
     form: type[forms.Form]
     field: str
-    receive: Callable[[SignedInRequest, Project, dict[str, Any]], HttpResponseBase]
+    receive: Receive
 
     def submit(self, request: SignedInRequest, project: Project) -> tuple[forms.Form, HttpResponseBase | None]:
-        """Returns the form with its errors, and where to go on if it has none."""
-        form = self.form(request.POST, request.FILES)
+        """Returns the form, and where to go on if it was sent and has no errors."""
+        form = self.form(request.POST or None, request.FILES or None)
         if form.is_valid():
             try:
                 return form, self.receive(request, project, form.cleaned_data)
             except UserError as refusal:
                 form.add_error(self.field, str(refusal))
         return form, None
+
+
+def staging(wizard: type[Wizard[Any]], contents: Callable[..., Contents]) -> Receive:
+    """Returns what stages the contents of a form for its preview. contents: takes the form's fields by their names."""
+    return lambda request, project, given: wizard(request, project).stage(contents(**given))
+
+
+def starting(values: Callable[..., dict[str, Any]]) -> Receive:
+    """Returns what leaves the file of a form to a worker at once. values: those of start_import, from its fields."""
+
+    def receive(request: SignedInRequest, project: Project, given: dict[str, Any]) -> HttpResponseBase:
+        job = start_import(project=project, actor=request.user, now=timezone.now(), **values(**given))
+        return redirect("import-job", project.pk, job.pk)
+
+    return receive
 
 
 def resume(
