@@ -34,7 +34,7 @@ from typing import Any, TextIO
 
 from annotate.files.limits import MAX_FILE_BYTES
 from annotate.imports.comparisons.actions import SIDES, Comparison
-from annotate.imports.sets import order_in, shown_in, without_apostrophe
+from annotate.imports.comparisons.sets import order_in, shown_in, without_apostrophe
 from annotate.labelling.actions import MAX_RESPONSE_MS
 from annotate.labelling.outcomes import EXTRA_OUTCOMES, INFORMATIVE
 

@@ -1,5 +1,5 @@
 """Asking for an import, saying yes to what its check found, stopping it; an engine process does the work
-(annotate.import_jobs)."""
+(annotate.imports.job)."""
 
 import hashlib
 import secrets

@@ -35,16 +35,15 @@ from annotate.core import rate_limits
 from annotate.files.decoding import decode, decode_upload
 from annotate.files.limits import BadFile
 from annotate.imports.actions import go_on, start_import, stop_import
-from annotate.imports.comparisons.forms import FeaturesForm
 from annotate.imports.comparisons.tables import FORMATS
 from annotate.imports.forms import TEXT_KINDS
 from annotate.imports.guessing import check_votes, guess_items, guess_votes, sheet_of
-from annotate.imports.job_views import has_left_out, left_out_file
+from annotate.imports.left_out import has_left_out, left_out_file
+from annotate.imports.matrix import FEATURES_PREFIX
 from annotate.imports.media.archives import check_is_zip
 from annotate.models import ImportJob, Project
 
 Kind = ImportJob.Kind
-CALLED = FeaturesForm.base_fields["called"].regex.pattern  # type: ignore[attr-defined]
 
 
 class NewImport(StrictSerializer):
@@ -98,7 +97,9 @@ class NewImport(StrictSerializer):
     keys = serializers.FileField(
         required=False, help_text="Of features: the items' keys, a line each; else in the order of import."
     )
-    called = serializers.RegexField(CALLED, required=False, default="f", help_text="Of features: f makes f1, f2, ...")
+    called = serializers.RegexField(
+        FEATURES_PREFIX, required=False, default="f", help_text="Of features: f makes f1, f2, ..."
+    )
 
 
 class RowProblem(serializers.Serializer):

@@ -14,12 +14,13 @@ from annotate.files.column_guessing import Columns
 from annotate.files.csv_reader import DELIMITERS
 from annotate.files.layout import FORMATS, Layout, guess_columns, numeric_columns
 from annotate.files.limits import MAX_KEY, MAX_TEXT, MAX_TITLE
+from annotate.imports.matrix import FEATURES_PREFIX
+from annotate.imports.media.files import longest_text
 from annotate.models import Item
 
 TEXT_KINDS = [(Item.Kind.TEXT.value, _("Plain text")), (Item.Kind.MARKDOWN.value, _("Markdown"))]
 TEXT_KINDS.append((Item.Kind.HTML.value, _("HTML, of which words, structure and links are kept")))
 LONGEST_PASTE = 5_000_000
-LONGEST_DESCRIPTION = 1000
 
 
 class PasteForm(forms.Form):
@@ -94,6 +95,27 @@ class ArchiveForm(forms.Form):
             "Media files and, if you like, a manifest.csv or manifest.jsonl beside them with the columns file, key, "
             "title, text (or alt), tags, context and feature_…; up to 500 MB and 10,000 files."
         ),
+    )
+
+
+class FeaturesForm(forms.Form):
+    file = forms.FileField(
+        label=_("Matrix (.npy)"),
+        allow_empty_file=True,
+        widget=forms.ClearableFileInput(attrs={"accept": ".npy"}),
+        help_text=_("A row for each item, a column for each feature, all finite numbers; up to 500 MB."),
+    )
+    keys = forms.FileField(
+        label=_("Keys of its rows"),
+        required=False,
+        widget=forms.ClearableFileInput(attrs={"accept": ".txt,.csv"}),
+        help_text=_("A text file with one item's key a line. Without it, rows are the items in the order of import."),
+    )
+    called = forms.RegexField(
+        FEATURES_PREFIX,
+        label=_("What to call the features"),
+        initial="f",
+        help_text=_("“f” makes f1, f2, f3 … Features of the same name are replaced."),
     )
 
 
@@ -245,7 +267,7 @@ class PictureForm(forms.Form):
     )
     description = forms.CharField(
         label=_("What it shows"),
-        max_length=LONGEST_DESCRIPTION,
+        max_length=longest_text(Item.Kind.IMAGE),
     )
     leave_out = forms.BooleanField(label=_("Leave this one out"), required=False)
 
@@ -254,7 +276,7 @@ class PictureForm(forms.Form):
         if kind != Item.Kind.IMAGE:
             self.fields["description"] = forms.CharField(
                 label=_("In words"),
-                max_length=MAX_TEXT,
+                max_length=longest_text(kind),
                 widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
                 help_text=_("A transcript, for those who can't hear or see it; shown on demand."),
             )

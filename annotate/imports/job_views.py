@@ -1,13 +1,10 @@
 """An import under way: how far it is, which rows have errors; going on, stopping, taking away what was left out."""
 
-from collections.abc import Iterator
 from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.files.storage import default_storage
-from django.core.handlers.asgi import ASGIRequest
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -18,9 +15,9 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core.errors import UserError
-from annotate.files.downloads import stepwise
 from annotate.fitting import scheduling
-from annotate.imports.actions import LEFT_OUT, go_on, stop_import
+from annotate.imports.actions import go_on, stop_import
+from annotate.imports.left_out import has_left_out, left_out_file
 from annotate.models import ImportJob
 
 # Where such a file is uploaded; else with the items.
@@ -70,25 +67,3 @@ def left_out(request: SignedInRequest, project_id: UUID, job_id: int) -> Streami
     """The rows that were not imported, each with the reason."""
     project = access.project_for(request, project_id, access.MANAGE)
     return left_out_file(request, get_object_or_404(ImportJob, project=project, pk=job_id))
-
-
-def has_left_out(job: ImportJob) -> bool:
-    return bool(job.n_bad and job.folder and default_storage.exists(f"{job.folder}/{LEFT_OUT}"))
-
-
-def left_out_file(request: HttpRequest, job: ImportJob) -> StreamingHttpResponse:
-    if not has_left_out(job):
-        raise Http404
-    name = f"{job.folder}/{LEFT_OUT}"
-    content = stepwise(blocks(name)) if isinstance(request, ASGIRequest) else blocks(name)
-    response = StreamingHttpResponse(content, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{LEFT_OUT}"'
-    response["Cache-Control"] = "no-store"
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
-
-
-def blocks(name: str) -> Iterator[bytes]:
-    with default_storage.open(name) as file:
-        while block := file.read(2**16):
-            yield block

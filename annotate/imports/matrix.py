@@ -15,6 +15,7 @@ from annotate.items.features import MOST_FEATURES
 
 BLOCK = 2**20  # bytes read at a time
 KINDS = "fiub"
+FEATURES_PREFIX = r"^[\w .-]{1,40}\Z"  # f makes f1, f2, f3
 
 
 class Matrix:

@@ -3,14 +3,13 @@
 from django.urls import path
 
 from annotate.api.routes import PROJECT
-from annotate.imports import api, feature_views, job_views, views
-from annotate.imports.comparisons import views as comparisons_views
+from annotate.imports import api, job_views, views
 from annotate.imports.media import api as media_api
 
 urlpatterns = [
     path("projects/<uuid:project_id>/items/import/", views.items, name="items-import"),
-    path("projects/<uuid:project_id>/items/features/", feature_views.features, name="features-import"),
-    path("projects/<uuid:project_id>/comparisons/import/", comparisons_views.comparisons, name="comparisons-import"),
+    path("projects/<uuid:project_id>/items/features/", views.features, name="features-import"),
+    path("projects/<uuid:project_id>/comparisons/import/", views.comparisons, name="comparisons-import"),
     path("projects/<uuid:project_id>/imports/<int:job_id>/", job_views.job, name="import-job"),
     path("projects/<uuid:project_id>/imports/<int:job_id>/left-out.csv", job_views.left_out, name="import-left-out"),
 ]

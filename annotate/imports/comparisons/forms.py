@@ -1,4 +1,4 @@
-"""What owners say of comparisons made elsewhere: the file, how to read it, whose they are; and of features of items."""
+"""What owners say of comparisons made elsewhere: the file, how to read it, whose they are."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -89,24 +89,3 @@ def initial_of(voting: Mapping[str, Any]) -> dict[str, Any]:
         **{name: value for name, value in voting.items() if name != "columns"},
         "before": voting["prefix"],
     }
-
-
-class FeaturesForm(forms.Form):
-    file = forms.FileField(
-        label=_("Matrix (.npy)"),
-        allow_empty_file=True,
-        widget=forms.ClearableFileInput(attrs={"accept": ".npy"}),
-        help_text=_("A row for each item, a column for each feature, all finite numbers; up to 500 MB."),
-    )
-    keys = forms.FileField(
-        label=_("Keys of its rows"),
-        required=False,
-        widget=forms.ClearableFileInput(attrs={"accept": ".txt,.csv"}),
-        help_text=_("A text file with one item's key a line. Without it, rows are the items in the order of import."),
-    )
-    called = forms.RegexField(
-        r"^[\w .-]{1,40}\Z",
-        label=_("What to call the features"),
-        initial="f",
-        help_text=_("“f” makes f1, f2, f3 … Features of the same name are replaced."),
-    )

@@ -1,9 +1,13 @@
 """Items from files: images, sound and video, checked by what is in them and stored as the import page does."""
 
+import secrets
 from typing import Any
 from uuid import UUID
 
+from django.core.files.base import ContentFile
 from django.core.files.uploadedfile import UploadedFile
+from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.parsers import MultiPartParser
@@ -13,10 +17,12 @@ from annotate import access
 from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_data, validated_query
 from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
+from annotate.files.cells import Unusable
 from annotate.files.limits import MAX_KEY, MAX_TEXT, MAX_TITLE, BadFile
-from annotate.imports import uploads
-from annotate.imports.media.views import Row, import_rows, keep, rows_of
-from annotate.imports.uploads import Upload
+from annotate.imports.media.actions import import_media
+from annotate.imports.media.files import Medium, longest_text, read_media
+from annotate.items import queries
+from annotate.items.rows import Keys, NewItem
 from annotate.models import Project
 
 
@@ -63,32 +69,45 @@ class ItemFiles(ApiView):
         validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
         given = validated_data(NewFile(data=request.data))
-        upload = kept(request, project, given["file"], given["context"])
-        try:
-            return added(request, project, upload, given)
-        finally:
-            uploads.discard(upload.id)
+        medium = medium_of(given["file"])
+        picture, row = medium.picture, row_of(project, medium, given)
+        import_media(
+            project=project,
+            actor=request.user,
+            rows=[row],
+            files=[(picture.suffix, picture.file or ContentFile(picture.content))],
+            upload=f"api {secrets.token_hex(16)}",
+            source=_("media files"),
+            now=timezone.now(),
+        )
+        return Response({"key": row.key, "kind": row.kind}, status=201)
 
 
-def kept(request: ApiRequest, project: Project, file: UploadedFile, context: str) -> Upload:
+def medium_of(file: UploadedFile) -> Medium:
+    """Raises Unprocessable for a file that can't be used."""
     try:
-        return keep(request.user, project, [file], context)
+        [medium] = read_media([file])
     except BadFile as refusal:
         raise Unprocessable({"file": [str(refusal)]}) from None
+    if medium.picture.problem:
+        raise Unprocessable({"file": [medium.picture.problem]})
+    return medium
 
 
-def added(request: ApiRequest, project: Project, upload: Upload, given: dict[str, Any]) -> Response:
-    [picture] = upload.details["pictures"]
-    if picture["problem"]:
-        raise Unprocessable({"file": [picture["problem"]]})
-    data = {
-        "0-key": given["key"] or picture["key"],
-        "0-title": given["title"],
-        "0-description": given["text"] or picture["description"],
-    }
-    rows: list[Row] = rows_of(project, upload, data)
-    errors = {name: [str(text) for text in texts] for name, texts in rows[0].form.errors.items()}
-    if errors:
-        raise Unprocessable({"text" if name == "description" else name: texts for name, texts in errors.items()})
-    import_rows(request.user, project, upload, rows)
-    return Response({"key": rows[0].form.cleaned_data["key"], "kind": picture["kind"]}, status=201)
+def row_of(project: Project, medium: Medium, given: dict[str, Any]) -> NewItem:
+    """Raises Unprocessable for a key or text that is missing, too long or taken."""
+    picture = medium.picture
+    text = validated("text", given["text"] or picture.description, longest_text(picture.kind))
+    key = validated("key", given["key"] or picture.key, MAX_KEY)
+    try:
+        Keys(queries.keys(project), _("file")).take(key, 1)
+    except Unusable as problem:
+        raise Unprocessable({"key": [str(problem)]}) from None
+    return NewItem(1, key, text, picture.kind, context=given["context"], title=given["title"])
+
+
+def validated(field: str, value: str, longest: int) -> str:
+    try:
+        return str(serializers.CharField(max_length=longest).run_validation(value))
+    except serializers.ValidationError as refusal:
+        raise Unprocessable({field: refusal.detail}) from None

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 from PIL import Image
 
+from annotate.imports import uploads
 from annotate.models import Consent, FitState, ParticipationRules, RunRecord, RunRecordPart
 from tests.conftest import answer_one, make_annotator
 from tests.site.api_client import Api
@@ -129,6 +130,33 @@ def test_a_file_becomes_an_item_once(api, project, settings, tmp_path):
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and "items" not in path.parts]
     stranger = Client().post(reverse("api-item-files", args=[project.pk]), {"file": SimpleUploadedFile("a.png", b"x")})
     assert stranger.status_code == 401
+
+
+def test_a_file_whose_words_or_key_do_not_fit_names_the_field(api, project, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path
+
+    def refused(name: str, **more) -> set[str]:
+        data = {"file": SimpleUploadedFile(name, picture("teal")), **more}
+        url = reverse("api-item-files", args=[project.pk])
+        response = api.client.post(url, data, headers={"Authorization": f"Bearer {api.secret}"})
+        assert response.status_code == 422
+        return set(response.json()["errors"])
+
+    assert refused("a.png", text="x" * 1001) == {"text"}
+    assert refused("_.png") == {"text"}
+    assert refused("a.png", key="item-0") == {"key"}
+    assert not list(tmp_path.rglob("*.png"))
+    assert project.items.count() == 6
+
+
+def test_files_sent_by_the_api_leave_uploads_that_wait_alone(api, alice, project, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path
+    values = {"user": alice, "project": project, "kind": "table", "name": "n", "details": {}, "files": {"text": b"t"}}
+    waiting = {uploads.keep(**values, now=timezone.now()).id for _ in range(uploads.PER_USER)}
+    data = {"file": SimpleUploadedFile("a.png", picture("teal"))}
+    url = reverse("api-item-files", args=[project.pk])
+    assert api.client.post(url, data, headers={"Authorization": f"Bearer {api.secret}"}).status_code == 201
+    assert {path.name for path in (tmp_path / "imports").iterdir()} == waiting
 
 
 def test_a_participant_goes_the_whole_way_without_a_page(api, project):

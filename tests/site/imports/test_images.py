@@ -10,7 +10,7 @@ from django.urls import reverse
 from PIL import Image, ImageCms
 
 from annotate.files.limits import BadFile
-from annotate.imports.media import views as media_views
+from annotate.imports import media_wizard as media_views
 from annotate.items.actions import KeyTaken
 from annotate.items.media import images
 from annotate.models import Item

@@ -230,6 +230,16 @@ def test_an_upload_of_another_project_is_not_found(owner, project, alice):
     assert "This upload is not here any more" in page.content.decode()
 
 
+def test_an_upload_is_previewed_as_what_it_is_on_every_import_page(owner, project):
+    items = send(owner, project).context["upload"].id
+    votes = SimpleUploadedFile("votes.csv", b"worker,left,right,label\nw,item-0,item-1,item-1\n")
+    comparisons = owner.post(reverse("comparisons-import", args=[project.pk]), {"file": votes}, follow=True)
+    page = owner.get(reverse("items-import", args=[project.pk]), {"upload": comparisons.context["upload"].id})
+    assert "1 comparison can be imported" in page.content.decode()
+    page = owner.get(reverse("comparisons-import", args=[project.pk]), {"upload": items})
+    assert "2 items are ready" in page.content.decode()
+
+
 def test_uploads_expire_and_only_the_last_five_of_a_person_wait(project, alice):
     now = timezone.now()
 
@@ -280,6 +290,13 @@ def test_imports_are_limited(owner, project, monkeypatch):
     for _ in range(3):
         owner.get(reverse("items-import", args=[project.pk]))
     assert paste(owner, project, "One more").status_code == 429
+
+
+def test_an_upload_sent_to_the_address_of_a_picture_is_limited_too(owner, project, monkeypatch):
+    monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", {"import": "1/day"})
+    url = reverse("items-import", args=[project.pk]) + "?picture=0"
+    statuses = [owner.post(url, {"way": "paste", "text": "One", "written": "lines"}).status_code for _ in range(2)]
+    assert statuses == [302, 429]
 
 
 def test_a_long_table_is_checked_and_imported_by_the_engine(owner, project):
