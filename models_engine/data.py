@@ -11,6 +11,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
+from models_engine.arrays import read_numbers, read_ragged
 from models_engine.errors import InvalidData
 from models_engine.implied_pairs import LabelGroup, PairTable, Stages, expand_to_pairs, expand_to_stages
 from models_engine.validation import (
@@ -18,10 +19,11 @@ from models_engine.validation import (
     check_distinct,
     check_features,
     check_indices,
+    check_labels,
+    check_mask,
     check_outcomes,
     check_ranks,
     check_weights,
-    flatten,
     places_in_sets,
     ranks_of_top,
 )
@@ -104,8 +106,8 @@ class Comparisons:
 
         top: per label, 1 to k distinct items of its set.   sets: per label, the k items in the order shown.
         """
-        tops, top_sizes, top_rows = flatten(top, "top")
-        items, sizes, rows = flatten(sets, "sets")
+        tops, top_sizes, top_rows = read_ragged(top, "top")
+        items, sizes, rows = read_ragged(sets, "sets")
         if len(top_sizes) != len(sizes):
             raise InvalidData(f"top has {len(top_sizes)} rows and sets {len(sizes)}; give one of each per label.")
         check_distinct(items, sizes, rows)
@@ -123,13 +125,13 @@ class Comparisons:
         **options: Unpack[Options],
     ) -> "Comparisons":
         """Build from rankings, best first. `shown`: the same items in the order shown, if known."""
-        items, sizes, rows = flatten(rankings, "rankings")
+        items, sizes, rows = read_ragged(rankings, "rankings")
         check_distinct(items, sizes, rows)
         if shown is None:  # stored by item number, so that the stored order does not depend on the answer
             order = np.lexsort((items, rows))
             stored, positions = items[order], np.full(len(items), -1, dtype=np.int64)
         else:
-            stored, shown_sizes, shown_rows = flatten(shown, "shown")
+            stored, shown_sizes, shown_rows = read_ragged(shown, "shown")
             if not np.array_equal(shown_sizes, sizes):
                 raise InvalidData(
                     "shown and rankings differ in set sizes; `shown` holds the ranked items in the order shown."
@@ -161,7 +163,7 @@ class Comparisons:
     ) -> "Comparisons":
         """Build from the best and the worst item of each shown set of three or more. best, worst: shape (n_labels,)."""
         bests, worsts = check_indices(best, "best"), check_indices(worst, "worst")
-        items, sizes, rows = flatten(sets, "sets")
+        items, sizes, rows = read_ragged(sets, "sets")
         if not len(bests) == len(worsts) == len(sizes):
             raise InvalidData(
                 f"best, worst and sets have {len(bests)}, {len(worsts)} and {len(sizes)} rows; give one of each."
@@ -193,8 +195,8 @@ class Comparisons:
         """Build from the rank of each item of each shown set, 0 best, equal where not ordered (answers of
         every kind).
         """
-        items, sizes, _ = flatten(sets, "sets")
-        flat, rank_sizes, _ = flatten(ranks, "ranks")
+        items, sizes, _ = read_ragged(sets, "sets")
+        flat, rank_sizes, _ = read_ragged(ranks, "ranks")
         check_ranks(flat, rank_sizes, sizes)
         return cls._build(items, flat, places_in_sets(sizes), sizes, annotators, options)
 
@@ -206,6 +208,9 @@ class Comparisons:
         """
         if not parts:
             raise InvalidData("nothing to concatenate; give at least one Comparisons.")
+        for row, part in enumerate(parts):
+            if not isinstance(part, Comparisons):
+                raise InvalidData(f"part {row} is a {type(part).__name__}; give Comparisons.", row=row, value=part)
         n_items, n_annotators = max(part.n_items for part in parts), max(part.n_annotators for part in parts)
         sizes = np.concatenate([part.sizes for part in parts])
         joined = {
@@ -232,10 +237,12 @@ class Comparisons:
         if len(who) != n_labels:
             raise InvalidData(f"annotators has {len(who)} rows; give one annotator per label ({n_labels}).")
         item_features, annotator_features = options.get("item_features"), options.get("annotator_features")
-        n_items = check_count(items, _count(options.get("n_items"), item_features), "item", rows=rows)
+        shown = _count(options.get("n_items"), item_features, "item_features")
+        n_items = check_count(items, shown, "item", rows=rows)
         if n_items == 0:
             raise InvalidData("there are no items; give n_items of 1 or more, or at least one comparison.", value=0)
-        n_annotators = check_count(who, _count(options.get("n_annotators"), annotator_features), "annotator")
+        judges = _count(options.get("n_annotators"), annotator_features, "annotator_features")
+        n_annotators = check_count(who, judges, "annotator")
         return cls._freeze(
             starts=_starts(sizes),
             items=items,
@@ -311,7 +318,8 @@ class Comparisons:
         ones = np.ones(int(kept.sum()), dtype=np.int8)
         graph = scipy.sparse.coo_array((ones, (first[kept], self.items[kept])), shape=(self.n_items, self.n_items))
         _, part = connected_components(graph, directed=False)
-        size = np.bincount(part) if ranked is None else np.bincount(part[ranked], minlength=part.max(initial=-1) + 1)
+        counted = np.ones(self.n_items, dtype=bool) if ranked is None else check_mask(ranked, self.n_items, "ranked")
+        size = np.bincount(part[counted], minlength=part.max(initial=-1) + 1)
         order = np.argsort(-size, kind="stable")
         return np.argsort(order)[part].astype(np.int64)
 
@@ -333,8 +341,7 @@ class Comparisons:
 
     def subset(self, labels: ArrayLike) -> "Comparisons":
         """Select the labels of a boolean mask or an index array; item and annotator numbers stay."""
-        chosen = np.asarray(labels)
-        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
+        chosen = check_labels(labels, self.n_labels)
         sizes = self.sizes[chosen]
         cells = np.repeat(self.starts[chosen] - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
         return replace(
@@ -349,7 +356,8 @@ class Comparisons:
 
     def annotator_subset(self, annotators: ArrayLike) -> "Comparisons":
         """Select the labels of these annotators (numbers); item and annotator numbers stay."""
-        return self.subset(np.isin(self.annotators, check_indices(np.atleast_1d(annotators), "annotators")))
+        chosen = check_indices(np.atleast_1d(read_numbers(annotators, "annotators")), "annotators")
+        return self.subset(np.isin(self.annotators, chosen))
 
     def with_weights(self, weights: ArrayLike | None) -> "Comparisons":
         """Return the same labels with other weights, shape (n_labels,); None means all 1."""
@@ -371,9 +379,12 @@ def _starts(sizes: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _count(count: int | None, features: ArrayLike | None) -> int | None:
+def _count(count: int | None, features: ArrayLike | None, name: str) -> int | None:
     """Return the count given, else the number of rows of the features given."""
-    return len(np.asarray(features)) if count is None and features is not None else count
+    if count is not None or features is None:
+        return count
+    shape = read_numbers(features, name).shape
+    return shape[0] if shape else None
 
 
 def _make_read_only(array: T) -> T:

@@ -17,6 +17,7 @@ __all__ = [
     "inverse_and_log_determinant",
     "inverse_from_cholesky",
     "laplacian",
+    "leading_eigenvectors",
     "sum_by_group",
 ]
 
@@ -65,6 +66,16 @@ def cholesky(matrix: ArrayLike) -> NDArray[np.float64]:
         except np.linalg.LinAlgError:
             continue
     return np.array(np.linalg.cholesky(matrix + 1e-6 * scale * np.eye(len(matrix))))
+
+
+def leading_eigenvectors(matrix: NDArray[np.float64], count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the `count` largest eigenvalues (count,), descending, and orthonormal eigenvectors (n, count).
+
+    By divide and conquer over all of them: LAPACK's choice for a part (syevr) leaves some out, or fails, where many
+    eigenvalues are equal, as those of items that nothing connects are.
+    """
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+    return np.asarray(values[::-1][:count]), np.asarray(vectors[:, ::-1][:, :count])
 
 
 def inverse_from_cholesky(lower: NDArray[np.floating]) -> NDArray[np.float64]:

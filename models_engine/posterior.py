@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr
 
+from models_engine.arrays import read_count
 from models_engine.covariance.forms import Covariance, SumCovariance, pack, unpack
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData, Unsupported
+from models_engine.errors import InvalidData, InvalidSetting, Unsupported
 from models_engine.linalg import centre, centre_covariance, check_dense, chunk_slices
 from models_engine.log_predictive import log_label_probabilities
 from models_engine.predictive import Likelihood
 from models_engine.protocol import Posterior
 from models_engine.summaries import AnnotatorSummary, Components, Diagnostics, RankSummary, rank_draws, summarise_ranks
+from models_engine.validation import check_annotator, check_pair, check_selection
 
 __all__ = [
     "AnnotatorSummary",
@@ -81,14 +83,21 @@ class BasePosterior(ABC):
         return False
 
     def pairwise_probabilities(self, left: ArrayLike, right: ArrayLike, annotator: int | None = None) -> Floats:
-        lefts, rights = np.broadcast_arrays(self._items(left), self._items(right))
-        return self.for_annotator(annotator).preference(lefts, rights)
+        lefts, rights = check_pair(left, right, self.n_items)
+        return self.for_annotator(check_annotator(annotator)).preference(lefts, rights)
 
     def log_predictive(self, data: Comparisons) -> Floats:
+        """Return log P(label), (n_labels,), at most 0. Raises InvalidData for items that were not fitted."""
+        if not isinstance(data, Comparisons):
+            raise InvalidData(f"data is a {type(data).__name__}; give Comparisons.", value=data)
         if data.n_items > self.n_items:
             raise InvalidData(
                 f"the data have {data.n_items} items and the posterior {self.n_items}; use the fitted items."
             )
+        return np.minimum(self.log_labels(data), 0.0)  # a certain label's may be a rounding error above
+
+    def log_labels(self, data: Comparisons) -> Floats:
+        """Return log P(label), (n_labels,), up to rounding errors; see `log_predictive`, which checks."""
         if not self.is_personal:
             return log_label_probabilities(self.for_annotator(None), data)
         result = np.empty(data.n_labels)
@@ -100,6 +109,8 @@ class BasePosterior(ABC):
     def rank_summary(
         self, level: float = 0.9, k: int = 10, *, rng: np.random.Generator | None = None, n_samples: int | None = None
     ) -> RankSummary:
+        if not 0 < level < 1 or not k >= 1:
+            raise InvalidSetting(f"level is {level}, k {k}; give a level between 0 and 1 and k of 1 or more.")
         if n_samples is None:
             n_samples = 2_000 if self.n_items <= 2_000 else 1_000
         generator = np.random.default_rng(0) if rng is None else rng
@@ -122,14 +133,6 @@ class BasePosterior(ABC):
             f"{type(self).__name__} does not use item features, so it cannot rank new items; "
             "fit GPPL or CollaborativeGP with item_features instead."
         )
-
-    def _items(self, items: ArrayLike) -> NDArray[np.int64]:
-        array = np.asarray(items)
-        bad = (array < 0) | (array >= self.n_items)
-        if bad.any():
-            value = int(array[bad].flat[0])
-            raise InvalidData(f"item {value} does not exist; items run from 0 to {self.n_items - 1}.", value=value)
-        return array.astype(np.int64)
 
     def _meta(self) -> NDArray:
         meta = {"likelihood": asdict(self.likelihood), "diagnostics": asdict(self.diagnostics)}
@@ -170,14 +173,14 @@ class GaussianPosterior(BasePosterior):
         return self.spread.dense()
 
     def difference_variance(self, left: ArrayLike, right: ArrayLike) -> Floats:
-        lefts, rights = np.broadcast_arrays(self._items(left), self._items(right))
+        lefts, rights = check_pair(left, right, self.n_items)
         return self.spread.difference_variance(lefts, rights)
 
     def sample(self, n: int, *, rng: np.random.Generator) -> Floats:
-        return self.utilities() + self.spread.sample(n, rng)
+        return self.utilities() + self.spread.sample(read_count(n, "n"), rng)
 
     def superiority(self, left: ArrayLike, right: ArrayLike) -> Floats:
-        lefts, rights = np.broadcast_arrays(self._items(left), self._items(right))
+        lefts, rights = check_pair(left, right, self.n_items)
         deviation = np.sqrt(self.difference_variance(lefts, rights))
         difference = self.mean[lefts] - self.mean[rights]
         certain = np.where(difference > 0, np.inf, np.where(difference < 0, -np.inf, 0.0))
@@ -195,6 +198,7 @@ class GaussianPosterior(BasePosterior):
         return self.lapses is not None
 
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> "GaussianPosterior":
+        annotator = check_annotator(annotator)
         if annotator is not None and self.lapses is not None and annotator < len(self.lapses):
             own = replace(self.likelihood, lapse=float(self.lapses[annotator]))
             return self._as_gaussian(own, self.spread)
@@ -205,7 +209,7 @@ class GaussianPosterior(BasePosterior):
         return np.zeros(self.n_items) if self.taste is None else np.sqrt(self.taste.variances())
 
     def restrict(self, items: ArrayLike) -> "GaussianPosterior":
-        kept = self._items(items)
+        kept = check_selection(items, self.n_items)
         taste = None if self.taste is None else self.taste.restrict(kept)
         return GaussianPosterior(
             centre(self.mean[kept]),
@@ -264,19 +268,20 @@ class SamplePosterior(BasePosterior):
         return centre_covariance(np.cov(self.draws, rowvar=False).reshape(self.n_items, self.n_items))
 
     def difference_variance(self, left: ArrayLike, right: ArrayLike) -> Floats:
-        return self._over_pairs(self._items(left), self._items(right), lambda margins: margins.var(axis=0, ddof=1))
+        lefts, rights = check_pair(left, right, self.n_items)
+        return self._over_pairs(lefts, rights, lambda margins: margins.var(axis=0, ddof=1))
 
     def sample(self, n: int, *, rng: np.random.Generator) -> Floats:
         """Return rows of the stored draws, without repeats if there are enough."""
+        n = read_count(n, "n")
         whole = np.tile(np.arange(len(self.draws)), n // len(self.draws))
         rest = rng.choice(len(self.draws), n - len(whole), replace=False)
         return self.draws[rng.permutation(np.concatenate([whole, rest]))]
 
     def superiority(self, left: ArrayLike, right: ArrayLike) -> Floats:
         """Return the share of draws with left above right, equal ones counting half."""
-        return self._over_pairs(
-            self._items(left), self._items(right), lambda margins: (1 + np.sign(margins)).mean(axis=0) / 2
-        )
+        lefts, rights = check_pair(left, right, self.n_items)
+        return self._over_pairs(lefts, rights, lambda margins: (1 + np.sign(margins)).mean(axis=0) / 2)
 
     def preference(self, left: NDArray, right: NDArray) -> Floats:
         return self._over_pairs(left, right, lambda margins: self.likelihood.preference(margins, 0.0).mean(axis=0))
@@ -294,7 +299,10 @@ class SamplePosterior(BasePosterior):
 
     def restrict(self, items: ArrayLike) -> "SamplePosterior":
         return SamplePosterior(
-            centre(self.draws[:, self._items(items)]), self.diagnostics, self.likelihood, self.annotators
+            centre(self.draws[:, check_selection(items, self.n_items)]),
+            self.diagnostics,
+            self.likelihood,
+            self.annotators,
         )
 
     def to_arrays(self) -> dict[str, NDArray]:

@@ -1,76 +1,134 @@
 """Checks of raw input: each returns a validated array or raises InvalidData naming row and value."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from models_engine.arrays import MAX_NUMBER, raise_first, read_count, read_floats, read_integers, read_numbers
 from models_engine.errors import InvalidData
 
 __all__ = [
+    "check_annotator",
     "check_count",
     "check_distinct",
     "check_features",
     "check_indices",
+    "check_items",
+    "check_labels",
+    "check_mask",
+    "check_new_features",
     "check_outcomes",
+    "check_pair",
     "check_ranks",
+    "check_selection",
     "check_weights",
-    "flatten",
     "places_in_sets",
     "ranks_of_top",
 ]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+MIN_WEIGHT, MAX_WEIGHT = 1e-12, 1e12  # of a label: beyond, sums over labels lose the prior or the label to rounding
+MAX_FEATURE = 1e100  # beyond, squares of features overflow
 
 
 def check_indices(values: ArrayLike, name: str, *, rows: Ints | None = None) -> Ints:
     """Check non-negative whole numbers, shape (m,). `rows[i]` is the label value i belongs to (default: i itself)."""
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise InvalidData(f"{name} has shape {array.shape}; give one whole number per row, shape (n,).")
-    if array.size == 0:
-        return np.zeros(0, dtype=np.int64)
-    if array.dtype.kind not in "iuf":
-        raise InvalidData(f"{name} holds {array.dtype} values such as {array[0]!r}; give item and annotator numbers.")
-    whole = np.isfinite(array) & (array == np.floor(array)) & (array >= 0) if array.dtype.kind == "f" else array >= 0
-    if not whole.all():
-        _raise_first(~whole, array, f"{name} must be a whole number of 0 or more", rows)
-    return array.astype(np.int64)
+    return read_integers(values, name, rows=rows)
 
 
 def check_count(indices: Ints, count: int | None, name: str, *, rows: Ints | None = None) -> int:
     """Return the given count, which must exceed every index, or the largest index + 1 if none is given."""
     if count is None:
         return int(indices.max()) + 1 if indices.size else 0
-    if count < 0 or int(count) != count:
-        raise InvalidData(f"n_{name}s is {count}; give a whole number of 0 or more.", value=count)
-    if indices.size and int(indices.max()) >= count:
-        _raise_first(indices >= count, indices, f"{name} numbers run from 0 to {count - 1} (n_{name}s={count})", rows)
-    return int(count)
+    number = read_count(count, f"n_{name}s")
+    if indices.size:
+        raise_first(indices >= number, indices, f"{name} numbers run from 0 to {number - 1} (n_{name}s={number})", rows)
+    return number
+
+
+def check_labels(labels: ArrayLike, n_labels: int) -> Ints:
+    """Check a mask (n_labels,) or an array of label numbers; return the numbers."""
+    array = read_numbers(labels, "labels")
+    if array.dtype.kind == "b":
+        return np.flatnonzero(check_mask(array, n_labels, "labels"))
+    chosen = read_integers(array, "labels", most=max(MAX_NUMBER, n_labels))
+    raise_first(chosen >= n_labels, chosen, f"labels run from 0 to {n_labels - 1}", None)
+    return chosen
+
+
+def check_mask(mask: ArrayLike, n: int, name: str) -> NDArray[np.bool_]:
+    """Check one of True and False for each of n."""
+    array = read_numbers(mask, name)
+    if array.dtype.kind != "b" or array.shape != (n,):
+        raise InvalidData(
+            f"{name} has shape {array.shape} of {array.dtype}; give True or False for each, shape ({n},)."
+        )
+    return array
+
+
+def check_items(items: ArrayLike, n_items: int) -> Ints:
+    """Check numbers of existing items, of any shape."""
+    array = read_numbers(items, "items")
+    if array.dtype.kind == "b":
+        raise InvalidData("items are True and False; give item numbers, such as numpy.flatnonzero of the mask.")
+    if array.dtype.kind == "f" and (array.size and not (np.isfinite(array) & (array == np.floor(array))).all()):
+        value = array[~(np.isfinite(array) & (array == np.floor(array)))].flat[0].item()
+        raise InvalidData(f"item {value} does not exist; give whole numbers.", value=value)
+    bad = (array < 0) | (array >= n_items)
+    if bad.any():
+        value = int(array[bad].flat[0])
+        raise InvalidData(f"item {value} does not exist; items run from 0 to {n_items - 1}.", value=value)
+    return array.astype(np.int64)
+
+
+def check_pair(left: ArrayLike, right: ArrayLike, n_items: int) -> tuple[Ints, Ints]:
+    """Check numbers of existing items, broadcast against each other."""
+    lefts, rights = check_items(left, n_items), check_items(right, n_items)
+    try:
+        one, other = np.broadcast_arrays(lefts, rights)
+    except ValueError as error:
+        raise InvalidData(
+            f"left has shape {lefts.shape} and right {rights.shape}; give one of each per pair."
+        ) from error
+    return one, other
+
+
+def check_selection(items: ArrayLike, n_items: int) -> Ints:
+    """Check numbers of existing items, one or more, each once, shape (n,)."""
+    kept = check_items(items, n_items)
+    if kept.ndim != 1 or not len(kept):
+        raise InvalidData(f"items has shape {kept.shape}; give the numbers of one item or more, shape (n,).")
+    for value in np.flatnonzero(np.bincount(kept) > 1)[:1].tolist():
+        raise InvalidData(f"item {value} is named twice; name each item once.", value=value)
+    return kept
+
+
+def check_annotator(annotator: int | None) -> int | None:
+    """Check an annotator's number, which may be beyond those fitted (a new annotator), or None (a new one too)."""
+    return None if annotator is None else read_count(annotator, "annotator")
 
 
 def check_weights(weights: ArrayLike | None, n_labels: int) -> Floats:
-    """Check one finite weight of 0 or more per label; None means all 1."""
+    """Check one weight per label, 0 or between 1e-12 and 1e12; None means all 1."""
     if weights is None:
         return np.ones(n_labels)
-    array = _as_floats(weights, "weights")
+    array = read_floats(weights, "weights")
     if array.shape != (n_labels,):
         raise InvalidData(f"weights has shape {array.shape}; give one weight per label, shape ({n_labels},).")
     bad = ~(np.isfinite(array) & (array >= 0))
-    if bad.any():
-        _raise_first(bad, array, "a weight must be a finite number of 0 or more (0 leaves the label out)", None)
+    raise_first(bad, array, "a weight must be a finite number of 0 or more (0 leaves the label out)", None)
+    extreme = (array > 0) & ((array < MIN_WEIGHT) | (array > MAX_WEIGHT))
+    raise_first(extreme, array, f"a weight above 0 must be between {MIN_WEIGHT:g} and {MAX_WEIGHT:g}", None)
     return array
 
 
 def check_outcomes(outcome: ArrayLike, n_labels: int) -> Floats:
     """Check one of 1 (left), 0.5 (tie), 0 (right) per pair."""
-    array = _as_floats(outcome, "outcome")
+    array = read_floats(outcome, "outcome")
     if array.shape != (n_labels,):
         raise InvalidData(f"outcome has shape {array.shape}; give one outcome per pair, shape ({n_labels},).")
-    bad = ~np.isin(array, (0.0, 0.5, 1.0))
-    if bad.any():
-        _raise_first(bad, array, "an outcome is 1 (left preferred), 0 (right preferred) or 0.5 (tie)", None)
+    allowed = "an outcome is 1 (left preferred), 0 (right preferred) or 0.5 (tie)"
+    raise_first(~np.isin(array, (0.0, 0.5, 1.0)), array, allowed, None)
     return array
 
 
@@ -85,29 +143,37 @@ def check_ranks(ranks: Ints, rank_sizes: Ints, sizes: Ints) -> None:
     first = places_in_sets(sizes) == 0
     step = np.diff(ranks[order], prepend=0)
     bad = np.where(first, ranks[order] != 0, step > 1)
-    if bad.any():
-        _raise_first(bad, ranks[order], "a label's ranks run from 0 without a gap", rows)
+    raise_first(bad, ranks[order], "a label's ranks run from 0 without a gap", rows)
 
 
 def check_features(features: ArrayLike | None, n_rows: int, name: str) -> Floats | None:
-    """Check a finite (n_rows, n_features) matrix, or None."""
+    """Check a finite (n_rows, n_features) matrix of numbers up to 1e100, or None."""
     if features is None:
         return None
-    array = _as_floats(features, name)
+    array = read_floats(features, name)
     if array.ndim != 2 or len(array) != n_rows:
         raise InvalidData(
             f"{name} has shape {array.shape}; give one row of features each, shape ({n_rows}, n_features)."
         )
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        row, column = (int(index) for index in bad[0])
-        value = array[row, column]
-        raise InvalidData(
-            f"{name} row {row}, column {column}: {value} is not a finite number; fill it in or drop the column.",
-            row=row,
-            value=value,
-        )
+    return _check_feature_values(array, name)
+
+
+def _check_feature_values(array: Floats, name: str) -> Floats:
+    for row, column in np.argwhere(~(np.abs(array) <= MAX_FEATURE))[:1].tolist():
+        value = float(array[row, column])
+        what = "is not a finite number; fill it in or drop the column"
+        if np.isfinite(value):
+            what = f"is beyond {MAX_FEATURE:g}; use another unit"
+        raise InvalidData(f"{name} row {row}, column {column}: {value} {what}.", row=row, value=value)
     return array
+
+
+def check_new_features(features: ArrayLike, width: int, name: str) -> Floats:
+    """Check a finite (n_new, width) matrix of features like those of the fit."""
+    array = read_floats(features, name)
+    if array.ndim != 2 or array.shape[1] != width:
+        raise InvalidData(f"{name} has shape {array.shape}; give (n_new, {width}) as in the fit.")
+    return _check_feature_values(array, name)
 
 
 def check_distinct(items: Ints, sizes: Ints, rows: Ints) -> None:
@@ -125,20 +191,6 @@ def check_distinct(items: Ints, sizes: Ints, rows: Ints) -> None:
         row, value = int(rows[order][again[0]]), int(items[order][again[0]])
         message = "is compared with itself" if sizes[row] == 2 else "appears twice in one set"
         raise InvalidData(f"row {row}: item {value} {message}; show each item once.", row=row, value=value)
-
-
-def flatten(sets: Sequence[ArrayLike] | NDArray, name: str) -> tuple[Ints, Ints, Ints]:
-    """Flatten ragged or rectangular sets to (items, sizes, rows): items in order, set sizes, the row of each item."""
-    if isinstance(sets, np.ndarray) and sets.ndim == 2:
-        sizes = np.full(len(sets), sets.shape[1], dtype=np.int64)
-        flat: ArrayLike = sets.ravel()
-    else:
-        parts = [np.atleast_1d(np.asarray(part)) for part in sets]
-        sizes = np.array([len(part) for part in parts], dtype=np.int64)
-        kept = [part for part in parts if len(part)]
-        flat = np.concatenate(kept) if kept else np.zeros(0, dtype=np.int64)
-    rows = np.repeat(np.arange(len(sizes)), sizes)
-    return check_indices(flat, name, rows=rows), sizes, rows
 
 
 def places_in_sets(sizes: Ints) -> Ints:
@@ -164,16 +216,3 @@ def ranks_of_top(tops: Ints, top_sizes: Ints, top_rows: Ints, items: Ints, rows:
     ranks = top_sizes[rows]
     ranks[cells] = places_in_sets(top_sizes)
     return ranks
-
-
-def _as_floats(values: ArrayLike, name: str) -> Floats:
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidData(f"{name} must be numbers: {error}.") from error
-
-
-def _raise_first(bad: NDArray[np.bool_], values: NDArray, rule: str, rows: Ints | None) -> None:
-    index = int(np.flatnonzero(bad)[0])
-    row, value = int(rows[index]) if rows is not None else index, values[index].item()
-    raise InvalidData(f"row {row}: {value} is not allowed; {rule}.", row=row, value=value)

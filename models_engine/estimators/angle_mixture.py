@@ -18,6 +18,7 @@ from models_engine.linalg import centre
 from models_engine.posterior import Likelihood, Posterior, SamplePosterior, shared_fields
 from models_engine.progress import FitLog, Progress
 from models_engine.summaries import Components
+from models_engine.validation import check_annotator, check_selection
 
 __all__ = ["AngleBasedMixture", "AngleMixturePosterior"]
 
@@ -154,6 +155,7 @@ class AngleMixturePosterior(SamplePosterior):
 
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> AnglePosterior:
         """Mix the groups by the memberships of a fitted annotator; by the shares for a new one (None)."""
+        annotator = check_annotator(annotator)
         known = annotator is not None and annotator < len(self.memberships)
         weight = np.broadcast_to(self.memberships[annotator], self.shares.shape) if known else self.shares
         points = (np.arange(len(weight)) * GOLDEN) % 1  # evenly spread, the same each time
@@ -169,13 +171,9 @@ class AngleMixturePosterior(SamplePosterior):
     def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats:
         return self.for_annotator(None).log_pairs(left, right, outcome, sided)
 
-    def log_predictive(self, data: Comparisons) -> Floats:
+    def log_labels(self, data: Comparisons) -> Floats:
         """Return log P(label) by each annotator's memberships, by the shares for new annotators; summed over groups."""
-        if data.n_items > self.n_items:
-            raise InvalidData(
-                f"the data have {data.n_items} items and the posterior {self.n_items}; use the fitted items."
-            )
-        by_group = np.stack([self._group(one).log_predictive(data) for one in range(self.shares.shape[1])], axis=1)
+        by_group = np.stack([self._group(one).log_labels(data) for one in range(self.shares.shape[1])], axis=1)
         known = np.append(self.memberships, [self.shares.mean(axis=0)], axis=0)
         weight = known[np.minimum(data.annotators, len(known) - 1)]
         return logsumexp(by_group, axis=1, b=weight)
@@ -191,7 +189,7 @@ class AngleMixturePosterior(SamplePosterior):
         return Components(loadings, self.memberships, self.shares.mean(axis=0), are_groups=True)
 
     def restrict(self, items: ArrayLike) -> "AngleMixturePosterior":
-        kept = self._items(items)
+        kept = check_selection(items, self.n_items)
         return replace(
             self,
             draws=centre(self.draws[:, kept]),

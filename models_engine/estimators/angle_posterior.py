@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData
 from models_engine.implied_pairs import LabelGroup
 from models_engine.inference.angle.permutations import log_place_sum
 from models_engine.linalg import centre, chunk_slices
 from models_engine.posterior import SamplePosterior, shared_fields
+from models_engine.validation import check_selection
 
 __all__ = ["AnglePosterior"]
 
@@ -53,14 +53,10 @@ class AnglePosterior(SamplePosterior):
             result[part] = logsumexp(given_draw, axis=0) - np.log(len(self.draws))
         return result
 
-    def log_predictive(self, data: Comparisons) -> Floats:
-        if data.n_items > self.n_items:
-            raise InvalidData(
-                f"the data have {data.n_items} items and the posterior {self.n_items}; use the fitted items."
-            )
+    def log_labels(self, data: Comparisons) -> Floats:
         pairs = [np.flatnonzero(data.sizes == 2)]
         result = np.empty(data.n_labels)
-        result[pairs[0]] = super().log_predictive(data.subset(pairs[0]))
+        result[pairs[0]] = super().log_labels(data.subset(pairs[0]))
         for group in data.groups():
             if group.size > 2:
                 result[group.label] = self._log_sets(group)
@@ -70,7 +66,7 @@ class AnglePosterior(SamplePosterior):
         return self
 
     def restrict(self, items: ArrayLike) -> "AnglePosterior":
-        kept = self._items(items)
+        kept = check_selection(items, self.n_items)
         return replace(self, draws=centre(self.draws[:, kept]), scores=self.scores[:, kept])
 
     def to_arrays(self) -> dict[str, NDArray]:

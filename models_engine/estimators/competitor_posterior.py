@@ -13,6 +13,7 @@ from models_engine.covariance.forms import DenseCovariance, SumCovariance
 from models_engine.errors import InvalidData
 from models_engine.linalg import centre
 from models_engine.posterior import GaussianPosterior, gaussian_fields
+from models_engine.validation import check_pair, check_selection
 
 __all__ = ["CompetitorPosterior", "Effects"]
 
@@ -80,7 +81,7 @@ class CompetitorPosterior(GaussianPosterior):
         """Return P(left's item is better than right's for a new context), elementwise; 1/2 for a competitor
         and itself.
         """
-        lefts, rights = np.broadcast_arrays(self._items(left), self._items(right))
+        lefts, rights = check_pair(left, right, self.n_items)
         margin = self.utilities()[lefts] - self.utilities()[rights]
         variance = self.difference_variance(lefts, rights) + 2 * self.effects.item_variance
         return np.where(lefts == rights, 0.5, ndtr(margin / np.sqrt(variance)))
@@ -102,7 +103,7 @@ class CompetitorPosterior(GaussianPosterior):
 
     def restrict(self, items: ArrayLike) -> "CompetitorPosterior":
         """Restrict to some competitors, centred among themselves."""
-        kept = self._items(items)
+        kept = check_selection(items, self.n_items)
         found, effects = self.effects, []
         for utilities, covariance in zip(found.tag_utilities, found.tag_covariance, strict=True):
             own = DenseCovariance(covariance).restrict(kept)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
+from models_engine.arrays import read_integers
 from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData, InvalidData
 from models_engine.validation import check_count, check_indices
@@ -46,7 +47,7 @@ class CompetitorTable:
         contexts = None if context is None else _per_item(check_indices(context, "context"), "context", competitors)
         if tag is None:
             return cls(competitors, count, contexts)
-        tags = _per_item(check_indices(np.asarray(tag) + 1, "tag + 1") - 1, "tag", competitors)
+        tags = _per_item(read_integers(tag, "tag", least=-1), "tag", competitors)
         _check_one_tag(contexts, tags)
         return cls(competitors, count, contexts, tags, check_count(tags, n_tags, "tag"))
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData
 from models_engine.log_predictive import log_label_probabilities
 from models_engine.posterior import AnnotatorSummary, GaussianPosterior, gaussian_fields
 
@@ -40,12 +39,8 @@ class CrowdPosterior(GaussianPosterior):
         alpha, beta = self.counts.T
         return betaincinv(alpha, beta, tail), betaincinv(alpha, beta, 1 - tail)
 
-    def log_predictive(self, data: Comparisons) -> Floats:
+    def log_labels(self, data: Comparisons) -> Floats:
         """Return log P(label), (n_labels,): a mixture of unreversed and reversed, by the annotator's reliability."""
-        if data.n_items > self.n_items:
-            raise InvalidData(
-                f"the data have {data.n_items} items and the posterior {self.n_items}; use the fitted items."
-            )
         lapses = np.append(1 - self.counts[:, 0] / self.counts.sum(axis=1), self.likelihood.lapse)
         lapse = np.clip(lapses[np.minimum(data.annotators, len(self.counts))], 1e-300, 1 - 1e-16)
         right, wrong = (log_label_probabilities(self._with_lapse(share), data) for share in (0.0, 1.0 - 1e-15))

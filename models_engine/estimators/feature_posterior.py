@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models_engine.covariance.forms import LowRankCovariance
-from models_engine.errors import InvalidData, Unsupported
+from models_engine.errors import Unsupported
 from models_engine.kernels import standardise
 from models_engine.linalg import centre
 from models_engine.posterior import GaussianPosterior, gaussian_fields
+from models_engine.validation import check_new_features
 
 __all__ = ["FeaturePosterior", "scaled_features"]
 
@@ -42,10 +43,7 @@ class FeaturePosterior(GaussianPosterior):
         """Predict items never compared, features (n_new, columns). Raises InvalidData; Unsupported without features."""
         if self.weights is None or self.weights_root is None or self.reference is None:
             raise Unsupported("this fit had no item_features, so it cannot rank new items; fit with item_features.")
-        given = np.asarray(item_features, dtype=np.float64)
-        if given.ndim != 2 or given.shape[1] != self.reference.shape[1] or not np.isfinite(given).all():
-            wanted = self.reference.shape[1]
-            raise InvalidData(f"item_features has shape {given.shape}; give finite numbers of shape (n_new, {wanted}).")
+        given = check_new_features(item_features, self.reference.shape[1], "item_features")
         x = scaled_features(given, self.reference)
         spread = LowRankCovariance(x @ self.weights_root, np.full(len(x), self.item_sd**2))
         return GaussianPosterior(centre(x @ self.weights), spread, self.diagnostics, self.likelihood)

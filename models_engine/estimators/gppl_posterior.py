@@ -9,11 +9,11 @@ import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from models_engine.covariance.forms import DenseCovariance
-from models_engine.errors import InvalidData, Unsupported
+from models_engine.errors import Unsupported
 from models_engine.kernels import Form, ItemKernel, standardise
 from models_engine.linalg import centre, cholesky
 from models_engine.posterior import GaussianPosterior, gaussian_fields
-from models_engine.validation import check_features
+from models_engine.validation import check_new_features
 
 __all__ = ["FittedProcess", "GPPLPosterior"]
 
@@ -70,12 +70,7 @@ class GPPLPosterior(GaussianPosterior):
                 "give item_features to Comparisons and fit again, or collect comparisons of the new items."
             )
         width = self.source.features.shape[1]
-        new = check_features(item_features, len(np.atleast_2d(np.asarray(item_features))), "item_features")
-        if new is None or new.shape[1] != width:
-            raise InvalidData(
-                f"item_features has shape {np.shape(item_features)}; give (n_new, {width}) as in the fit."
-            )
-        mean, covariance = self.source.at(new)
+        mean, covariance = self.source.at(check_new_features(item_features, width, "item_features"))
         return GaussianPosterior(centre(mean), DenseCovariance.of(covariance), self.diagnostics, self.likelihood)
 
     def to_arrays(self) -> dict[str, NDArray]:

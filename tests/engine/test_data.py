@@ -198,7 +198,7 @@ BAD = [
     (lambda: Comparisons.from_pairs([0, -1], [1, 2], [1, 0]), 1, -1, "0 or more"),
     (lambda: Comparisons.from_pairs([0, 1.5], [1, 2], [1, 0]), 1, 1.5, "whole number"),
     (lambda: Comparisons.from_pairs([0, np.nan], [1, 2], [1, 0]), 1, None, "whole number"),
-    (lambda: Comparisons.from_pairs(["a"], ["b"], [1]), None, None, "numbers"),
+    (lambda: Comparisons.from_pairs(["a"], ["b"], [1]), 0, "a", "numbers"),
     (lambda: Comparisons.from_pairs([0, 1], [1, 2], [1, 0.7]), 1, 0.7, "tie"),
     (lambda: Comparisons.from_pairs([0, 1], [1, 2], [1, np.nan]), 1, None, "tie"),
     (lambda: Comparisons.from_pairs([0, 1], [1, 2], [1]), None, None, "one outcome per pair"),

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from models_engine.covariance.forms import DenseCovariance, LowRankCovariance, SumCovariance, pack, unpack
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData, TooLarge, Unsupported
+from models_engine.errors import InvalidData, InvalidSetting, TooLarge, Unsupported
 from models_engine.posterior import (
     AnnotatorSummary,
     Diagnostics,
@@ -176,3 +176,44 @@ def test_sample_posterior_uses_each_draw_before_repeating_any():
     taken = posterior.sample(50, rng=np.random.default_rng(1))
     assert len(np.unique(taken[:, 0])) == 50
     assert_allclose(np.sort(posterior.sample(100, rng=np.random.default_rng(1))[:, 0])[::2], np.sort(taken[:, 0]))
+
+
+QUESTIONS = {
+    "difference_variance": lambda posterior, items: posterior.difference_variance(items, 0),
+    "pairwise_probabilities": lambda posterior, items: posterior.pairwise_probabilities(items, 0),
+    "superiority": lambda posterior, items: posterior.superiority(0, items),
+    "restrict": lambda posterior, items: posterior.restrict(items),
+}
+NO_ITEMS = [["a"], [[0], [1, 2]], [0.5], [np.nan], [2**70], [-1], [99], None, {0: 1}, [1j], [True, False], [0, None]]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("items", NO_ITEMS, ids=repr)
+def test_what_is_no_item_is_refused_by_name(question, items):
+    draws = np.random.default_rng(0).normal(size=(50, 4))
+    for posterior in (
+        SamplePosterior.of(draws, CONVERGED),
+        GaussianPosterior(np.zeros(4), DenseCovariance.of(np.eye(4)), CONVERGED),
+    ):
+        with pytest.raises(InvalidData):
+            QUESTIONS[question](posterior, items)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda posterior: posterior.difference_variance([0, 1], [0, 1, 2]), "one of each per pair"),
+        (lambda posterior: posterior.restrict([]), "one item or more"),
+        (lambda posterior: posterior.restrict([1, 1]), "item 1 is named twice"),
+        (lambda posterior: posterior.for_annotator(-1), "annotator is -1"),
+        (lambda posterior: posterior.pairwise_probabilities(0, 1, annotator=-1), "annotator is -1"),
+        (lambda posterior: posterior.sample(-1, rng=np.random.default_rng(0)), "n is -1"),
+        (lambda posterior: posterior.rank_summary(level=2.0), "level is 2.0"),
+        (lambda posterior: posterior.log_predictive([1]), "data is a list"),
+    ],
+)
+def test_a_question_that_cannot_be_answered_is_refused_by_name(ask, message):
+    covariance = DenseCovariance.of(np.eye(4))
+    posterior = GaussianPosterior(np.zeros(4), covariance, CONVERGED, lapses=np.array([0.1, 0.2]))
+    with pytest.raises((InvalidData, InvalidSetting), match=message):
+        ask(posterior)

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
+from models_engine.arrays import read_floats
 from models_engine.covariance.forms import DenseCovariance
 from models_engine.errors import InvalidData, Unsupported
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
@@ -20,7 +21,7 @@ from models_engine.kernels import ItemKernel
 from models_engine.linalg import centre, cholesky
 from models_engine.posterior import GaussianPosterior, gaussian_fields
 from models_engine.summaries import Components
-from models_engine.validation import check_features
+from models_engine.validation import check_annotator, check_new_features
 
 __all__ = ["CollaborativePosterior", "PersonalPosterior", "Tastes"]
 
@@ -140,9 +141,7 @@ class Tastes:
                 "give item_features to Comparisons and fit again, or collect comparisons of the new items."
             )
         width = self.features.shape[1]
-        new = check_features(features, len(np.atleast_2d(np.asarray(features))), "item_features")
-        if new is None or new.shape[1] != width:
-            raise InvalidData(f"item_features has shape {np.shape(features)}; give (n_new, {width}) as in the fit.")
+        new = check_new_features(features, width, "item_features")
         cross, among = self.kernel.cross(new)
         lower = cholesky(self.kernel.matrix())
         weights = scipy.linalg.cho_solve((lower, True), cross.T).T
@@ -196,8 +195,8 @@ class CollaborativePosterior(GaussianPosterior):
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> PersonalPosterior:
         if features is not None:
             return self._of_features(features)
-        known = self.tastes
-        if annotator is None or not 0 <= annotator < len(known.steepness):
+        known, annotator = self.tastes, check_annotator(annotator)
+        if annotator is None or annotator >= len(known.steepness):
             return self._new_annotator
         mean, covariance = known.own(annotator)
         return self._personal(mean, covariance, float(known.steepness[annotator]))
@@ -211,7 +210,7 @@ class CollaborativePosterior(GaussianPosterior):
         return replace(personal, mean=self.mean, spread=DenseCovariance(spread))
 
     def _of_features(self, features: ArrayLike) -> PersonalPosterior:
-        known, x = self.tastes, np.asarray(features, dtype=np.float64)
+        known, x = self.tastes, read_floats(features, "features")
         centres, scales = known.centre_scale
         if x.shape != centres.shape or not np.isfinite(x).all():
             raise InvalidData(

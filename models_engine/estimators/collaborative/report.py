@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from models_engine.inference.probit_ep.annotator_blocks import Block
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, Sites
 from models_engine.inference.probit_ep.pair_sites import PairSites
-from models_engine.linalg import centre_covariance
+from models_engine.linalg import centre_covariance, leading_eigenvectors
 from models_engine.summaries import AnnotatorSummary
 
 __all__ = ["EPOutcome", "compute_components", "regress_scores", "summarise_annotators"]
@@ -49,9 +48,8 @@ def compute_components(
     """
     n = sites.n_items
     centred, count = centre_covariance(crowd.taste), min(n_components, max(1, n - 1))
-    values, vectors = scipy.linalg.eigh(centred, subset_by_index=(n - count, n - 1))
-    order = np.argsort(-values)
-    values, vectors = np.maximum(values[order], 0.0), vectors[:, order]
+    largest, vectors = leading_eigenvectors(centred, count)
+    values = np.maximum(largest, 0.0)
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(count)])
     directions = vectors * np.where(signs == 0, 1.0, signs)
     scores = np.zeros((sites.n_annotators, count))

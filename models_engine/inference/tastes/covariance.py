@@ -18,7 +18,7 @@ from models_engine.inference.probit_ep.batched_ep import (
     taste_statistic,
 )
 from models_engine.inference.probit_ep.pair_sites import PairSites
-from models_engine.linalg import cholesky
+from models_engine.linalg import cholesky, leading_eigenvectors
 
 __all__ = ["LearnedTaste", "LowRankForm", "learn_taste"]
 
@@ -152,9 +152,8 @@ class LowRankForm:
 def _leading(matrix: Floats, count: int) -> tuple[Floats, Floats]:
     """Return the largest eigenvalues and their eigenvectors, by Lanczos from a fixed start for a large matrix."""
     n = len(matrix)
-    if n > 500 and 4 * count < n:
+    if n > 500 and 4 * count < n and matrix.any():
         start = np.cos(np.arange(n, dtype=np.float64))
         values, vectors = scipy.sparse.linalg.eigsh(matrix, count, which="LA", v0=start, tol=1e-6)
         return np.asarray(values), np.asarray(vectors)
-    values, vectors = scipy.linalg.eigh(matrix, subset_by_index=(n - count, n - 1))
-    return values, vectors
+    return leading_eigenvectors(matrix, count)

@@ -221,3 +221,24 @@ def test_limits_and_settings_are_reported():
         CrowdGPPL().fit(Comparisons.from_pairs([0], [1], [1], n_items=1_001))
     with pytest.raises(InvalidSetting, match="prior_rate is 0"):
         CrowdGPPL(prior_rate=0).fit(Comparisons.from_pairs([0], [1], [1]))
+
+
+@pytest.mark.parametrize("features", [None, "constant", "repeated"])
+def test_many_unconnected_parts_are_fitted(features):
+    """Forty parts of three items by three annotators: tastes vary alike in every direction, none of them leads."""
+    rng, n_parts = np.random.default_rng(0), 40
+    shown = np.array([3 * part + rng.permutation(3)[:2] for part in range(n_parts) for _ in range(3)])
+    columns = {None: None, "constant": np.ones((120, 1)), "repeated": np.repeat(rng.normal(size=(40, 2)), 3, axis=0)}
+    data = Comparisons.from_pairs(
+        shown[:, 0],
+        shown[:, 1],
+        rng.integers(2, size=120),
+        np.arange(120) % 3,
+        n_items=120,
+        item_features=columns[features],
+    )
+    posterior = CrowdGPPL(n_components=4, log_scale_sd=0).fit(data)
+    assert posterior.diagnostics.converged
+    assert np.isfinite(posterior.utilities()).all()
+    components = posterior.components()
+    assert components.item_loadings.shape == (120, 4)
