@@ -39,13 +39,13 @@ class NewNeverShownList(Strict):
 
 
 class NeverShownAdded(serializers.Serializer):
-    n_rows = serializers.IntegerField(help_text="How many were new.")
+    n_rows = serializers.IntegerField(help_text="Number of rows added.")
 
 
 class NeverShownList(View):
     @extend_schema(operation_id="never_shown_list", parameters=[PageQuery], responses=page_of(NeverShownRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Which items and tags annotators are never shown."""
+        """Lists the conflicts of interest: which items and tags annotators are never shown."""
         project = access.project_for(request, project_id, access.MANAGE)
         query = asked(request, PageQuery)
         found = ConflictOfInterest.objects.filter(annotator__project=project).select_related("annotator", "item", "tag")
@@ -64,7 +64,10 @@ class NeverShownList(View):
     )
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Adds up to 5,000 lines, each with an item or a tag: all, or none and what is wrong with each."""
+        """Adds up to 5,000 conflicts, each with an item or a tag.
+
+        If any row is wrong, nothing is added and errors are listed by row.
+        """
         project = access.project_for(request, project_id, access.MANAGE)
         asked(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
@@ -85,7 +88,7 @@ class NeverShownList(View):
 class NeverShownView(View):
     @extend_schema(operation_id="never_shown_delete", request=None, responses={204: None})
     def delete(self, request: ApiRequest, project_id: UUID, entry_id: int) -> Response:
-        """Lets the annotator be shown the item or tag again."""
+        """Removes a conflict of interest: the annotator can be shown the item or tag again."""
         project = access.project_for(request, project_id, access.MANAGE)
         asked(request, NoQuery)
         entries = ConflictOfInterest.objects.select_related("annotator__project").filter(annotator__project=project)

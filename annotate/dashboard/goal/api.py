@@ -52,13 +52,13 @@ class GoalSettings(Strict):
         help_text="An amount as text, such as 0.12, so that no cent is lost; null: no costs are shown.",
     )
     price_per = serializers.ChoiceField(choices=PricePer.choices, required=False)
-    currency = serializers.RegexField(r"^[A-Za-z]{3}\Z", required=False, help_text="Three letters, as in EUR.")
+    currency = serializers.RegexField(r"^[A-Za-z]{3}\Z", required=False, help_text="Three letters, for example EUR.")
 
 
 class Needed(serializers.Serializer):
     low = serializers.IntegerField()
     middle = serializers.IntegerField()
-    high = serializers.IntegerField(allow_null=True, help_text="Null: that many or more.")
+    high = serializers.IntegerField(allow_null=True, help_text="Null: no upper limit.")
 
 
 class Cost(serializers.Serializer):
@@ -66,8 +66,10 @@ class Cost(serializers.Serializer):
 
     spent = serializers.CharField()
     rate = serializers.CharField()
-    n_paid = serializers.IntegerField(help_text="Answers paid for.")
-    total = serializers.CharField(allow_blank=True, help_text="Forecast until the goal; empty where none can be made.")
+    n_paid = serializers.IntegerField(help_text="Number of answers paid for.")
+    total = serializers.CharField(
+        allow_blank=True, help_text="Forecast of the total cost when the goal is met; empty if there is no forecast."
+    )
     between = serializers.CharField(allow_blank=True, help_text="The forecast's range.")
 
 
@@ -87,11 +89,11 @@ class GoalDetail(serializers.Serializer):
     )
     stands = serializers.CharField(allow_null=True, default=None, help_text="Where it is now, in words.")
     needed = Needed(
-        allow_null=True, default=None, help_text="Labels still needed: the middle of the forecast, its range."
+        allow_null=True, default=None, help_text="Labels still needed: the middle and the range of the forecast."
     )
-    labels_per_hour = Figure(allow_null=True, default=None, help_text="At present.")
-    hours = serializers.CharField(allow_null=True, default=None, help_text="How long that takes, in words.")
-    cost = Cost(allow_null=True, help_text="Null without a price.")
+    labels_per_hour = Figure(allow_null=True, default=None, help_text="Current rate.")
+    hours = serializers.CharField(allow_null=True, default=None, help_text="Time until the goal is met, in words.")
+    cost = Cost(allow_null=True, help_text="Null if no price is set.")
 
 
 def render_goal(project: Project) -> Response:
@@ -108,13 +110,13 @@ def render_goal(project: Project) -> Response:
 class GoalView(View):
     @extend_schema(operation_id="goals_read", parameters=[CriterionQuery], responses=GoalDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The goal, whether it is met, and the forecast of labels, time and money until it is."""
+        """Returns the goal, whether it is met, and the forecast of labels, time and cost until then."""
         project = access.project_for(request, project_id, access.SEE)
         return render_goal(project_for_criterion(project, asked(request, CriterionQuery)))
 
     @extend_schema(operation_id="goals_update", request=GoalSettings, responses=GoalDetail)
     def patch(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Changes what is sent of the goal and the cost; the next fit forecasts anew."""
+        """Updates the fields sent of goal and cost; the next fit updates the forecast."""
         project = access.project_for(request, project_id, access.MANAGE)
         asked(request, NoQuery)
         given = sent(request, GoalSettings, partial=True)
@@ -128,7 +130,7 @@ class GoalView(View):
 
     @extend_schema(operation_id="goals_remove", request=None, responses={200: GoalDetail})
     def delete(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Removes the goal; labels then come as long as you like. The price stays."""
+        """Removes the goal; answers are then collected without end. The price stays."""
         access.project_for(request, project_id, access.MANAGE)
         asked(request, NoQuery)
         return save_goal(request, project_id, {"goal": Goal.NONE, "goal_width": None, "goal_comparisons": None})

@@ -140,7 +140,9 @@ def test_a_plan_is_done_when_every_set_has_its_annotators(plain, alice):
     ItemSet.objects.filter(project=plain).update(n_taken=1)
     goal = kept(fit_now(plain))
     assert (goal["met"], goal["needed"]) == (False, [15, 15, 15])
-    assert "0 of 15 have their 2 annotators; 15 answers left" in page(signed_in(alice), plain, "progress")
+    assert "0 of 15 have been answered by 2 annotators; 15 answers still needed" in page(
+        signed_in(alice), plain, "progress"
+    )
     ItemSet.objects.filter(project=plain).update(n_taken=3)
     assert kept(fit_now(plain))["met"]
 
@@ -151,9 +153,9 @@ def test_the_owner_sets_goal_and_price(project, alice, vera):
     response = client.post(url, values)
     assert response.status_code == 400
     html = response.content.decode()
-    assert "Say how wide an interval may be" in html
-    assert "Write the currency in three letters" in html
-    assert "no plan of sets" in client.post(url, values | {"goal": "plan", "currency": "usd"}).content.decode()
+    assert "Enter the widest interval allowed" in html
+    assert "Write the currency as three letters" in html
+    assert "no planned sets" in client.post(url, values | {"goal": "plan", "currency": "usd"}).content.decode()
     assert client.post(url, values | {"goal_width": "0.8", "currency": "usd"}).status_code == 302
     project.refresh_from_db()
     assert (project.goal, project.goal_width, project.price, project.currency) == ("width", 0.8, 12, "USD")

@@ -124,7 +124,7 @@ def test_the_command_writes_a_folder(fitted, tmp_path, capsys):
 def test_before_the_first_fit_there_is_nothing_to_record(project, alice, tmp_path):
     owner = signed_in(alice)
     told = owner.post(reverse("record-ask", args=[project.pk]), follow=True).content.decode()
-    assert "no fit to make a run record of" in told
+    assert "There is no ranking yet, so there is nothing to record" in told
     assert not RunRecord.objects.exists()
     make_labels(project, [make_annotator(project, "Otter")], 3)
     with pytest.raises(CommandError, match="no fit"):
