@@ -130,7 +130,7 @@ def test_progress_and_engine_follow_too(live_site, page, sign_in, alice, project
     make_labels(project, [annotator], 3, start=timezone.now())
     sign_in(alice)
     watch(page, address(live_site, project, "progress"))
-    expect(page.locator("#progress .lead")).to_contain_text("3 labels count")
+    expect(page.locator("#progress .lead")).to_contain_text("3 answers count")
     make_labels(project, [annotator], 1, start=timezone.now())
     request_fit(project)
     expect(page.locator("#progress .lead")).to_contain_text("4 answers count")

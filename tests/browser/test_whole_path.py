@@ -77,7 +77,7 @@ def wait_for_labels(n: int) -> float:
 
 def seconds_until_shown(dashboard: Page, n: int, stored: float) -> float:
     """How long after it was stored the open dashboard shows a fit of n labels, without a reload."""
-    expect(dashboard.get_by_text(re.compile(rf"fit \d+.*\b{n} labels", re.I)).first).to_be_visible(timeout=30_000)
+    expect(dashboard.get_by_text(re.compile(rf"fit \d+.*\b{n} answers", re.I)).first).to_be_visible(timeout=30_000)
     return time.monotonic() - stored
 
 

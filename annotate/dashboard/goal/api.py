@@ -30,17 +30,17 @@ from annotate.projects.actions import change_project
 
 NAMES = GoalForm.Meta.fields
 STATES = {
-    "met": "You can stop.",
-    "open": "Labels are still needed, as many as `needed` says.",
-    "early": "Too early to say how many.",
-    "parts": "No comparison connects some of the items.",
-    "far": "Too far to say how many.",
-    "waiting": "No fit has looked at this goal yet.",
+    "met": "The goal is met; you can stop.",
+    "open": "More labels are needed; `needed` gives the forecast.",
+    "early": "Too early to forecast.",
+    "parts": "Some items are not connected by comparisons.",
+    "far": "Out of reach; no forecast.",
+    "waiting": "No fit has evaluated this goal yet.",
 }
 
 
 class GoalSettings(Strict):
-    """What goes together is checked as on the page: a goal needs its number."""
+    """Settings of goal and cost; a goal needs its number, as on the page."""
 
     goal = serializers.ChoiceField(choices=[*Goal.values], required=False, allow_blank=True)
     goal_width = serializers.FloatField(min_value=0.01, max_value=20, required=False, allow_null=True)
@@ -87,7 +87,7 @@ class GoalDetail(serializers.Serializer):
         default=None,
         help_text=" ".join(f"{name}: {words}" for name, words in STATES.items()),
     )
-    stands = serializers.CharField(allow_null=True, default=None, help_text="Where it is now, in words.")
+    stands = serializers.CharField(allow_null=True, default=None, help_text="Current state, in words.")
     needed = Needed(
         allow_null=True, default=None, help_text="Labels still needed: the middle and the range of the forecast."
     )

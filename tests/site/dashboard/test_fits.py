@@ -45,7 +45,7 @@ def test_two_fits_item_by_item(project, two_fits, alice):
     assert "−5.20" not in html
     User.objects.update(is_expert=True)
     assert "−5.20" in page(signed_in(alice), project, "compare")
-    assert "fit 2 is shifted so that the middle change is 0" in html
+    assert "fit 2 is shifted so that the median change is 0" in html
     assert html.index("Text number 0") < html.index("Text number 1")
 
 

@@ -58,7 +58,7 @@ def test_a_sound_ranking_passes_everything(project, alice):
     evaluated(project, 0.4, [a_bin(0.6, 300, 0.65, 0.66), a_bin(0.7, 1204, 0.75, 0.74)])
     assert set(states(project).values()) == {"good"}
     html = page(signed_in(alice), project, "trust")
-    assert "Yes: every check is passed." in html
+    assert "Yes: all checks passed." in html
     assert "of 1,204 answers predicted with 70% to 80%, 74% came true" in html
     assert "alpha is 0.43 (90% interval 0.38 to 0.48)" in html
     assert 'class="calibration-plot"' in html
