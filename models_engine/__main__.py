@@ -64,7 +64,11 @@ def _parser() -> argparse.ArgumentParser:
         help="CSV: item, competitor[, context][, tag]; also ranks the competitors, in leaderboard.csv",
     )
     fit.add_argument(
-        "--set-competitors", action="append", default=[], metavar="NAME=VALUE", help="a setting of that fit; repeat"
+        "--set-competitors",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the leaderboard's fit; may be repeated",
     )
     fit.add_argument("--annotators", type=Path, help="CSV: annotator, then numeric features")
     fit.add_argument("--level", type=float, default=0.9, help="probability of the intervals (default 0.9)")

@@ -16,7 +16,9 @@ NOTED_EVERY = timedelta(minutes=1)
 
 class TooManyTokens(UserError):
     def __init__(self, n: int) -> None:
-        super().__init__(_("You have %(n)d tokens, as many as one may have. Revoke one that you don't use.") % {"n": n})
+        super().__init__(
+            _("You already have %(n)d tokens, which is the limit. Revoke one that you no longer use.") % {"n": n}
+        )
 
 
 def create_token(

@@ -26,18 +26,18 @@ class TokenForm(forms.Form):
     name = forms.CharField(
         label=_("What it is for"),
         max_length=100,
-        help_text=_("So that you know later which one to revoke: “nightly export”, “lab notebook”."),
+        help_text=_("Helps you to recognise it later. For example: “nightly export”, “lab notebook”."),
         widget=forms.TextInput(attrs={"autocomplete": "off", "dir": "auto"}),
     )
     scopes = forms.MultipleChoiceField(
-        label=_("What it may do"),
+        label=_("Permissions"),
         choices=ApiToken.Scope.choices,
         initial=[ApiToken.Scope.READ],
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("Never more than you may do yourself."),
+        help_text=_("A token can never do more than you can."),
     )
     project = ProjectField(
-        label=_("Where"), queryset=Project.objects.none(), required=False, empty_label=_("All of your projects")
+        label=_("Projects"), queryset=Project.objects.none(), required=False, empty_label=_("All of your projects")
     )
     lifetime = forms.ChoiceField(label=_("Expires after"), choices=LIFETIMES, required=False, initial="90")
 

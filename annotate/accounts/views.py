@@ -52,9 +52,7 @@ def tokens(request: SignedInRequest) -> HttpResponse:
 def revoke(request: SignedInRequest, token_id: int) -> HttpResponse:
     token = get_object_or_404(request.user.api_tokens, pk=token_id)
     if revoke_token(token=token, now=timezone.now()):
-        messages.success(
-            request, _("The token “%(name)s” is revoked: it opens nothing any more.") % {"name": token.name}
-        )
+        messages.success(request, _("The token “%(name)s” is revoked and no longer works.") % {"name": token.name})
     else:
-        messages.info(request, _("The token “%(name)s” was revoked already.") % {"name": token.name})
+        messages.info(request, _("The token “%(name)s” had already been revoked.") % {"name": token.name})
     return redirect("tokens")

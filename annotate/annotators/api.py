@@ -36,9 +36,9 @@ MAX_REASON_LENGTH = ExcludeForm.base_fields["reason"].max_length  # type: ignore
 
 
 class AnnotatorQuery(CriterionQuery, PageQuery):
-    q = serializers.CharField(required=False, default="", max_length=100, help_text="In the pseudonym.")
+    q = serializers.CharField(required=False, default="", max_length=100, help_text="Text that the pseudonym contains.")
     tag = serializers.CharField(
-        required=False, default="", max_length=MAX_TAG_LENGTH, help_text="Only who has this tag."
+        required=False, default="", max_length=MAX_TAG_LENGTH, help_text="Only annotators with this tag."
     )
     sort = serializers.ChoiceField(choices=SORTS, required=False, default="-labels")
 
@@ -58,15 +58,14 @@ class ShareRow(serializers.Serializer):
 
 
 class ChecksRow(serializers.Serializer):
-    """What is known of somebody's care, by the first criterion where there are several; null where there is nothing to
-    go by."""
+    """How carefully somebody answers, by the first criterion if there are several; null where there is no data."""
 
-    fast = ShareRow(allow_null=True, help_text="Answers faster than reading takes.")
-    side = ShareRow(allow_null=True, help_text="Choices at the place chosen most.")
+    fast = ShareRow(allow_null=True, help_text="Answers given faster than one can read.")
+    side = ShareRow(allow_null=True, help_text="Choices of the position on the screen that this annotator chose most.")
     cant_judge = ShareRow(allow_null=True)
-    gold = ShareRow(allow_null=True, help_text="Gold questions right.")
-    attention = ShareRow(allow_null=True, help_text="Attention checks right.")
-    repeats = ShareRow(allow_null=True, help_text="Planned repeats answered as before.")
+    gold = ShareRow(allow_null=True, help_text="Gold questions answered correctly.")
+    attention = ShareRow(allow_null=True, help_text="Attention checks answered correctly.")
+    repeats = ShareRow(allow_null=True, help_text="Planned repeats answered the same way.")
 
 
 class AnnotatorRow(serializers.Serializer):
@@ -79,7 +78,7 @@ class AnnotatorRow(serializers.Serializer):
     joined_at = serializers.DateTimeField(source="annotator.joined_at")
     excluded_at = serializers.DateTimeField(source="annotator.excluded_at", allow_null=True)
     screened_out_at = serializers.DateTimeField(
-        source="annotator.screened_out_at", allow_null=True, help_text="Since when they have failed the practice."
+        source="annotator.screened_out_at", allow_null=True, help_text="When the annotator failed the practice."
     )
     n_labels = serializers.IntegerField(help_text="Answers that count.")
     n_skips = serializers.IntegerField()
@@ -91,7 +90,7 @@ class AnnotatorRow(serializers.Serializer):
     reliability_low = FiniteFloatField(source="estimate.reliability_low", allow_null=True, default=None)
     reliability_high = FiniteFloatField(source="estimate.reliability_high", allow_null=True, default=None)
     taste_distance = FiniteFloatField(source="estimate.taste_distance", allow_null=True, default=None)
-    flags = FlagRow(source="checked.flags", many=True, help_text="What makes one look twice; they exclude nobody.")
+    flags = FlagRow(source="checked.flags", many=True, help_text="Reasons to check the answers; flags exclude nobody.")
     checks = ChecksRow(source="checked")
 
 
@@ -100,12 +99,14 @@ class Exclusion(StrictSerializer):
 
 
 class Excluded(serializers.Serializer):
-    n_voided = serializers.IntegerField(help_text="Answers that do not count any more.")
+    n_voided = serializers.IntegerField(help_text="Answers that no longer count.")
 
 
 class Readmitted(serializers.Serializer):
     n_restored = serializers.IntegerField(help_text="Answers that count again.")
-    n_kept_voided = serializers.IntegerField(help_text="Answers whose place was taken meanwhile.")
+    n_kept_voided = serializers.IntegerField(
+        help_text="Answers that stay void, because others have answered those sets since."
+    )
 
 
 def annotator_row(project: Project, keys: list[int]) -> list[Any]:
@@ -118,7 +119,7 @@ def annotator_row(project: Project, keys: list[int]) -> list[Any]:
 class Annotators(ApiView):
     @extend_schema(operation_id="annotators_list", parameters=[AnnotatorQuery], responses=page_serializer(AnnotatorRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Volume, speed, agreement and reliability of each; who has no value of what is sorted by comes last."""
+        """Lists the annotators with number of answers, speed, agreement and reliability; unknown values sort last."""
         project = access.project_for(request, project_id, access.SEE)
         wanted = validated_query(request, AnnotatorQuery)
         project = project_for_criterion(project, wanted)
@@ -136,7 +137,7 @@ class Annotators(ApiView):
 class AnnotatorView(ApiView):
     @extend_schema(operation_id="annotators_read", parameters=[CriterionQuery], responses=AnnotatorRow)
     def get(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
-        """One annotator."""
+        """Returns one annotator."""
         project = access.project_for(request, project_id, access.SEE)
         project = project_for_criterion(project, validated_query(request, CriterionQuery))
         return Response(annotator_row(project, [get_object_or_404(project.annotators, key=key).pk])[0])
@@ -145,7 +146,7 @@ class AnnotatorView(ApiView):
 class Exclude(ApiView):
     @extend_schema(operation_id="annotators_exclude", request=Exclusion, responses=Excluded)
     def post(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
-        """Voids every answer of the annotator, who can give no more; the next fit leaves them out."""
+        """Excludes the annotator: voids all their answers and accepts no more. The next fit leaves them out."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         annotator = get_object_or_404(project.annotators, key=key)
@@ -157,7 +158,7 @@ class Exclude(ApiView):
 class Readmit(ApiView):
     @extend_schema(operation_id="annotators_readmit", request=None, responses=Readmitted)
     def post(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
-        """Lets the annotator answer again and restores the answers whose place is free."""
+        """Readmits the annotator and restores the answers to sets that others have not answered since."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         annotator = get_object_or_404(project.annotators, key=key)
@@ -168,7 +169,7 @@ class Readmit(ApiView):
 class LetIn(ApiView):
     @extend_schema(operation_id="annotators_let_in", request=None, responses=AnnotatorRow)
     def post(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
-        """Lets somebody go on who failed the practice."""
+        """Admits an annotator who failed the practice."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         annotator = get_object_or_404(project.annotators.select_related("project"), key=key)

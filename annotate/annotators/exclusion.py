@@ -44,7 +44,7 @@ class NotExcluded(UserError):
 
 class ErasedAlready(UserError):
     def __init__(self, pseudonym: str) -> None:
-        super().__init__(_("%(name)s has been erased, so there is nothing to change any more.") % {"name": pseudonym})
+        super().__init__(_("%(name)s has been erased, so nothing was changed.") % {"name": pseudonym})
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ class AnnotatorsForm(QueryForm):
         required=False,
         label=_("Order"),
         choices=[
-            ("-labels", _("Labels, most first")),
-            ("labels", _("Labels, fewest first")),
+            ("-labels", _("Answers, most first")),
+            ("labels", _("Answers, fewest first")),
             ("pseudonym", _("Pseudonym, A to Z")),
             ("-pseudonym", _("Pseudonym, Z to A")),
             ("-skips", _("Skips, most first")),
@@ -43,7 +43,7 @@ class AnnotatorsForm(QueryForm):
             ("gold", _("Gold questions, fewest right first")),
             ("-flags", _("Flags, most first")),
             ("flags", _("Flags, fewest first")),
-            ("-last_seen", _("Last seen, latest first")),
+            ("-last_seen", _("Last seen, most recent first")),
             ("last_seen", _("Last seen, longest ago first")),
         ],
     )

@@ -146,6 +146,6 @@ def shown(request: HttpRequest, template: str, seen: ViewedPage, context: dict[s
         "preview": seen,
         "seen": seen,
         "resume_link": request.build_absolute_uri(reverse("resume", args=[TOKEN])),
-        "notice": _("You are only looking: nothing was stored.") if request.method == "POST" else "",
+        "notice": _("You are only viewing: nothing was saved.") if request.method == "POST" else "",
     }
     return render(request, template, context | more)

@@ -61,8 +61,8 @@ def exclude(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpRespon
         messages.info(request, str(refusal))
     else:
         text = ngettext(
-            "%(name)s is excluded: %(n)d label does not count any more.",
-            "%(name)s is excluded: %(n)d labels do not count any more.",
+            "%(name)s is excluded: %(n)d answer no longer counts.",
+            "%(name)s is excluded: %(n)d answers no longer count.",
             n,
         )
         messages.success(
@@ -74,7 +74,7 @@ def exclude(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpRespon
 @login_required
 @require_POST
 def admit(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse:
-    """Lets somebody go on who failed the practice."""
+    """Admits an annotator who failed the practice."""
     project = project_for_criterion(request, project_id, access.MANAGE)
     annotator = get_object_or_404(project.annotators, key=key)
     try:
@@ -82,7 +82,7 @@ def admit(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse
     except UserError as refusal:
         messages.info(request, str(refusal))
     else:
-        messages.success(request, _("%(name)s may answer from now on.") % {"name": annotator.pseudonym})
+        messages.success(request, _("%(name)s can now answer.") % {"name": annotator.pseudonym})
     return redirect_to_list(request, project, key)
 
 
@@ -97,14 +97,14 @@ def readmit(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpRespon
         messages.info(request, str(refusal))
         return redirect_to_list(request, project, key)
     text = ngettext(
-        "%(name)s is re-admitted: %(n)d label counts again.",
-        "%(name)s is re-admitted: %(n)d labels count again.",
+        "%(name)s is readmitted: %(n)d answer counts again.",
+        "%(name)s is readmitted: %(n)d answers count again.",
         result.restored,
     ) % {"name": annotator.pseudonym, "n": result.restored}
     if result.kept_voided:
         text += " " + ngettext(
-            "%(n)d label stays voided, because its place has been taken since.",
-            "%(n)d labels stay voided, because their places have been taken since.",
+            "%(n)d answer stays void, because others have answered that set since.",
+            "%(n)d answers stay void, because others have answered those sets since.",
             result.kept_voided,
         ) % {"n": result.kept_voided}
     messages.success(request, redirect_to_comparison(text, project, annotator))

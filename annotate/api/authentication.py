@@ -36,9 +36,9 @@ class TokenAuthentication(BaseAuthentication):
         token = ApiToken.objects.select_related("user").filter(digest=digest_of(secret)).first()
         now = timezone.now()
         if token is None or token.revoked_at or not token.user.is_active:
-            raise AuthenticationFailed(_("This token is unknown or revoked. Make a new one under “Access tokens”."))
+            raise AuthenticationFailed(_("This token is unknown or revoked. Create a new one under “Access tokens”."))
         if token.expires_at and token.expires_at <= now:
-            raise AuthenticationFailed(_("This token has expired. Make a new one under “Access tokens”."))
+            raise AuthenticationFailed(_("This token has expired. Create a new one under “Access tokens”."))
         record_token_use(token=token, now=now)
         return token.user, token
 
@@ -55,7 +55,7 @@ class AnnotatorAuthentication(BaseAuthentication):
             return None
         annotator = Annotator.objects.select_related("project").filter(resume_token=secret, user=None).first()
         if annotator is None:
-            raise AuthenticationFailed(_("No annotator has this secret. Join the project again by its link."))
+            raise AuthenticationFailed(_("No annotator has this secret. Join the project again through its link."))
         return AnonymousUser(), annotator
 
 
@@ -71,7 +71,7 @@ class HasScope(BasePermission):
         if isinstance(auth, ApiToken):
             if needed and needed not in auth.scopes:
                 raise PermissionDenied(
-                    _("This token lacks the scope “%(scope)s”. Make one that has it.") % {"scope": needed}
+                    _("This token does not have the scope “%(scope)s”. Create one that does.") % {"scope": needed}
                 )
             return True
         if isinstance(auth, Annotator):

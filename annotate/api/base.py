@@ -72,7 +72,7 @@ class StrictSerializer(serializers.Serializer):
     def to_internal_value(self, data: Any) -> Any:
         unknown = sorted(set(data) - set(self.fields)) if isinstance(data, dict) else []
         if unknown:
-            message = _("Unknown. Known are: %(names)s.") % {"names": ", ".join(self.fields) or "-"}
+            message = _("Unknown name. Use one of: %(names)s.") % {"names": ", ".join(self.fields) or "-"}
             raise ValidationError({str(name)[:50]: [message] for name in unknown})
         if self.context.get("from_json"):
             self.check_types(data)
@@ -130,7 +130,7 @@ class CriterionQuery(StrictSerializer):
         default=1,
         min_value=1,
         max_value=MAX_CRITERIA,
-        help_text="Of a project with several criteria, the number of the one asked about.",
+        help_text="Number of the criterion, in a project with several criteria.",
     )
 
 
@@ -168,7 +168,7 @@ def page_serializer(row: type[serializers.Serializer]) -> type[serializers.Seria
     """Return the serializer of one page of such rows."""
     name = row.__name__.removesuffix("Serializer")
     fields = {
-        "count": serializers.IntegerField(help_text="How many rows there are on all pages."),
+        "count": serializers.IntegerField(help_text="Number of rows on all pages."),
         "next": serializers.URLField(allow_null=True),
         "previous": serializers.URLField(allow_null=True),
         "results": row(many=True),

@@ -28,8 +28,8 @@ HEADER = OpenApiParameter(
     {"type": "string", "minLength": 1, "maxLength": MAX_KEY_LENGTH, "pattern": PRINTABLE.pattern},
     OpenApiParameter.HEADER,
     description=(
-        "Any text of your choosing, such as a UUID. For 24 hours the same request under the same key is answered as "
-        "the first time and does nothing; another request under the same key is a 409."
+        "Any text of your choosing, such as a UUID. If you repeat the same request with the same key within 24 hours, "
+        "you get the first response again and nothing is done twice. A different request with the same key gets a 409."
     ),
 )
 
@@ -75,6 +75,7 @@ def idempotent(method: Method) -> Method:
 def replay_response(stored: StoredResponse, digest: str) -> Response:
     if stored.digest != digest:
         raise Conflict(
-            _("The Idempotency-Key “%(key)s” was used for another request. Take a new key.") % {"key": stored.key[:50]}
+            _("The Idempotency-Key “%(key)s” was already used for another request. Use a new key.")
+            % {"key": stored.key[:50]}
         )
     return Response(json.loads(stored.body), status=stored.status, headers={"Idempotency-Replayed": "true"})

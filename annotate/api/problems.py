@@ -16,16 +16,16 @@ from annotate.core.errors import RateLimited, UserError
 
 CONTENT_TYPE = "application/problem+json"
 TITLES = {
-    400: gettext_lazy("What was sent can't be used"),
-    401: gettext_lazy("Say who you are"),
+    400: gettext_lazy("Invalid request"),
+    401: gettext_lazy("Authentication required"),
     403: gettext_lazy("Not allowed"),
     404: gettext_lazy("Not found"),
-    405: gettext_lazy("No such method here"),
-    406: gettext_lazy("Only JSON is spoken here"),
-    409: gettext_lazy("Not possible as things stand"),
-    410: gettext_lazy("Gone"),
-    415: gettext_lazy("Only JSON is understood here"),
-    422: gettext_lazy("What was sent breaks a rule"),
+    405: gettext_lazy("Method not allowed"),
+    406: gettext_lazy("Responses are JSON only"),
+    409: gettext_lazy("Conflict with the current state"),
+    410: gettext_lazy("No longer available"),
+    415: gettext_lazy("Requests must be JSON"),
+    422: gettext_lazy("Validation failed"),
     429: gettext_lazy("Too many requests"),
 }
 

@@ -14,8 +14,8 @@ from annotate.models import Event
 
 
 class LogQuery(PageQuery):
-    what = serializers.CharField(required=False, default="", max_length=100, help_text="The event, as it is told.")
-    since = serializers.DateField(required=False, help_text="From the beginning of this day on.")
+    what = serializers.CharField(required=False, default="", max_length=100, help_text="Name of the event.")
+    since = serializers.DateField(required=False, help_text="Only entries from this day on.")
 
 
 class LogRow(serializers.Serializer):
@@ -23,13 +23,13 @@ class LogRow(serializers.Serializer):
     who = serializers.EmailField(source="actor.email", allow_null=True, default=None)
     annotator = serializers.CharField(source="annotator.pseudonym", allow_null=True, default=None)
     event = serializers.CharField(source="verb")
-    details = serializers.JSONField(help_text="By field, [before, after] of a change.")
+    details = serializers.JSONField(help_text="For each changed field, [before, after].")
 
 
 class Log(ApiView):
     @extend_schema(operation_id="log_list", parameters=[LogQuery], responses=page_serializer(LogRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Who changed what and when, the latest first."""
+        """Lists who changed what and when, newest first."""
         project = access.project_for(request, project_id, access.MANAGE)
         query = validated_query(request, LogQuery)
         events = events_of(project, LogFilter(what=query["what"], since=query.get("since")))

@@ -35,15 +35,15 @@ class ProjectNotOpen(UserError):
     def __init__(self, state: str, at: datetime | None = None) -> None:
         self.state = state
         if state == "early":
-            text = _("This project takes answers from %(at)s on. Come back then.") % {"at": format_moment(at)}
+            text = _("This project opens on %(at)s. Come back then.") % {"at": format_moment(at)}
         elif state == "over":
-            text = _("This project took answers until %(at)s; that is over now.") % {"at": format_moment(at)}
+            text = _("This project took answers until %(at)s and is over now.") % {"at": format_moment(at)}
         elif state == "paused":
-            text = _("This project is paused. Come back when it goes on.")
+            text = _("This project is paused. Please come back later.")
         elif state == "closed":
             text = _("This project is closed and takes no more answers.")
         else:
-            text = _("This project has not been opened yet. Ask whoever sent you the link when it will be.")
+            text = _("This project is not open yet. Ask the person who sent you the link when it opens.")
         super().__init__(text)
 
 
@@ -53,8 +53,8 @@ class ProjectArchived(UserError):
     def __init__(self) -> None:
         super().__init__(
             _(
-                "This project is archived, so nothing was changed: it can be looked at and exported. To change it, "
-                "bring it back from the archive first, at the top of its settings."
+                "This project is archived, so nothing was changed. You can still view and export it. To change it, "
+                "bring it back first, at the top of its settings."
             )
         )
 
@@ -64,7 +64,7 @@ class AnnotatorExcluded(UserError):
     status = 403
 
     def __init__(self) -> None:
-        super().__init__(_("You can't answer in this project any more. Ask its owner if you think that is a mistake."))
+        super().__init__(_("You can no longer answer in this project. If you think that is a mistake, ask its owner."))
 
 
 class AnnotatorErased(UserError):
@@ -77,7 +77,7 @@ class AnnotatorErased(UserError):
     def __init__(self) -> None:
         super().__init__(
             _(
-                "Your answers and everything else about you in this project have been erased, so this was not stored. "
+                "Your answers and all other data about you in this project have been erased, so nothing was saved. "
                 "To take part again, open the link that you were sent."
             )
         )
@@ -89,8 +89,8 @@ class ScreenedOut(UserError):
     def __init__(self) -> None:
         super().__init__(
             _(
-                "The practice shows that this task and you don't fit each other well, so it ends "
-                "here for you. That says nothing about you beyond this task. Nothing else is needed from you."
+                "Your practice answers differ too much from the expected ones, so your part ends here. That "
+                "says nothing about you beyond this task. You need not do anything else. Thank you!"
             )
         )
 
@@ -99,8 +99,8 @@ class CapReached(UserError):
     def __init__(self, cap: int) -> None:
         super().__init__(
             ngettext(
-                "You have given %(cap)d answer, as many as this project asks of one person. Thank you!",
-                "You have given %(cap)d answers, as many as this project asks of one person. Thank you!",
+                "Thank you! You have given %(cap)d answer, which is all that this project asks of one person.",
+                "Thank you! You have given %(cap)d answers, which is all that this project asks of one person.",
                 cap,
             )
             % {"cap": cap}
@@ -113,8 +113,8 @@ class SittingCapReached(UserError):
     def __init__(self, cap: int, again_at: datetime) -> None:
         super().__init__(
             _(
-                "You have given %(cap)d answers in one sitting, as many as this project asks at a time. Have a rest: "
-                "it goes on from %(at)s."
+                "You have given %(cap)d answers in one sitting, which is the limit of this project. Have a "
+                "rest: you can continue from %(at)s."
             )
             % {"cap": cap, "at": format_moment(again_at)}
         )
@@ -129,8 +129,8 @@ class AnsweredTooSoon(UserError):
         self.left = left
         super().__init__(
             ngettext(
-                "This project gives every task at least %(n)d second to read. Look once more, then answer again.",
-                "This project gives every task at least %(n)d seconds to read. Look once more, then answer again.",
+                "That was quick: please take at least %(n)d second for each task. Look once more, then answer again.",
+                "That was quick: please take at least %(n)d seconds for each task. Look once more, then answer again.",
                 seconds,
             )
             % {"n": seconds}
@@ -140,14 +140,20 @@ class AnsweredTooSoon(UserError):
 class NothingToCompare(UserError):
     def __init__(self, n_items: int, k: int) -> None:
         if n_items < k:
-            text = _("This project has %(n)d items; comparing takes at least %(k)d. Its owner can add some.") % {
+            text = _("This project has %(n)d items, but each task needs at least %(k)d. Its owner can add some.") % {
                 "n": n_items,
                 "k": k,
             }
         elif k == 2:
-            text = _("Nothing is left for you to compare: every pair has its answers, or you have seen it. Thank you!")
+            text = _(
+                "Thank you! There is nothing to compare at the moment: every pair has enough answers, or you have "
+                "already seen it."
+            )
         else:
-            text = _("Nothing is left for you to compare: every set has its answers, or you have seen it. Thank you!")
+            text = _(
+                "Thank you! There is nothing to compare at the moment: every set has enough answers, or you have "
+                "already seen it."
+            )
         super().__init__(text)
 
 
@@ -162,16 +168,23 @@ class InvalidAnswer(UserError):
 class NothingToUndo(UserError):
     def __init__(self, since: bool = False) -> None:
         if since:
-            text = _("Nothing was undone: you have answered again since. Undo takes back your last answer only.")
+            text = _(
+                "Nothing was undone: you have answered another task since then, and you can only undo your latest "
+                "answer."
+            )
         else:
-            text = _("There is no answer of yours to undo.")
+            text = _("You have no answer to undo.")
         super().__init__(text)
 
 
 class PseudonymTaken(UserError):
     def __init__(self, pseudonym: str) -> None:
         super().__init__(
-            _("Somebody in this project is called “%(name)s” already. Choose another name.") % {"name": pseudonym}
+            _(
+                "The name “%(name)s” is already taken in this project. Choose another name. If it is yours, open your "
+                "personal link to continue."
+            )
+            % {"name": pseudonym}
         )
 
 
@@ -180,7 +193,9 @@ class LinkExpired(UserError):
     status = 410
 
     def __init__(self) -> None:
-        super().__init__(_("This link shows nothing any more: it has ended, or was taken back."))
+        super().__init__(
+            _("This link no longer works: it has expired or was revoked. Ask the person who sent it for a new one.")
+        )
 
 
 class RateLimited(UserError):

@@ -13,42 +13,46 @@ from models_engine.errors import InsufficientData
 # Messages that version 0.1 stored as codes.
 FORMER = {
     "ended": gettext_noop(
-        "The engine process %(name)s ended in the middle of this work. Was it killed, or out of memory?"
+        "The engine process %(name)s stopped before it had finished. It may have been killed or have run out of memory."
     ),
     "no items": gettext_noop("There are no items yet."),
-    "no labels": gettext_noop("There are no labels that count yet. Ask again once there are."),
+    "no labels": gettext_noop("There are no answers that count yet. Try again when there are some."),
     "no estimator": gettext_noop(
         "There is no estimator called “%(name)s”. Choose one of %(names)s in the project's settings."
     ),
     "nothing to record": gettext_noop(
-        "There is no fit to make a run record of yet. Ask again once the ranking shows one."
+        "There is no ranking yet, so there is nothing to record. Try again once there is one."
     ),
-    "no fit": gettext_noop("There is no fit yet. Ask again once the ranking shows one."),
+    "no fit": gettext_noop("There is no ranking yet. Try again once there is one."),
     "few first": gettext_noop(
-        "The first cohort has %(labels)d labels of %(people)d annotators; "
-        "it takes %(least_labels)d labels of %(least_people)d annotators to compare it."
+        "The first cohort has too few answers to be compared: %(labels)d from %(people)d annotators. It needs "
+        "at least %(least_labels)d from %(least_people)d."
     ),
     "few second": gettext_noop(
-        "The second cohort has %(labels)d labels of %(people)d annotators; "
-        "it takes %(least_labels)d labels of %(least_people)d annotators to compare it."
+        "The second cohort has too few answers to be compared: %(labels)d from %(people)d annotators. It "
+        "needs at least %(least_labels)d from %(least_people)d."
     ),
     "apart": gettext_noop(
-        "Both cohorts have compared %(kept)d of the %(items)d items with others in common; it takes 2. "
-        "More labels mend it."
+        "Too few items were compared by both cohorts: %(kept)d of %(items)d, and at least 2 are needed. Try "
+        "again when there are more answers."
     ),
     "died": gettext_noop(
-        "The engine process ended in the middle of the comparison, several times. Was it killed, or out of memory?"
+        "The engine stopped several times during this comparison. It may have been killed or have run out of memory."
     ),
     "certificate": gettext_noop("The certificate was not accepted: %(reason)s"),
     "no answer": gettext_noop("No answer within %(n)d seconds."),
     "no connection": gettext_noop("The connection failed (%(reason)s)."),
-    "no address": gettext_noop("This is no address. Write it as in https://example.org/hook."),
+    "no address": gettext_noop("This is not a web address. Write it like https://example.org/hook."),
     "no https": gettext_noop("The address has to begin with https://."),
-    "more than an address": gettext_noop("Write the address without a user, a password or a part after “#”."),
-    "not plain": gettext_noop("Write the address in plain letters; others belong in percent or punycode form."),
+    "more than an address": gettext_noop("Remove the user name, the password and the part after “#” from the address."),
+    "not plain": gettext_noop(
+        "Use only ASCII characters in the address; encode others with percent signs or, in the host name, as punycode."
+    ),
     "inside": gettext_noop("Addresses inside the site's own network can't be called. Use a public one."),
-    "nowhere": gettext_noop("The name “%(host)s” leads nowhere."),
-    "leads inside": gettext_noop("The name leads into the site's own network, which can't be called."),
+    "nowhere": gettext_noop("The host name “%(host)s” could not be found. Check the spelling."),
+    "leads inside": gettext_noop(
+        "This host name points into the site's own network, which can't be called. Use a public address."
+    ),
 }
 
 

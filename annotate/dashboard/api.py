@@ -32,35 +32,42 @@ NAMES = [column.name for column in table.COLUMNS]
 
 
 class RankingParameters(CriterionQuery, PageQuery):
-    q = serializers.CharField(required=False, default="", max_length=200, help_text="In the key or the text.")
+    q = serializers.CharField(
+        required=False, default="", max_length=200, help_text="Text that the key or the item contains."
+    )
     tag = serializers.CharField(required=False, default="", max_length=100)
     sort = serializers.ChoiceField(
-        choices=[*SORTS, *(f"-{name}" for name in SORTS)], required=False, default="rank", help_text="Within each part."
+        choices=[*SORTS, *(f"-{name}" for name in SORTS)],
+        required=False,
+        default="rank",
+        help_text="Sort order within each connected part.",
     )
 
 
 class FitsParameters(PageQuery):
     criterion = serializers.IntegerField(
-        required=False, min_value=1, max_value=MAX_CRITERIA, help_text="Left out, those by every criterion."
+        required=False, min_value=1, max_value=MAX_CRITERIA, help_text="Omit to get the fits of all criteria."
     )
 
 
 class FitRow(serializers.Serializer):
     number = serializers.IntegerField()
-    criterion = serializers.IntegerField(help_text="Of a project with several, its number; else 1.")
+    criterion = serializers.IntegerField(help_text="Number of the criterion; 1 if the project has only one.")
     estimator = serializers.CharField()
     status = serializers.ChoiceField(choices=Fit.Status.choices)
     published = serializers.BooleanField()
     n_labels = serializers.IntegerField()
     n_items = serializers.IntegerField()
     n_annotators = serializers.IntegerField()
-    n_parts = serializers.IntegerField(help_text="Parts that no comparison connects; each has its own ranking.")
+    n_parts = serializers.IntegerField(help_text="Number of connected parts; each has its own ranking.")
     converged = serializers.BooleanField(allow_null=True)
     message = StoredMessageField(allow_blank=True)
     seed = serializers.IntegerField()
     data_hash = serializers.CharField(allow_blank=True)
     seconds = FiniteFloatField(allow_null=True)
-    unit = FiniteFloatField(allow_null=True, help_text="Utilities times this are logits of an average person's answer.")
+    unit = FiniteFloatField(
+        allow_null=True, help_text="Multiply utilities by this to get the logits of an average person's answer."
+    )
     started_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
 
@@ -71,13 +78,15 @@ class RankedItem(serializers.Serializer):
     item = serializers.CharField(help_text="The item's key.")
     title = serializers.CharField()
     tags = serializers.ListField(child=serializers.CharField())
-    part = serializers.IntegerField(help_text="0 is the largest; nothing compares items across parts.")
+    part = serializers.IntegerField(
+        help_text="Connected part; 0 is the largest. Items of different parts can't be compared."
+    )
     rank = serializers.IntegerField()
     rank_low = serializers.IntegerField()
     rank_high = serializers.IntegerField()
     score = FiniteFloatField(
         allow_null=True,
-        help_text="Chance, in per cent, to be preferred to an average item; null in fits made without scores.",
+        help_text="Chance, in per cent, to be preferred to an average item; null for older fits without scores.",
     )
     score_low = FiniteFloatField(allow_null=True, help_text="Lower end of the 90% interval of the score.")
     score_high = FiniteFloatField(allow_null=True)
@@ -88,7 +97,8 @@ class RankedItem(serializers.Serializer):
     p_top_k = FiniteFloatField(allow_null=True)
     tier = serializers.IntegerField()
     rank_class = serializers.IntegerField(
-        allow_null=True, help_text="A class begins with an item that is surely below the first of the class above."
+        allow_null=True,
+        help_text="A class begins with an item that is clearly below the first item of the class above.",
     )
     highest_class = serializers.IntegerField(allow_null=True, help_text="The highest class it may belong to.")
     next_state = serializers.ChoiceField(choices=Estimate.NextState.choices)
@@ -97,14 +107,14 @@ class RankedItem(serializers.Serializer):
 
 
 class RankingPage(page_serializer(RankedItem)):  # type: ignore[misc]
-    fit = FitRow(allow_null=True, help_text="Null before the first fit; there are no results then.")
-    n_waiting = serializers.IntegerField(help_text="Changes to the labels that this fit has not seen.")
+    fit = FitRow(allow_null=True, help_text="Null before the first fit; there are no results yet.")
+    n_waiting = serializers.IntegerField(help_text="Changes to the labels that this fit does not include.")
 
 
 class Ranking(ApiView):
     @extend_schema(operation_id="ranking_read", parameters=[RankingParameters], responses=RankingPage)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Lists the published fit's figures of every item, the largest part first."""
+        """Returns the published ranking: the figures of every item, the largest connected part first."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, RankingParameters)
         project = project_for_criterion(project, query)

@@ -70,7 +70,7 @@ def cautions(project: Project, fit: Fit, found: Ranking) -> list[str]:
     if project.simulated:
         told.append(_("The answers come from a program, not from people."))
     if fit.converged is False:
-        told.append(_("The calculation did not converge: places and intervals may be off."))
+        told.append(_("The calculation did not converge: places and intervals may be wrong."))
     if found.n_parts > 1:
         text = _("%(n)d groups of items were never compared with each other; each has its own ranking.")
         told.append(text % {"n": found.n_parts})

@@ -6,17 +6,15 @@ from django.utils.translation import gettext_lazy as _
 AUTOMATIC = "Automatic"
 # tests/site/fitting/test_estimators.py holds these names to those of the engine.
 ESTIMATORS = {
-    "CrowdBT": _("One shared ranking that learns how far each annotator can be trusted. The usual choice for a crowd."),
-    "BradleyTerry": _(
-        "One shared ranking that takes every annotator as equally careful. The plain choice, fast at any size."
-    ),
-    "CollaborativeGP": _("For annotators who differ in taste: a ranking of each one's own, and the consensus of all."),
-    "PlackettLuce": _("One shared ranking from choices among several and whole rankings, taken exactly as given."),
+    "CrowdBT": _("One shared ranking. Learns how reliable each annotator is. The usual choice for a crowd."),
+    "BradleyTerry": _("One shared ranking. Treats all annotators as equally reliable. Simple, and fast at any size."),
+    "CollaborativeGP": _("For annotators whose tastes differ: a ranking for each of them, and the consensus of all."),
+    "PlackettLuce": _("One shared ranking. The exact model for choosing among several items and for whole rankings."),
 }
 CHOICES = ESTIMATORS | {
     AUTOMATIC: _(
-        "Tries those above that suit your labels, and takes the one that best predicts labels it has not seen; the "
-        "Engine page says which and why. Each new choice takes a few times as long as a fit."
+        "Tries the estimators above that suit your answers and uses the one that best predicts answers it has "
+        "not seen. The Engine page shows which one and why. Choosing takes a few times as long as a fit."
     )
 }
 # For the command line and the library: they need what projects do not hold (features of the items, whole rankings), or,
@@ -28,26 +26,25 @@ NOT_OFFERED = {"FeaturePlackettLuce", "AngleBased", "AngleBasedMixture", "CrowdB
 CAUTIONS = {
     "CrowdBT": _(
         # xgettext:no-python-format
-        "The 90% intervals of this estimator "
-        "are too narrow where annotators differ strongly in taste: in simulated crowds like that "
-        "they held the true value for 77% of the items; 70% where whole rankings of ten came the wrong way round."
+        "If tastes differ strongly, the 90% intervals of this estimator are too narrow: in simulations of "
+        "such crowds they contained the true value for 77% of the items. Where some people gave whole "
+        "rankings of ten in reverse, it was 70%."
     ),
     "BradleyTerry": _(
         # xgettext:no-python-format
-        "The 90% intervals of this estimator "
-        "are too narrow where annotators differ strongly in taste or utilities spread far (standard "
-        "deviation 3): in simulated crowds of either kind they held the true value for 64% of the items."
+        "If tastes differ strongly, or if the items lie far apart (utilities with a standard deviation of 3), "
+        "the 90% intervals of this estimator are too narrow: in simulations of either case they contained the "
+        "true value for 64% of the items."
     ),
     "CollaborativeGP": _(
         # xgettext:no-python-format
-        "The 90% intervals of this estimator "
-        "are too narrow where utilities spread far: in simulated crowds at twice the usual spread "
-        "they held the true value for 79% of the items."
+        "If the items lie far apart, the 90% intervals of this estimator are too narrow: in simulations with "
+        "twice the usual spread of utilities they contained the true value for 79% of the items."
     ),
     "PlackettLuce": _(
         # xgettext:no-python-format
-        "The 90% intervals of this estimator "
-        "are too narrow where annotators differ strongly in taste or utilities spread far (standard "
-        "deviation 3): in simulated crowds like these they held the true value for 64% and 72% of the items."
+        "If tastes differ strongly, or if the items lie far apart (utilities with a standard deviation of 3), "
+        "the 90% intervals of this estimator are too narrow: in simulations of these cases they contained the "
+        "true value for 64% and 72% of the items."
     ),
 }

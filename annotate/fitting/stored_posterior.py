@@ -57,7 +57,7 @@ def load_tastes(fit: Fit, project: Project, progress: Progress) -> FittedTastes:
 def require_labels(project: Project) -> Labels:
     labels = read_labels(project)
     if labels is None or not labels.data.n_labels:
-        raise NotEnoughData(gettext_noop("There are no labels that count yet. Ask again once there are."))
+        raise NotEnoughData(gettext_noop("There are no answers that count yet. Try again when there are some."))
     return labels
 
 

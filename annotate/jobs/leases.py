@@ -4,7 +4,9 @@ from django.utils.translation import gettext_noop
 
 from annotate.core.stored_messages import store_message
 
-ENDED = gettext_noop("The engine process %(name)s ended in the middle of this work. Was it killed, or out of memory?")
+ENDED = gettext_noop(
+    "The engine process %(name)s stopped before it had finished. It may have been killed or have run out of memory."
+)
 
 
 def worker_died(owner: str) -> str:

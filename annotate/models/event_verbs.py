@@ -25,20 +25,20 @@ class EventVerb(StrEnum):
     PROJECT_CREATED = "project created", _("Project: created"), _("created the project")
     PROJECT_OPENED = "project opened", _("Project: opened"), _("opened the project")
     PROJECT_PAUSED = "project paused", _("Project: paused"), _("paused the project")
-    PROJECT_RESUMED = "project resumed", _("Project: resumed"), _("let the project go on")
+    PROJECT_RESUMED = "project resumed", _("Project: resumed"), _("resumed the project")
     PROJECT_CLOSED = "project closed", _("Project: closed"), _("closed the project")
     PROJECT_REOPENED = "project reopened", _("Project: reopened"), _("reopened the project")
     PROJECT_ARCHIVED = "project archived", _("Project: archived"), _("archived the project")
     PROJECT_BROUGHT_BACK = (
         "project brought back",
-        _("Project: brought back from the archive"),
-        _("brought the project back from the archive"),
+        _("Project: restored from the archive"),
+        _("restored the project from the archive"),
     )
-    PROJECT_CLONED = "project cloned", _("Project: cloned"), _("made the project “%(clone)s” as a clone")
+    PROJECT_CLONED = "project cloned", _("Project: cloned"), _("cloned the project as “%(clone)s”")
     PROJECT_MADE_AS_A_CLONE = (
         "project made as a clone",
-        _("Project: made as a clone"),
-        _("made this project as a clone of “%(source)s”"),
+        _("Project: created as a clone"),
+        _("created this project as a clone of “%(source)s”"),
     )
     SETTINGS_CHANGED = "settings changed", _("Settings"), _("changed %(changes)s")
     ENTRY_CHANGED = "entry changed", _("Who may take part"), _("changed who may take part: %(fields)s")
@@ -61,8 +61,8 @@ class EventVerb(StrEnum):
         _("Labels: imported"),
         _("imported %(labels)s labels from %(rows)s rows (%(source)s)%(refusals)s"),
     )
-    IMPORT_ASKED_FOR = "import asked for", _("Imports: asked for"), _("uploaded “%(source)s” to be imported")
-    IMPORT_WENT_ON = "import went on", _("Imports: gone on with"), _("let the import of “%(source)s” go on")
+    IMPORT_ASKED_FOR = "import asked for", _("Imports: uploaded"), _("uploaded “%(source)s” for import")
+    IMPORT_WENT_ON = "import went on", _("Imports: resumed"), _("resumed the import of “%(source)s”")
     IMPORT_STOPPED = (
         "import stopped",
         _("Imports: stopped"),
@@ -74,7 +74,7 @@ class EventVerb(StrEnum):
         _("imported features of %(items)s items (%(source)s)"),
     )
     ITEM_RETIRED = "item retired", _("Items: retired"), _("retired the item “%(key)s”")
-    ITEM_BROUGHT_BACK = "item brought back", _("Items: brought back"), _("brought back the item “%(key)s”")
+    ITEM_BROUGHT_BACK = "item brought back", _("Items: restored"), _("restored the item “%(key)s”")
     WEBHOOK_ADDED = "webhook added", _("Webhooks: added"), _("added the webhook %(url)s")
     WEBHOOK_REMOVED = "webhook removed", _("Webhooks: removed"), _("removed the webhook %(url)s")
     WEBHOOK_SWITCHED_ON = "webhook switched on", _("Webhooks: switched on"), _("switched on the webhook %(url)s")
@@ -94,31 +94,35 @@ class EventVerb(StrEnum):
         _("Items: title changed"),
         _("changed the title of the item “%(key)s”"),
     )
-    ITEMS_TAGGED = "items tagged", _("Items: many tagged"), _("tagged %(items)s items: %(tags)s")
-    ITEMS_UNTAGGED = "items untagged", _("Items: tags taken from many"), _("took tags from %(items)s items: %(tags)s")
+    ITEMS_TAGGED = "items tagged", _("Items: tags added to many"), _("tagged %(items)s items: %(tags)s")
+    ITEMS_UNTAGGED = (
+        "items untagged",
+        _("Items: tags removed from many"),
+        _("removed tags from %(items)s items: %(tags)s"),
+    )
     ITEMS_RETIRED = "items retired", _("Items: many retired"), _("retired %(items)s items")
-    ITEMS_BROUGHT_BACK = "items brought back", _("Items: many brought back"), _("brought back %(items)s items")
+    ITEMS_BROUGHT_BACK = "items brought back", _("Items: many restored"), _("restored %(items)s items")
     CAPTIONS_CHANGED = "captions changed", _("Items: captions changed"), _("changed the captions of “%(key)s”")
     ITEM_DELETED = "item deleted", _("Items: deleted"), _("deleted the item “%(key)s”")
-    EXPORT_TAKEN = "export taken", _("Exports: taken"), _("exported %(table)s (%(file_format)s)")
+    EXPORT_TAKEN = "export taken", _("Exports: downloaded"), _("exported %(table)s (%(file_format)s)")
     ACCESS_TOKEN_MADE = (
         "access token made",
-        _("Access tokens: made"),
-        _("made the access token “%(name)s” (%(scopes)s), which reaches this project"),
+        _("Access tokens: created"),
+        _("created the access token “%(name)s” (%(scopes)s), which can use this project"),
     )
     ACCESS_TOKEN_REVOKED = "access token revoked", _("Access tokens: revoked"), _("revoked the access token “%(name)s”")
     RESULTS_LINK_MADE = (
         "results link made",
-        _("Link: results link made"),
-        _("published the ranking by the results link %(link)s"),
+        _("Link: results link created"),
+        _("published the ranking with the results link %(link)s"),
     )
     RESULTS_LINK_REVOKED = (
         "results link revoked",
         _("Link: results link revoked"),
         _("revoked the results link %(link)s"),
     )
-    RUN_RECORD_ASKED_FOR = "run record asked for", _("Exports: run record asked for"), _("asked for a run record")
-    COHORTS_COMPARED = "cohorts compared", _("Cohorts: compared"), _("asked for a comparison of two cohorts")
+    RUN_RECORD_ASKED_FOR = "run record asked for", _("Exports: run record requested"), _("requested a run record")
+    COHORTS_COMPARED = "cohorts compared", _("Cohorts: compared"), _("compared two cohorts")
     MEMBER_INVITED = "member invited", _("Members: invited"), _("invited %(address)s")
     MEMBER_ADDED = "member added", _("Members: added"), _("added %(member)s (%(role)s)")
     MEMBER_ROLE_CHANGED = (
@@ -134,23 +138,23 @@ class EventVerb(StrEnum):
     )
     SEEN_AS_AN_ANNOTATOR = (
         "seen as an annotator",
-        _("Annotators: seen as one"),
-        _("looked at the pages of %(annotator)s as they see them"),
+        _("Annotators: viewed as an annotator"),
+        _("viewed the project as %(annotator)s"),
     )
     ANNOTATOR_ERASED = (
         "annotator erased",
         _("Annotators: erased"),
-        _("erased an annotator and %(labels)s labels for good"),
+        _("permanently erased an annotator and %(labels)s labels"),
     )
     RETENTION_CHANGED = (
         "retention changed",
-        _("Data protection: changed"),
-        _("changed for how long annotators' data are kept (%(days)s)"),
+        _("Data protection: retention changed"),
+        _("changed how long annotators' data are kept (%(days)s)"),
     )
     RETENTION_APPLIED = (
         "retention applied",
-        _("Data protection: names dropped"),
-        _("forgot the names of %(annotators)s annotators, as promised"),
+        _("Data protection: names erased"),
+        _("erased the names of %(annotators)s annotators at the end of the retention period"),
     )
     RIGHT_ANSWERS_ADDED = (
         "right answers added",
@@ -159,8 +163,8 @@ class EventVerb(StrEnum):
     )
     RIGHT_ANSWER_CHANGED = (
         "right answer changed",
-        _("Right answers: words changed"),
-        _("changed what is told after practice (%(purpose)s)"),
+        _("Right answers: feedback changed"),
+        _("changed the feedback after a practice task (%(purpose)s)"),
     )
     RIGHT_ANSWER_REMOVED = (
         "right answer removed",
@@ -169,24 +173,24 @@ class EventVerb(StrEnum):
     )
     NEVER_SHOWN_ADDED = (
         "never shown added",
-        _("Annotators: items kept from them"),
-        _("kept items from annotators (%(rows)s lines)"),
+        _("Conflicts of interest: added"),
+        _("added conflicts of interest (%(rows)s rows)"),
     )
     NEVER_SHOWN_REMOVED = (
         "never shown removed",
-        _("Annotators: items no longer kept from them"),
-        _("no longer keeps an item or tag from %(annotator)s"),
+        _("Conflicts of interest: removed"),
+        _("removed a conflict of interest of %(annotator)s"),
     )
     ANNOTATOR_LET_IN = (
         "annotator let in",
-        _("Annotators: let in"),
-        _("let %(annotator)s in, who had failed the practice"),
+        _("Annotators: admitted after practice"),
+        _("admitted %(annotator)s, who had failed the practice"),
     )
     ANNOTATORS_TAGGED = "annotators tagged", _("Annotators: tagged"), _("tagged %(annotators)s annotators: %(tags)s")
     ANNOTATORS_UNTAGGED = (
         "annotators untagged",
-        _("Annotators: tags taken"),
-        _("took tags from %(annotators)s annotators: %(tags)s"),
+        _("Annotators: tags removed"),
+        _("removed tags from %(annotators)s annotators: %(tags)s"),
     )
     ANNOTATOR_READMITTED = (
         "annotator readmitted",

@@ -63,16 +63,16 @@ def notice_text(rule: RetentionRule) -> str:
         return ""
     if rule.drops == Drops.LABELS:
         text = ngettext(
-            "%(n)d day after this project has closed, your answers and everything else about you are erased.",
-            "%(n)d days after this project has closed, your answers and everything else about you are erased.",
+            "Your answers and all other data about you are erased %(n)d day after this project has closed.",
+            "Your answers and all other data about you are erased %(n)d days after this project has closed.",
             rule.days,
         )
     else:
         text = ngettext(
-            "%(n)d day after this project has closed, your name, what you said about yourself, your comments and what "
-            "a platform calls you are erased. Your answers stay, but nobody can tell that they were yours.",
-            "%(n)d days after this project has closed, your name, what you said about yourself, your comments and what "
-            "a platform calls you are erased. Your answers stay, but nobody can tell that they were yours.",
+            "Your name, what you said about yourself, your comments and your ID on a platform are erased %(n)d "
+            "day after this project has closed. Your answers stay, but nobody can tell that they were yours.",
+            "Your name, what you said about yourself, your comments and your ID on a platform are erased %(n)d "
+            "days after this project has closed. Your answers stay, but nobody can tell that they were yours.",
             rule.days,
         )
     return text % {"n": rule.days}

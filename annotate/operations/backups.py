@@ -35,7 +35,7 @@ class BackupError(database_dumps.DumpError):
 def back_up(target: Path, *, now: datetime) -> dict[str, Any]:
     """Writes the archive, whole or not at all; its manifest. The site may go on meanwhile."""
     if target.exists():
-        raise BackupError(f"{target} is there already; name another file.")
+        raise BackupError(f"{target} already exists. Choose another file name.")
     target.parent.mkdir(parents=True, exist_ok=True)
     unfinished = target.with_name(f"{target.name}.part")
     try:
@@ -113,22 +113,24 @@ def unpacked(source: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
             missing = source if not source.exists() else f"{MANIFEST} in {source}"
             raise BackupError(f"There is no {missing}; nothing was changed.") from error
         except (tarfile.TarError, EOFError, OSError, ValueError) as error:
-            raise BackupError(f"{source} is no whole backup ({error}); nothing was changed. Take another.") from error
+            raise BackupError(
+                f"{source} is not a complete backup ({error}); nothing was changed. Use another backup."
+            ) from error
         check(folder, manifest)
         yield folder, manifest
 
 
 def check(folder: Path, manifest: dict[str, Any]) -> None:
     if not isinstance(manifest, dict) or "format" not in manifest:
-        raise BackupError(f"{MANIFEST} is not that of a backup; nothing was changed.")
+        raise BackupError(f"{MANIFEST} does not belong to a backup; nothing was changed.")
     if manifest["format"] != FORMAT:
         raise BackupError(f"The backup's format is {manifest['format']}; this version reads {FORMAT}.")
     if missing := NEEDED - manifest.keys():
-        raise BackupError(f"{MANIFEST} is not that of a backup: {min(missing)} is missing; nothing was changed.")
+        raise BackupError(f"{MANIFEST} does not belong to a backup ({min(missing)} is missing); nothing was changed.")
     for name, expected in manifest["sha256"].items():
         path = folder / name
         if not path.is_file() or hash_of(path) != expected:
-            raise BackupError(f"{name} in the backup is damaged; nothing was changed. Take another backup.")
+            raise BackupError(f"{name} in the backup is damaged; nothing was changed. Use another backup.")
     if manifest["database"] != connection.vendor:
         raise BackupError(
             f"The backup is of {manifest['database']}, and DATABASE_URL names {connection.vendor}. Restore it to a "

@@ -21,7 +21,11 @@ def clean_up(now: datetime) -> None:
     for project in closed_projects(now):
         n = apply_retention(project=project, now=now)
         if n is not None:
-            logger.info("Forgot the %d annotators of project %s, as promised to them.", n, project.pk)
+            logger.info(
+                "Erased the personal data of %d annotators of project %s at the end of its retention period.",
+                n,
+                project.pk,
+            )
     Session.objects.filter(expire_date__lt=now).delete()
     WebhookDelivery.objects.filter(created_at__lt=now - MAX_AGE).delete()  # of webhooks that are told nothing any more
     before = now - timedelta(days=settings.SIGN_IN_LOG_DAYS)

@@ -1,4 +1,4 @@
-"""Data protection: for how long annotators' data are kept, and one annotator's: taking them away, erasing them."""
+"""Reads and updates the retention period, and exports or erases an annotator's data, through the API."""
 
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from annotate.participation.joining.pseudonyms import MAX_PSEUDONYM_LENGTH
 from annotate.privacy.erasure.actions import BY_OWNER, erase_annotator
 from annotate.privacy.own_data.views import zip_response
 from annotate.privacy.retention.actions import change_retention
+from annotate.privacy.retention.forms import DROPS
 
 
 class RetentionRule(StrictSerializer):
@@ -29,15 +30,15 @@ class RetentionRule(StrictSerializer):
         min_value=0,
         max_value=MAX_RETENTION_DAYS,
         allow_null=True,
-        help_text="From closing; 0 keeps everything, null is what this site does.",
+        help_text="Days after closing; 0 keeps everything, null uses the site's default.",
     )
-    drops = serializers.ChoiceField(choices=Retention.Drops.choices, help_text="What is erased then.")
+    drops = serializers.ChoiceField(choices=DROPS, help_text="What is erased.")
 
 
 class RetentionDetail(serializers.Serializer):
     days = serializers.IntegerField(allow_null=True)
-    drops = serializers.ChoiceField(choices=Retention.Drops.choices)
-    promise = serializers.CharField(help_text="What annotators are told.")
+    drops = serializers.ChoiceField(choices=DROPS)
+    promise = serializers.CharField(help_text="The notice that annotators see.")
 
 
 def retention_response(project: Project) -> Response:
@@ -49,14 +50,14 @@ def retention_response(project: Project) -> Response:
 class RetentionView(ApiView):
     @extend_schema(operation_id="retention_read", responses=RetentionDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """For how long the project keeps its annotators' data."""
+        """Returns how long the project keeps its annotators' data."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         return retention_response(project)
 
     @extend_schema(operation_id="retention_update", request=RetentionRule, responses=RetentionDetail)
     def put(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Changes that; annotators are told from now on."""
+        """Updates the retention period. Annotators see the new period from now on."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         change_retention(
@@ -67,18 +68,19 @@ class RetentionView(ApiView):
 
 class ErasureRequest(StrictSerializer):
     pseudonym = serializers.CharField(
-        max_length=MAX_PSEUDONYM_LENGTH, help_text="Theirs, so that nobody else is erased."
+        max_length=MAX_PSEUDONYM_LENGTH,
+        help_text="The annotator's pseudonym, as a safeguard against erasing somebody else.",
     )
 
 
 class ErasureResult(serializers.Serializer):
-    n_labels = serializers.IntegerField(help_text="Labels that went with them.")
+    n_labels = serializers.IntegerField(help_text="Number of labels erased.")
 
 
 class EraseAnnotator(ApiView):
     @extend_schema(operation_id="annotators_erase", request=ErasureRequest, responses=ErasureResult)
     def post(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
-        """Deletes an annotator, on their own request, with every label, for good; the next fit is made without."""
+        """Permanently erases an annotator and all their labels, at their request; the next fit leaves them out."""
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
         validated_query(request, NoQuery)
         annotator = get_object_or_404(project.annotators, key=key)
@@ -91,7 +93,7 @@ class EraseAnnotator(ApiView):
 class AnnotatorData(ApiView):
     @extend_schema(operation_id="annotators_data", responses={(200, "application/zip"): OpenApiTypes.BINARY})
     def get(self, request: ApiRequest, project_id: UUID, key: UUID) -> StreamingHttpResponse:
-        """All that is kept of an annotator, for when they ask for it: a .zip of tables. Their secret is left out."""
+        """Returns all data of an annotator as a .zip of tables, without their secret, for when they ask for it."""
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
         validated_query(request, NoQuery)
         annotator = get_object_or_404(project.annotators, key=key)

@@ -23,7 +23,7 @@ NO_DELAY = timedelta(0)
 
 class TooManyWebhooks(UserError):
     def __init__(self, n: int) -> None:
-        super().__init__(_("The project has %(n)d webhooks, as many as it may. Remove one first.") % {"n": n})
+        super().__init__(_("This project already has %(n)d webhooks, which is the limit. Remove one first.") % {"n": n})
 
 
 def add_webhook(*, project: Project, actor: User, url: str, events: list[str], now: datetime) -> Webhook:

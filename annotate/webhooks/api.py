@@ -1,4 +1,4 @@
-"""The webhooks of a project: adding, switching, replacing the secret, trying, removing, and what became of messages."""
+"""Adds, switches, tests and removes a project's webhooks and lists their messages through the API."""
 
 from typing import Any
 from uuid import UUID
@@ -38,7 +38,7 @@ class WebhookRow(serializers.Serializer):
 
 
 class WebhookMade(WebhookRow):
-    secret = serializers.CharField(help_text="Signs the messages; told this once.")
+    secret = serializers.CharField(help_text="Signs the messages; shown only once.")
 
 
 class NewWebhook(StrictSerializer):
@@ -71,7 +71,7 @@ def found(request: ApiRequest, project_id: UUID, webhook_id: int) -> Webhook:
 class Webhooks(ApiView):
     @extend_schema(operation_id="webhooks_list", parameters=[PageQuery], responses=page_serializer(WebhookRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The project's webhooks, in the order added."""
+        """Lists the project's webhooks, in the order added."""
         project = access.project_for(request, project_id, access.MANAGE)
         query = validated_query(request, PageQuery)
         return paginated_response(
@@ -80,7 +80,7 @@ class Webhooks(ApiView):
 
     @extend_schema(operation_id="webhooks_create", request=NewWebhook, responses={201: WebhookMade})
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Adds a webhook. It takes no Idempotency-Key: the answer holds a secret, which is not kept."""
+        """Adds a webhook. Takes no Idempotency-Key, because the response contains a secret that is not stored."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         form = WebhookForm(validated_body(request, NewWebhook))
@@ -112,7 +112,7 @@ class WebhookView(ApiView):
 class WebhookSecret(ApiView):
     @extend_schema(operation_id="webhooks_replace_secret", request=None, responses=WebhookMade)
     def post(self, request: ApiRequest, project_id: UUID, webhook_id: int) -> Response:
-        """Makes a new secret, which signs everything from now on."""
+        """Replaces the signing secret; all messages are signed with the new one from now on."""
         webhook = found(request, project_id, webhook_id)
         webhook.secret = actions.replace_secret(webhook=webhook, actor=request.user, now=timezone.now())
         return Response(WebhookMade(webhook).data)
@@ -121,7 +121,7 @@ class WebhookSecret(ApiView):
 class WebhookTest(ApiView):
     @extend_schema(operation_id="webhooks_test", request=None, responses={202: DeliveryRow})
     def post(self, request: ApiRequest, project_id: UUID, webhook_id: int) -> Response:
-        """Sends a message that only tries the way."""
+        """Sends a test message."""
         webhook = found(request, project_id, webhook_id)
         check_rate_limit(request, "invite", who=f"webhook-{request.user.pk}")
         return Response(DeliveryRow(actions.send_test(webhook=webhook, now=timezone.now())).data, status=202)
@@ -130,7 +130,7 @@ class WebhookTest(ApiView):
 class Deliveries(ApiView):
     @extend_schema(operation_id="webhooks_deliveries", parameters=[PageQuery], responses=page_serializer(DeliveryRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The messages of the last 30 days, the latest first."""
+        """Lists the messages of the last 30 days, newest first."""
         project = access.project_for(request, project_id, access.MANAGE)
         query = validated_query(request, PageQuery)
         rows = WebhookDelivery.objects.filter(webhook__project=project).order_by("-created_at", "-pk")

@@ -11,11 +11,11 @@ class WebhookForm(forms.Form):
     url = forms.CharField(
         label=_("Address"),
         max_length=500,
-        help_text=_("As in https://example.org/hook. It gets a POST with JSON, signed with a secret."),
+        help_text=_("For example https://example.org/hook. It receives signed POST requests with JSON."),
         widget=forms.URLInput(attrs={"autocomplete": "off", "dir": "ltr"}),
     )
     events = forms.MultipleChoiceField(
-        label=_("What it is told"),
+        label=_("Events"),
         choices=Webhook.Event.choices,
         initial=Webhook.Event.values,
         widget=forms.CheckboxSelectMultiple,

@@ -64,15 +64,18 @@ def parse_url(url: str) -> SplitResult:
         parts = urlsplit(url)
         has_port = parts.port is None or parts.port > 0
     except ValueError:
-        raise Unreachable(gettext_noop("This is no address. Write it as in https://example.org/hook.")) from None
+        raise Unreachable(gettext_noop("This is not a web address. Write it like https://example.org/hook.")) from None
     allowed = {"https", "http"} if settings.WEBHOOKS_ALLOW_HTTP else {"https"}
     if parts.scheme not in allowed:
         raise Unreachable(gettext_noop("The address has to begin with https://."))
     if not parts.hostname or not has_port or parts.username is not None or parts.fragment:
-        raise Unreachable(gettext_noop("Write the address without a user, a password or a part after “#”."))
+        raise Unreachable(gettext_noop("Remove the user name, the password and the part after “#” from the address."))
     if not url.isascii() or not url.isprintable() or " " in url:
         raise Unreachable(
-            gettext_noop("Write the address in plain letters; others belong in percent or punycode form.")
+            gettext_noop(
+                "Use only ASCII characters in the address; encode others with percent signs or, in the host name, as "
+                "punycode."
+            )
         )
     if not may_call_literal(parts.hostname):
         raise Unreachable(gettext_noop("Addresses inside the site's own network can't be called. Use a public one."))
@@ -108,11 +111,19 @@ def resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise Unreachable(gettext_noop("The name “%(host)s” leads nowhere."), host=host[:MAX_REASON_LENGTH]) from None
+        raise Unreachable(
+            gettext_noop("The host name “%(host)s” could not be found. Check the spelling."),
+            host=host[:MAX_REASON_LENGTH],
+        ) from None
     if not settings.WEBHOOKS_ALLOW_PRIVATE:
         for *_more, place in found:
             if not is_public(ipaddress.ip_address(str(place[0]).partition("%")[0])):
-                raise Unreachable(gettext_noop("The name leads into the site's own network, which can't be called."))
+                raise Unreachable(
+                    gettext_noop(
+                        "This host name points into the site's own network, which can't be called. "
+                        "Use a public address."
+                    )
+                )
     family, _type, _protocol, _name, place = found[0]
     return family, place
 

@@ -68,7 +68,7 @@ def change(request: SignedInRequest, project_id: UUID, webhook_id: int) -> HttpR
     if action == "test":
         check_rate_limit(request, "invite", who=f"webhook-{request.user.pk}")
         actions.send_test(webhook=webhook, now=now)
-        messages.success(request, _("A test message is on its way. See below what came of it."))
+        messages.success(request, _("A test message is on its way. The result appears below."))
     elif action in ("on", "off"):
         actions.switch_webhook(webhook=webhook, actor=request.user, on=action == "on", now=now)
         text = _("The webhook is switched on.") if action == "on" else _("The webhook is switched off.")
@@ -77,5 +77,5 @@ def change(request: SignedInRequest, project_id: UUID, webhook_id: int) -> HttpR
         actions.remove_webhook(webhook=webhook, actor=request.user, now=now)
         messages.success(request, _("The webhook is removed."))
     else:
-        messages.error(request, _("That is nothing to do. Use the buttons of the list."))
+        messages.error(request, _("Unknown action. Use the buttons in the list."))
     return redirect("webhooks", project.pk)

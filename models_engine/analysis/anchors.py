@@ -128,7 +128,7 @@ def _check_enough(mean: Floats, value: Floats, slope: float | None) -> None:
     fewest = 2 if slope is None else 1
     if len(mean) < fewest:
         raise InvalidAnchors(
-            f"{len(mean)} anchors cannot carry a scale; name {fewest} or more"
+            f"{len(mean)} anchors are too few to fix a scale; name {fewest} or more"
             + (", or fix the slope and name one." if slope is None else "."),
             value=len(mean),
         )

@@ -134,7 +134,9 @@ def split_half(
             left, right = (_utilities(maker, part)[both] for part in (one, other))
             found.append((float(_correlations(left, right[None, :])[0]), len(both)))
     if not found:
-        raise InsufficientData(f"no split of the {by} leaves {MIN_ITEMS} items compared in both halves; ask for more.")
+        raise InsufficientData(
+            f"no split of the {by} leaves {MIN_ITEMS} items compared in both halves; collect more answers."
+        )
     r, n_items = np.array([r for r, _ in found]), float(np.mean([n for _, n in found]))
     half, full = float(r.mean()), float(_step_up(r).mean())
     reach = float(ndtri((1 + level) / 2)) / np.sqrt(n_items - 3)

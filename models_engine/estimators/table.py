@@ -33,18 +33,18 @@ ESTIMATORS: dict[str, EstimatorEntry] = {
     "BradleyTerry": EstimatorEntry(
         BradleyTerry,
         GaussianPosterior,
-        "The plain choice: one shared ranking, annotators taken as equally careful; fast at any size.",
+        "The simple choice: one shared ranking that treats all annotators as equally reliable; fast at any size.",
     ),
     "CrowdBT": EstimatorEntry(
         CrowdBT,
         CrowdPosterior,
-        "When annotators may be careless or have the question the wrong way round: learns how far to trust each one.",
+        "When annotators may be careless or answer the wrong way round: learns how reliable each one is.",
         claims={"warm start": "objective"},
     ),
     "CrowdBTOnline": EstimatorEntry(
         CrowdBTOnline,
         CrowdPosterior,
-        "CrowdBT one vote at a time, in microseconds each: rougher, for rankings that must move with every vote.",
+        "CrowdBT one answer at a time, in microseconds each: less exact, for rankings updated with every answer.",
         claims={"weights": "in distribution"},
     ),
     "PlackettLuce": EstimatorEntry(
@@ -56,7 +56,7 @@ ESTIMATORS: dict[str, EstimatorEntry] = {
     "GPPL": EstimatorEntry(
         GPPL,
         GPPLPosterior,
-        "One shared ranking that item features help along: it also ranks items hardly or never compared.",
+        "One shared ranking that uses item features: it can also rank items with few comparisons or none.",
     ),
     "CollaborativeGP": EstimatorEntry(
         CollaborativeGP,
@@ -67,13 +67,13 @@ ESTIMATORS: dict[str, EstimatorEntry] = {
     "CrowdGPPL": EstimatorEntry(
         CrowdGPPL,
         CollaborativePosterior,
-        "As CollaborativeGP, with tastes along a few components, needless ones shrunk away: to compare with its paper.",
+        "As CollaborativeGP, with tastes along a few components and unneeded ones shrunk; to compare with the paper.",
         claims=DRAWN,
     ),
     "FeaturePlackettLuce": EstimatorEntry(
         FeaturePlackettLuce,
         FeaturePosterior,
-        "When item features explain the answers: learns what they are worth and ranks items nobody has compared yet.",
+        "When item features explain the answers: learns the effect of each and ranks items nobody has compared yet.",
         claims={"warm start": "objective"},
     ),
     "AngleBased": EstimatorEntry(

@@ -130,14 +130,14 @@ def test_progress_and_engine_follow_too(live_site, page, sign_in, alice, project
     make_labels(project, [annotator], 3, start=timezone.now())
     sign_in(alice)
     watch(page, address(live_site, project, "progress"))
-    expect(page.locator("#progress .lead")).to_contain_text("3 labels count")
+    expect(page.locator("#progress .lead")).to_contain_text("3 answers count")
     make_labels(project, [annotator], 1, start=timezone.now())
     request_fit(project)
-    expect(page.locator("#progress .lead")).to_contain_text("4 labels count")
+    expect(page.locator("#progress .lead")).to_contain_text("4 answers count")
     watch(page, address(live_site, project, "engine"))
-    expect(page.locator("#engine .lead")).to_have_text("The first fit is on its way.")
+    expect(page.locator("#engine .lead")).to_have_text("The first fit is being computed.")
     spread_fit(project, items)
-    expect(page.locator("#engine .lead")).to_have_text("Fit 1 holds every label so far.")
+    expect(page.locator("#engine .lead")).to_have_text("Fit 1 includes every answer so far.")
     FitState.objects.update(error="LinAlgError: singular", error_at=timezone.now(), attempts=1)
     expect(page.locator("#status")).to_contain_text("The last fit failed.")
     assert page.evaluate("window.neverReloaded")
@@ -197,7 +197,7 @@ def test_everything_works_without_javascript(live_site, open_page, sign_in, alic
     page.get_by_role("button", name="Exclude").click()
     expect(page.get_by_text("Quiet Otter is excluded").first).to_be_visible()
     page.get_by_role("button", name="Readmit Quiet Otter").click()
-    expect(page.get_by_text("Quiet Otter is re-admitted").first).to_be_visible()
+    expect(page.get_by_text("Quiet Otter is readmitted").first).to_be_visible()
 
 
 def test_a_download_starts(live_site, page, sign_in, alice, project, items):

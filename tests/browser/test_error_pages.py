@@ -8,9 +8,9 @@ from playwright.sync_api import expect
 
 FAILURES = {
     "/no-such-page/": (404, "nothing at this address"),
-    "/fail/400/": (400, "could not make sense"),
+    "/fail/400/": (400, "could not understand"),
     "/fail/403/": (403, "may not do this"),
-    "/fail/500/": (500, "broke on our side"),
+    "/fail/500/": (500, "went wrong on our side"),
     "/fail/refusal/": (409, "not possible"),
     "/fail/locked/": (429, "Too many wrong passwords"),
 }
@@ -37,7 +37,7 @@ def test_a_form_without_its_csrf_token_is_told_what_to_do(live_site, page, axe):
     page.get_by_label("Email").fill("alice@example.org")
     page.get_by_label("Password", exact=True).fill("whatever it is")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("This form is too old")
+    expect(page.get_by_role("heading", level=1)).to_have_text("This form has expired")
     axe(page)
 
 

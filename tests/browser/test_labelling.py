@@ -220,7 +220,7 @@ def test_every_state_is_accessible(live_site, open_page, axe, project):
     make_annotator(project, "Quiet Otter")
     page.get_by_label("Your name here").fill("Quiet Otter")
     page.get_by_role("button", name="Start").click()
-    expect(page.get_by_text("is called “Quiet Otter” already")).to_be_visible()
+    expect(page.get_by_text("“Quiet Otter” is already taken")).to_be_visible()
     look(page, axe)
     annotator = come_in(page, live_site, project, name="Brisk Heron")
     look(page, axe)

@@ -25,7 +25,7 @@ def test_every_page_is_accessible_and_a_guest_erases_themself(live_site, open_pa
     visitor.goto(live_site + reverse("own-data", args=[guest.resume_token]))
     expect(visitor.get_by_text("30 days after this project has closed")).to_be_visible()
     axe(visitor)
-    visitor.get_by_label("Yes, erase it for good").focus()
+    visitor.get_by_label("Yes, erase it permanently").focus()
     visitor.keyboard.press("Space")
     visitor.keyboard.press("Tab")
     visitor.keyboard.press("Enter")

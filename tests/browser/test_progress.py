@@ -33,4 +33,4 @@ def test_progress_with_a_goal_is_accessible(live_site, open_page, sign_in, axe, 
         assert page.evaluate(SIDEWAYS) == 0, name
         axe(page)
     page.goto(live_site + reverse("progress", args=[project.pk]))
-    expect(page.get_by_text("About 110 more labels are needed.")).to_be_visible()
+    expect(page.get_by_text("About 110 more answers are needed.")).to_be_visible()

@@ -14,7 +14,7 @@ def test_a_link_is_made_looked_at_and_revoked(live_site, open_page, sign_in, axe
     owner = open_page(viewport={"width": 390, "height": 844})
     sign_in(alice, page=owner)
     owner.goto(live_site + reverse("results-links", args=[project.pk]))
-    expect(owner.locator(".lead")).to_have_text("Nobody but the project's members sees the ranking.")
+    expect(owner.locator(".lead")).to_have_text("Only members of the project can see the ranking.")
     owner.get_by_role("button", name="Publish the ranking").click()
     address = owner.get_by_label("Link to the results", exact=True).input_value()
     axe(owner)

@@ -64,7 +64,7 @@ def test_trust_follows_the_fits_and_keeps_what_was_opened(live_site, page, sign_
     kept = {**DIAGNOSTICS["checks"], "agreement": {**DIAGNOSTICS["checks"]["agreement"], "alpha": 0.61}}
     items = list(watched.items.order_by("pk"))
     spread_fit(watched, items, converged=False, diagnostics={**DIAGNOSTICS, "checks": kept})
-    expect(page.locator("#trust")).to_contain_text("Fit 3 did not come to rest", timeout=PATIENCE)
+    expect(page.locator("#trust")).to_contain_text("Fit 3 did not converge", timeout=PATIENCE)
     expect(page.get_by_text("0.61 (0.38 to 0.48)")).to_be_visible()
     figures = watched.evaluations.get().figures
     figures[1] |= {"bins": [a_bin(0.8, 900, 0.85, 0.62)], "z": 9.0, "n_pairs": 900}
@@ -77,7 +77,7 @@ def test_a_run_record_is_asked_for_without_javascript_and_fetched(live_site, ope
     page = open_page(java_script_enabled=False)
     sign_in(alice, page)
     page.goto(live_site + reverse("exports", args=[watched.pk]))
-    page.get_by_role("button", name="Make a new one").click()
-    expect(page.locator("#run-record")).to_contain_text("Being made; you can leave this page.")
-    expect(page.get_by_role("button", name="Make a new one")).to_have_count(0)
+    page.get_by_role("button", name="Create a new one").click()
+    expect(page.locator("#run-record")).to_contain_text("Being created. You can leave this page.")
+    expect(page.get_by_role("button", name="Create a new one")).to_have_count(0)
     assert RunRecord.objects.filter(project=watched, status="asked").count() == 1

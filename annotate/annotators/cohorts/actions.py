@@ -20,12 +20,12 @@ Status = CohortComparison.Status
 
 class NothingToCompareYet(UserError):
     def __init__(self) -> None:
-        super().__init__(_("There is no fit yet. Compare cohorts once the ranking shows one."))
+        super().__init__(_("There is no ranking yet. Compare cohorts once there is one."))
 
 
 class NoSuchCohorts(UserError):
     def __init__(self) -> None:
-        super().__init__(_("These are not two different cohorts of this project. Choose two of the lists."))
+        super().__init__(_("Choose two different cohorts of this project from the lists."))
 
 
 def request_comparison(

@@ -38,20 +38,24 @@ SORTS = [value for value, _words in CohortsForm.base_fields["sort"].choices]  # 
 class CohortRow(serializers.Serializer):
     key = serializers.CharField()
     name = serializers.CharField()
-    n = serializers.IntegerField(help_text="Annotators in it.")
+    n = serializers.IntegerField(help_text="Number of annotators.")
 
 
 class DivisionRow(serializers.Serializer):
-    key = serializers.CharField(help_text="Goes in `by`.")
+    key = serializers.CharField(help_text="Value for `by`.")
     name = serializers.CharField()
     values = CohortRow(many=True)
 
 
 class Asking(CriterionQuery):
-    by = serializers.CharField(max_length=40, help_text="The key of what divides them.")
-    first = serializers.CharField(max_length=200, help_text="The key of one cohort.")
+    by = serializers.CharField(max_length=40, help_text="Key of the property that divides the annotators.")
+    first = serializers.CharField(max_length=200, help_text="Key of the first cohort.")
     second = serializers.CharField(
-        max_length=200, required=False, default="", allow_blank=True, help_text="Of another; empty: everybody else."
+        max_length=200,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Key of the second cohort; empty: everybody else.",
     )
 
 
@@ -63,7 +67,7 @@ class SizeRow(serializers.Serializer):
 class ComparisonRow(serializers.Serializer):
     id = serializers.IntegerField(source="comparison.pk")
     criterion = serializers.IntegerField(
-        source="comparison.criterion", help_text="Of a project with several, its number; else 1."
+        source="comparison.criterion", help_text="Number of the criterion; 1 if the project has only one."
     )
     by = serializers.CharField(source="comparison.by")
     by_name = serializers.CharField()
@@ -77,12 +81,12 @@ class ComparisonRow(serializers.Serializer):
     finished_at = serializers.DateTimeField(source="comparison.finished_at", allow_null=True)
     fit_number = serializers.IntegerField(source="comparison.fit_number", allow_null=True)
     estimator = serializers.CharField(source="comparison.estimator", allow_blank=True)
-    sizes = SizeRow(many=True, help_text="Of the first and the second; empty before it is ready.")
+    sizes = SizeRow(many=True, help_text="Annotators and labels of the first and the second cohort; empty until ready.")
 
 
 class CohortsDetail(serializers.Serializer):
     divisions = DivisionRow(many=True)
-    comparisons = ComparisonRow(many=True, help_text="Those kept, the latest first.")
+    comparisons = ComparisonRow(many=True, help_text="Stored comparisons, newest first.")
 
 
 class SideQuery(ShortPage):
@@ -105,15 +109,15 @@ class SideBySideRow(serializers.Serializer):
     difference = FiniteFloatField(help_text="First minus second.")
     low = FiniteFloatField()
     high = FiniteFloatField()
-    is_separated = serializers.BooleanField(help_text="Whether the 90% interval of the difference leaves 0 out.")
+    is_separated = serializers.BooleanField(help_text="Whether the 90% interval of the difference excludes 0.")
 
 
 class ComparisonDetail(ComparisonRow):
     n_items = serializers.IntegerField()
     n_separated = serializers.IntegerField()
-    correlation = FiniteFloatField(allow_null=True, help_text="Of the utilities.")
+    correlation = FiniteFloatField(allow_null=True, help_text="Correlation of the utilities.")
     n_pages = serializers.IntegerField()
-    results = SideBySideRow(many=True, help_text="Empty until it is ready.")
+    results = SideBySideRow(many=True, help_text="Empty until the comparison is ready.")
 
 
 def side_by_side_row(one: Any) -> dict[str, Any]:
@@ -125,7 +129,7 @@ def side_by_side_row(one: Any) -> dict[str, Any]:
 class CohortsView(ApiView):
     @extend_schema(operation_id="cohorts_list", parameters=[CriterionQuery], responses=CohortsDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The cohorts that annotators can be divided into, and the comparisons asked for, by one criterion."""
+        """Lists the cohorts that can be compared and the comparisons requested, by one criterion."""
         project = access.project_for(request, project_id, access.SEE)
         project = project_for_criterion(project, validated_query(request, CriterionQuery))
         found = groupings(project)
@@ -138,7 +142,7 @@ class CohortsView(ApiView):
     @extend_schema(operation_id="cohorts_compare", parameters=[HEADER], request=Asking, responses={202: ComparisonRow})
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Has the engine fit two cohorts, each alone; asked for again, anew. Read it until its status is ready."""
+        """Starts a comparison of two cohorts; repeating the request recomputes it. Poll until `status` is `ready`."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         check_rate_limit(request, "export")
@@ -153,7 +157,7 @@ class CohortsView(ApiView):
 class CohortsRead(ApiView):
     @extend_schema(operation_id="cohorts_read", parameters=[SideQuery], responses=ComparisonDetail)
     def get(self, request: ApiRequest, project_id: UUID, comparison_id: int) -> Response:
-        """How far a comparison is, and the two rankings side by side."""
+        """Returns the state of a comparison and, once ready, the two rankings side by side."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, SideQuery)
         row = get_object_or_404(project.cohort_comparisons, pk=comparison_id)

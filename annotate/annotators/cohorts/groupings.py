@@ -41,7 +41,7 @@ def groupings(project: Project) -> list[Grouping]:
     """Return those with two values or more (of tags, one), in as many queries however many annotators there are; groups
     are those of the project's current criterion."""
     sources = dict(Annotator.Source.choices)
-    names = {GROUP: _("Group found"), TAG: _("Tag"), SOURCE: _("How they came")}
+    names = {GROUP: _("Group found"), TAG: _("Tag"), SOURCE: _("How they joined")}
     fields = {one.pk: one for one in project.fields.order_by("number")}
     said: dict[str, list[tuple[str, str]]] = {GROUP: [], TAG: [], SOURCE: []}
     came = Annotator.objects.filter(project=project, excluded_at=None).values_list("source", flat=True)

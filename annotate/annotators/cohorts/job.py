@@ -26,19 +26,20 @@ Ints = NDArray[np.int64]
 MIN_MEMBERS, MIN_LABELS = 2, 20
 TOO_FEW = {
     "first": gettext_noop(
-        "The first cohort has %(labels)d labels of %(people)d annotators; "
-        "it takes %(least_labels)d labels of %(least_people)d annotators to compare it."
+        "The first cohort has too few answers to be compared: %(labels)d from %(people)d annotators. It needs "
+        "at least %(least_labels)d from %(least_people)d."
     ),
     "second": gettext_noop(
-        "The second cohort has %(labels)d labels of %(people)d annotators; "
-        "it takes %(least_labels)d labels of %(least_people)d annotators to compare it."
+        "The second cohort has too few answers to be compared: %(labels)d from %(people)d annotators. It "
+        "needs at least %(least_labels)d from %(least_people)d."
     ),
 }
 APART = gettext_noop(
-    "Both cohorts have compared %(kept)d of the %(items)d items with others in common; it takes 2. More labels mend it."
+    "Too few items were compared by both cohorts: %(kept)d of %(items)d, and at least 2 are needed. Try "
+    "again when there are more answers."
 )
 DIED = gettext_noop(
-    "The engine process ended in the middle of the comparison, several times. Was it killed, or out of memory?"
+    "The engine stopped several times during this comparison. It may have been killed or have run out of memory."
 )
 
 
@@ -56,7 +57,7 @@ def work(row: CohortComparison, progress: Progress) -> None:
     project = for_criterion(row.project, row.criterion)
     fit = published_fit(project)
     if fit is None or fit.estimator not in ESTIMATORS:
-        raise NotComparable(gettext_noop("There is no fit yet. Ask again once the ranking shows one."))
+        raise NotComparable(gettext_noop("There is no ranking yet. Try again once there is one."))
     labels = require_labels(project)
     inside = np.isin(labels.annotator_ids, list(members(project, row.by, row.first)))
     other = ~inside

@@ -44,7 +44,7 @@ def compare_cohorts(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     check_rate_limit(request, "export")
     form = CompareCohortsForm(request.POST)
     if not form.is_valid():
-        messages.error(request, _("Choose two cohorts of the lists."))
+        messages.error(request, _("Choose two cohorts from the lists."))
         return redirect(page)
     by, first, second = form.cohorts()
     try:

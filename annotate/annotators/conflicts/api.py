@@ -49,13 +49,13 @@ class NewNeverShownList(StrictSerializer):
 
 
 class NeverShownAdded(serializers.Serializer):
-    n_rows = serializers.IntegerField(help_text="How many were new.")
+    n_rows = serializers.IntegerField(help_text="Number of rows added.")
 
 
 class NeverShownList(ApiView):
     @extend_schema(operation_id="never_shown_list", parameters=[PageQuery], responses=page_serializer(NeverShownRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Which items and tags annotators are never shown."""
+        """Lists the conflicts of interest: which items and tags annotators are never shown."""
         project = access.project_for(request, project_id, access.MANAGE)
         query = validated_query(request, PageQuery)
         found = ConflictOfInterest.objects.filter(annotator__project=project).select_related("annotator", "item", "tag")
@@ -74,7 +74,10 @@ class NeverShownList(ApiView):
     )
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Adds up to 5,000 lines, each with an item or a tag: all, or none and what is wrong with each."""
+        """Adds up to 5,000 conflicts, each with an item or a tag.
+
+        If any row is wrong, nothing is added and errors are listed by row.
+        """
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
@@ -95,7 +98,7 @@ class NeverShownList(ApiView):
 class NeverShownView(ApiView):
     @extend_schema(operation_id="never_shown_delete", request=None, responses={204: None})
     def delete(self, request: ApiRequest, project_id: UUID, entry_id: int) -> Response:
-        """Lets the annotator be shown the item or tag again."""
+        """Removes a conflict of interest: the annotator can be shown the item or tag again."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         entries = ConflictOfInterest.objects.select_related("annotator__project").filter(annotator__project=project)

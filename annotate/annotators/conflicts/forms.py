@@ -10,5 +10,5 @@ class NeverShownForm(forms.Form):
         strip=False,
         max_length=1_000_000,
         widget=forms.Textarea(attrs={"rows": 6, "dir": "auto", "spellcheck": "false"}),
-        help_text=_("Columns divided by comma, semicolon or tab, as copied from a spreadsheet."),
+        help_text=_("Separate columns with commas, semicolons or tabs, or paste from a spreadsheet."),
     )

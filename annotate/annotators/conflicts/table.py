@@ -42,7 +42,7 @@ def check_conflicts(
     places = {name.strip().casefold(): place for place, name in enumerate(sheet.columns)}
     if "annotator" not in places or not {"item", "tag"} & places.keys():
         raise BadFile(
-            _("The first row has to name the columns: annotator, and item or tag or both. It names: %(names)s.")
+            _("The first row must name the columns: annotator, and item or tag or both. Yours names: %(names)s.")
             % {"names": ", ".join(sheet.columns)[:200]}
         )
     found: dict[NewNeverShown, None] = {}
@@ -67,12 +67,12 @@ def problem_in(
     cell: Mapping[str, str], annotators: Mapping[str, int], items: Mapping[str, int], tags: Mapping[str, int]
 ) -> str:
     if cell["annotator"] not in annotators:
-        return _("Nobody is called “%(name)s” in this project yet. Add the row when they have joined.") % {
+        return _("No annotator of this project has the name “%(name)s” yet. Add this row after they have joined.") % {
             "name": cell["annotator"][:80]
         }
     item, tag = cell.get("item", ""), cell.get("tag", "")
     if not item and not tag:
-        return _("It names neither an item nor a tag. Give one of them.")
+        return _("This row has neither an item nor a tag. Give one of them.")
     if item and item not in items:
         return _("There is no item with the key “%(key)s” in this project.") % {"key": item[:80]}
     if tag and tag not in tags:

@@ -43,7 +43,7 @@ def never_shown(request: SignedInRequest, project_id: UUID) -> HttpResponse:
             else:
                 if not problems:
                     n = add_conflicts(project=project, actor=request.user, rows=rows, now=timezone.now())
-                    text = ngettext("%(n)d line is added.", "%(n)d lines are added.", n) % {"n": n}
+                    text = ngettext("%(n)d row was added.", "%(n)d rows were added.", n) % {"n": n}
                     messages.success(request, f"{text} {_('Answers given before stay.')}")
                     return redirect("never-shown", project.pk)
     entries = ConflictOfInterest.objects.filter(annotator__project=project).select_related("annotator", "item", "tag")
@@ -74,5 +74,5 @@ def remove(request: SignedInRequest, project_id: UUID, entry_id: int) -> HttpRes
         ConflictOfInterest.objects.select_related("annotator__project"), pk=entry_id, annotator__project=project
     )
     remove_conflict(entry=entry, actor=request.user, now=timezone.now())
-    messages.success(request, _("The line is removed: they may be shown it from now on."))
+    messages.success(request, _("The row is removed: the annotator can be shown the item or tag again."))
     return redirect("never-shown", project.pk)

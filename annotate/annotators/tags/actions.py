@@ -21,7 +21,7 @@ MAX_NAMES_IN_EVENT = 100  # annotators whose keys an event lists
 class TooManyTags(UserError):
     def __init__(self, pseudonym: str, n: int) -> None:
         super().__init__(
-            _("%(name)s would have %(n)d tags; the limit is %(limit)d. Nothing was changed: take some away first.")
+            _("%(name)s would have %(n)d tags; the limit is %(limit)d. Nothing was changed. Remove some tags first.")
             % {"name": pseudonym, "n": n, "limit": MAX_ANNOTATOR_TAGS}
         )
 

@@ -35,7 +35,7 @@ class Tagging(StrictSerializer):
 
 
 class Tagged(serializers.Serializer):
-    n_tags = serializers.IntegerField(help_text="How many were new, or were taken away.")
+    n_tags = serializers.IntegerField(help_text="Number of tags added or removed.")
 
 
 def tags_in_use(project: Project) -> list[dict[str, object]]:
@@ -45,7 +45,7 @@ def tags_in_use(project: Project) -> list[dict[str, object]]:
 class AnnotatorTags(ApiView):
     @extend_schema(operation_id="annotators_list_tags", responses=AnnotatorTagRow(many=True))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The tags in use, in alphabetical order; `annotators_list` says who has which."""
+        """Lists the tags in use, in alphabetical order; `annotators_list` shows who has which."""
         project = access.project_for(request, project_id, access.SEE)
         validated_query(request, NoQuery)
         return Response(AnnotatorTagRow(tags_in_use(project), many=True).data)
@@ -53,7 +53,7 @@ class AnnotatorTags(ApiView):
     @extend_schema(operation_id="annotators_tag", parameters=[HEADER], request=Tagging, responses=Tagged)
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Puts tags to annotators or takes them away: all rows, or none and what is wrong with each."""
+        """Adds or removes tags of annotators. If any row is wrong, nothing is changed and errors are listed by row."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))

@@ -30,7 +30,7 @@ class SearchForm(forms.Form):
 
 class SelectedForm(forms.Form):
     action = forms.ChoiceField(choices=[("tag", ""), ("untag", "")])
-    tags = TagsField(label=_("Tags"), help_text=_("Divided by commas. For example: experts, Berlin"))
+    tags = TagsField(label=_("Tags"), help_text=_("Separated by commas. For example: experts, Berlin"))
 
 
 class TableForm(forms.Form):
@@ -39,5 +39,5 @@ class TableForm(forms.Form):
         strip=False,
         max_length=2_000_000,
         widget=forms.Textarea(attrs={"rows": 6, "dir": "auto", "spellcheck": "false"}),
-        help_text=_("Columns divided by comma, semicolon or tab, as copied from a spreadsheet."),
+        help_text=_("Separate columns with commas, semicolons or tabs, or paste from a spreadsheet."),
     )

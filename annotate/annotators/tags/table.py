@@ -22,7 +22,7 @@ def read_tags(text: str, annotators: Mapping[str, int]) -> tuple[list[tuple[int,
     places = {name.strip().casefold(): place for place, name in enumerate(sheet.columns)}
     if not places.keys() >= set(COLUMNS):
         raise BadFile(
-            _("The first row has to name the columns annotator and tags. It names: %(names)s.")
+            _("The first row must name the columns annotator and tags. Yours names: %(names)s.")
             % {"names": ", ".join(sheet.columns)[:200]}
         )
     found: dict[tuple[int, str], None] = {}
@@ -50,4 +50,4 @@ def cell_at(cells: list, place: int) -> str:
 def problem_in(who: str, names: tuple[str, ...], annotators: Mapping[str, int]) -> str:
     if who not in annotators:
         return _("Nobody in this project has the name or platform id “%(name)s”.") % {"name": who[:80]}
-    return "" if names else _("It names no tag. Give one or more, divided by commas or bars.")
+    return "" if names else _("This row has no tag. Give one or more, separated by commas or vertical bars.")

@@ -57,7 +57,7 @@ def add_table(request: SignedInRequest, project: Project, form: TableForm) -> li
         pairs, problems = read_tags(form.cleaned_data["table"], annotators_by_name(project))
         if not problems:
             n = tag_annotators(project=project, actor=request.user, pairs=pairs, now=timezone.now())
-            messages.success(request, ngettext("%(n)d tag is new.", "%(n)d tags are new.", n) % {"n": n})
+            messages.success(request, ngettext("%(n)d tag was added.", "%(n)d tags were added.", n) % {"n": n})
     except (BadFile, UserError) as refusal:
         form.add_error("table", str(refusal))
         return []
@@ -68,7 +68,7 @@ def change_selected(request: SignedInRequest, project: Project, form: SelectedFo
     keys = [key for key in request.POST.getlist("annotators")[:PAGE_SIZE] if is_uuid(key)]
     people = list(project.annotators.filter(key__in=keys).values_list("pk", flat=True))
     if not people:
-        form.add_error(None, _("Nobody is chosen, so nothing was changed. Tick some in the list first."))
+        form.add_error(None, _("Nobody is selected, so nothing was changed. Select people in the list first."))
         return
     pairs = [(annotator, name) for annotator in people for name in form.cleaned_data["tags"]]
     change = tag_annotators if form.cleaned_data["action"] == "tag" else untag_annotators
@@ -78,9 +78,9 @@ def change_selected(request: SignedInRequest, project: Project, form: SelectedFo
         form.add_error(None, str(refusal))
         return
     if change is tag_annotators:
-        text = ngettext("%(n)d tag is new.", "%(n)d tags are new.", n)
+        text = ngettext("%(n)d tag was added.", "%(n)d tags were added.", n)
     else:
-        text = ngettext("%(n)d tag is taken away.", "%(n)d tags are taken away.", n)
+        text = ngettext("%(n)d tag was removed.", "%(n)d tags were removed.", n)
     messages.success(request, text % {"n": n})
 
 

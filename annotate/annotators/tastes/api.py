@@ -49,7 +49,7 @@ class OwnRow(serializers.Serializer):
     item = serializers.CharField(source="item.key")
     title = serializers.CharField(source="item.title")
     place = serializers.IntegerField()
-    crowd_place = serializers.IntegerField(help_text="In the consensus.")
+    crowd_place = serializers.IntegerField(help_text="Place in the consensus.")
     utility = FiniteFloatField()
     low = FiniteFloatField(help_text="Lower end of the 90% interval.")
     high = FiniteFloatField()
@@ -58,12 +58,13 @@ class OwnRow(serializers.Serializer):
     difference_low = FiniteFloatField()
     difference_high = FiniteFloatField()
     is_sure = serializers.BooleanField(
-        help_text="Whether they surely differ: of all said so of a person, at most 1 in 40 is expected to be wrong."
+        help_text="Whether they clearly differ; of all such statements about one person, at most 1 in 40 is expected "
+        "to be wrong."
     )
 
 
 class OwnRanking(serializers.Serializer):
-    fit = serializers.IntegerField(allow_null=True, help_text="Number of the fit; null where there is no ranking.")
+    fit = serializers.IntegerField(allow_null=True, help_text="Number of the fit; null if there is no ranking.")
     reason = serializers.ChoiceField(
         choices=["", *REASONS],
         allow_blank=True,
@@ -79,7 +80,7 @@ class OwnRanking(serializers.Serializer):
 class OwnRankingView(ApiView):
     @extend_schema(operation_id="annotators_ranking", parameters=[OwnQuery], responses=OwnRanking)
     def get(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
-        """One annotator's own ranking beside the consensus."""
+        """Returns one annotator's own ranking beside the consensus."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, OwnQuery)
         project = project_for_criterion(project, query)
@@ -104,35 +105,35 @@ class OwnRankingView(ApiView):
 class LikedRow(serializers.Serializer):
     item = serializers.CharField(help_text="Its key.")
     title = serializers.CharField()
-    by = FiniteFloatField(help_text="By how many units of utility it is liked more there.")
+    by = FiniteFloatField(help_text="How much more it is liked there, in units of utility.")
 
 
 class ComponentRow(serializers.Serializer):
     number = serializers.IntegerField()
-    share = FiniteFloatField(help_text="Of what divides the annotators.")
-    high = LikedRow(many=True, help_text="What those with a high score like more.")
+    share = FiniteFloatField(help_text="Share of the differences in taste.")
+    high = LikedRow(many=True, help_text="What annotators at the high end like more.")
     low = LikedRow(many=True)
 
 
 class GroupRow(serializers.Serializer):
     number = serializers.IntegerField()
-    n = serializers.IntegerField(help_text="Annotators in it.")
+    n = serializers.IntegerField(help_text="Number of annotators.")
     likes = LikedRow(many=True)
     dislikes = LikedRow(many=True)
 
 
 class ScoreRow(serializers.Serializer):
     score = FiniteFloatField()
-    sd = FiniteFloatField(help_text="1 before any answer.")
+    sd = FiniteFloatField(help_text="Standard deviation; 1 without any answers.")
 
 
 class TastesRow(serializers.Serializer):
     key = serializers.UUIDField(source="row.annotator.key")
     pseudonym = serializers.CharField(source="row.annotator.pseudonym")
     n_labels = serializers.IntegerField(source="row.n_labels")
-    group = serializers.IntegerField(allow_null=True, help_text="Null where answers are too few to tell.")
+    group = serializers.IntegerField(allow_null=True, help_text="Null if there are too few answers to tell.")
     group_probability = FiniteFloatField(source="row.certainty", allow_null=True)
-    scores = ScoreRow(many=True, help_text="Along each component.")
+    scores = ScoreRow(many=True, help_text="Position on each component.")
 
 
 class TastesDetail(serializers.Serializer):
@@ -140,19 +141,21 @@ class TastesDetail(serializers.Serializer):
     estimator = serializers.CharField(source="taste_map.estimator")
     made_at = serializers.DateTimeField(source="taste_map.made_at")
     n_groups = serializers.IntegerField(
-        source="taste_map.n_groups", help_text="1: one crowd. 0: too few people or answers to tell."
+        source="taste_map.n_groups", help_text="1: no separate groups. 0: too few people or answers to tell."
     )
-    n_grouped = serializers.IntegerField(source="taste_map.n_grouped", help_text="Annotators looked at for groups.")
+    n_grouped = serializers.IntegerField(
+        source="taste_map.n_grouped", help_text="Annotators with enough answers to be grouped."
+    )
     bic = serializers.ListField(
         child=FiniteFloatField(),
         source="taste_map.bic",
-        help_text="Of 1, 2, ... groups, to compare; the number is decided by tests.",
+        help_text="BIC of 1, 2, ... groups, for comparison; the number of groups is decided by tests.",
     )
     components = ComponentRow(many=True)
     groups = GroupRow(many=True)
     n_annotators = serializers.IntegerField()
     n_pages = serializers.IntegerField(source="page.paginator.num_pages")
-    results = TastesRow(many=True, help_text="The annotators, who answered most first.")
+    results = TastesRow(many=True, help_text="The annotators, those with the most answers first.")
 
 
 class TastesQuery(CriterionQuery, ShortPage):
@@ -162,12 +165,17 @@ class TastesQuery(CriterionQuery, ShortPage):
 class TastesView(ApiView):
     @extend_schema(operation_id="tastes_read", parameters=[TastesQuery], responses=TastesDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The map of tastes: its components, the groups that stand out, where each annotator is."""
+        """Returns the taste map: its components, the groups found and the position of each annotator."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, TastesQuery)
         found = taste_map_view(project_for_criterion(project, query), 1, 2, query["page"])
         if found is None:
-            raise NotFound(_("There is no map of tastes. It takes an estimator that learns tastes, and some answers."))
+            raise NotFound(
+                _(
+                    "There is no taste map yet. It needs an estimator that learns tastes (turn on groups), and some "
+                    "answers."
+                )
+            )
         check_page_exists(found.page, query["page"])
         values: dict[str, Any] = {name: getattr(found, name) for name in ("taste_map", "n_annotators", "page")}
         values["components"] = [

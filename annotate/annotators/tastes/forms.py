@@ -9,8 +9,8 @@ from models_engine.models import MAX_COMPONENTS
 
 
 class TastesForm(QueryForm):
-    x = forms.IntegerField(required=False, min_value=1, max_value=MAX_COMPONENTS, label=_("Across"))
-    y = forms.IntegerField(required=False, min_value=1, max_value=MAX_COMPONENTS, label=_("Up"))
+    x = forms.IntegerField(required=False, min_value=1, max_value=MAX_COMPONENTS, label=_("Horizontal axis"))
+    y = forms.IntegerField(required=False, min_value=1, max_value=MAX_COMPONENTS, label=_("Vertical axis"))
 
     def __init__(self, data: QueryDict) -> None:
         super().__init__({"x": 1, "y": 2, **data.dict()})  # what is drawn without being asked for is shown as chosen

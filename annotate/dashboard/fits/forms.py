@@ -32,5 +32,5 @@ class CompareForm(forms.Form):
 
 
 def fit_description(fit: Fit) -> str:
-    text = _("fit %(n)s, %(estimator)s, %(labels)s labels")
+    text = _("fit %(n)s, %(estimator)s, %(labels)s answers")
     return str(text) % {"n": fit.number, "estimator": fit.estimator, "labels": format_integer(fit.n_labels)}

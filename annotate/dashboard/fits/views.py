@@ -28,7 +28,7 @@ def use(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     project = project_for_criterion(request, project_id, access.MANAGE)
     form = PublishEstimatorForm(request.POST)
     if not form.is_valid():
-        messages.error(request, _("That is not an estimator of this site. Use one of the buttons in the table."))
+        messages.error(request, _("This site does not offer that estimator. Use one of the buttons in the table."))
         return redirect(reverse("engine", args=[project.pk]) + project.criterion_query)
     values = {"estimator": form.cleaned_data["estimator"]}
     changes = change_project(project=project, actor=request.user, values=values, now=timezone.now())
@@ -36,10 +36,11 @@ def use(request: SignedInRequest, project_id: UUID) -> HttpResponse:
         messages.success(request, _("Groups are turned on. The map appears after the next update of the ranking."))
     elif changes:
         messages.success(
-            request, _("%(name)s is published as soon as its fit is done.") % {"name": values["estimator"]}
+            request,
+            _("%(name)s is now in use. Its ranking appears as soon as it is computed.") % {"name": values["estimator"]},
         )
     else:
-        messages.info(request, _("%(name)s is chosen already.") % {"name": values["estimator"]})
+        messages.info(request, _("%(name)s is already in use.") % {"name": values["estimator"]})
     page = "tastes" if request.POST.get("next") == "tastes" else "engine"
     return redirect(reverse(page, args=[project.pk]) + project.criterion_query)
 

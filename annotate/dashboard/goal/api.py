@@ -30,17 +30,17 @@ from annotate.projects.actions import change_project
 
 NAMES = GoalForm.Meta.fields
 STATES = {
-    "met": "You can stop.",
-    "open": "Labels are still needed, as many as `needed` says.",
-    "early": "Too early to say how many.",
-    "parts": "No comparison connects some of the items.",
-    "far": "Too far to say how many.",
-    "waiting": "No fit has looked at this goal yet.",
+    "met": "The goal is met; you can stop.",
+    "open": "More labels are needed; `needed` gives the forecast.",
+    "early": "Too early to forecast.",
+    "parts": "Some items are not connected by comparisons.",
+    "far": "Out of reach; no forecast.",
+    "waiting": "No fit has evaluated this goal yet.",
 }
 
 
 class GoalSettings(StrictSerializer):
-    """What goes together is checked as on the page: a goal needs its number."""
+    """Settings of goal and cost; a goal needs its number, as on the page."""
 
     goal = serializers.ChoiceField(choices=[*Goal.values], required=False, allow_blank=True)
     goal_width = serializers.FloatField(min_value=0.01, max_value=20, required=False, allow_null=True)
@@ -52,13 +52,13 @@ class GoalSettings(StrictSerializer):
         help_text="An amount as text, such as 0.12, so that no cent is lost; null: no costs are shown.",
     )
     price_per = serializers.ChoiceField(choices=PricePer.choices, required=False)
-    currency = serializers.RegexField(r"^[A-Za-z]{3}\Z", required=False, help_text="Three letters, as in EUR.")
+    currency = serializers.RegexField(r"^[A-Za-z]{3}\Z", required=False, help_text="Three letters, for example EUR.")
 
 
 class Needed(serializers.Serializer):
     low = serializers.IntegerField()
     middle = serializers.IntegerField()
-    high = serializers.IntegerField(allow_null=True, help_text="Null: that many or more.")
+    high = serializers.IntegerField(allow_null=True, help_text="Null: no upper limit.")
 
 
 class Cost(serializers.Serializer):
@@ -66,8 +66,10 @@ class Cost(serializers.Serializer):
 
     spent = serializers.CharField()
     rate = serializers.CharField()
-    n_paid = serializers.IntegerField(help_text="Answers paid for.")
-    total = serializers.CharField(allow_blank=True, help_text="Forecast until the goal; empty where none can be made.")
+    n_paid = serializers.IntegerField(help_text="Number of answers paid for.")
+    total = serializers.CharField(
+        allow_blank=True, help_text="Forecast of the total cost when the goal is met; empty if there is no forecast."
+    )
     between = serializers.CharField(allow_blank=True, help_text="The forecast's range.")
 
 
@@ -85,13 +87,13 @@ class GoalDetail(serializers.Serializer):
         default=None,
         help_text=" ".join(f"{name}: {words}" for name, words in STATES.items()),
     )
-    stands = serializers.CharField(allow_null=True, default=None, help_text="Where it is now, in words.")
+    stands = serializers.CharField(allow_null=True, default=None, help_text="Current state, in words.")
     needed = Needed(
-        allow_null=True, default=None, help_text="Labels still needed: the middle of the forecast, its range."
+        allow_null=True, default=None, help_text="Labels still needed: the middle and the range of the forecast."
     )
-    labels_per_hour = FiniteFloatField(allow_null=True, default=None, help_text="At present.")
-    hours = serializers.CharField(allow_null=True, default=None, help_text="How long that takes, in words.")
-    cost = Cost(allow_null=True, help_text="Null without a price.")
+    labels_per_hour = FiniteFloatField(allow_null=True, default=None, help_text="Current rate.")
+    hours = serializers.CharField(allow_null=True, default=None, help_text="Time until the goal is met, in words.")
+    cost = Cost(allow_null=True, help_text="Null if no price is set.")
 
 
 def render_goal(project: Project) -> Response:
@@ -108,13 +110,13 @@ def render_goal(project: Project) -> Response:
 class GoalView(ApiView):
     @extend_schema(operation_id="goals_read", parameters=[CriterionQuery], responses=GoalDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The goal, whether it is met, and the forecast of labels, time and money until it is."""
+        """Returns the goal, whether it is met, and the forecast of labels, time and cost until then."""
         project = access.project_for(request, project_id, access.SEE)
         return render_goal(project_for_criterion(project, validated_query(request, CriterionQuery)))
 
     @extend_schema(operation_id="goals_update", request=GoalSettings, responses=GoalDetail)
     def patch(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Changes what is sent of the goal and the cost; the next fit forecasts anew."""
+        """Updates the fields sent of goal and cost; the next fit updates the forecast."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         given = validated_body(request, GoalSettings, partial=True)
@@ -128,7 +130,7 @@ class GoalView(ApiView):
 
     @extend_schema(operation_id="goals_remove", request=None, responses={200: GoalDetail})
     def delete(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Removes the goal; labels then come as long as you like. The price stays."""
+        """Removes the goal; answers are then collected without end. The price stays."""
         access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         return save_goal(request, project_id, {"goal": Goal.NONE, "goal_width": None, "goal_comparisons": None})

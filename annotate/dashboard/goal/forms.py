@@ -10,11 +10,13 @@ from annotate.models import Project
 from annotate.models.goals import Goal, PricePer
 
 GOALS = {
-    Goal.NONE: _("Labels come as long as you like."),
-    Goal.TOP: _("Each of the best few is above every other item with 95% probability. How many, the settings say."),
-    Goal.WIDTH: _("No item's interval (90%) of the utility is wider than you say below."),
-    Goal.COMPARISONS: _("No item has fewer comparisons than you say below."),
-    Goal.PLAN: _("Every set of the plan has as many annotators as the settings ask for."),
+    Goal.NONE: _("Answers are collected for as long as you like."),
+    Goal.TOP: _(
+        "Each of the best few is above every other item with 95% probability. You choose how many in the settings."
+    ),
+    Goal.WIDTH: _("For every item, the interval of the utility (90%) is at most as wide as you set below."),
+    Goal.COMPARISONS: _("Every item has at least as many comparisons as you set below."),
+    Goal.PLAN: _("Every planned set has been answered by as many annotators as set in the settings."),
 }
 
 
@@ -31,7 +33,7 @@ class GoalForm(forms.ModelForm):
         max_value=20,
         required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
-        help_text=_("In the units of the utility. 1 is common; half the width takes four times the labels."),
+        help_text=_("In units of utility. 1 is common. Half the width needs about four times as many answers."),
     )
     price = forms.DecimalField(
         label=_("Price"),
@@ -39,15 +41,15 @@ class GoalForm(forms.ModelForm):
         max_digits=12,
         decimal_places=4,
         required=False,
-        help_text=_("Empty: no costs are shown. Annotators never see this."),
+        help_text=_("Leave empty to show no costs. Annotators never see this."),
     )
-    price_per = forms.ChoiceField(label=_("For each"), choices=PricePer.choices, widget=forms.RadioSelect)
+    price_per = forms.ChoiceField(label=_("Per"), choices=PricePer.choices, widget=forms.RadioSelect)
     currency = forms.RegexField(
         r"^[A-Za-z]{3}$",
         label=_("Currency"),
         initial="EUR",
-        help_text=_("Three letters, as in EUR, USD or GBP."),
-        error_messages={"invalid": _("Write the currency in three letters, as in EUR.")},
+        help_text=_("Three letters, for example EUR, USD or GBP."),
+        error_messages={"invalid": _("Write the currency as three letters, for example EUR.")},
         widget=forms.TextInput(attrs={"size": 4, "autocomplete": "off"}),
     )
 
@@ -68,13 +70,15 @@ class GoalForm(forms.ModelForm):
         values: dict[str, Any] = super().clean() or self.cleaned_data
         goal = values.get("goal")
         if goal == Goal.WIDTH and values.get("goal_width") is None and "goal_width" not in self.errors:
-            self.add_error("goal_width", _("Say how wide an interval may be, 0.01 to 20; or choose another goal."))
+            self.add_error(
+                "goal_width", _("Enter the widest interval allowed, from 0.01 to 20, or choose another goal.")
+            )
         if goal == Goal.COMPARISONS and not values.get("goal_comparisons") and "goal_comparisons" not in self.errors:
-            self.add_error("goal_comparisons", _("Say how many comparisons each item needs; or choose another goal."))
+            self.add_error("goal_comparisons", _("Enter how many comparisons each item needs, or choose another goal."))
         if goal == Goal.PLAN and self.instance.n_sets is None:
             self.add_error(
                 "goal",
-                _("This project has no plan of sets. Set a number of different sets in the settings first."),
+                _("This project has no planned sets. Enter a number of different sets in the settings first."),
             )
         return values
 

@@ -91,7 +91,7 @@ def goal_status(project: Project, fit: Fit | None, now: datetime) -> GoalStatus 
 
 def goal_sentence(project: Project) -> str:
     if project.goal == Goal.TOP:
-        return _("The top %(k)d is told apart from all other items.") % {"k": project.top_k}
+        return _("Each of the top %(k)d is clearly above all other items.") % {"k": project.top_k}
     if project.goal == Goal.WIDTH:
         width = format_number(project.goal_width or 0.0)
         return _("Every item's 90%% interval is at most %(width)s wide.") % {"width": width}
@@ -109,9 +109,9 @@ def current_state_sentence(project: Project, state: float | None) -> str:
     if state is None:
         return ""
     if project.goal == Goal.WIDTH:
-        return _("The widest is %(width)s now.") % {"width": format_number(state)}
+        return _("At present the widest is %(width)s.") % {"width": format_number(state)}
     if project.goal == Goal.COMPARISONS:
-        return _("The fewest are %(n)d now.") % {"n": state}
+        return _("At present the fewest are %(n)d.") % {"n": state}
     return ""
 
 

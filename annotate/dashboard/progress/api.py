@@ -26,22 +26,22 @@ class Count(serializers.Serializer):
 
 
 class ProgressDetail(serializers.Serializer):
-    n_given = serializers.IntegerField(help_text="Answers ever given.")
-    n_counting = serializers.IntegerField(help_text="Those that fits count or may count.")
+    n_given = serializers.IntegerField(help_text="All answers ever given.")
+    n_counting = serializers.IntegerField(help_text="Answers that count in the ranking.")
     n_voided = serializers.IntegerField()
     first_at = serializers.DateTimeField(source="first", allow_null=True)
     last_at = serializers.DateTimeField(source="last", allow_null=True)
     outcomes = Count(many=True)
-    voided = Count(many=True, help_text="By the reason.")
-    coverage = Count(many=True, help_text="Items by how many comparisons of them the published fit counts.")
-    n_items = serializers.IntegerField(help_text="In the published fit.")
-    n_thin = serializers.IntegerField(help_text="Of these, with fewer than 5 comparisons.")
+    voided = Count(many=True, help_text="Void answers by reason.")
+    coverage = Count(many=True, help_text="Items by their number of comparisons in the published fit.")
+    n_items = serializers.IntegerField(help_text="Number of items in the published fit.")
+    n_thin = serializers.IntegerField(help_text="Of these, items with fewer than 5 comparisons.")
 
 
 class ProgressView(ApiView):
     @extend_schema(operation_id="progress_read", parameters=[CriterionQuery], responses=ProgressDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """How many answers there are, of which kind, and how well they cover the items."""
+        """Returns how many answers there are, of which kind, and how well they cover the items."""
         project = access.project_for(request, project_id, access.SEE)
         project = project_for_criterion(project, validated_query(request, CriterionQuery))
         return Response(ProgressDetail(progress(project, published_fit(project))).data)

@@ -53,7 +53,7 @@ def headline(fit: Fit, classes: Sequence[RankClass], leaders: Sequence[Leader], 
         )
     sentence = lead_sentence(classes, leaders, totals.n_ranked)
     if fit.n_parts > 1:
-        return format_html(_("In the largest part, of {} items: {}"), format_integer(totals.n_ranked), sentence)
+        return format_html(_("In the largest connected part ({} items): {}"), format_integer(totals.n_ranked), sentence)
     return sentence
 
 

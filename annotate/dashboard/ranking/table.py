@@ -14,14 +14,14 @@ CHUNK = 1000  # items read at a time
 COLUMNS = [
     Column("item", _("The item's key.")),
     Column("title", _("The item's title; where it has none, its text in one line, cut at 90 characters.")),
-    Column("rank", _("Place by utility within its part; 1 is the highest."), Kind.INTEGER),
+    Column("rank", _("Place by utility within its connected part; 1 is the best."), Kind.INTEGER),
     # xgettext:no-python-format
     Column("rank_low", _("Best place inside the 90% interval of the rank."), Kind.INTEGER),
     # xgettext:no-python-format
     Column("rank_high", _("Worst place inside the 90% interval of the rank."), Kind.INTEGER),
     Column(
         "score",
-        _("Chance, in per cent, to be preferred to an average item; empty in fits made without scores."),
+        _("Chance, in per cent, to be preferred to an average item; empty for older fits without scores."),
         Kind.NUMBER,
     ),
     # xgettext:no-python-format
@@ -30,7 +30,10 @@ COLUMNS = [
     Column("score_high", _("Upper end of the 90% interval of the score."), Kind.NUMBER),
     Column(
         "utility",
-        _("Worth in logits, in probits for CollaborativeGP; zero is its part's mean, only differences mean something."),
+        _(
+            "Latent worth in logits (probits for CollaborativeGP). Only differences mean something; zero is the "
+            "mean of its connected part."
+        ),
         Kind.NUMBER,
     ),
     Column("sd", _("Posterior standard deviation of the utility."), Kind.NUMBER),
@@ -39,36 +42,42 @@ COLUMNS = [
     # xgettext:no-python-format
     Column("high", _("Upper end of the 90% interval of the utility."), Kind.NUMBER),
     Column(
-        "p_top_k", _("Probability of being among the first k of its part; k is a setting of the project."), Kind.NUMBER
+        "p_top_k",
+        _("Probability of being among the best k of its connected part; k is a setting of the project."),
+        Kind.NUMBER,
     ),
-    Column("n_comparisons", _("Comparisons of this item that the fit counts."), Kind.INTEGER),
+    Column("n_comparisons", _("Number of comparisons of this item in the fit."), Kind.INTEGER),
     Column(
         "part",
-        _("Connected part of the comparisons, 0 is the largest; nothing compares items across parts."),
+        _("Number of the connected part; 0 is the largest. Items of different parts can't be compared."),
         Kind.INTEGER,
     ),
     Column(
-        "tier", _("Number of the tier: every item of a tier is told apart from every item of the next."), Kind.INTEGER
+        "tier", _("Number of the tier: every item of a tier is clearly above every item of the next."), Kind.INTEGER
     ),
     Column(
         "rank_class",
-        _("Number of the class: it begins with an item that is surely below the first of the class above."),
+        _("Number of the class: a class begins with an item that is clearly below the first item of the class above."),
         Kind.INTEGER,
     ),
     Column(
         "highest_class",
-        _("The highest class that the item may belong to; above its own where little is known."),
+        _("The highest class that the item may belong to. It is above its own class if there is little data."),
         Kind.INTEGER,
     ),
     Column(
-        "next_state", _("Against the item one place below: separated, tied or not_enough (data); last: there is none.")
+        "next_state",
+        _(
+            "Compared with the item one place below: separated, tied, not_enough (not enough data), or last (no "
+            "item below)."
+        ),
     ),
     Column(
         "divisiveness",
-        _("Spread of the item's utility over annotators; empty where the estimator has none."),
+        _("How much the item's utility varies over annotators; empty if the estimator does not infer it."),
         Kind.NUMBER,
     ),
-    *of_components(_("By how much an annotator's score of 1 along component {number} of taste raises the utility.")),
+    *of_components(_("How much the utility rises for an annotator whose position on taste component {number} is 1.")),
     Column("fit", _("Number of the fit that these figures come from."), Kind.INTEGER),
 ]
 

@@ -37,7 +37,7 @@ def fit_of(project: Project) -> Fit:
     """Return the published fit; raises NotFound before the first."""
     fit = published_fit(project)
     if fit is None or not fit.n_items:
-        raise NotFound(_("There is no fit yet. Ask again once the ranking shows one."))
+        raise NotFound(_("There is no ranking yet. Try again once there is one."))
     return fit
 
 
@@ -75,7 +75,7 @@ class TrustDetail(serializers.Serializer):
 class TrustView(ApiView):
     @extend_schema(operation_id="trust_read", parameters=[CriterionQuery], responses=TrustDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Each check of the published ranking: its verdict, in words, and the figures behind it."""
+        """Returns each check of the published ranking with its verdict, a sentence and the figures behind it."""
         project = access.project_for(request, project_id, access.SEE)
         project = project_for_criterion(project, validated_query(request, CriterionQuery))
         fit = fit_of(project)
@@ -91,11 +91,11 @@ class ReportDetail(serializers.Serializer):
     estimator = serializers.CharField(source="fit.estimator")
     verdict = serializers.CharField()
     asked = serializers.CharField(help_text="What annotators did.")
-    method = serializers.CharField(help_text="What the estimator takes the answers for.")
-    cautions = serializers.ListField(child=serializers.CharField(), help_text="The weightiest first.")
+    method = serializers.CharField(help_text="How the estimator models the answers.")
+    cautions = serializers.ListField(child=serializers.CharField(), help_text="Most important first.")
     n_labels = serializers.IntegerField(source="fit.n_labels")
     n_annotators = serializers.IntegerField(source="fit.n_annotators")
-    n_excluded = serializers.IntegerField(help_text="Annotators left out.")
+    n_excluded = serializers.IntegerField(help_text="Number of excluded annotators.")
     first_label_at = serializers.DateTimeField(source="first_label", allow_null=True)
     last_label_at = serializers.DateTimeField(source="last_label", allow_null=True)
 
@@ -103,7 +103,7 @@ class ReportDetail(serializers.Serializer):
 class ReportView(ApiView):
     @extend_schema(operation_id="report_read", parameters=[CriterionQuery], responses=ReportDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The words of the ranking report: the verdict, how the ranking came about and what to be careful of."""
+        """Returns the text of the ranking report: the main result, how it was obtained and its limits."""
         project = access.project_for(request, project_id, access.SEE)
         project = project_for_criterion(project, validated_query(request, CriterionQuery))
         found = build_report(project, fit_of(project))
@@ -118,7 +118,9 @@ def plain_text(html: str) -> str:
 
 class EvaluatedRow(serializers.Serializer):
     name = serializers.CharField()
-    loss = FiniteFloatField(allow_null=True, help_text="Mean of -log P of the hidden labels; null where it failed.")
+    loss = FiniteFloatField(
+        allow_null=True, help_text="Log loss: mean of -log P of labels set aside; null if it failed."
+    )
     accuracy = FiniteFloatField(allow_null=True, default=None)
     seconds = FiniteFloatField(allow_null=True, default=None)
     is_offered = serializers.BooleanField(help_text="Whether a project may use it.")
@@ -130,13 +132,13 @@ class ModelsDetail(serializers.Serializer):
     n_labels = serializers.IntegerField(allow_null=True)
     fit_number = serializers.IntegerField(allow_null=True)
     made_at = serializers.DateTimeField(allow_null=True)
-    rows = EvaluatedRow(many=True, help_text="Best first; empty until the engine has tested them.")
+    rows = EvaluatedRow(many=True, help_text="Best first; empty until tested.")
 
 
 class ModelsView(ApiView):
     @extend_schema(operation_id="models_read", parameters=[CriterionQuery], responses=ModelsDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The estimators side by side on labels hidden from them."""
+        """Compares the estimators by how well they predict labels they have not seen."""
         project = access.project_for(request, project_id, access.SEE)
         project = project_for_criterion(project, validated_query(request, CriterionQuery))
         found = evaluation_table(project)
@@ -174,22 +176,24 @@ class ComparedDetail(serializers.Serializer):
     n_only_first = serializers.IntegerField()
     n_only_second = serializers.IntegerField()
     n_far = serializers.IntegerField()
-    one_order = serializers.BooleanField(help_text="Whether both put all items in one order, so that places compare.")
-    correlation = FiniteFloatField(allow_null=True, help_text="Of the utilities.")
+    one_order = serializers.BooleanField(
+        help_text="Whether both fits rank all items in one order, so that places can be compared."
+    )
+    correlation = FiniteFloatField(allow_null=True, help_text="Correlation of the utilities.")
     n_pages = serializers.IntegerField(source="page.paginator.num_pages")
-    results = ComparedRow(many=True, help_text="The widest differences first.")
+    results = ComparedRow(many=True, help_text="Widest differences first.")
 
 
 class CompareView(ApiView):
     @extend_schema(operation_id="fits_compare", parameters=[CompareQuery], responses=ComparedDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Two fits item by item."""
+        """Compares two fits item by item."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, CompareQuery)
         project = project_for_criterion(project, query)
         found = compare_two_fits(project, (query["first"], query["second"]), str(query["page"]))
         if found is None:
-            raise NotFound(_("One of these fits is not kept. The list of fits names those that are."))
+            raise NotFound(_("One of these fits is no longer kept. The list of fits names those that are."))
         found.__dict__["results"] = [
             {
                 "item": row.item,
@@ -215,7 +219,9 @@ class AgainstRow(serializers.Serializer):
     lost = serializers.IntegerField()
     tied = serializers.IntegerField()
     p_above = FiniteFloatField(
-        source="beats", allow_null=True, help_text="P(this item is above it), of the closest rivals."
+        source="beats",
+        allow_null=True,
+        help_text="Probability that this item is above the other; only for the closest rivals.",
     )
 
 
@@ -247,20 +253,22 @@ class ItemFigures(serializers.Serializer):
     utility = FiniteFloatField(source="estimate.utility", allow_null=True, default=None)
     low = FiniteFloatField(source="estimate.low", allow_null=True, default=None)
     high = FiniteFloatField(source="estimate.high", allow_null=True, default=None)
-    n_answers = serializers.IntegerField(help_text="Answers that count and showed it; the latest 2,000 at most.")
+    n_answers = serializers.IntegerField(help_text="Answers about it that count; at most the latest 2,000.")
     outcomes = serializers.DictField(
-        child=serializers.IntegerField(), help_text="How many put it first, last, between, or tied it."
+        child=serializers.IntegerField(), help_text="How many answers put it first, last, in between, or tied it."
     )
-    rivals = AgainstRow(many=True, help_text="Next to it in the ranking.")
-    opponents = AgainstRow(many=True, help_text="Compared with it most often.")
-    dissenters = DissenterRow(many=True, help_text="Who more often than not see it elsewhere.")
-    history = HistoryRow(many=True, help_text="Over the latest fits, oldest first.")
+    rivals = AgainstRow(many=True, help_text="Its neighbours in the ranking.")
+    opponents = AgainstRow(many=True, help_text="Items it was compared with most often.")
+    dissenters = DissenterRow(
+        many=True, help_text="Annotators whose answers contradict its place more often than they support it."
+    )
+    history = HistoryRow(many=True, help_text="The latest fits, oldest first.")
 
 
 class ItemFiguresView(ApiView):
     @extend_schema(operation_id="items_figures", parameters=[CriterionQuery], responses=ItemFigures)
     def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
-        """What an item's page shows: its place, its rivals, how it fared, who sees it otherwise, its history."""
+        """Returns the details of an item: place, rivals, results against others, who disagrees, and history."""
         project = access.project_for(request, project_id, access.SEE)
         project = project_for_criterion(project, validated_query(request, CriterionQuery))
         fit = published_fit(project)

@@ -93,7 +93,7 @@ def check_enough_answers(counts: Mapping[str, int]) -> Check:
         _("Enough data"),
         FAIL if thin else PASS,
         text % {"thin": format_integer(thin), "n": format_integer(n)},
-        _("With fewer than 5 comparisons an item's place is mostly guesswork. More labels mend it."),
+        _("With fewer than 5 comparisons, an item's place is mostly guesswork. Collect more answers."),
         [
             (_("Items"), format_integer(n)),
             (_("Fewer than 5 comparisons"), format_integer(thin)),
@@ -108,7 +108,7 @@ def check_connected(fit: Fit, counts: Mapping[str, int]) -> Check:
     if good:
         text = _("Every item can be compared with every other through some chain of answers.")
     elif n_parts > 1:
-        text = _("%(n)s groups of items are not connected by any answer: each has a ranking of its own.") % {
+        text = _("The items fall into %(n)s groups that no answer connects. Each group has its own ranking.") % {
             "n": format_integer(n_parts)
         }
     else:
@@ -118,7 +118,7 @@ def check_connected(fit: Fit, counts: Mapping[str, int]) -> Check:
         _("Connected"),
         PASS if good else FAIL,
         text,
-        _("Where no chain of comparisons leads from one item to another, nothing says which is better."),
+        _("Two items can be ranked against each other only if a chain of comparisons connects them."),
         [(_("Connected parts"), format_integer(n_parts)), (_("Items never compared"), format_integer(alone))],
     )
 
@@ -126,14 +126,17 @@ def check_connected(fit: Fit, counts: Mapping[str, int]) -> Check:
 def check_converged(fit: Fit) -> Check:
     states = {True: PASS, False: FAIL, None: UNKNOWN}
     texts = {
-        True: _("Fit %(n)s came to rest: more steps would not change the figures."),
-        False: _("Fit %(n)s did not come to rest: places and intervals may be off."),
-        None: _("Fit %(n)s does not say whether it came to rest."),
+        True: _("Fit %(n)s converged: further iterations would not change the results."),
+        False: _("Fit %(n)s did not converge: places and intervals may be wrong."),
+        None: _("Fit %(n)s does not report whether it converged."),
     }
-    facts = [(_("Steps"), str(fit.diagnostics.get("n_iterations", "-")))]
+    facts = [(_("Iterations"), str(fit.diagnostics.get("n_iterations", "-")))]
     if fit.message:
-        facts.append((_("What it said"), render_message(fit.message)))
-    explained = _("An estimator improves its figures step by step and stops when they no longer change.")
+        facts.append((_("Message from the estimator"), render_message(fit.message)))
+    explained = _(
+        "An estimator improves its results iteration by iteration and stops when they no longer change. That "
+        "is called convergence."
+    )
     return Check(
         "converged",
         _("Converged"),
@@ -151,11 +154,13 @@ def check_separation(counts: Mapping[str, int]) -> Check:
     if not n:
         text, state = _("No two items have been compared yet."), UNKNOWN
     elif open_:
-        text = _("Of %(n)s neighbours in the ranking, %(open)s can't be told apart yet: there is not enough data.")
+        text = _(
+            "Of %(n)s pairs of neighbours in the ranking, %(open)s can't be told apart yet: there is not enough data."
+        )
         state = UNKNOWN
     else:
         text, state = (
-            _("Each of %(n)s neighbours in the ranking is told apart from the next, or known to tie with it."),
+            _("All %(n)s pairs of neighbours in the ranking are settled: one is clearly ahead, or the two are tied."),
             PASS,
         )
     return Check(
@@ -163,7 +168,10 @@ def check_separation(counts: Mapping[str, int]) -> Check:
         _("Places settled"),
         state,
         text % {"n": format_integer(n), "open": format_integer(open_)},
-        _("Ahead means 95% sure. Tied means that the difference is known to be small. Otherwise data is not enough."),
+        _(
+            "“Ahead” means 95% sure. “Tied” means that the difference is known to be small. Otherwise there is "
+            "not enough data."
+        ),
         [
             (_("Ahead of the next"), format_integer(ahead)),
             (_("Tied with it"), format_integer(tied)),
@@ -182,15 +190,22 @@ def check_agreement(kept: Mapping[str, Any]) -> Check:
     )
     if alpha is None or low is None or n_units < MIN_UNITS:
         state = UNKNOWN
-        text = _("Only %(n)s pairs of items were compared by two people or more; it takes %(least)d to say.")
+        text = _(
+            "Too early to say: only %(n)s pairs of items were compared by two or more people, and %(least)d are needed."
+        )
     elif low > 0:
-        state, text = PASS, _("People agree beyond chance: alpha is %(alpha)s (90%% interval %(low)s to %(high)s).")
+        state, text = (
+            PASS,
+            _("People agree more than by chance: alpha is %(alpha)s (90%% interval %(low)s to %(high)s)."),
+        )
     else:
         state = FAIL
-        text = _("People agree hardly more than by chance: alpha is %(alpha)s (90%% interval %(low)s to %(high)s).")
+        text = _(
+            "People agree no more than might happen by chance: alpha is %(alpha)s (90%% interval %(low)s to %(high)s)."
+        )
     facts = [
-        (_("Pairs that two or more compared"), format_integer(n_units)),
-        (_("Answers on those"), format_integer(n_values)),
+        (_("Pairs compared by two or more people"), format_integer(n_units)),
+        (_("Answers about these pairs"), format_integer(n_values)),
     ]
     if alpha is not None:
         facts.insert(0, (_("Krippendorff's alpha"), "{alpha} ({low} to {high})".format(**shown)))
@@ -200,8 +215,8 @@ def check_agreement(kept: Mapping[str, Any]) -> Check:
         state,
         text % {**shown, "n": format_integer(n_units), "least": MIN_UNITS},
         _(
-            "1 is perfect, 0 is what chance gives. Items close to each other, and true differences of taste, lower it; "
-            "of whole rankings it is the mean of Kendall's tau between people."
+            "1 means perfect agreement, 0 what chance gives. Items of similar quality and real differences in "
+            "taste lower it. For whole rankings it is the mean of Kendall's tau between people."
         ),
         facts,
     )
@@ -215,29 +230,39 @@ def check_side_bias(project: Project, kept: Mapping[str, Any]) -> Check:
     if share is None or low is None or high is None or chance is None or n < MIN_ANSWERS:
         state, text = (
             UNKNOWN,
-            _("%(n)s answers put one item first; it takes %(least)d to say whether the side matters."),
+            _(
+                "Too early to say whether the position on the screen matters: %(n)s answers name one best item, and "
+                "%(least)d are needed."
+            ),
         )
         shown: dict[str, Any] = {}
     else:
         biased = not low <= chance <= high and abs(share - chance) > SIDE_MARGIN
         state = FAIL if biased else PASS
         text = (
-            _("The side matters: what was shown as %(first)s won %(share)s of the time, by chance it is %(chance)s.")
+            _(
+                "The position on the screen matters: the item shown as %(first)s won %(share)s of the time; "
+                "%(chance)s is expected by chance."
+            )
             if biased
             else _(
-                "The side does not matter: what was shown as %(first)s won %(share)s of the time, by chance %(chance)s."
+                "The position on the screen does not matter: the item shown as %(first)s won %(share)s of the time; "
+                "%(chance)s is expected by chance."
             )
         )
         told = {"share": share, "chance": chance, "low": low, "high": high}
         shown = {name: format_percent(value, 1) for name, value in told.items()}
-        facts.append((_("Won by the first shown"), _("%(share)s (%(low)s to %(high)s)") % shown))
-        facts.append((_("By chance"), shown["chance"]))
+        facts.append((_("Won by the item shown first"), _("%(share)s (%(low)s to %(high)s)") % shown))
+        facts.append((_("Expected by chance"), shown["chance"]))
     return Check(
         "side",
-        _("Side"),
+        _("Position"),
         state,
         text % {"n": format_integer(n), "least": MIN_ANSWERS, "first": first, **shown},
-        _("The order shown is drawn at random, so a liking for one side hurts no item, but tells of careless answers."),
+        _(
+            "Items are shown in random order, so a preference for one position harms no item. But it is a sign of "
+            "careless answers."
+        ),
         facts,
     )
 
@@ -245,49 +270,61 @@ def check_side_bias(project: Project, kept: Mapping[str, Any]) -> Check:
 def check_calibration(fit: Fit, evaluation: Evaluation | None) -> Check:
     found = calibration_of(evaluation, fit.estimator)
     explained = _(
-        "The engine hides a fifth of the labels, fits the rest and predicts what was hidden. Of answers predicted with "
-        "80%, 80% should come true. It does so anew when the labels have grown by half."
+        "The engine sets a fifth of the answers aside, fits the rest and predicts those set aside. Of the "
+        "answers predicted with 80%, 80% should come true. The test is repeated each time the number of "
+        "answers has grown by half."
     )
     if found is None or found.n < MIN_ANSWERS:
-        text = _("Not tested yet: the engine does it when it has nothing else to do, from 100 hidden answers on.")
+        text = _(
+            "Not tested yet. The engine tests this as soon as it is free and at least 100 answers can be set aside."
+        )
         return Check("calibrated", _("Calibrated"), UNKNOWN, text, explained, calibration=found)
     state = PASS if found.is_right else FAIL
     if state == PASS:
-        text = _("Right about itself: of %(n)s hidden answers given %(from)s to %(to)s, %(true)s came true.")
+        text = _(
+            "Its predictions are well calibrated: of %(n)s answers predicted with %(from)s to %(to)s, %(true)s "
+            "came true."
+        )
     elif found.too_sure:
-        text = _("Too sure of itself: of %(n)s hidden answers given %(from)s to %(to)s, only %(true)s came true.")
+        text = _(
+            "Its predictions are overconfident: of %(n)s answers predicted with %(from)s to %(to)s, only %(true)s "
+            "came true."
+        )
     else:
-        text = _("Not sure enough: of %(n)s hidden answers given %(from)s to %(to)s, %(true)s came true.")
+        text = _(
+            "Its predictions are too cautious: of %(n)s answers predicted with %(from)s to %(to)s, %(true)s came true."
+        )
     facts = [
-        (_("Hidden answers"), format_integer(found.n)),
-        (_("Favourites that won"), found.accuracy),
-        (_("Spiegelhalter's z (between -2 and 2 is right)"), found.z),
+        (_("Answers predicted"), format_integer(found.n)),
+        (_("Predicted winners that won"), found.accuracy),
+        (_("Spiegelhalter's z (well calibrated between -2 and 2)"), found.z),
         (
             _("Tested at"),
-            _("fit %(n)s, %(labels)s labels") % {"n": found.fit_number, "labels": format_integer(found.n_labels)},
+            _("fit %(n)s, %(labels)s answers") % {"n": found.fit_number, "labels": format_integer(found.n_labels)},
         ),
     ]
     if found.n_drawn:
         facts.append(
-            (_("Labels used"), _("%(n)s of them, of annotators drawn at random") % {"n": format_integer(found.n_drawn)})
+            (
+                _("Answers used"),
+                _("%(n)s of them, from randomly chosen annotators") % {"n": format_integer(found.n_drawn)},
+            )
         )
     return Check("calibrated", _("Calibrated"), state, text % found.example, explained, facts, found)
 
 
 def check_balance(kept: Mapping[str, Any]) -> Check:
     fewest, median, most = (kept.get(name) for name in ("fewest", "median", "most"))
-    explained = _(
-        "Items compared far less often than others have the widest intervals; the next questions favour them."
-    )
+    explained = _("Items that are compared far less often have the widest intervals. The next tasks prefer them.")
     if fewest is None or median is None or most is None or median < MIN_COMPARISONS:
-        text = _("Too few comparisons yet to say how evenly items are shown.")
+        text = _("Too early to say how evenly items are compared.")
         return Check("balanced", _("Evenly compared"), UNKNOWN, text, explained)
     good = 3 * fewest >= median
     shown = {"fewest": format_integer(fewest), "median": format_integer(median), "most": format_integer(most)}
     text = (
-        _("Items have %(fewest)s to %(most)s comparisons, half of them %(median)s or more.")
+        _("Items have %(fewest)s to %(most)s comparisons each; half of them have %(median)s or more.")
         if good
-        else _("Uneven: some item has %(fewest)s comparisons, while half of the items have %(median)s or more.")
+        else _("Uneven: one item has only %(fewest)s comparisons, while half of the items have %(median)s or more.")
     )
     facts = [(_("Fewest"), shown["fewest"]), (_("Median"), shown["median"]), (_("Most"), shown["most"])]
     return Check("balanced", _("Evenly compared"), PASS if good else FAIL, text % shown, explained, facts)

@@ -28,6 +28,6 @@ class PasswordForm(forms.Form):
 
 class ConfirmForm(forms.Form):
     sure = forms.BooleanField(
-        label=_("Yes, erase it for good"),
-        error_messages={"required": _("Tick the box to say that you are sure. Nothing was erased.")},
+        label=_("Yes, erase it permanently"),
+        error_messages={"required": _("Tick the box to confirm that you are sure. Nothing was erased.")},
     )

@@ -25,8 +25,8 @@ def erase(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse
     if form.is_valid():
         n = erase_annotator(annotator=annotator, by=BY_OWNER, actor=request.user, now=timezone.now())
         text = ngettext(
-            "The annotator is erased, with %(n)d label. The next fit is made without them.",
-            "The annotator is erased, with %(n)d labels. The next fit is made without them.",
+            "The annotator and %(n)d answer are erased. The ranking is being computed again without them.",
+            "The annotator and %(n)d answers are erased. The ranking is being computed again without them.",
             n,
         )
         messages.success(request, text % {"n": n})

@@ -93,8 +93,8 @@ def n_labels_of(annotators: QuerySet[Annotator]) -> int:
 
 def erased_message(n_labels: int) -> str:
     return ngettext(
-        "Everything about you is erased, with %(n)d answer.",
-        "Everything about you is erased, with %(n)d answers.",
+        "Everything about you is erased, including %(n)d answer.",
+        "Everything about you is erased, including %(n)d answers.",
         n_labels,
     ) % {"n": n_labels}
 

@@ -26,7 +26,7 @@ def retention(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     form = RetentionForm(request.POST if request.method == "POST" else None, initial=vars(row))
     if form.is_valid():
         if change_retention(project=project, actor=request.user, now=now, **form.cleaned_data):
-            messages.success(request, _("Saved. This is what annotators are told from now on."))
+            messages.success(request, _("Saved. Annotators see this from now on."))
         else:
             messages.info(request, _("Nothing was different, so nothing was saved."))
         return redirect("retention", project.pk)

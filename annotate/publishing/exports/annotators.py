@@ -18,18 +18,21 @@ COLUMNS = [
     Column("source", _("account, link, import or simulated (a program).")),
     Column("joined_at", _("When the annotator first came, server time (UTC)."), Kind.MOMENT),
     Column("n_labels", _("Labels that count."), Kind.INTEGER),
-    Column("n_skips", _("How many of those are skips."), Kind.INTEGER),
-    Column("n_voided", _("Labels taken back, by the annotator or by exclusion."), Kind.INTEGER),
+    Column("n_skips", _("How many of them are skips."), Kind.INTEGER),
+    Column("n_voided", _("Void labels: undone by the annotator, excluded or late."), Kind.INTEGER),
     Column("median_seconds", _("Median time per label that counts."), Kind.NUMBER),
     Column("last_label_at", _("When the latest label arrived, server time (UTC)."), Kind.MOMENT),
     Column(
         "agreement",
-        _("Share of this annotator's choices that agree with the consensus order; empty without one."),
+        _("Share of this annotator's choices that agree with the consensus order; empty if there is no consensus yet."),
         Kind.NUMBER,
     ),
     Column(
         "reliability",
-        _("Probability of answering by the consensus rather than against it; empty if not inferred."),
+        _(
+            "Probability that an answer follows the consensus rather than contradicts it; empty if the estimator "
+            "does not infer it."
+        ),
         Kind.NUMBER,
     ),
     # xgettext:no-python-format
@@ -38,7 +41,7 @@ COLUMNS = [
     Column("reliability_high", _("Upper end of its 90% interval."), Kind.NUMBER),
     Column(
         "taste_distance",
-        _("How far the annotator's own utilities are from the consensus; empty if not inferred."),
+        _("How far the annotator's own utilities are from the consensus; empty if the estimator does not infer it."),
         Kind.NUMBER,
     ),
     # xgettext:no-python-format
@@ -46,7 +49,10 @@ COLUMNS = [
     # xgettext:no-python-format
     Column("taste_distance_high", _("Upper end of its 90% interval."), Kind.NUMBER),
     *of_components(
-        _("Score along component {number} of taste: own utilities are the consensus plus scores times the items' own.")
+        _(
+            "Position on taste component {number}. An annotator's own utilities are the consensus plus, for each "
+            "component, this position times the item's value on it."
+        )
     ),
     Column("n_gold", _("Gold questions answered."), Kind.INTEGER),
     Column("n_gold_right", _("How many of them right."), Kind.INTEGER),
@@ -55,13 +61,16 @@ COLUMNS = [
     Column("n_repeats", _("Planned repeats answered."), Kind.INTEGER),
     Column(
         "self_consistency",
-        _("How far these were answered as before: mean share of the set's pairs told alike."),
+        _(
+            "How consistently planned repeats were answered: mean share of the set's pairs that were ordered the "
+            "same way."
+        ),
         Kind.NUMBER,
     ),
-    Column("flags", _("Which flags are raised: their names divided by blanks.")),
+    Column("flags", _("Names of the flags raised, separated by spaces.")),
     Column("screened_out", _("Whether the annotator failed the practice."), Kind.TRUTH),
-    Column("excluded", _("Whether the annotator is excluded, and with it every label."), Kind.TRUTH),
-    Column("excluded_at", _("Since when, server time (UTC)."), Kind.MOMENT),
+    Column("excluded", _("Whether the annotator is excluded; all their labels are then void."), Kind.TRUTH),
+    Column("excluded_at", _("When the annotator was excluded, server time (UTC)."), Kind.MOMENT),
     Column("fit", _("Number of the fit that agreement and reliability come from."), Kind.INTEGER),
     Column("tags", _("The annotator's tags, a JSON list."), Kind.TEXTS),
 ]

@@ -31,7 +31,7 @@ class ExportRow(serializers.Serializer):
 class Exports(ApiView):
     @extend_schema(operation_id="exports_list", responses=ExportRow(many=True))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Every table that can be taken away, with its columns and addresses."""
+        """Lists the exports, with their columns and addresses."""
         project = access.project_for(request, project_id, access.SEE)
         validated_query(request, NoQuery)
         formats = is_available(project)
@@ -70,7 +70,7 @@ class Export(ApiView):
         responses={(200, kind): OpenApiTypes.ANY if "json" in kind else OpenApiTypes.BINARY for kind in TYPES.values()},
     )
     def get(self, request: ApiRequest, project_id: UUID, table: str, file_format: str) -> HttpResponseBase:
-        """A whole table, streamed; labels and fits are those by every criterion. `exports_list` names the formats."""
+        """Streams a whole table; labels and fits include all criteria. `exports_list` lists the formats."""
         project = access.project_for(request, project_id, access.SEE)
         project = project_for_criterion(project, validated_query(request, CriterionQuery))
         if (table, file_format) not in SPECIAL and (table not in TABLES or file_format not in FORMATS):

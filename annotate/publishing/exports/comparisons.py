@@ -16,10 +16,15 @@ LEFT = Column("left", _("Key of the item shown as A."))
 RIGHT = Column("right", _("Key of the item shown as B."))
 OUTCOME = Column("outcome", _("1 if A was chosen, 0 if B was, 0.5 for a tie, both good or both bad."), Kind.NUMBER)
 CHOSEN = Column("chosen", _("Key of the chosen item."))
-BEST = Column("best", _("Key of the item called best."))
-WORST = Column("worst", _("Key of the item called worst."))
-TOP = Column("top", _("Keys of the items ranked, best first, divided by semicolons; all of them in a full ranking."))
-SET = Column("set", _("Keys of the items in the order shown, divided by semicolons; one within a key is written %3B."))
+BEST = Column("best", _("Key of the item chosen as best."))
+WORST = Column("worst", _("Key of the item chosen as worst."))
+TOP = Column(
+    "top", _("Keys of the ranked items, best first, separated by semicolons; a full ranking contains all of them.")
+)
+SET = Column(
+    "set",
+    _("Keys of the items in the order shown, separated by semicolons; a semicolon within a key is written as %3B."),
+)
 BY_NAME = {column.name: column for column in (CHOSEN, BEST, WORST, TOP)}
 
 

@@ -11,15 +11,21 @@ CHUNK = 500  # items read at a time
 
 COLUMNS = [
     Column("item", _("The item's key, unique in the project.")),
-    Column("title", _("The title that you gave it, else empty; never shown to annotators.")),
+    Column("title", _("The title that you gave it; otherwise empty. Annotators never see it.")),
     Column("kind", _("text, markdown, html, image, audio, video or link.")),
-    Column("text", _("The text; of an image, what it shows in words; of sound and video, their transcript.")),
-    Column("context", _("What the item is about, shown above it; only items of the same context are compared.")),
-    Column("file", _("Name of the file of an image, sound or video, else empty.")),
-    Column("link", _("The address that a link leads to, else empty.")),
+    Column("text", _("The text; for an image, its description; for sound and video, the transcript.")),
+    Column(
+        "context",
+        _(
+            "What the item responds to (such as a prompt), shown above it. Only items with the same context are "
+            "compared."
+        ),
+    ),
+    Column("file", _("File name of an image, sound or video; otherwise empty.")),
+    Column("link", _("Address of a link; otherwise empty.")),
     Column("tags", _("The item's tags, a JSON list."), Kind.TEXTS),
     Column("retired", _("Whether the item is no longer shown."), Kind.TRUTH),
-    Column("retired_at", _("Since when, server time (UTC)."), Kind.MOMENT),
+    Column("retired_at", _("When the annotator was excluded, server time (UTC)."), Kind.MOMENT),
     Column("created_at", _("When it was added, server time (UTC)."), Kind.MOMENT),
 ]
 

@@ -12,18 +12,28 @@ from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import CHECKED_PURPOSES, Project
 
 COLUMNS = [
-    Column("label", _("Number of the label, rising in the order of arrival."), Kind.INTEGER),
+    Column("label", _("Number of the label, in order of arrival."), Kind.INTEGER),
     Column("project", _("The project's id.")),
-    Column("presentation", _("Number of the showing that this label answers; one label at most."), Kind.INTEGER),
-    Column("pair", _("Number of the set of items shown, whatever their order."), Kind.INTEGER),
+    Column(
+        "presentation",
+        _(
+            "Number of the presentation (one set shown to one annotator) that this label answers; each has at "
+            "most one label."
+        ),
+        Kind.INTEGER,
+    ),
+    Column("pair", _("Number of the set of items shown, regardless of their order."), Kind.INTEGER),
     Column("task_type", _("pair, graded, best, best_worst, ranking or top (a ranking of the best few).")),
     Column("k", _("How many items were shown."), Kind.INTEGER),
-    Column("criterion", _("The question that was asked; where there are several criteria, the name of this one.")),
+    Column("criterion", _("The question asked; in a project with several criteria, the name of the criterion.")),
     Column("annotator", _("Pseudonym, unique in the project; never an e-mail address.")),
     Column("annotator_source", _("account, link, import or simulated (a program).")),
-    Column("session", _("The same for answers from one stay in one browser; says nothing about the person.")),
-    Column("left", _("Of a pair: key of the item shown as A.")),
-    Column("right", _("Of a pair: key of the item shown as B.")),
+    Column(
+        "session",
+        _("ID of the browser session; the same for all answers given in one session. It does not identify the person."),
+    ),
+    Column("left", _("For a pair: key of the item shown as A.")),
+    Column("right", _("For a pair: key of the item shown as B.")),
     Column(
         "outcome",
         _(
@@ -31,39 +41,55 @@ COLUMNS = [
             "both_bad, cant_judge or skip."
         ),
     ),
-    Column("grade", _("How much better the chosen one is: slightly or clearly; empty where that is not asked.")),
-    Column("reason", _("Why it was skipped, where that was asked; else empty.")),
-    Column("comment", _("What the annotator added in words.")),
+    Column("grade", _("How much better the chosen item is: slightly or clearly; empty if not asked.")),
+    Column("reason", _("Reason for skipping, if it was asked for; otherwise empty.")),
+    Column("comment", _("The annotator's comment.")),
     Column("winner", _("Key of the item chosen or put first; empty if there is none.")),
-    Column("loser", _("Key of the other item of a pair, or of the one called worst; empty if there is none.")),
+    Column("loser", _("Key of the other item of a pair, or of the item chosen as worst; empty if there is none.")),
     Column(
         "ranking",
-        _("What the answer says, best first: a JSON list of lists of keys, those not told apart in one; else empty."),
+        _(
+            "The order that the answer gives, best first: a JSON list of lists of keys, where items in the same "
+            "inner list are not ordered. Empty if the answer gives no order."
+        ),
         Kind.GROUPS,
     ),
-    Column("left_text", _("Of a pair: text of the item shown as A; of an image, what it shows.")),
-    Column("right_text", _("Of a pair: text of the item shown as B.")),
+    Column("left_text", _("For a pair: text of the item shown as A; for an image, its description.")),
+    Column("right_text", _("For a pair: text of the item shown as B.")),
     Column("shown_order", _("Keys of the items in the order shown, a JSON list."), Kind.TEXTS),
     Column("purpose", _("Why the set was shown: ordinary, practice, gold, attention or repeat.")),
     Column("is_gold", _("Whether the right answer was known beforehand."), Kind.TRUTH),
-    Column("is_right", _("Whether the answer is the one known to be right; empty where none is known."), Kind.TRUTH),
-    Column("is_repeat", _("Whether this annotator had answered the same set before, by plan."), Kind.TRUTH),
+    Column("is_right", _("Whether the answer is the known right one; empty if none is known."), Kind.TRUTH),
     Column(
-        "valid", _("Whether fits count the label: false if it was voided or its purpose does not count."), Kind.TRUTH
+        "is_repeat",
+        _("Whether this is a planned repeat of a set that this annotator had already answered."),
+        Kind.TRUTH,
     ),
-    Column("voided", _("Whether the label was taken back."), Kind.TRUTH),
-    Column("void_reason", _("undone, excluded or late; empty for a label that counts.")),
-    Column("voided_at", _("When it was taken back, server time (UTC)."), Kind.MOMENT),
-    Column("presented_at", _("When the items were handed out, server time (UTC)."), Kind.MOMENT),
+    Column("valid", _("Whether fits count the label: false if it is void or its purpose does not count."), Kind.TRUTH),
+    Column("voided", _("Whether the label is void."), Kind.TRUTH),
+    Column("void_reason", _("Why it is void: undone, excluded or late; otherwise empty.")),
+    Column("voided_at", _("When it became void, server time (UTC)."), Kind.MOMENT),
+    Column("presented_at", _("When the task was given to the annotator, server time (UTC)."), Kind.MOMENT),
     Column("created_at", _("When the answer arrived, server time (UTC)."), Kind.MOMENT),
-    Column("client_at", _("When it was given by the browser's own clock, which may be wrong (UTC)."), Kind.MOMENT),
-    Column("response_seconds", _("How long the items had been in view, measured by the browser."), Kind.NUMBER),
     Column(
-        "active_seconds",
-        _("Of that, the time with a sign of life: a stretch without one counts for 30 seconds at most."),
+        "client_at",
+        _("When the answer was given according to the browser's clock, which may be wrong (UTC)."),
+        Kind.MOMENT,
+    ),
+    Column(
+        "response_seconds",
+        _("How long the items were visible before the answer, measured by the browser."),
         Kind.NUMBER,
     ),
-    Column("app_version", _("Version of this software that took the answer.")),
+    Column(
+        "active_seconds",
+        _(
+            "The part of that time in which the annotator was active. A period without any activity counts for at "
+            "most 30 seconds."
+        ),
+        Kind.NUMBER,
+    ),
+    Column("app_version", _("Version of this software that received the answer.")),
 ]
 
 

@@ -38,14 +38,14 @@ class LabelQuery(CriterionQuery):
     item = serializers.CharField(required=False, max_length=200, help_text="Key of an item that was shown.")
     outcome = serializers.ChoiceField(choices=Label.Outcome.choices, required=False)
     voided = serializers.BooleanField(required=False, allow_null=True, default=None)
-    since = serializers.DateTimeField(required=False, help_text="Arrived at this moment or later.")
-    until = serializers.DateTimeField(required=False, help_text="Arrived before this moment.")
+    since = serializers.DateTimeField(required=False, help_text="Labels that arrived at this time or later.")
+    until = serializers.DateTimeField(required=False, help_text="Labels that arrived before this time.")
     cursor = serializers.IntegerField(
         required=False,
         default=0,
         min_value=0,
         max_value=2**63 - 1,
-        help_text="Labels after this one.",
+        help_text="Number of a label; returns the labels after it.",
     )
     page_size = serializers.IntegerField(
         required=False, default=DEFAULT_PAGE_SIZE, min_value=1, max_value=MAX_PAGE_SIZE
@@ -72,7 +72,7 @@ class LabelRow(serializers.Serializer):
     purpose = serializers.CharField(help_text="ordinary, practice, gold, attention or repeat.")
     is_gold = serializers.BooleanField()
     is_repeat = serializers.BooleanField()
-    valid = serializers.BooleanField(help_text="Whether fits count it.")
+    valid = serializers.BooleanField(help_text="Whether fits count the label.")
     voided = serializers.BooleanField()
     void_reason = serializers.CharField(allow_blank=True)
     voided_at = serializers.DateTimeField(allow_null=True)
@@ -85,15 +85,15 @@ class LabelRow(serializers.Serializer):
 
 
 class LabelPage(serializers.Serializer):
-    next = serializers.URLField(allow_null=True, help_text="Null where no further label has arrived yet.")
-    cursor = serializers.IntegerField(help_text="The last label of this page; ask with it later for newer ones.")
+    next = serializers.URLField(allow_null=True, help_text="Null if there are no further labels yet.")
+    cursor = serializers.IntegerField(help_text="The last label of this page; use it later to get newer labels.")
     results = LabelRow(many=True)
 
 
 class Labels(ApiView):
     @extend_schema(operation_id="labels_list", parameters=[LabelQuery], responses=LabelPage)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Every answer ever given, voided ones too, by one criterion."""
+        """Lists every answer ever given, including void ones, by one criterion."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, LabelQuery)
         size = query["page_size"]

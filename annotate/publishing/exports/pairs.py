@@ -18,12 +18,12 @@ CHUNK = 5_000  # pairs made into rows at a time
 MAX_ITEMS = 2_000  # of a matrix: 4 million cells, which spreadsheets still open
 
 COLUMNS = [
-    Column("first", _("Key of one item of the pair, the one added earlier.")),
-    Column("second", _("Key of the other.")),
+    Column("first", _("Key of the first item: the one of the pair that was added earlier.")),
+    Column("second", _("Key of the second item.")),
     Column("first_wins", _("Answers that put the first above the second."), Kind.INTEGER),
     Column("second_wins", _("Answers that put the second above the first."), Kind.INTEGER),
     Column("ties", _("Ties, both good and both bad."), Kind.INTEGER),
-    Column("n", _("Answers that say something of the two: the sum of the three before."), Kind.INTEGER),
+    Column("n", _("Answers that compare the two: the sum of the three columns before."), Kind.INTEGER),
 ]
 
 FIRST, SECOND, TIED = range(3)  # what an answer says of a pair

@@ -10,15 +10,15 @@ from annotate.labelling.label_rows import is_informative, label_chunks, pad_to_p
 from annotate.models import Item, Project
 
 COLUMNS = [
-    Column("prompt", _("The items' shared context, where they have one; else the question that was asked.")),
-    Column("chosen", _("Text of the item put above the other; of an image, what it shows in words.")),
-    Column("rejected", _("Text of the item put below.")),
+    Column("prompt", _("The context of the items, if they have one; otherwise the question asked.")),
+    Column("chosen", _("Text of the preferred item; for an image, its description.")),
+    Column("rejected", _("Text of the other item.")),
     Column("chosen_item", _("Its key.")),
     Column("rejected_item", _("Its key.")),
-    Column("annotator", _("Pseudonym of who said so.")),
+    Column("annotator", _("Pseudonym of the annotator who gave the answer.")),
     Column(
         "label",
-        _("Number of the label; a ranking of several gives one line for every two that it tells apart."),
+        _("Number of the label; a ranking gives one row for every pair of items that it puts in order."),
         Kind.INTEGER,
     ),
 ]

@@ -12,28 +12,28 @@ TABLES = {
         Table(
             "ranking",
             _("Ranking"),
-            _("Every ranked item with its figures from the published fit, part by part."),
+            _("Every ranked item with its figures from the published fit."),
             always(ranking_table.COLUMNS),
             ranking_table.rows,
         ),
         Table(
             "labels",
             _("Labels"),
-            _("Every answer ever given, in the order of arrival. Voided ones are marked, not left out."),
+            _("Every answer ever given, in order of arrival. Void answers are included and marked."),
             always(labels.COLUMNS),
             labels.rows_of_all,
         ),
         Table(
             "comparisons",
             _("Comparisons"),
-            _("Only the answers that fits count, ready for the engine's command line."),
+            _("Only the answers that count in the ranking, ready for the engine's command line."),
             comparisons.columns,
             comparisons.rows,
         ),
         Table(
             "annotators",
             _("Annotators"),
-            _("One line per annotator: volume, speed, agreement, reliability."),
+            _("One row per annotator: number of answers, speed, agreement, reliability."),
             annotators.columns,
             annotators.rows,
         ),
@@ -41,21 +41,24 @@ TABLES = {
         Table(
             "pairs",
             _("Who beat whom"),
-            _("Every two items that some answer compares, with wins and ties; as a matrix, a line and a column each."),
+            _(
+                "Wins and ties for every pair of items that was compared; also as a matrix with one row and one "
+                "column per item."
+            ),
             always(pairs.COLUMNS),
             pairs.rows,
         ),
         Table(
             "preferences",
             _("Preference pairs (DPO)"),
-            _("Prompt, chosen and rejected text, as language models are trained on them; ties are left out."),
+            _("Prompt, chosen and rejected text, ready for training language models. Ties are left out."),
             always(preferences.COLUMNS),
             preferences.rows,
         ),
         Table(
             "fits",
             _("Fits"),
-            _("Every fit that is kept, with settings, data hash, how it went and how long it took."),
+            _("Every stored fit with its settings, data hash, convergence and duration."),
             fits.columns,
             fits.rows,
         ),

@@ -95,7 +95,7 @@ def is_available(project: Project) -> dict[str, tuple[str, str, list[str]]]:
         name: (str(table.title), str(table.about), [*FORMATS, *(kind for one, kind in SPECIAL if one == name)])
         for name, table in TABLES.items()
     }
-    found["matrix"] = (_("Win matrix"), _("How often each item was put above each other one."), ["csv"])
+    found["matrix"] = (_("Win matrix"), _("How often each item was preferred to each other item."), ["csv"])
     for (name, file_format), there in special.items():
         if not there:
             found[name][2].remove(file_format)

@@ -15,7 +15,9 @@ MAX_LINKS = 20  # of one project, in use at a time
 
 class TooManyLinks(UserError):
     def __init__(self, n: int) -> None:
-        super().__init__(_("This project has %(n)d results links, as many as it may have. Revoke one.") % {"n": n})
+        super().__init__(
+            _("This project already has %(n)d results links, which is the limit. Revoke one first.") % {"n": n}
+        )
 
 
 def make_link(

@@ -35,12 +35,12 @@ from models_engine.models import Estimate
 
 class ResultsLinkRow(serializers.Serializer):
     id = serializers.UUIDField(source="pk")
-    criterion = serializers.IntegerField(help_text="Of a project with several, the number of the one shown; else 1.")
+    criterion = serializers.IntegerField(help_text="Number of the criterion shown; 1 if the project has only one.")
     made_at = serializers.DateTimeField()
-    expires_at = serializers.DateTimeField(allow_null=True, help_text="Null: until it is revoked.")
+    expires_at = serializers.DateTimeField(allow_null=True, help_text="Null: valid until revoked.")
     revoked_at = serializers.DateTimeField(allow_null=True)
-    url = serializers.SerializerMethodField(help_text="The page that anybody with this address sees.")
-    token = serializers.CharField(help_text="By which programs read the ranking: results_read.")
+    url = serializers.SerializerMethodField(help_text="Address of the page; anyone who has it can see the ranking.")
+    token = serializers.CharField(help_text="Token with which programs read the ranking (results_read).")
 
     def get_url(self, link: ResultsLink) -> str:
         return str(reverse("results", args=[link.token], request=self.context["request"]))
@@ -54,7 +54,7 @@ class NewResultsLink(StrictSerializer):
 class ResultsLinks(ApiView):
     @extend_schema(operation_id="results_links_list", parameters=[PageQuery], responses=page_serializer(ResultsLinkRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The project's results links, the latest first, revoked ones too."""
+        """Lists the project's results links, newest first, including revoked ones."""
         project = access.project_for(request, project_id, access.OWN)
         query = validated_query(request, PageQuery)
         links = project.results_links.order_by("-made_at", "-pk")
@@ -62,7 +62,10 @@ class ResultsLinks(ApiView):
 
     @extend_schema(operation_id="results_links_create", request=NewResultsLink, responses={201: ResultsLinkRow})
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Publishes the ranking: whoever has the link sees it. It takes no Idempotency-Key: its answer is a secret."""
+        """Creates a results link: anyone who has it can see the ranking.
+
+        Takes no Idempotency-Key, because the response contains a secret.
+        """
         project = access.project_for(request, project_id, access.OWN)
         validated_query(request, NoQuery)
         values = validated_body(request, NewResultsLink)
@@ -74,7 +77,7 @@ class ResultsLinks(ApiView):
 class ResultsLinkView(ApiView):
     @extend_schema(operation_id="results_links_revoke", request=None, responses={204: None})
     def delete(self, request: ApiRequest, project_id: UUID, link_id: UUID) -> Response:
-        """Takes the link back: it shows nothing any more."""
+        """Revokes the link: it no longer works."""
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
         validated_query(request, NoQuery)
         link = get_object_or_404(project.results_links.select_related("project"), pk=link_id)
@@ -88,13 +91,15 @@ def link_row(links: Any, request: ApiRequest, *, many: bool = False) -> Any:
 
 class PublishedItem(serializers.Serializer):
     title = serializers.CharField()
-    part = serializers.IntegerField(help_text="0 is the largest; nothing compares items across parts.")
+    part = serializers.IntegerField(
+        help_text="Connected part; 0 is the largest. Items of different parts can't be compared."
+    )
     rank = serializers.IntegerField()
     rank_low = serializers.IntegerField()
     rank_high = serializers.IntegerField()
     score = FiniteFloatField(
         allow_null=True,
-        help_text="Chance, in per cent, to be preferred to an average item; null in fits made without scores.",
+        help_text="Chance, in per cent, to be preferred to an average item; null for older fits without scores.",
     )
     score_low = FiniteFloatField(allow_null=True, help_text="Lower end of the 90% interval of the score.")
     score_high = FiniteFloatField(allow_null=True)
@@ -104,7 +109,8 @@ class PublishedItem(serializers.Serializer):
     p_top_k = FiniteFloatField(allow_null=True, source="p_top")
     tier = serializers.IntegerField()
     rank_class = serializers.IntegerField(
-        allow_null=True, help_text="A class begins with an item that is surely below the first of the class above."
+        allow_null=True,
+        help_text="A class begins with an item that is clearly below the first item of the class above.",
     )
     highest_class = serializers.IntegerField(allow_null=True, help_text="The highest class it may belong to.")
     next_state = serializers.ChoiceField(choices=Estimate.NextState.choices)
@@ -128,7 +134,7 @@ class Results(ApiView):
 
     @extend_schema(operation_id="results_read", parameters=[PageQuery], responses=PublishedRanking)
     def get(self, request: ApiRequest, token: str) -> Response:
-        """The published ranking behind a results link, the largest part first."""
+        """Returns the published ranking of a results link, the largest connected part first."""
         rate_limits.check_rate_limit(request, "results")
         query = validated_query(request, PageQuery)
         link = access.results_link(token, timezone.now())

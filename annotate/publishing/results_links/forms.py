@@ -20,7 +20,7 @@ LIFETIMES = [
 
 class ResultsLinkForm(forms.Form):
     criterion = forms.TypedChoiceField(label=_("Ranking by"), coerce=int)
-    lifetime = forms.ChoiceField(label=_("It works"), choices=LIFETIMES, required=False)
+    lifetime = forms.ChoiceField(label=_("Valid"), choices=LIFETIMES, required=False)
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

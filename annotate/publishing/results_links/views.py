@@ -101,7 +101,7 @@ def results_links(request: SignedInRequest, project_id: UUID) -> HttpResponse:
             expires_at=form.expires_at(now),
             now=now,
         )
-        messages.success(request, _("The link is made. Whoever has it sees the ranking."))
+        messages.success(request, _("The link is created. Anyone who has it can see the ranking."))
         return redirect("results-links", project.pk)
     lines = links_of(project, now)
     base = request.build_absolute_uri("/").rstrip("/")
@@ -122,5 +122,5 @@ def revoke(request: SignedInRequest, project_id: UUID, link_id: UUID) -> HttpRes
     project = access.project_for(request, project_id, access.OWN, in_archive=True)
     link = get_object_or_404(project.results_links.select_related("project"), pk=link_id)
     if revoke_link(link=link, actor=request.user, now=timezone.now()):
-        messages.success(request, _("The link is revoked: it shows nothing any more."))
+        messages.success(request, _("The link is revoked and no longer works."))
     return redirect("results-links", project.pk)

@@ -13,7 +13,7 @@ from annotate.models import EventVerb, FitState, Project, RunRecord, User
 
 class NothingToRecord(UserError):
     def __init__(self) -> None:
-        super().__init__(_("There is no fit to make a run record of yet. Ask again once the ranking shows one."))
+        super().__init__(_("There is no ranking yet, so there is nothing to record. Try again once there is one."))
 
 
 def request_record(*, project: Project, actor: User, now: datetime) -> bool:

@@ -38,11 +38,11 @@ class RecordRow(serializers.Serializer):
     message = StoredMessageField(allow_blank=True, help_text="Why it failed.")
     asked_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
-    criterion = serializers.IntegerField(help_text="Of a project with several, its number; else 1.")
-    fit_number = serializers.IntegerField(allow_null=True, help_text="The fit whose settings it repeats.")
+    criterion = serializers.IntegerField(help_text="Number of the criterion; 1 if the project has only one.")
+    fit_number = serializers.IntegerField(allow_null=True, help_text="Number of the fit whose settings it uses.")
     n_labels = serializers.IntegerField()
     n_bytes = serializers.IntegerField()
-    download = serializers.URLField(allow_null=True, help_text="Once it is ready.")
+    download = serializers.URLField(allow_null=True, help_text="Address of the file, once it is ready.")
 
 
 def record_row(request: ApiRequest, project: Project, records: list[RunRecord]) -> list[object]:
@@ -55,7 +55,7 @@ def record_row(request: ApiRequest, project: Project, records: list[RunRecord]) 
 class Records(ApiView):
     @extend_schema(operation_id="records_list", parameters=[PageQuery], responses=page_serializer(RecordRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The run records asked for, the latest first."""
+        """Lists the run records requested, newest first."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, PageQuery)
         found = RunRecord.objects.filter(project=project).order_by("-pk")
@@ -66,7 +66,7 @@ class Records(ApiView):
     )
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Has the engine make a run record; read it until its status is ready.
+        """Starts the creation of a run record. Poll until `status` is `ready`.
 
         One is made at a time: one being made already is told instead, whichever criterion it is by.
         """
@@ -81,7 +81,7 @@ class Records(ApiView):
 class RecordView(ApiView):
     @extend_schema(operation_id="records_read", responses=RecordRow)
     def get(self, request: ApiRequest, project_id: UUID, record_id: int) -> Response:
-        """How far a run record is."""
+        """Returns the state of a run record."""
         project = access.project_for(request, project_id, access.SEE)
         validated_query(request, NoQuery)
         record = get_object_or_404(RunRecord, project=project, pk=record_id)
@@ -91,7 +91,7 @@ class RecordView(ApiView):
 class RecordDownload(ApiView):
     @extend_schema(operation_id="records_download", responses={(200, "application/zip"): OpenApiTypes.BINARY})
     def get(self, request: ApiRequest, project_id: UUID, record_id: int) -> StreamingHttpResponse:
-        """The .zip of a run record that is ready: `python -m models_engine reproduce` repeats its fit."""
+        """Returns the .zip of a run record that is ready; `python -m models_engine reproduce` reproduces its fit."""
         project = access.project_for(request, project_id, access.SEE)
         validated_query(request, NoQuery)
         record = get_object_or_404(RunRecord, project=project, pk=record_id, status=RunRecord.Status.READY)

@@ -52,7 +52,7 @@ def write_run_record(project: Project, folder: Path, *, progress: Progress, now:
     labels = read_labels(project)
     if fit is None or labels is None or not fit.n_items:
         raise NotEnoughData(
-            gettext_noop("There is no fit to make a run record of yet. Ask again once the ranking shows one.")
+            gettext_noop("There is no ranking yet, so there is nothing to record. Try again once there is one.")
         )
     keys = dict(Item.objects.filter(project=project).values_list("pk", "key"))
     people = dict(Annotator.objects.filter(project=project).values_list("pk", "pseudonym"))

@@ -37,9 +37,9 @@ def request_run_record(request: SignedInRequest, project_id: UUID) -> HttpRespon
         messages.error(request, str(refusal))
     else:
         if is_new:
-            messages.success(request, _("The engine makes the run record now; you can leave this page."))
+            messages.success(request, _("The run record is being created. You can leave this page."))
         else:
-            messages.info(request, _("A run record is being made already."))
+            messages.info(request, _("A run record is already being created."))
     return redirect(reverse("exports", args=[project.pk]) + project.criterion_query)
 
 

@@ -78,7 +78,7 @@ def test_an_anchor_that_has_moved_stands_out():
 @pytest.mark.parametrize(
     ("mean", "values", "message"),
     [
-        ([1.0], [3.0], "1 anchors cannot carry a scale"),
+        ([1.0], [3.0], "1 anchors are too few to fix a scale"),
         ([1.0, 1.0], [3.0, 4.0], "all 2 anchors have the utility 1"),
         ([1.0, 2.0], [4.0, 3.0], "values fall by 1 "),
         ([1.0, 2.0], [4.0, np.nan], "anchor 2: the value is nan"),

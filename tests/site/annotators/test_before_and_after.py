@@ -63,7 +63,7 @@ def test_the_pages_lead_there_and_tell(project, careless, alice):
     alice.save()
     owner = signed_in(alice)
     people = page(owner, project, "annotators")
-    assert "15 labels of Careless, of 45 in all, stop counting." in people
+    assert "15 of 45 answers are from Careless and will no longer count." in people
     address = reverse("annotator-exclude", args=[project.pk, careless.key])
     told = owner.post(address, {"reason": ""}, follow=True).content.decode()
     compare = f"{reverse('compare', args=[project.pk])}?annotator={careless.key}"

@@ -104,7 +104,7 @@ def test_an_own_ranking_is_by_the_criterion_looked_at(alice, crossed):
         html = annotator_page(client, second, f"?sort=place{query}")
         order = [html.index(f"/ranking/{item.pk}/") for item in crossed.items.order_by("pk")]
         assert order == sorted(order, reverse=backwards)
-        assert "flags are by the first, “Clarity”" in html
+        assert "flags are for the first criterion, “Clarity”" in html
     assert client.get(reverse("tastes", args=[crossed.pk]), {"criterion": 3}).status_code == 404
 
 

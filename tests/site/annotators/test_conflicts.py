@@ -82,14 +82,20 @@ def test_lines_are_told_listed_and_removed(project, alice, otter, school):
     refused = keep(client, project, "Loud Otter,item-0,\nQuiet Otter,,\nQuiet Otter,nowhere,\nQuiet Otter,,none\n")
     assert refused.status_code == 400
     told = refused.content.decode()
-    for text in ("4 rows are wrong", "Nobody is called “Loud Otter”", "neither an item nor a tag", "nowhere", "“none”"):
+    for text in (
+        "4 rows are wrong",
+        "No annotator of this project has the name “Loud Otter”",
+        "neither an item nor a tag",
+        "nowhere",
+        "“none”",
+    ):
         assert text in told
     assert not ConflictOfInterest.objects.exists()
     for _again in range(2):
         keep(client, project, "Quiet Otter,item-0,school-3\n")
     assert ConflictOfInterest.objects.count() == 2
-    assert "2 lines" in page(client, project, "never-shown")
+    assert "2 rows" in page(client, project, "never-shown")
     for entry in ConflictOfInterest.objects.all():
         client.post(reverse("never-shown-remove", args=[project.pk, entry.pk]))
     assert not Annotator.objects.get(pk=otter.pk).has_never_shown
-    assert "kept items from annotators" in page(client, project, "project-manage")
+    assert "added conflicts of interest" in page(client, project, "project-manage")

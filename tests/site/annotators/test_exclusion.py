@@ -212,11 +212,11 @@ def test_the_pages_buttons(client, project, manuel, bob, vera, charlie):
     client.force_login(manuel, LOGIN)
     assert client.get(urls[0]).status_code == 405
     page = client.post(urls[0], {"reason": "Random clicks"}, follow=True).content.decode()
-    assert "Quiet Otter is excluded: 1 label does not count any more" in page
+    assert "Quiet Otter is excluded: 1 answer no longer counts" in page
     again = client.post(urls[0], follow=True).content.decode()
     assert "Quiet Otter is excluded already" in again
     page = client.post(urls[1], follow=True).content.decode()
-    assert "Quiet Otter is re-admitted: 1 label counts again" in page
+    assert "Quiet Otter is readmitted: 1 answer counts again" in page
     assert "Quiet Otter is not excluded" in client.post(urls[1], follow=True).content.decode()
 
 

@@ -63,8 +63,8 @@ def test_own_ranking_beside_the_consensus(alice, divided):  # noqa: F811
 
 def test_few_answers_are_not_guessed_from(alice, project):
     html = annotator_page(signed_in(alice), make_annotator(project, "Otter"))
-    assert "Not enough answers: 0 count so far" in html
-    assert "Surely differs from" not in html
+    assert "Too few answers to say what this person prefers: 0 so far" in html
+    assert "Clearly differs from" not in html
 
 
 def test_an_archived_project_gets_neither_taste_map_nor_evaluation(alice, divided):  # noqa: F811
@@ -149,7 +149,7 @@ def test_two_cohorts_side_by_side(alice, divided, estimator):  # noqa: F811
     assert (np.diff(first) < 0).all()
     assert (np.diff(second) > 0).all()
     html = page(signed_in(alice), divided, "cohorts", f"?show={row.pk}&sort=first")
-    assert "The cohorts are told apart on" in html
+    assert "The cohorts clearly differ on" in html
     order = [html.index(f"/ranking/{item.pk}/") for item in divided.items.order_by("pk")]
     assert order == sorted(order)
     assert "1 likes it more" in html
@@ -168,9 +168,11 @@ def test_cohorts_of_different_lists_or_too_small_are_refused(alice, divided):  #
         compared(alice, divided, "source|platform")
     row = CohortComparison.objects.get()
     cohorts_job.QUEUE.record_failure(row, message=str(refused.value), now=timezone.now())
-    assert "The first cohort has 15 labels of 1 annotators" in page(client, divided, "cohorts")
+    assert "The first cohort has too few answers to be compared: 15 from 1 annotators." in page(
+        client, divided, "cohorts"
+    )
     german = page(client, divided, "cohorts", headers={"Accept-Language": "de"})
-    assert "Die erste Kohorte hat 15 Urteile von 1 Teilnehmenden" in german
+    assert "Die erste Kohorte hat zu wenige Antworten für einen Vergleich: 15 von 1 Teilnehmenden." in german
 
 
 @pytest.mark.parametrize("message", ["", "The disk is full: 5%", "7", "[1]", '{"why": "of an older version"}'])

@@ -72,7 +72,7 @@ def test_those_ticked_are_tagged_and_found_by_it(project, alice, people):
     ada, ben, cem = people
     client, url = signed_in(alice), reverse("annotator-tags", args=[project.pk])
     nobody = client.post(url, {"action": "tag", "tags": "experts"})
-    assert "Nobody is chosen" in nobody.content.decode()
+    assert "Nobody is selected" in nobody.content.decode()
     client.post(url, {"action": "tag", "tags": "experts", "annotators": [ada.key, cem.key, "x"]})
     shown = client.get(url, {"tag": "experts"}).context["lines"]
     assert [(person, tags) for person, tags in shown] == [(ada, ["experts"]), (cem, ["experts"])]

@@ -87,7 +87,7 @@ def test_their_answers_are_shown_and_no_button_of_theirs_works(ada, alice):
     theirs = as_themselves(ada).get(reverse("own-answers", args=[ada.project_id]))
     assert html.count('class="card own-answer"') == theirs.content.decode().count('class="card own-answer"') == 3
     assert not [token for token in Presentation.objects.values_list("token", flat=True) if token in html]
-    told = "You are only looking: nothing was stored."
+    told = "You are only viewing: nothing was saved."
     assert told in owner.post(address(ada, "?see=answers")).content.decode()
     part = owner.post(address(ada), {"answer": "a"}, headers=HTMX).content.decode()
     assert told in part

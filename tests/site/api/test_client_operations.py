@@ -114,7 +114,7 @@ def test_goals_tags_and_data_by_the_command_line(run, project, tmp_path, capsys)
     assert run("annotators", "erase", here, str(otter.key), "Otter") == "Erased, with 0 labels.\n"
     assert not project.annotators.exists()
     assert command_line.main(["tastes", here]) == 1
-    assert "There is no map of tastes" in capsys.readouterr().err
+    assert "There is no taste map yet" in capsys.readouterr().err
 
 
 def test_a_ranking_by_another_criterion(run, project, tmp_path):
@@ -169,7 +169,7 @@ def test_a_run_record_of_either_criterion(run, project, engine, tmp_path, capsys
     monkeypatch.setattr("annotate.client.results.BETWEEN_LOOKS", 0.05)
     here = str(project.pk)
     assert command_line.main(["record", here]) == 1
-    assert "There is no fit" in capsys.readouterr().err
+    assert "There is no ranking" in capsys.readouterr().err
     project.estimator, project.state = "BradleyTerry", "open"
     project.criteria = [{"name": "Clear", "question": "?"}, {"name": "Right", "question": "?"}]
     project.save()

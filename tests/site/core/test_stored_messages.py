@@ -40,7 +40,7 @@ def test_a_fit_whose_engine_died_is_told_in_the_readers_language(project, alice)
     owner = signed_in(alice)
     assert ENDED in page(owner, "ranking", project.pk)
     assert ENDED in page(owner, "engine", project.pk)
-    assert "host:1 ended in the middle" in owner.get(reverse("ranking", args=[project.pk])).content.decode()
+    assert "host:1 stopped before it had finished" in owner.get(reverse("ranking", args=[project.pk])).content.decode()
 
 
 def test_a_fit_that_failed_is_told_in_the_readers_language(project, alice):
@@ -128,11 +128,11 @@ def test_what_an_estimator_says_itself_stays_as_it_is():
 
 
 def test_a_message_is_translated_with_its_arguments_when_it_is_shown():
-    kept = store_message("The name “%(host)s” leads nowhere.", host="a.example")
-    assert render_message(kept) == "The name “a.example” leads nowhere."
+    kept = store_message("The host name “%(host)s” could not be found. Check the spelling.", host="a.example")
+    assert render_message(kept) == "The host name “a.example” could not be found. Check the spelling."
     with translation.override("de"):
         assert "a.example" in render_message(kept)
-        assert render_message(kept) != "The name “a.example” leads nowhere."
+        assert render_message(kept) != "The host name “a.example” could not be found. Check the spelling."
 
 
 def test_messages_of_the_first_version_are_still_shown():

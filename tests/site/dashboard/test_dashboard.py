@@ -64,7 +64,7 @@ def test_viewers_look_and_change_nothing(project, vera, items, name):
 
 def test_no_labels_yet_says_what_to_do(owner, project, vera):
     html = page(owner, project)
-    assert "No labels yet." in html
+    assert "No answers yet." in html
     assert "Share the join link, or answer a few yourself." in html
     viewer = Client()
     viewer.force_login(vera, BACKEND)
@@ -73,7 +73,7 @@ def test_no_labels_yet_says_what_to_do(owner, project, vera):
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("draft", "not open yet"), ("paused", "takes no answers now"), ("closed", "takes no answers now")],
+    [("draft", "not open yet"), ("paused", "takes no answers at present"), ("closed", "takes no answers at present")],
 )
 def test_a_project_that_is_not_open_says_so(owner, project, state, words):
     Project.objects.filter(pk=project.pk).update(state=state)
@@ -84,15 +84,15 @@ def test_labels_before_the_first_fit(owner, project):
     make_labels(project, [make_annotator(project, "Quiet Otter")], 3)
     FitState.objects.create(project=project, wanted=3)
     html = page(owner, project)
-    assert "3 labels are in, and no ranking yet." in html
+    assert "3 answers so far, but no ranking yet." in html
     assert "The engine is not running." in html
     engine_is_up(timezone.now())
     html = page(owner, project)
-    assert "3 labels are in; the first ranking is being computed." in html
+    assert "3 answers so far. The first ranking is being computed." in html
     assert "not running" not in html
     FitState.objects.update(error="LinAlgError: singular", error_at=timezone.now())
     html = page(owner, project)
-    assert "the first fit failed" in html
+    assert "the first ranking could not be computed" in html
     assert "LinAlgError: singular" in html
 
 
@@ -101,7 +101,7 @@ def test_a_failed_fit_keeps_the_one_before(owner, project, items):
     spread_fit(project, items)
     FitState.objects.filter(project=project).update(wanted=9, fitted=4, error="out of memory", error_at=timezone.now())
     html = page(owner, project)
-    assert "You see fit 1, without the last 5 changes to the labels." in html
+    assert "You see fit 1, which does not include the last 5 answers or changes." in html
     assert len(rows_shown(html)) == 6
 
 
@@ -127,7 +127,7 @@ def test_a_running_fit_tells_its_step(owner, project, items):
 def test_a_fit_of_nothing_is_shown_as_nothing(owner, project):
     project.items.all().delete()
     make_fit(project, [], n_items=0, message="There are no items yet.")
-    assert "No labels yet." in page(owner, project)
+    assert "No answers yet." in page(owner, project)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -131,7 +131,7 @@ def test_progress_counts_answers_voids_and_coverage(owner, project, items):
     make_labels(project, people, 2, voided_at=timezone.now(), void_reason="excluded")
     make_fit(project, [[(item, 0.0, 0.3, n) for item, n in zip(items, [0, 3, 4, 5, 19, 60], strict=True)]])
     html = page(owner, project, "progress")
-    assert "9 labels count; 2 more were voided. 3 of 6 items have fewer than 5 comparisons." in html
+    assert "9 answers count; 2 more are void. 3 of 6 items have fewer than 5 comparisons." in html
     assert "of 11 given" in html
     assert 'Annotator excluded</th><td class="number">2</td>' in html
     assert '>Tie</th><td class="number">3</td>' in html
@@ -159,7 +159,7 @@ def test_the_engine_page_tells_of_every_fit(owner, project, items):
         started_at=timezone.now(),
     )  # fmt: skip
     html = page(owner, project, "engine")
-    assert "Fit 2 holds every label so far." in html
+    assert "Fit 2 includes every answer so far." in html
     assert "1.25 s" in html
     assert "singular" in html
     assert "Objective by iteration" in html

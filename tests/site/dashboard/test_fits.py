@@ -45,7 +45,7 @@ def test_two_fits_item_by_item(project, two_fits, alice):
     assert "−5.20" not in html
     User.objects.update(is_expert=True)
     assert "−5.20" in page(signed_in(alice), project, "compare")
-    assert "fit 2 is shifted so that the middle change is 0" in html
+    assert "fit 2 is shifted so that the median change is 0" in html
     assert html.index("Text number 0") < html.index("Text number 1")
 
 
@@ -62,7 +62,7 @@ def test_items_that_came_move_no_others(project):
 def test_of_several_parts_no_places_are_told(project, two_fits, alice):
     Fit.objects.filter(pk=two_fits[0].pk).update(n_parts=2)
     html = page(signed_in(alice), project, "compare", "?a=1&b=2")
-    assert "places are left out" in html
+    assert "places are not shown" in html
     assert "1 → 5" not in html
 
 
@@ -99,17 +99,20 @@ def test_estimators_side_by_side_and_another_one_published(project, alice, vera)
     assert "Not compared yet" in page(owner, project, "engine")
     evaluated(project)
     html = page(owner, project, "engine")
-    assert "CrowdBT best predicts labels that were hidden from it" in html
+    assert "CrowdBT is best at predicting answers that it has not seen" in html
     assert html.index("0.5800") < html.index("0.6100") < html.index("too &lt;many&gt; items")
     use = reverse("estimator-use", args=[project.pk])
     assert html.count(use) == 1  # neither the published one nor one that failed
     assert use not in page(signed_in(vera), project, "engine")
     wanted = FitState.objects.get(project=project).wanted
     told = owner.post(use, {"estimator": "CrowdBT"}, follow=True).content.decode()
-    assert "CrowdBT is published as soon as its fit is done" in told
+    assert "CrowdBT is now in use" in told
     project.refresh_from_db()
     assert project.estimator == "CrowdBT"
     assert FitState.objects.get(project=project).wanted == wanted + 1
     assert Event.objects.get(verb="settings changed").details == {"estimator": ["BradleyTerry", "CrowdBT"]}
-    assert "chosen already" in owner.post(use, {"estimator": "CrowdBT"}, follow=True).content.decode()
-    assert "not an estimator of this site" in owner.post(use, {"estimator": "GPPL"}, follow=True).content.decode()
+    assert "already in use" in owner.post(use, {"estimator": "CrowdBT"}, follow=True).content.decode()
+    assert (
+        "This site does not offer that estimator"
+        in owner.post(use, {"estimator": "GPPL"}, follow=True).content.decode()
+    )

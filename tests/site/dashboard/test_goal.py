@@ -60,15 +60,15 @@ def test_a_width_is_too_early_then_forecast_then_met(plain, alice):
     set_goal(plain, alice, goal="width", goal_width=1.5, price=Decimal("0.1"), currency="EUR")
     answers(plain, 20)
     assert kept(fit_now(plain))["why"] == "early"
-    assert "Too early to say" in page(signed_in(alice), plain, "progress")
+    assert "Too early to forecast" in page(signed_in(alice), plain, "progress")
     answers(plain, 20, seed=1)
     fit_now(plain)
     answers(plain, 20, seed=2, start=timezone.now() - timedelta(minutes=30))
     low, middle, high = kept(fit_now(plain))["needed"]
     assert 0 <= low <= middle <= high
     html = page(signed_in(alice), plain, "progress")
-    assert f"About {middle} more labels are needed." in html
-    assert "At 20 labels an hour, as in the last hour, that takes about" in html
+    assert f"About {middle} more answers are needed." in html
+    assert "At 20 answers an hour, as in the last hour, that takes about" in html
     assert "<strong>6.00 EUR</strong>" in html
     assert f"<strong>{(60 + middle) / 10:.2f} EUR</strong>" in html
     answers(plain, 400, seed=3)
@@ -88,7 +88,7 @@ def test_only_labels_that_tell_something_bring_the_goal_nearer(plain, alice):
     people = list(plain.annotators.all())
     make_labels(plain, people, 25, seed=5, outcome="skip", chosen=None)
     middle = kept(fit_now(plain))["needed"][1]
-    assert f"About {middle} more labels are needed." in page(signed_in(alice), plain, "progress")
+    assert f"About {middle} more answers are needed." in page(signed_in(alice), plain, "progress")
     just_now = timezone.now() - timedelta(seconds=3)  # a label comes three seconds later
     make_labels(plain, people, 10, seed=6, start=just_now, every=timedelta(0), outcome="skip", chosen=None)
     make_labels(plain, people, 12, seed=7, start=just_now, every=timedelta(0))
@@ -96,8 +96,8 @@ def test_only_labels_that_tell_something_bring_the_goal_nearer(plain, alice):
         plain, people, 40, seed=8, start=just_now - timedelta(minutes=30), every=timedelta(0), app_version="import"
     )
     html = page(signed_in(alice), plain, "progress")
-    assert f"About {middle - 12} more labels are needed." in html
-    assert "At 12 labels an hour, as in the last hour" in html
+    assert f"About {middle - 12} more answers are needed." in html
+    assert "At 12 answers an hour, as in the last hour" in html
 
 
 def test_the_top_is_met_where_a_tier_begins_below_it(plain, alice):
@@ -140,7 +140,9 @@ def test_a_plan_is_done_when_every_set_has_its_annotators(plain, alice):
     ItemSet.objects.filter(project=plain).update(n_taken=1)
     goal = kept(fit_now(plain))
     assert (goal["met"], goal["needed"]) == (False, [15, 15, 15])
-    assert "0 of 15 have their 2 annotators; 15 answers left" in page(signed_in(alice), plain, "progress")
+    assert "0 of 15 have been answered by 2 annotators; 15 answers still needed" in page(
+        signed_in(alice), plain, "progress"
+    )
     ItemSet.objects.filter(project=plain).update(n_taken=3)
     assert kept(fit_now(plain))["met"]
 
@@ -151,9 +153,9 @@ def test_the_owner_sets_goal_and_price(project, alice, vera):
     response = client.post(url, values)
     assert response.status_code == 400
     html = response.content.decode()
-    assert "Say how wide an interval may be" in html
-    assert "Write the currency in three letters" in html
-    assert "no plan of sets" in client.post(url, values | {"goal": "plan", "currency": "usd"}).content.decode()
+    assert "Enter the widest interval allowed" in html
+    assert "Write the currency as three letters" in html
+    assert "no planned sets" in client.post(url, values | {"goal": "plan", "currency": "usd"}).content.decode()
     assert client.post(url, values | {"goal_width": "0.8", "currency": "usd"}).status_code == 302
     project.refresh_from_db()
     assert (project.goal, project.goal_width, project.price, project.currency) == ("width", 0.8, 12, "USD")

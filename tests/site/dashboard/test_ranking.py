@@ -199,7 +199,7 @@ def test_the_ranking_is_shared_out_by_connected_part(owner, project, items):
     make_fit(project, parts)
     html = page(owner, project)
     assert "2 separate rankings." in html
-    assert said(html).startswith("In the largest part, of 3 items:")
+    assert said(html).startswith("In the largest connected part (3 items):")
     assert "Part 1: <bdi>school</bdi>" in html
     assert "Part 2: <bdi>food</bdi>" in html
     assert "1 item here has no comparison" in html

@@ -58,8 +58,8 @@ def test_a_sound_ranking_passes_everything(project, alice):
     evaluated(project, 0.4, [a_bin(0.6, 300, 0.65, 0.66), a_bin(0.7, 1204, 0.75, 0.74)])
     assert set(states(project).values()) == {"good"}
     html = page(signed_in(alice), project, "trust")
-    assert "Yes: every check is passed." in html
-    assert "of 1,204 hidden answers given 70% to 80%, 74% came true" in html
+    assert "Yes: all checks passed." in html
+    assert "of 1,204 answers predicted with 70% to 80%, 74% came true" in html
     assert "alpha is 0.43 (90% interval 0.38 to 0.48)" in html
     assert 'class="calibration-plot"' in html
 
@@ -104,18 +104,18 @@ def test_each_check_fails_on_its_own(project):
     assert {key for key, state in found.items() if state == "warn"} == {
         "connected", "converged", "agreement", "side", "calibrated", "balanced",
     }  # fmt: skip
-    assert "Too sure of itself: of 500 hidden answers given 80% to 90%, only 70% came true" in sentence(
+    assert "overconfident: of 500 answers predicted with 80% to 90%, only 70% came true" in sentence(
         project, "calibrated"
     )
-    assert "2 groups of items" in sentence(project, "connected")
-    assert "won 57.0% of the time, by chance it is 50.0%" in sentence(project, "side")
+    assert "2 groups that no answer connects" in sentence(project, "connected")
+    assert "won 57.0% of the time; 50.0% is expected by chance" in sentence(project, "side")
 
 
 def test_the_example_shows_what_the_sentence_says(project):
     """The bin furthest off may be off the other way: more came true there than predicted."""
     spread_fit(project, list(project.items.all()), diagnostics=DIAGNOSTICS)
     evaluated(project, 4.0, [a_bin(0.5, 900, 0.55, 0.65), a_bin(0.9, 800, 0.96, 0.88)])
-    assert "Too sure of itself: of 800 hidden answers given 90% to 100%, only 88%" in sentence(project, "calibrated")
+    assert "overconfident: of 800 answers predicted with 90% to 100%, only 88%" in sentence(project, "calibrated")
 
 
 def test_a_small_gap_is_right_however_many_labels_show_it(project):
@@ -155,7 +155,7 @@ def test_the_engine_finds_out_when_it_is_idle(project, alice):
     assert 0 < by_name["BradleyTerry"]["loss"] < math.log(2)
     assert by_name["BradleyTerry"]["n"] == 120
     assert states(project)["calibrated"] in ("good", "warn")
-    assert "Hidden answers" in page(signed_in(alice), project, "trust")
+    assert "Answers predicted" in page(signed_in(alice), project, "trust")
     assert create_worker("test").run_idle_job() is False  # nothing has changed since
 
 
@@ -166,8 +166,8 @@ def test_of_too_many_labels_a_drawn_part_is_tested_and_the_pages_say_so(project,
     row = Evaluation.objects.get()
     assert (row.n_labels, row.n_drawn) == (120, 100)
     assert {one["n"] for one in row.figures} == {100}
-    assert "100 of them, of annotators drawn at random" in page(signed_in(alice), project, "trust")
-    assert "on 100 of them, of annotators drawn at random" in page(signed_in(alice), project, "engine")
+    assert "100 of them, from randomly chosen annotators" in page(signed_in(alice), project, "trust")
+    assert "on 100 of them, from randomly chosen annotators" in page(signed_in(alice), project, "engine")
     assert not evaluation_job.outdated_fits().exists()
 
 

@@ -103,7 +103,7 @@ def test_an_engine_killed_in_mid_fit_loses_nothing_and_the_fit_resumes_by_itself
     assert (fit.number, fit.n_labels) == (2, 15)
     killed = site.fits(project).first()
     assert killed.status == Fit.Status.FAILED
-    assert "ended in the middle" in render_message(killed.message)
+    assert "stopped before it had finished" in render_message(killed.message)
     state = site.state(project)
     assert (state.owner, state.error, state.attempts) == ("", "", 0)
 

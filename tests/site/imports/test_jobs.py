@@ -186,7 +186,7 @@ def test_one_import_at_a_time_and_what_kills_three_engines_is_given_up(project, 
     ImportJob.objects.filter(pk=job.pk).update(attempts=3, owner="dead#1")
     assert imports_job.QUEUE.claim_next(owner="one", now=timezone.now()) is None
     job.refresh_from_db()
-    assert (job.state, "ended in the middle" in render_message(job.message)) == ("failed", True)
+    assert (job.state, "stopped before it had finished" in render_message(job.message)) == ("failed", True)
     delete_project(project=project)
     assert not ImportJob.objects.exists()
 

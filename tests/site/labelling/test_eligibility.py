@@ -40,7 +40,7 @@ def open_task(annotator, now=NOW) -> Presentation:
 
 def test_the_hours_are_held_where_tasks_are_given_and_labels_written(project, otter):
     set_up(project, opens_at=NOW, closes_at=NOW + 5 * MINUTE)
-    with pytest.raises(errors.ProjectNotOpen, match="from 20 November 2026, 12:00 UTC on"):
+    with pytest.raises(errors.ProjectNotOpen, match="opens on 20 November 2026, 12:00 UTC"):
         open_task(otter, NOW - MINUTE)
     shown = open_task(otter, NOW)
     with pytest.raises(errors.ProjectNotOpen, match="until 20 November 2026, 12:05 UTC"):
@@ -63,7 +63,7 @@ def test_annotators_are_told_the_hours(project, otter):
     assert "You can answer until" in Client().get(door).content.decode()
     set_up(project, closes_at=now)
     assert Client().post(door, {"pseudonym": "Late"}).status_code == 409
-    assert "that is over now" in as_annotator(otter).get(task_of(project)).content.decode()
+    assert "and is over now" in as_annotator(otter).get(task_of(project)).content.decode()
 
 
 def test_an_answer_before_the_shortest_time_stays_on_the_page(project, otter):
@@ -75,7 +75,7 @@ def test_an_answer_before_the_shortest_time_stays_on_the_page(project, otter):
     assert 0 < int(wait.partition('"')[0]) <= 60_000
     response = client.post(submit_url(shown), {"answer": "a", "comment": "typed already"}, headers=HTMX)
     assert response.status_code == 409
-    assert "at least 60 seconds to read" in response.content.decode()
+    assert "at least 60 seconds for each task" in response.content.decode()
     assert "typed already" in response.content.decode()
     assert not Label.objects.exists()
     Presentation.objects.update(created_at=timezone.now() - MINUTE)
@@ -105,7 +105,7 @@ def test_a_sitting_ends_by_half_an_hour_without_an_answer(project, otter):
     set_up(project, sitting_cap=2, overlap=1)
     answer_one(otter, now=NOW)
     answer_one(otter, now=NOW + 29 * MINUTE)
-    with pytest.raises(errors.SittingCapReached, match="it goes on from 20 November 2026, 12:59 UTC"):
+    with pytest.raises(errors.SittingCapReached, match="you can continue from 20 November 2026, 12:59 UTC"):
         open_task(otter, NOW + 58 * MINUTE)
     answer_one(otter, now=NOW + 59 * MINUTE)
     answer_one(otter, now=NOW + 60 * MINUTE)

@@ -110,7 +110,7 @@ def test_a_task_whose_lease_ran_out_still_shows_and_its_answer_counts(client, pr
     assert Label.objects.get().voided_at is None
 
 
-@pytest.mark.parametrize(("state", "told"), [("draft", "not been opened"), ("paused", "paused"), ("closed", "closed")])
+@pytest.mark.parametrize(("state", "told"), [("draft", "is not open yet"), ("paused", "paused"), ("closed", "closed")])
 def test_a_project_that_is_not_open_says_so_and_asks_nothing(client, project, shown, state, told):
     project.state = state
     project.save()
@@ -146,7 +146,7 @@ def test_when_nothing_is_left_it_says_so_and_offers_to_look_again(client, projec
     for _ in range(15):
         answer_one(otter)
     page = client.get(task_of(project)).content.decode()
-    assert "Nothing is left for you to compare" in page
+    assert "There is nothing to compare at the moment" in page
     assert "15 answers of yours count" in page
     assert "Look again" in page
 
@@ -439,7 +439,7 @@ def test_undo_from_an_old_page_takes_nothing_back(client, project, shown):
 def test_nothing_to_undo_is_told(client, project):
     response = client.post(undo_url(project), headers=HTMX)
     assert response.status_code == 409
-    assert "no answer of yours to undo" in response.content.decode()
+    assert "You have no answer to undo" in response.content.decode()
 
 
 def test_an_answer_undone_and_sent_again_from_an_old_page_is_told(client, project, shown):

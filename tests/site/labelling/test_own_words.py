@@ -135,4 +135,4 @@ def test_the_api_sets_the_words_and_names_what_is_wrong(client, project, alice):
 def test_the_export_keeps_its_columns_and_tells_the_words(annotator):
     columns = TABLES["comparisons"].columns(annotator.project)
     assert [column.name for column in columns] == ["annotator", "best", "worst", "set"]
-    assert str(columns[1].meaning) == "Key of the item called best. Annotators read “Most intense”."
+    assert str(columns[1].meaning) == "Key of the item chosen as best. Annotators read “Most intense”."

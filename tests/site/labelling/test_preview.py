@@ -78,7 +78,7 @@ def test_it_ends_at_the_cap_and_says_what_is_missing(browser, draft):
     assert stop.heading == "All done"
     draft.items.update(retired_at="2026-11-20T12:00Z")
     page = browser.get(address(draft)).content.decode()
-    assert "This project has 0 items; comparing takes at least 2." in page
+    assert "This project has 0 items, but each task needs at least 2." in page
 
 
 @pytest.mark.parametrize("query", ["?n=-1", "?n=x", "?n=999999999999999999999", "?n=²", "?screen=<b>"])

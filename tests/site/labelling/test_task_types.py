@@ -396,7 +396,7 @@ def test_places_are_drawn_at_random_and_stored(project):
 
 def test_too_few_items_are_told(project):
     set_task(project, "ranking", 10)
-    with pytest.raises(NothingToCompare, match="has 6 items; comparing takes at least 10"):
+    with pytest.raises(NothingToCompare, match="has 6 items, but each task needs at least 10"):
         next_for(make_annotator(project, "Otter"))
 
 

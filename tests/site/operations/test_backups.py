@@ -175,7 +175,7 @@ def test_what_is_damaged_incomplete_or_strange_changes_nothing(project, tmp_path
             call_command("restore", packed(tmp_path / "changed.tar.gz", changed), force=True)
     half = tmp_path / "half.tar.gz"
     half.write_bytes(archive.read_bytes()[:2000])
-    with pytest.raises(CommandError, match="no whole backup"):
+    with pytest.raises(CommandError, match="not a complete backup"):
         call_command("restore", half, force=True)
     with pytest.raises(CommandError, match="There is no"):
         call_command("restore", tmp_path / "nowhere.tar.gz", force=True)
@@ -239,5 +239,5 @@ def test_a_copy_of_sqlite_is_whole_and_one_file(project, tmp_path):
 
 @pytest.mark.parametrize("found", [[], {}, {"format": 1}])
 def test_a_manifest_of_something_else_is_refused(tmp_path, found):
-    with pytest.raises(backups.BackupError, match="not that of a backup"):
+    with pytest.raises(backups.BackupError, match="does not belong to a backup"):
         backups.check(tmp_path, found)

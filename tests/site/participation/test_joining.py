@@ -91,7 +91,7 @@ def test_who_has_joined_goes_on(client, project):
 def test_a_name_that_is_taken_or_looks_it_is_refused_and_kept_in_the_field(client, project, name):
     make_annotator(project, "Quiet Otter")
     response = client.post(door(project), {"pseudonym": name})
-    assert "is called “Quiet Otter” already" in response.content.decode().replace("quiet otter", "Quiet Otter")
+    assert "“Quiet Otter” is already taken" in response.content.decode().replace("quiet otter", "Quiet Otter")
     assert Annotator.objects.count() == 1
 
 
@@ -118,7 +118,7 @@ def test_a_name_is_shown_as_text(client, project):
     assert "<b>Ann</b>" not in page
 
 
-@pytest.mark.parametrize(("state", "told"), [("draft", "not been opened"), ("paused", "paused"), ("closed", "closed")])
+@pytest.mark.parametrize(("state", "told"), [("draft", "is not open yet"), ("paused", "paused"), ("closed", "closed")])
 def test_a_project_that_is_not_open_says_so(client, project, state, told):
     project.state = state
     project.save()
@@ -132,7 +132,7 @@ def test_a_project_that_is_not_open_says_so(client, project, state, told):
 def test_joining_a_project_without_items_says_what_is_missing(client, project):
     project.items.all().delete()
     page = client.post(door(project), {"pseudonym": "Early"}, follow=True).content.decode()
-    assert "This project has 0 items; comparing takes at least 2" in page
+    assert "This project has 0 items, but each task needs at least 2" in page
 
 
 def test_wrong_links_find_nothing(client, project):

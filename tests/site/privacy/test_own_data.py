@@ -112,7 +112,7 @@ def test_a_guest_takes_it_away_and_erases_it_by_the_personal_link(project, other
     session[SESSION_KEY] = {str(project.pk): str(guest.key)}
     session.save()
     done = client.post(url, {"sure": "on"})
-    assert "with 1 answer" in done.content.decode()
+    assert "including 1 answer" in done.content.decode()
     assert str(project.pk) not in client.session.get(SESSION_KEY, {})
     assert not Annotator.objects.filter(pk=guest.pk).exists()
     assert client.get(url).status_code == 404
@@ -144,7 +144,7 @@ def test_erasing_the_account_asks_for_the_password(project, person):
     assert (wrong.status_code, User.objects.filter(pk=person.pk).exists()) == (400, True)
     assert "not your password" in wrong.content.decode()
     done = client.post(reverse("account-erase"), {"password": PASSWORD}, follow=True)
-    assert "with 5 answers" in done.content.decode()
+    assert "including 5 answers" in done.content.decode()
     assert not User.objects.filter(pk=person.pk).exists()
     assert client.get(reverse("account-data")).status_code == 302
 

@@ -121,12 +121,12 @@ def test_annotators_are_told(project, alice, others, settings):
         assert "90 days after this project has closed" in Client().get(url).content.decode()
     keep_for(project, alice, days=7, drops="labels")
     page = Client().get(reverse("join", args=[project.join_token])).content.decode()
-    assert "7 days after this project has closed, your answers and everything else" in page
+    assert "Your answers and all other data about you are erased 7 days after this project has closed." in page
 
 
 def test_managers_change_it(project, manuel):
     client, url = signed_in(manuel), reverse("retention", args=[project.pk])
-    assert "kept until somebody erases it" in client.get(url).content.decode()
+    assert "are kept until somebody erases them" in client.get(url).content.decode()
     page = client.post(url, {"days": "14", "drops": "labels"}, follow=True).content.decode()
     assert "14 days after" in page
     row = Retention.objects.get()

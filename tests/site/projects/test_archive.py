@@ -67,7 +67,7 @@ def test_pages_show_it_and_refuse_changes(archived, alice):
     item = archived.items.first()
     answer = client.post(reverse("items", args=[archived.pk]), {"item": item.pk, "action": "retire"})
     assert answer.status_code == 409
-    assert "bring it back from the archive first" in answer.content.decode()
+    assert "bring it back first" in answer.content.decode()
     assert not Item.objects.filter(retired_at__isnull=False).exists()
     export = client.get(reverse("export", args=[archived.pk, "labels", "csv"]))
     assert b"Ada" in b"".join(export.streaming_content)

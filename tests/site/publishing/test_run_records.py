@@ -82,8 +82,8 @@ def test_from_the_button_to_the_same_ranking(fitted, alice, vera, tmp_path):
     assert (record.status, record.n_labels, record.fit_number) == ("ready", 59, 1)
     shown = owner.get(address, headers=HTMX | {"HX-Target": "run-record"}).content.decode()
     assert "every 2s" not in shown
-    assert "59 labels" in shown
-    assert "Labels have changed since" not in shown
+    assert "59 answers" in shown
+    assert "There have been new answers" not in shown
 
     response = signed_in(vera).get(reverse("record", args=[fitted.pk, record.pk]))
     content = b"".join(response.streaming_content)
@@ -124,10 +124,10 @@ def test_the_command_writes_a_folder(fitted, tmp_path, capsys):
 def test_before_the_first_fit_there_is_nothing_to_record(project, alice, tmp_path):
     owner = signed_in(alice)
     told = owner.post(reverse("record-ask", args=[project.pk]), follow=True).content.decode()
-    assert "no fit to make a run record of" in told
+    assert "There is no ranking yet, so there is nothing to record" in told
     assert not RunRecord.objects.exists()
     make_labels(project, [make_annotator(project, "Otter")], 3)
-    with pytest.raises(CommandError, match="no fit"):
+    with pytest.raises(CommandError, match="There is no ranking yet"):
         call_command("run_record", str(project.pk), str(tmp_path / "record"))
 
 
