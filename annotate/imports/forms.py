@@ -17,7 +17,7 @@ from annotate.files.limits import MAX_KEY, MAX_TEXT, MAX_TITLE
 from annotate.models import Item
 
 TEXT_KINDS = [(Item.Kind.TEXT.value, _("Plain text")), (Item.Kind.MARKDOWN.value, _("Markdown"))]
-TEXT_KINDS.append((Item.Kind.HTML.value, _("HTML, of which words, structure and links are kept")))
+TEXT_KINDS.append((Item.Kind.HTML.value, _("HTML (words, structure and links are kept)")))
 LONGEST_PASTE = 5_000_000
 LONGEST_DESCRIPTION = 1000
 
@@ -77,11 +77,14 @@ class PicturesForm(forms.Form):
         ),
     )
     context = forms.CharField(
-        label=_("Context of all of them"),
+        label=_("Context for all files"),
         max_length=MAX_TEXT,
         required=False,
         widget=forms.Textarea(attrs={"rows": 2, "dir": "auto"}),
-        help_text=_("Such as the prompt they answer: shown above, and only such items are compared with them."),
+        help_text=_(
+            "Such as the prompt that they answer. It is shown above them, and they are compared only "
+            "with items of the same context."
+        ),
     )
 
 
@@ -101,7 +104,7 @@ class LayoutForm(forms.Form):
     """How to cut a text into rows."""
 
     format = forms.ChoiceField(label=_("Read as"), choices=list(FORMATS.items()))
-    delimiter = forms.ChoiceField(label=_("Columns of a table are divided by a"), choices=list(DELIMITERS.items()))
+    delimiter = forms.ChoiceField(label=_("Columns are separated by a"), choices=list(DELIMITERS.items()))
     header = forms.BooleanField(label=_("The first row names the columns"), required=False)
 
 
@@ -114,14 +117,14 @@ class ColumnsForm(forms.Form):
         coerce=int,
         required=False,
         empty_value=None,
-        help_text=_("What tables and results call the item, such as a pupil's name. Annotators never see it."),
+        help_text=_("The item's name in tables and results, such as a pupil's name. Annotators never see it."),
     )
     key = forms.TypedChoiceField(
         label=_("Key"),
         coerce=int,
         required=False,
         empty_value=None,
-        help_text=_("Different for each item; names it in exports. Annotators never see it."),
+        help_text=_("Identifies the item in exports; different for each item. Annotators never see it."),
     )
     kind_column = forms.TypedChoiceField(label=_("Kind"), coerce=int, required=False, empty_value=None)
     tags = forms.TypedChoiceField(label=_("Tags"), coerce=int, required=False, empty_value=None)
@@ -133,7 +136,7 @@ class ColumnsForm(forms.Form):
         coerce=int,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("Columns of numbers that say something of the items; rankings by CollaborativeGP learn from them."),
+        help_text=_("Columns of numbers that describe the items. Rankings by CollaborativeGP learn from them."),
     )
 
     def __init__(self, names: Sequence[str], numeric: Sequence[int], *args: Any, **kwargs: Any) -> None:
@@ -253,9 +256,9 @@ class PictureForm(forms.Form):
         super().__init__(*args, **kwargs)
         if kind != Item.Kind.IMAGE:
             self.fields["description"] = forms.CharField(
-                label=_("In words"),
+                label=_("Transcript"),
                 max_length=MAX_TEXT,
                 widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
-                help_text=_("A transcript, for those who can't hear or see it; shown on demand."),
+                help_text=_("For people who can't hear or see it; shown on demand."),
             )
             self.order_fields(["key", "title", "description", "leave_out"])

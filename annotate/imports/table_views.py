@@ -119,7 +119,9 @@ def confirm(request: SignedInRequest, project: Project, upload: Upload) -> HttpR
         messages.error(request, _("Nothing was imported: some rows have errors. Correct them or leave them out."))
         return preview(request, project, upload, request.POST)
     if request.POST.get("n") != str(len(checked.items)):
-        messages.warning(request, _("Nothing was imported: the project has changed since. Look at the rows again."))
+        messages.warning(
+            request, _("Nothing was imported: the project has changed in the meantime. Check the rows again.")
+        )
         return preview(request, project, upload, request.POST)
     try:
         n = import_items(

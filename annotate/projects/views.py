@@ -45,7 +45,9 @@ def edit_settings(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     project = access.project_for(request, project_id, access.MANAGE)
     if "new-link" in request.POST:
         participation_actions.replace_join_link(project=project, actor=request.user, now=timezone.now())
-        messages.success(request, _("The join link is a new one. The old one leads nowhere; who has joined stays."))
+        messages.success(
+            request, _("The join link is replaced. The old link no longer works; people who have joined stay.")
+        )
         return redirect("project-settings", project.pk)
     has_labels = project.labels.exists()
     form = ProjectForm(request.POST or None, instance=project, has_labels=has_labels)
@@ -107,8 +109,8 @@ def set_state(request: SignedInRequest, project_id: UUID) -> HttpResponse:
 def state_message(state: State) -> str:
     return {
         State.DRAFT: _("The project is a draft."),
-        State.OPEN: _("The project is open: whoever has the join link can answer."),
-        State.PAUSED: _("The project is paused: nobody can answer until it goes on."),
+        State.OPEN: _("The project is open: anyone with the join link can answer."),
+        State.PAUSED: _("The project is paused: nobody can answer until you resume it."),
         State.CLOSED: _("The project is closed: nobody can answer any more."),
     }[state]
 

@@ -110,7 +110,7 @@ def look(project: Project, text: bytes, upload: Upload, data: Mapping[str, Any])
                 found.errors.append(read)
         found.is_whole, found.n_new = next(rows, None) is None, len(source.new)
         if not found.n_rows:
-            raise BadFile(_("No comparison was found in it. Read it another way below."))
+            raise BadFile(_("The file contains no comparisons when read this way. Read it another way below."))
     except BadFile as refusal:
         found.problem = str(refusal)
     return found

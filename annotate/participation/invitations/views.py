@@ -70,7 +70,7 @@ def invite(request: SignedInRequest, project: Project, address: str, words: str)
         return SentInvitations(address, _("not sent. %(why)s") % {"why": refusal})
     except (SMTPException, OSError):
         log.exception("An invitation to project %s could not be sent", project.pk)
-        return SentInvitations(address, _("not sent: the mail server did not take it. Try this address again later."))
+        return SentInvitations(address, _("not sent: the mail server refused it. Try this address again later."))
     return SentInvitations(address, _("on its way."), ok=True)
 
 

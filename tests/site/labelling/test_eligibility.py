@@ -95,7 +95,7 @@ def test_a_break_is_proposed_and_skipped(project, otter, headers):
     for n in (1, 2, 3):
         response = client.post(submit_url(Presentation.objects.get(state="open")), {"answer": "a"}, headers=headers)
         told = response.content.decode() if headers else client.get(task_of(project)).content.decode()
-        assert ("time for a short break" in told) == (n == 2)
+        assert ("Time for a short break" in told) == (n == 2)
         assert Presentation.objects.filter(state="open").exists() == (n != 2)
         if n == 2:
             client.post(task_of(project))
