@@ -206,7 +206,7 @@ def test_a_key_that_is_taken_is_corrected_or_left_out(owner, project):
     Item.objects.create(project=project, key="a.png", body="There before")
     preview = send(owner, project, ("a.png", picture()), ("b.png", picture()), ("b.png", picture()))
     page = preview.content.decode()
-    assert "The key “a.png” is taken" in page
+    assert "The key “a.png” is already used" in page
     assert "2 files need another key" in page
     refused = confirm(owner, project, preview)
     assert "Nothing was imported" in refused.content.decode()

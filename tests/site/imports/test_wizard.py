@@ -104,7 +104,7 @@ def test_rows_with_errors_are_left_out_only_by_choice(owner, project):
     assert "Row 3." in page
     assert "The text is missing" in page
     assert "Row 4." in page
-    assert "that of row 2 already" in page
+    assert "already used in row 2" in page
     refused = confirm(owner, project, preview, action="all")
     assert "Nothing was imported" in refused.content.decode()
     assert project.items.count() == 6
