@@ -48,13 +48,13 @@ def show(value: Any) -> None:
 
 
 def create_project(client: Client, options: argparse.Namespace) -> None:
-    """Print its id alone, so that a script can use it."""
+    """Creates a project and prints only its id, for use in scripts."""
     settings = {name: as_json(value) for name, _, value in (one.partition("=") for one in options.set)}
     print(client.create_project(options.name, options.question, **settings)["id"])
 
 
 def as_json(text: str) -> Any:
-    """Parse as JSON what is JSON, as in 3, null or ["tie"]; return other text as it is."""
+    """Parses JSON such as 3, null or ["tie"]; returns anything else as text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -67,7 +67,7 @@ def import_items(client: Client, options: argparse.Namespace) -> None:
 
 
 def import_file(client: Client, options: argparse.Namespace) -> None:
-    """Waits until the import rests; fails where nothing was written because rows have errors."""
+    """Waits until the import stops; fails if nothing was imported because rows have errors."""
     said = {name: getattr(options, name) for name in ("read_as", "before", "called") if getattr(options, name)}
     said |= {name: True for name in ("leave_out", "create_items") if getattr(options, name)}
     columns = dict(one.partition("=")[::2] for one in options.column)
@@ -85,7 +85,7 @@ def import_file(client: Client, options: argparse.Namespace) -> None:
         raise ValueError(f"Nothing was imported: {job['n_bad']} of {job['n_rows']} rows have errors.")
     if job["state"] != "done":
         raise ValueError(job["message"] or f"The import is {job['state']}.")
-    print(f"{job['n_rows']} rows read, {job['n_written']} written, {job['n_bad']} left out.")
+    print(f"{job['n_rows']} rows read, {job['n_written']} imported, {job['n_bad']} left out.")
 
 
 def show_ranking(client: Client, options: argparse.Namespace) -> None:
@@ -108,7 +108,7 @@ def set_goal(client: Client, options: argparse.Namespace) -> None:
 def tag(client: Client, options: argparse.Namespace) -> None:
     rows: list[Any] = [{"annotator": who, "tags": options.tag} for who in options.annotators]
     n = client.tag_annotators(options.project, rows, action=options.what)
-    print(f"{n} tags {'new' if options.what == 'tag' else 'taken away'}.")
+    print(f"{n} tags {'added' if options.what == 'tag' else 'removed'}.")
 
 
 def compare_cohorts(client: Client, options: argparse.Namespace) -> None:
@@ -143,7 +143,7 @@ def call(client: Client, options: argparse.Namespace) -> None:
 
 
 def save(options: argparse.Namespace, write: Callable[[IO[bytes]], None]) -> None:
-    """Write to standard output, or to a file, which is there once it is whole."""
+    """Writes to standard output, or to a file that appears once it is complete."""
     if options.output is None:
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
@@ -163,7 +163,7 @@ def export(client: Client, options: argparse.Namespace) -> None:
 
 
 def read_items(path: Path) -> Iterator[NewItem]:
-    """Yield the items of a file; unknown columns are left out, tags in one cell are separated by semicolons."""
+    """Reads items from a file. Unknown columns are ignored; tags in one cell are separated by semicolons."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         if path.suffix == ".csv":
             rows: Iterable[Any] = csv.DictReader(file)

@@ -10,10 +10,9 @@ from annotate.client.results import Results
 
 
 class Client(Projects, Items, Results, People, Annotating):
-    """Acts as the person whose token it has, or, with `scheme="Annotator"`, as one who has joined by link."""
+    """Acts as the owner of the token or, with `scheme="Annotator"`, as somebody who joined by link."""
 
     def join(self, join_token: str, pseudonym: str = "") -> "Client":
-        """Join under a pseudonym and return that annotator's client; `join_token` is the end of the project's join
-        link."""
+        """Joins under a pseudonym and returns a client of the annotator; `join_token` is the end of the join link."""
         made = self.call("POST", f"join/{quote(join_token, safe='')}/", body={"pseudonym": pseudonym})
         return Client(self.root, made["secret"], scheme="Annotator", timeout=self.timeout)

@@ -20,8 +20,7 @@ class Items(Transport):
         return cast(Item, self.call("GET", f"projects/{project}/items/{item}/"))
 
     def add_items(self, project: str, items: Iterable[NewItem]) -> list[str]:
-        """Add items and return their keys. Sent a thousand at a time, each whole or not at all; raises ApiError at the
-        first refused."""
+        """Adds items, a thousand per request, and returns their keys. Raises ApiError at the first refused request."""
         source, keys = iter(items), list[str]()
         while chunk := list(islice(source, CHUNK)):
             made = self.call("POST", f"projects/{project}/items/", body={"items": chunk}, key=new_key())
@@ -29,23 +28,23 @@ class Items(Transport):
         return keys
 
     def add_item_file(self, project: str, file: IO[bytes], **details: str) -> dict[str, Any]:
-        """Add an image, sound or video; details: key, title, text, context."""
+        """Adds an image, sound or video; details: key, title, text, context."""
         return self.upload(f"projects/{project}/items/files/", details, {"file": file})
 
     def change_item(self, project: str, item: int, **changes: Any) -> Item:
-        """Change an item's title, tags or whether it is retired."""
+        """Changes title, retired or tags."""
         return cast(Item, self.call("PATCH", f"projects/{project}/items/{item}/", body=changes))
 
     def delete_item(self, project: str, item: int) -> None:
-        """Delete an item that nobody has been shown; others can be retired."""
+        """Deletes an item that has never been shown; retire others instead."""
         self.call("DELETE", f"projects/{project}/items/{item}/")
 
     def item_media(self, project: str, item: int, file: IO[bytes]) -> None:
-        """Writes its file into yours."""
+        """Writes the item's file into `file`."""
         self.download(f"projects/{project}/items/{item}/media/", file)
 
     def item_figures(self, project: str, item: int, *, criterion: int | None = None) -> dict[str, Any]:
-        """Return an item's place, rivals, record, dissenters and history."""
+        """Returns rank, rivals, results, who disagrees and history of an item."""
         path = f"projects/{project}/items/{item}/figures/"
         return cast(dict[str, Any], self.call("GET", path, query={"criterion": criterion}))
 
@@ -53,7 +52,7 @@ class Items(Transport):
         return cast(Captions, self.call("GET", f"projects/{project}/items/{item}/captions/"))
 
     def set_captions(self, project: str, item: int, text: str, language: str) -> Captions:
-        """Set a recording's captions; text: a whole WebVTT file."""
+        """Sets the captions; text is the content of a WebVTT file."""
         body = {"text": text, "language": language}
         return cast(Captions, self.call("PUT", f"projects/{project}/items/{item}/captions/", body=body))
 
@@ -63,7 +62,7 @@ class Items(Transport):
     # --- Imports ------------------------------------------------------------------------------------------------------
 
     def imports(self, project: str) -> Iterator[Import]:
-        """Yield the imports, the latest first."""
+        """Lists imports, latest first."""
         return self._rows(f"projects/{project}/imports/")
 
     def start_import(
@@ -76,7 +75,7 @@ class Items(Transport):
         columns: dict[str, Any] | None = None,
         **options: Any,
     ) -> Import:
-        """Start an import of items, comparisons, media or features. columns: names where they are not guessed right.
+        """kind: items, comparisons, media or features. columns: names where they are not guessed right.
 
         Every row is checked by the engine before the first is written, which waits for `go_on`, unless `at_once`.
         """
@@ -86,11 +85,11 @@ class Items(Transport):
         return cast(Import, self.upload(f"projects/{project}/imports/", fields, files))
 
     def import_(self, project: str, number: int) -> Import:
-        """Return how far an import is, with `problems` of the rows that have errors."""
+        """Returns the progress of an import, with `problems` for rows with errors."""
         return cast(Import, self.call("GET", f"projects/{project}/imports/{number}/"))
 
     def go_on(self, project: str, number: int) -> Import:
-        """Lets the right rows be written without those that have errors, or takes up what stopped or failed."""
+        """Imports the valid rows without those with errors, or resumes an import that stopped or failed."""
         return cast(Import, self.call("POST", f"projects/{project}/imports/{number}/go-on/", body={}))
 
     def stop_import(self, project: str, number: int) -> Import:
@@ -101,7 +100,7 @@ class Items(Transport):
         self.download(f"projects/{project}/imports/{number}/left-out/", file)
 
     def wait_for_import(self, project: str, number: int) -> Import:
-        """Looks until it rests: checked, done, failed or cancelled."""
+        """Polls until the import is checked, done, failed or cancelled."""
         while (now := self.import_(project, number))["state"] in ("uploaded", "running"):
             time.sleep(BETWEEN_LOOKS)
         return now

@@ -28,64 +28,66 @@ def parser(program: str, about: str | None) -> argparse.ArgumentParser:
 
 
 def of_projects(commands: Commands) -> None:
-    project = below(commands.add_parser("project", help="make one, show its settings, open it"))
-    create = project.add_parser("create", help="a draft; prints its id")
+    project = below(commands.add_parser("project", help="create, show or open a project"))
+    create = project.add_parser("create", help="create a draft and print its id")
     create.add_argument("name")
     create.add_argument("question", help="as in “Which essay is better?”")
     create.add_argument(
         "--set", action="append", default=[], metavar="SETTING=VALUE", help="as `show` names them: overlap=2"
     )
-    of_project(project.add_parser("show", help="every setting, the join link"))
+    of_project(project.add_parser("show", help="show every setting and the join link"))
     of_project(project.add_parser("open", help="let people answer"))
-    of_project(project.add_parser("pause", help="take no answers until it is opened again"))
-    of_project(project.add_parser("close", help="take no more answers"))
+    of_project(project.add_parser("pause", help="stop answers until it is opened again"))
+    of_project(project.add_parser("close", help="end answers"))
 
 
 def of_items(commands: Commands) -> None:
     items = below(commands.add_parser("items", help="a project's items"))
-    one = of_project(items.add_parser("import", help="add the items of a file, here and now"))
+    one = of_project(items.add_parser("import", help="add the items of a file directly"))
     one.add_argument("file", type=Path, help=f".csv with a header, .jsonl or .json; columns {', '.join(COLUMNS)}")
-    of_project(items.add_parser("list", help="one JSON object a line"))
+    of_project(items.add_parser("list", help="list one JSON object per line"))
 
-    whole = commands.add_parser("import", help="hand a whole file to the engine, and wait until it is in")
+    whole = commands.add_parser("import", help="upload a file, have the engine import it, and wait")
     whole.add_argument("kind", choices=["items", "comparisons", "media", "features"])
     of_project(whole).add_argument("file", type=Path)
-    whole.add_argument("--leave-out", action="store_true", help="import the right rows without those with errors")
+    whole.add_argument("--leave-out", action="store_true", help="import the valid rows without those with errors")
     whole.add_argument(
-        "--column", action="append", default=[], metavar="WHAT=NAME", help="where it is not guessed right: text=essay"
+        "--column", action="append", default=[], metavar="WHAT=NAME", help="where the guess is wrong: text=essay"
     )
-    whole.add_argument("--read-as", help="of comparisons: pairs, winners, labels, indices or orders")
-    whole.add_argument("--create-items", action="store_true", help="of comparisons: make the items that they name")
-    whole.add_argument("--before", help="of comparisons: what to put before annotators' names")
-    whole.add_argument("--keys", type=Path, help="of features: the items' keys, a line each")
-    whole.add_argument("--called", help="of features: f makes f1, f2, ...")
+    whole.add_argument("--read-as", help="for comparisons: pairs, winners, labels, indices or orders")
+    whole.add_argument("--create-items", action="store_true", help="for comparisons: create the items that they name")
+    whole.add_argument("--before", help="for comparisons: a prefix for annotators' names")
+    whole.add_argument("--keys", type=Path, help="for features: the items' keys, one per line")
+    whole.add_argument("--called", help="for features: the name; f makes f1, f2, ...")
 
-    captions = below(commands.add_parser("captions", help="of sound and video"))
-    for name, about in (("show", "as WebVTT"), ("set", "in place of those it has"), ("remove", "take them away")):
+    captions = below(commands.add_parser("captions", help="captions of sound and video"))
+    for name, about in (("show", "print as WebVTT"), ("set", "add or replace"), ("remove", "remove them")):
         of_project(captions.add_parser(name, help=about)).add_argument("item", type=int, help="its id")
     captions.choices["set"].add_argument("file", type=Path, help=".vtt")
-    captions.choices["set"].add_argument("--language", required=True, help="a code: en, de, pt-BR")
+    captions.choices["set"].add_argument("--language", required=True, help="a language code: en, de, pt-BR")
 
 
 def of_results(commands: Commands) -> None:
-    ranking = by_criterion(of_project(commands.add_parser("ranking", help="the published fit's figures")))
-    ranking.add_argument("--top", type=int, help="only so many")
-    ranking.add_argument("--json", action="store_true", help="one JSON object a line instead of a table")
+    ranking = by_criterion(of_project(commands.add_parser("ranking", help="the ranking of the published fit")))
+    ranking.add_argument("--top", type=int, help="show only this many items")
+    ranking.add_argument("--json", action="store_true", help="one JSON object per line instead of a table")
 
     labels = below(commands.add_parser("labels", help="the answers"))
-    exporting(labels.add_parser("export", help="every answer ever given"))
+    exporting(labels.add_parser("export", help="export every answer ever given"))
     export = exporting(commands.add_parser("export", help="any table of the export page"))
     export.add_argument("--table", default="ranking", help="as `call GET projects/ID/exports/` names them")
 
-    record = by_criterion(of_project(commands.add_parser("record", help="all it takes to repeat the fit, as .zip")))
-    record.add_argument("--output", type=Path, help="a file; else to standard output")
+    record = by_criterion(
+        of_project(commands.add_parser("record", help="everything needed to repeat the fit, as .zip"))
+    )
+    record.add_argument("--output", type=Path, help="a file (standard output)")
 
-    goal = below(commands.add_parser("goal", help="when there is enough, and what it costs"))
+    goal = below(commands.add_parser("goal", help="when you have enough labels, and what they cost"))
     by_criterion(of_project(goal.add_parser("show", help="whether it is met, and the forecast")))
-    one = of_project(goal.add_parser("set", help="what is said; the rest stays"))
+    one = of_project(goal.add_parser("set", help="change the settings given; the others stay"))
     one.add_argument("--goal", choices=["top", "width", "comparisons", "plan"])
     one.add_argument("--width", type=float, dest="goal_width", help="the widest interval allowed")
-    one.add_argument("--comparisons", type=int, dest="goal_comparisons", help="of each item")
+    one.add_argument("--comparisons", type=int, dest="goal_comparisons", help="comparisons of each item")
     one.add_argument("--price", help="as in 0.12")
     one.add_argument("--price-per", choices=["label", "hour"])
     one.add_argument("--currency", help="as in EUR")
@@ -94,26 +96,28 @@ def of_results(commands: Commands) -> None:
 
 def of_people(commands: Commands) -> None:
     people = below(commands.add_parser("annotators", help="their figures, tags and data"))
-    by_criterion(of_project(people.add_parser("list", help="one JSON object a line")))
-    for name, about in (("tag", "put tags to annotators"), ("untag", "take tags from annotators")):
+    by_criterion(of_project(people.add_parser("list", help="list one JSON object per line")))
+    for name, about in (("tag", "add tags to annotators"), ("untag", "remove tags from annotators")):
         one = of_project(people.add_parser(name, help=about))
         one.add_argument("tag", nargs=1)
         one.add_argument("annotators", nargs="+", help="pseudonyms or platform ids")
-    data = of_project(people.add_parser("data", help="all that is kept of one, as .zip"))
+    data = of_project(people.add_parser("data", help="all data stored about one annotator, as .zip"))
     data.add_argument("key", help="the annotator's")
-    data.add_argument("--output", type=Path, help="a file; else to standard output")
-    erase = of_project(people.add_parser("erase", help="delete one with every label, for good"))
+    data.add_argument("--output", type=Path, help="a file (standard output)")
+    erase = of_project(people.add_parser("erase", help="delete one annotator with every label, for good"))
     erase.add_argument("key", help="the annotator's")
-    erase.add_argument("pseudonym", help="theirs, so that nobody else is erased")
+    erase.add_argument("pseudonym", help="the annotator's, as a safeguard")
 
     by_criterion(of_project(commands.add_parser("tastes", help="the map of what divides the annotators")))
     cohorts = below(commands.add_parser("cohorts", help="groups of annotators side by side"))
-    by_criterion(of_project(cohorts.add_parser("list", help="what there is, and what was compared")))
-    compare = by_criterion(of_project(cohorts.add_parser("compare", help="have two compared, and wait for it")))
-    compare.add_argument("by", help="what divides them, as `list` names it")
+    by_criterion(of_project(cohorts.add_parser("list", help="list cohorts and comparisons")))
+    compare = by_criterion(
+        of_project(cohorts.add_parser("compare", help="compare two cohorts, and wait for the result"))
+    )
+    compare.add_argument("by", help="the division, as `list` names it")
     compare.add_argument("first")
-    compare.add_argument("second", nargs="?", default="", help="left out: everybody else")
-    of_project(commands.add_parser("retention", help="for how long annotators' data are kept"))
+    compare.add_argument("second", nargs="?", default="", help="if left out, everybody else")
+    of_project(commands.add_parser("retention", help="how long annotators' data are kept"))
 
 
 def of_annotating(commands: Commands) -> None:
@@ -137,13 +141,13 @@ def of_project(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
 
 
 def by_criterion(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    command.add_argument("--criterion", type=int, help="of a project with several, its number; else the first")
+    command.add_argument("--criterion", type=int, help="its number, if the project has several (1)")
     return command
 
 
 def exporting(command: argparse.ArgumentParser) -> argparse.ArgumentParser:
     by_criterion(of_project(command)).add_argument(
-        "--format", default="csv", help="csv, jsonl or another that the site has"
+        "--format", default="csv", help="csv, jsonl or another format of the site"
     )
-    command.add_argument("--output", type=Path, help="a file; else to standard output")
+    command.add_argument("--output", type=Path, help="a file (standard output)")
     return command

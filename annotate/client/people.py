@@ -15,58 +15,58 @@ class People(Transport):
         return self._of(project, key, "", criterion=criterion)
 
     def annotator_ranking(self, project: str, key: str, **filters: Any) -> dict[str, Any]:
-        """Return their own ranking beside the consensus, all items; `reason` says why there is none."""
+        """Returns the annotator's own ranking beside the consensus; `reason` says why there is none."""
         return self._whole(f"projects/{project}/annotators/{key}/ranking/", filters)
 
     def exclude(self, project: str, key: str, reason: str = "") -> int:
-        """Exclude an annotator, and return how many answers no longer count."""
+        """Excludes an annotator; returns how many answers no longer count."""
         return int(self._do(project, key, "exclude", {"reason": reason})["n_voided"])
 
     def readmit(self, project: str, key: str) -> dict[str, Any]:
         return self._do(project, key, "readmit", {})
 
     def let_in(self, project: str, key: str) -> dict[str, Any]:
-        """Lets somebody go on who failed the practice."""
+        """Admits somebody who failed the practice."""
         return self._do(project, key, "let-in", {})
 
     def annotator_data(self, project: str, key: str, file: IO[bytes]) -> None:
-        """Writes all that is kept of them as a .zip into the file."""
+        """Writes all data stored about the annotator into the file, as .zip."""
         self.download(f"projects/{project}/annotators/{key}/data/", file)
 
     def erase_annotator(self, project: str, key: str, pseudonym: str) -> int:
-        """Erase an annotator for good, and return how many labels went with them."""
+        """Deletes an annotator for good; returns how many labels were deleted with them."""
         return int(self._do(project, key, "erase", {"pseudonym": pseudonym})["n_labels"])
 
     def annotator_tags(self, project: str) -> list[dict[str, Any]]:
-        """Return the tags in use, each with its number of annotators."""
+        """Lists the tags in use, each with its number of annotators."""
         return cast(list[dict[str, Any]], self.call("GET", f"projects/{project}/annotators/tags/"))
 
     def tag_annotators(self, project: str, rows: Sequence[TagRow], *, action: str = "tag") -> int:
-        """Tag annotators, and return how many tags were new; with the action untag, how many were removed."""
+        """Adds tags, or removes them with the action untag; returns how many changed."""
         body = {"action": action, "rows": list(rows)}
         return int(self.call("POST", f"projects/{project}/annotators/tags/", body=body, key=new_key())["n_tags"])
 
     def tastes(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """Return the map of tastes, with every annotator."""
+        """Returns the map of tastes, with every annotator."""
         return self._whole(f"projects/{project}/tastes/", {"criterion": criterion})
 
     def cohorts(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """Return the `divisions` of the annotators, and the `comparisons` requested."""
+        """Returns the `divisions` of the annotators and the requested `comparisons`."""
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/cohorts/", query={"criterion": criterion}))
 
     def compare_cohorts(
         self, project: str, by: str, first: str, second: str = "", *, criterion: int | None = None
     ) -> CohortComparison:
-        """Request a comparison of two cohorts; second: empty for everybody else."""
+        """Starts a comparison of two cohorts; leave second empty for everybody else."""
         body = {"by": by, "first": first, "second": second, "criterion": criterion or 1}
         return cast(CohortComparison, self.call("POST", f"projects/{project}/cohorts/", body=body, key=new_key()))
 
     def cohort_comparison(self, project: str, number: int, **filters: Any) -> dict[str, Any]:
-        """Return how far a comparison is, and every item side by side once it is ready."""
+        """Returns the status of a comparison and, once it is ready, every item side by side."""
         return self._whole(f"projects/{project}/cohorts/{number}/", filters)
 
     def participants(self, project: str) -> Iterator[dict[str, Any]]:
-        """Yield those who came by links, the latest first."""
+        """Lists who joined by link, latest first."""
         return self._rows(f"projects/{project}/entry/participants/")
 
     def check_code(self, project: str, code: str, *, use: bool = False) -> dict[str, Any]:

@@ -11,11 +11,11 @@ Values = dict[str, Any]
 
 class Projects(Transport):
     def projects(self) -> Iterator[Project]:
-        """Yours, the latest first."""
+        """Lists your projects, latest first."""
         return self._rows("projects/")
 
     def project(self, project: str) -> Values:
-        """Return one project with every setting."""
+        """Returns one project with every setting."""
         return self._project("GET", project)
 
     def create_project(self, name: str, question: str, **settings: Any) -> Values:
@@ -26,7 +26,7 @@ class Projects(Transport):
         return self._project("PATCH", project, body=settings)
 
     def set_state(self, project: str, state: str) -> Values:
-        """Set the state: open, paused or closed."""
+        """Sets the state: open, paused or closed."""
         return self._project("POST", project, "state/", body={"state": state})
 
     def archive_project(self, project: str, *, archived: bool = True) -> Values:
@@ -36,29 +36,28 @@ class Projects(Transport):
         return self._project("POST", project, "clone/", body={"name": name, **options}, key=new_key())
 
     def delete_project(self, project: str, name: str) -> None:
-        """Delete a project with everything in it, for good; name: the project's, so that no other one is deleted."""
+        """Deletes the project and everything in it for good; name is the project's, as a safeguard."""
         self._project("DELETE", project, query={"name": name})
 
     def log(self, project: str, **filters: Any) -> Iterator[Values]:
-        """Yield every change and export."""
+        """Lists every change and export."""
         return self._rows(f"projects/{project}/log/", filters)
 
     def preview(self, project: str, n: int = 0) -> Values:
-        """Return a sample task after n answers; nothing is stored."""
+        """Returns a sample task after n answers; stores nothing."""
         return self._project("GET", project, "preview/", query={"n": n})
 
     def retention(self, project: str) -> Values:
         return self._project("GET", project, "retention/")
 
     def set_retention(self, project: str, days: int | None, drops: str) -> Values:
-        """Set the days from closing (0 keeps everything, None is the site's default) and what is dropped: personal or
-        labels."""
+        """days after closing: 0 keeps everything, None uses the site's default. drops: personal or labels."""
         return self._project("PUT", project, "retention/", body={"days": days, "drops": drops})
 
     # --- Who takes part -----------------------------------------------------------------------------------------------
 
     def entry(self, project: str) -> Values:
-        """Return the rules by which people come in and leave, with the links."""
+        """Returns who may take part and how, with the links."""
         return self._project("GET", project, "entry/")
 
     def change_entry(self, project: str, **rules: Any) -> Values:
@@ -71,7 +70,7 @@ class Projects(Transport):
         return self._project("POST", project, "entry/platform-link/", body={})
 
     def invite(self, project: str, addresses: Sequence[str], **more: Any) -> Values:
-        """Send invitations, and return what became of each."""
+        """Sends invitations; returns what happened to each."""
         body = {"addresses": list(addresses), **more}
         return self._project("POST", project, "entry/invitations/", body=body, key=new_key())
 
@@ -79,7 +78,7 @@ class Projects(Transport):
         return list(self._project("GET", project, "questionnaire/")["questions"])
 
     def replace_questionnaire(self, project: str, questions: Sequence[Values]) -> list[Values]:
-        """Replace all questions; those with an id are kept."""
+        """Replaces all questions; those with an id are kept."""
         body = {"questions": list(questions)}
         return list(self._project("PUT", project, "questionnaire/", body=body)["questions"])
 
@@ -89,7 +88,7 @@ class Projects(Transport):
         return self._rows(f"projects/{project}/known-sets/", filters)
 
     def add_known_sets(self, project: str, sets: Sequence[Values]) -> int:
-        """Add gold sets, all or none, and return how many."""
+        """Adds all sets or none; returns their number."""
         made = self._project("POST", project, "known-sets/", body={"sets": list(sets)}, key=new_key())
         return int(made["n_sets"])
 
@@ -100,7 +99,7 @@ class Projects(Transport):
         return self._rows(f"projects/{project}/never-shown/")
 
     def add_never_shown(self, project: str, rows: Sequence[Values]) -> int:
-        """Add conflicts of interest, all or none, and return how many were new."""
+        """Adds all rows or none; returns how many were new."""
         made = self._project("POST", project, "never-shown/", body={"rows": list(rows)}, key=new_key())
         return int(made["n_rows"])
 
@@ -125,7 +124,7 @@ class Projects(Transport):
         return self._rows(f"projects/{project}/webhooks/")
 
     def add_webhook(self, project: str, url: str, events: Sequence[str]) -> Values:
-        """Add a webhook; the answer holds its secret, this once."""
+        """Adds a webhook; returns its secret, which is shown only once."""
         return self._project("POST", project, "webhooks/", body={"url": url, "events": list(events)})
 
     def switch_webhook(self, project: str, number: int, *, active: bool) -> Values:
@@ -141,7 +140,7 @@ class Projects(Transport):
         self._project("DELETE", project, f"webhooks/{number}/")
 
     def webhook_deliveries(self, project: str) -> Iterator[Values]:
-        """Yield the messages of the last 30 days, the latest first."""
+        """Lists the deliveries of the last 30 days, latest first."""
         return self._rows(f"projects/{project}/webhooks/deliveries/")
 
     def _project(self, method: str, project: str, what: str = "", **sent: Any) -> Values:

@@ -4,7 +4,7 @@ from typing import Any, TypedDict
 
 
 class Project(TypedDict):
-    """role: yours in it; the other settings come with `Client.project`."""
+    """role: your role in the project. The other settings come with `Client.project`."""
 
     id: str
     name: str
@@ -16,7 +16,7 @@ class Project(TypedDict):
 
 
 class NewItem(TypedDict, total=False):
-    """text is needed, but for links. title: what results call it; context: what stands above, such as a prompt."""
+    """text is required, except for links. title: the name in results. context: shown above, such as a prompt."""
 
     text: str
     key: str
@@ -70,7 +70,7 @@ class RankedItem(TypedDict):
 
 
 class Label(TypedDict):
-    """The columns that most need; the others of the export are there too."""
+    """The most common columns; the other columns of the export are there, too."""
 
     label: int
     annotator: str
@@ -128,14 +128,14 @@ class Goal(TypedDict):
 
 
 class TagRow(TypedDict):
-    """annotator: the pseudonym or the platform's id."""
+    """annotator: the pseudonym or the platform's ID."""
 
     annotator: str
     tags: list[str]
 
 
 class CohortComparison(TypedDict):
-    """second: "" for everybody else; sizes: of both, once it is ready."""
+    """second: "" for everybody else. sizes: of both cohorts, once it is ready."""
 
     id: int
     criterion: int
@@ -156,7 +156,7 @@ class Captions(TypedDict):
 
 
 class Import(TypedDict):
-    """state: uploaded, checked (waits to be told to go on), running, done, failed or cancelled."""
+    """state: uploaded, checked (waiting for `go_on`), running, done, failed or cancelled."""
 
     id: int
     kind: str

@@ -20,7 +20,7 @@ LONGEST_WAIT = 60.0
 
 
 class ApiError(Exception):
-    """What the site refused, and why. `kind` stays the same for programs; `errors` are by field."""
+    """An error response of the site. `kind` identifies the problem; `errors` are by field."""
 
     def __init__(self, status: int, problem: dict[str, Any]) -> None:
         self.status = status
@@ -31,7 +31,7 @@ class ApiError(Exception):
 
 
 class _Stay(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: it would take the token along, to wherever it leads."""
+    """Follows no redirect, so that the token is sent nowhere else."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -40,7 +40,7 @@ class _Stay(urllib.request.HTTPRedirectHandler):
 
 
 class Transport:
-    """Acts as the person whose token it has, or, with `scheme="Annotator"`, as one who has joined by link."""
+    """Acts as the owner of the token or, with `scheme="Annotator"`, as somebody who joined by link."""
 
     def __init__(self, url: str, token: str = "", *, scheme: str = "Bearer", timeout: float = 60.0) -> None:
         if urlsplit(url).scheme not in ("http", "https"):
@@ -60,7 +60,7 @@ class Transport:
         key: str = "",
         repeatable: bool = False,
     ) -> Any:
-        """Send one request below /api/v1/; raises ApiError. key: an Idempotency-Key.
+        """One request below /api/v1/; raises ApiError. key: an Idempotency-Key.
 
         What may be sent twice (GET, with a key, `repeatable`) is tried again when the site is out of reach; a refusal
         for being asked too often is waited out.
@@ -112,7 +112,7 @@ class Transport:
         return cast(HTTPResponse, self._opener.open(request, timeout=self.timeout))
 
     def upload(self, path: str, fields: dict[str, str], files: dict[str, IO[bytes]]) -> dict[str, Any]:
-        """Sends files with fields as a form, in pieces; never twice. Raises ApiError."""
+        """Sends files with fields as a form, in pieces; never repeats it. Raises ApiError."""
         try:
             with self._send("POST", path, form=Form(fields, files)) as response:
                 return cast(dict[str, Any], json.load(response))
@@ -120,7 +120,7 @@ class Transport:
             raise ApiError(error.code, problem_in(error)) from None
 
     def download(self, path: str, file: IO[bytes], query: dict[str, Any] | None = None) -> None:
-        """Writes what the address gives into the file as it comes. Raises ApiError."""
+        """Writes the response into the file while it arrives. Raises ApiError."""
         try:
             with self._send("GET", path, query=query) as response:
                 shutil.copyfileobj(response, file)
@@ -137,7 +137,7 @@ class Transport:
             number += 1
 
     def _whole(self, path: str, query: dict[str, Any]) -> dict[str, Any]:
-        """Return what is told by pages of a fixed size, with the rows of all pages."""
+        """Returns a reply that comes in pages, with the rows of all pages."""
         whole = cast(dict[str, Any], self.call("GET", path, query=query))
         for number in range(2, whole["n_pages"] + 1):
             whole["results"] += self.call("GET", path, query={**query, "page": number})["results"]
@@ -145,7 +145,7 @@ class Transport:
 
 
 class Form:
-    """Fields and files as multipart/form-data; the files are read while they are sent."""
+    """Encodes fields and files as multipart/form-data; files are read while they are sent."""
 
     def __init__(self, fields: dict[str, str], files: dict[str, IO[bytes]]) -> None:
         self.boundary = uuid.uuid4().hex
@@ -186,7 +186,7 @@ def new_key() -> str:
 
 
 def problem_in(error: urllib.error.HTTPError) -> dict[str, Any]:
-    """Return the problem details of a refusal; what a proxy says instead is left out."""
+    """Returns the problem details of an error response; ignores the reply of a proxy."""
     try:
         said = json.loads(error.read())
     except ValueError:

@@ -36,7 +36,7 @@ def read(text: str | TextIO, delimiter: str, header: bool) -> Sheet:
     rows = filled_rows(text, delimiter)
     first = next(rows, None)
     if first is None:
-        raise BadFile(_("There is no row in it. Put one item in each row."))
+        raise BadFile(_("There are no rows. Put one item in each row."))
     width = len(first[1])
     if header:
         columns = [cell.strip() or _("column %(n)d") % {"n": n} for n, cell in enumerate(first[1], 1)]

@@ -53,7 +53,10 @@ def decode(data: bytes, name: str) -> Decoded:
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise BadFile(
-            _("“%(name)s” holds a NUL character in line %(line)d: it is damaged or no text. Save it again as UTF-8.")
+            _(
+                "“%(name)s” contains a NUL character in line %(line)d: it is damaged or not text. Save it again as "
+                "UTF-8."
+            )
             % {"name": name, "line": line}
         )
     if not text.strip():

@@ -24,17 +24,20 @@ def read_list(text: str) -> Sheet:
         document = parse(text)
     except json.JSONDecodeError as error:
         raise BadFile(
-            _("This is no JSON: line %(line)d, column %(column)d: %(problem)s. Correct it there and upload it again.")
+            _(
+                "This is not valid JSON: line %(line)d, column %(column)d: %(problem)s. Correct it there and "
+                "upload it again."
+            )
             % {"line": error.lineno, "column": error.colno, "problem": error.msg}
         ) from error
     except ValueError as error:
-        message = _("This is no JSON: %(problem)s. Correct it and upload it again.") % {"problem": error}
+        message = _("This is not valid JSON: %(problem)s. Correct it and upload it again.") % {"problem": error}
         raise BadFile(message) from error
     if isinstance(document, dict):
         lists = [value for value in document.values() if isinstance(value, list)]
         document = lists[0] if len(lists) == 1 else [document]
     if not isinstance(document, list):
-        raise BadFile(_("The JSON holds no list. Write the items as [{“text”: …}, {“text”: …}]."))
+        raise BadFile(_("The JSON contains no list. Write the items as [{“text”: …}, {“text”: …}]."))
     return sheet_of([record(place, value) for place, value in enumerate(document, 1)])
 
 
@@ -56,7 +59,7 @@ def records(lines: TextIO) -> Iterator[Record]:
         try:
             yield record(place, parse(line))
         except ValueError as error:
-            message = _("The line is no JSON: %(problem)s.") % {"problem": getattr(error, "msg", error)}
+            message = _("The line is not valid JSON: %(problem)s.") % {"problem": getattr(error, "msg", error)}
             yield Record(place, {}, message)
         except BadFile as error:
             yield Record(place, {}, str(error))
@@ -77,7 +80,7 @@ def record(place: int, value: Any) -> Record:
     if isinstance(value, str):
         return Record(place, {"text": value})
     if not isinstance(value, dict):
-        return Record(place, {}, _("An item is an object with a “text”, or a text; this is neither."))
+        return Record(place, {}, _("This is neither a text nor an object with a “text”."))
     data = value.get("data")
     if isinstance(data, dict):  # Label Studio: {"id": 1, "data": {"text": ...}}
         value = {**{name: other for name, other in value.items() if name != "data"}, **data}

@@ -36,8 +36,8 @@ class ImportedBefore(UserError):
     def __init__(self, job: ImportJob) -> None:
         super().__init__(
             _(
-                "These comparisons were imported into this project on %(at)s already; twice they would count double. "
-                "Nothing was added."
+                "These comparisons were already imported into this project on %(at)s. Nothing was added, because "
+                "they would count twice."
             )
             % {"at": format_moment(job.finished_at or job.asked_at)}
         )
@@ -45,7 +45,7 @@ class ImportedBefore(UserError):
 
 class NotNow(UserError):
     def __init__(self) -> None:
-        super().__init__(_("The import has moved on meanwhile. Look at where it stands now."))
+        super().__init__(_("The import has changed in the meantime. Check its current state."))
 
 
 def start_import(

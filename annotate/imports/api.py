@@ -47,7 +47,7 @@ Kind = ImportJob.Kind
 
 
 class NewImport(StrictSerializer):
-    """Every row is checked by the engine before the first is written."""
+    """The engine checks every row before it imports the first."""
 
     kind = serializers.ChoiceField(choices=Kind.choices)
     file = serializers.FileField(
@@ -57,34 +57,37 @@ class NewImport(StrictSerializer):
     at_once = serializers.BooleanField(
         required=False,
         default=False,
-        help_text="Write as soon as every row is found right, without being told to go on.",
+        help_text="Import as soon as every row is valid, without waiting for imports_go_on.",
     )
     leave_out = serializers.BooleanField(
-        required=False, default=False, help_text="Write without the rows that have errors, too."
+        required=False, default=False, help_text="Import the valid rows even if other rows have errors."
     )
     columns = serializers.CharField(
         max_length=10_000,
         required=False,
         default="{}",
-        help_text='Names of columns where they are not guessed right, as a JSON object, such as {"text": "essay", '
-        '"key": null}. Of items: text, title, key, kind, tags, context, link, and features, a list; of comparisons: '
-        "annotator, left, right, answer, winner, loser, at, seconds.",
+        help_text='Column names, where the guess is wrong, as a JSON object such as {"text": "essay", "key": '
+        "null}. For items: text, title, key, kind, tags, context, link, and features (a list). For "
+        "comparisons: annotator, left, right, answer, winner, loser, at, seconds.",
     )
     text_kind = serializers.ChoiceField(
         choices=[kind for kind, _words in TEXT_KINDS],
         required=False,
         default="text",
-        help_text="Of items that say none.",
+        help_text="For items that name no kind.",
     )
-    read_as = serializers.ChoiceField(choices=list(FORMATS), required=False, help_text="Of comparisons; else guessed.")
+    read_as = serializers.ChoiceField(
+        choices=list(FORMATS), required=False, help_text="For comparisons; guessed if left out."
+    )
     create_items = serializers.BooleanField(
-        required=False, default=False, help_text="Of comparisons: make the items that they name."
+        required=False, default=False, help_text="For comparisons: create the items that they name."
     )
     numbers = serializers.ChoiceField(
         choices=["keys", "places"],
         required=False,
         default="keys",
-        help_text="Of comparisons read as indices: numbers are keys, or places in the list of items, from 0.",
+        help_text="For comparisons read as indices: whether numbers are keys, or positions in the list of items "
+        "from 0.",
     )
     before = serializers.CharField(
         max_length=40,
@@ -92,13 +95,14 @@ class NewImport(StrictSerializer):
         default="",
         allow_blank=True,
         trim_whitespace=False,
-        help_text="Of comparisons: what to put before every annotator's name.",
+        help_text="For comparisons: a prefix for annotators' names.",
     )
     keys = serializers.FileField(
-        required=False, help_text="Of features: the items' keys, a line each; else in the order of import."
+        required=False,
+        help_text="For features: the items' keys, one per line; if left out, items in the order of import.",
     )
     called = serializers.RegexField(
-        FEATURES_PREFIX, required=False, default="f", help_text="Of features: f makes f1, f2, ..."
+        FEATURES_PREFIX, required=False, default="f", help_text="For features: the name; f makes f1, f2, ..."
     )
 
 
@@ -109,7 +113,9 @@ class RowProblem(serializers.Serializer):
 
 class FirstRow(serializers.Serializer):
     row = serializers.IntegerField()
-    cells = serializers.ListField(child=serializers.CharField(allow_blank=True), help_text="Long ones cut.")
+    cells = serializers.ListField(
+        child=serializers.CharField(allow_blank=True), help_text="The cells; long ones are shortened."
+    )
 
 
 class ImportRow(serializers.Serializer):
@@ -117,23 +123,23 @@ class ImportRow(serializers.Serializer):
     kind = serializers.ChoiceField(choices=Kind.choices)
     state = serializers.ChoiceField(
         choices=ImportJob.State.choices,
-        help_text="uploaded: being checked; checked: waits for imports_go_on; running: being written; failed and "
-        "cancelled can be gone on with as well.",
+        help_text="uploaded: being checked; checked: waiting for imports_go_on; running: being imported; failed "
+        "and cancelled imports can be resumed by imports_go_on.",
     )
     source = serializers.CharField(help_text="The file's name.")  # type: ignore[assignment]
     message = StoredMessageField(allow_blank=True, help_text="Why it failed.")
     asked_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     n_rows = serializers.IntegerField(help_text="Rows read so far.")
-    n_bad = serializers.IntegerField(help_text="Of these, with errors.")
-    n_lines = serializers.IntegerField(help_text="What is to be written, once all rows are checked.")
+    n_bad = serializers.IntegerField(help_text="Number of these with errors.")
+    n_lines = serializers.IntegerField(help_text="Number of rows to import, once all are checked.")
     n_written = serializers.IntegerField()
 
 
 class ImportDetail(ImportRow):
-    problems = RowProblem(many=True, help_text="Of the first rows with errors; imports_left_out has all of them.")
-    columns = serializers.ListField(child=serializers.CharField(), help_text="Of the file, once it is checked.")
-    first = FirstRow(many=True, help_text="The first right rows.")
+    problems = RowProblem(many=True, help_text="Errors of the first rows; imports_left_out has all of them.")
+    columns = serializers.ListField(child=serializers.CharField(), help_text="Columns of the file, once it is checked.")
+    first = FirstRow(many=True, help_text="The first valid rows.")
     has_left_out = serializers.BooleanField(help_text="Whether imports_left_out has a file.")
 
 
@@ -153,7 +159,7 @@ class Imports(ApiView):
 
     @extend_schema(operation_id="imports_list", parameters=[PageQuery], responses=page_serializer(ImportRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The imports of the project, the latest first."""
+        """Lists the imports of the project, latest first."""
         project = access.project_for(request, project_id, access.MANAGE)
         query = validated_query(request, PageQuery)
         return paginated_response(
@@ -164,9 +170,9 @@ class Imports(ApiView):
         operation_id="imports_create", request={"multipart/form-data": NewImport}, responses={202: ImportDetail}
     )
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Hands a file to the engine, which checks every row. Read it until its state is checked, done or failed.
+        """Uploads a file; the engine checks every row. Poll until `state` is `checked`, `done` or `failed`.
 
-        It takes no Idempotency-Key: one import is under way at a time, and comparisons that are in are refused.
+        It takes no Idempotency-Key: only one import runs at a time, and comparisons imported before are refused.
         """
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
@@ -217,7 +223,7 @@ def mapping_of(text: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
     except ValueError:
         columns = None
     if not isinstance(columns, dict):
-        raise Unprocessable({"columns": [_("This is no JSON object, such as {“text”: “essay”}.")]})
+        raise Unprocessable({"columns": [_("This is not a JSON object such as {“text”: “essay”}.")]})
     if given["kind"] == Kind.ITEMS:
         return guess_items(text, name, columns=columns, kind=given["text_kind"])
     mapping = guess_votes(text, name, columns=columns, format=given.get("read_as", ""))
@@ -235,14 +241,14 @@ def found(request: ApiRequest, project_id: UUID, import_id: int) -> ImportJob:
 class ImportView(ApiView):
     @extend_schema(operation_id="imports_read", responses=ImportDetail)
     def get(self, request: ApiRequest, project_id: UUID, import_id: int) -> Response:
-        """How far an import is, and which rows have errors."""
+        """Returns the progress of an import and the rows with errors."""
         return Response(detail(found(request, project_id, import_id)))
 
 
 class ImportGoOn(ApiView):
     @extend_schema(operation_id="imports_go_on", request=None, responses=ImportDetail)
     def post(self, request: ApiRequest, project_id: UUID, import_id: int) -> Response:
-        """Lets the right rows be written without those that have errors; or goes on where it stopped or failed."""
+        """Imports the valid rows and leaves out those with errors; or resumes an import that stopped or failed."""
         job = found(request, project_id, import_id)
         go_on(job=job, actor=request.user, now=timezone.now())
         job.refresh_from_db()
@@ -252,7 +258,7 @@ class ImportGoOn(ApiView):
 class ImportStop(ApiView):
     @extend_schema(operation_id="imports_stop", request=None, responses=ImportDetail)
     def post(self, request: ApiRequest, project_id: UUID, import_id: int) -> Response:
-        """Writes no row more; what is written stays. At rest already, nothing changes."""
+        """Stops the import; rows already imported stay. Nothing changes if it is not running."""
         job = found(request, project_id, import_id)
         stop_import(job=job, actor=request.user, now=timezone.now())
         job.refresh_from_db()
@@ -262,7 +268,7 @@ class ImportStop(ApiView):
 class ImportLeftOut(ApiView):
     @extend_schema(operation_id="imports_left_out", responses={(200, "text/csv"): OpenApiTypes.BINARY})
     def get(self, request: ApiRequest, project_id: UUID, import_id: int) -> HttpResponseBase:
-        """The rows that were not imported, each with the reason."""
+        """Returns the rows that were not imported, each with the reason, as CSV."""
         job = found(request, project_id, import_id)
         plain: HttpRequest = request._request
         return left_out_file(plain, job)

@@ -29,7 +29,10 @@ CHUNK = {"item": 2000, "comparison": 2000, "features": 500, "media": 20}
 class ItemGone(UserError):
     def __init__(self, key: str) -> None:
         super().__init__(
-            _("The item “%(key)s” has been deleted meanwhile. Upload the file again to have its rows checked anew.")
+            _(
+                "The item “%(key)s” has been deleted in the meantime. Upload the file again so that its rows are "
+                "checked again."
+            )
             % {"key": key[:80]}
         )
 

@@ -83,7 +83,7 @@ class ComparisonsWizard(Wizard[ParsedComparisons]):
                 parsed.errors.append(read)
         parsed.is_whole, parsed.n_new = next(rows, None) is None, len(source.new)
         if not parsed.n_rows:
-            raise BadFile(_("No comparison was found in it. Read it another way below."))
+            raise BadFile(_("The file contains no comparisons when read this way. Read it another way below."))
 
     def context(self, upload: Upload, parsed: ParsedComparisons) -> dict[str, Any]:
         voting = parsed.mapping["voting"]

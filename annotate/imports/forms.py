@@ -19,7 +19,7 @@ from annotate.imports.media.files import longest_text
 from annotate.models import Item
 
 TEXT_KINDS = [(Item.Kind.TEXT.value, _("Plain text")), (Item.Kind.MARKDOWN.value, _("Markdown"))]
-TEXT_KINDS.append((Item.Kind.HTML.value, _("HTML, of which words, structure and links are kept")))
+TEXT_KINDS.append((Item.Kind.HTML.value, _("HTML (words, structure and links are kept)")))
 LONGEST_PASTE = 5_000_000
 
 
@@ -78,11 +78,14 @@ class PicturesForm(forms.Form):
         ),
     )
     context = forms.CharField(
-        label=_("Context of all of them"),
+        label=_("Context for all files"),
         max_length=MAX_TEXT,
         required=False,
         widget=forms.Textarea(attrs={"rows": 2, "dir": "auto"}),
-        help_text=_("Such as the prompt they answer: shown above, and only such items are compared with them."),
+        help_text=_(
+            "Such as the prompt that they answer. It is shown above them, and they are compared only "
+            "with items of the same context."
+        ),
     )
 
 
@@ -106,14 +109,16 @@ class FeaturesForm(forms.Form):
         help_text=_("A row for each item, a column for each feature, all finite numbers; up to 500 MB."),
     )
     keys = forms.FileField(
-        label=_("Keys of its rows"),
+        label=_("Keys of the rows"),
         required=False,
         widget=forms.ClearableFileInput(attrs={"accept": ".txt,.csv"}),
-        help_text=_("A text file with one item's key a line. Without it, rows are the items in the order of import."),
+        help_text=_(
+            "A text file with one item's key per line. Without it, the rows are the items in the order of import."
+        ),
     )
     called = forms.RegexField(
         FEATURES_PREFIX,
-        label=_("What to call the features"),
+        label=_("Name of the features"),
         initial="f",
         help_text=_("“f” makes f1, f2, f3 … Features of the same name are replaced."),
     )
@@ -123,7 +128,7 @@ class LayoutForm(forms.Form):
     """How to cut a text into rows."""
 
     format = forms.ChoiceField(label=_("Read as"), choices=list(FORMATS.items()))
-    delimiter = forms.ChoiceField(label=_("Columns of a table are divided by a"), choices=list(DELIMITERS.items()))
+    delimiter = forms.ChoiceField(label=_("Columns are separated by a"), choices=list(DELIMITERS.items()))
     header = forms.BooleanField(label=_("The first row names the columns"), required=False)
 
 
@@ -136,14 +141,14 @@ class ColumnsForm(forms.Form):
         coerce=int,
         required=False,
         empty_value=None,
-        help_text=_("What tables and results call the item, such as a pupil's name. Annotators never see it."),
+        help_text=_("The item's name in tables and results, such as a pupil's name. Annotators never see it."),
     )
     key = forms.TypedChoiceField(
         label=_("Key"),
         coerce=int,
         required=False,
         empty_value=None,
-        help_text=_("Different for each item; names it in exports. Annotators never see it."),
+        help_text=_("Identifies the item in exports; different for each item. Annotators never see it."),
     )
     kind_column = forms.TypedChoiceField(label=_("Kind"), coerce=int, required=False, empty_value=None)
     tags = forms.TypedChoiceField(label=_("Tags"), coerce=int, required=False, empty_value=None)
@@ -155,7 +160,7 @@ class ColumnsForm(forms.Form):
         coerce=int,
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text=_("Columns of numbers that say something of the items; rankings by CollaborativeGP learn from them."),
+        help_text=_("Columns of numbers that describe the items. Rankings by CollaborativeGP learn from them."),
     )
 
     def __init__(self, names: Sequence[str], numeric: Sequence[int], *args: Any, **kwargs: Any) -> None:
@@ -275,9 +280,9 @@ class PictureForm(forms.Form):
         super().__init__(*args, **kwargs)
         if kind != Item.Kind.IMAGE:
             self.fields["description"] = forms.CharField(
-                label=_("In words"),
+                label=_("Transcript"),
                 max_length=longest_text(kind),
                 widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
-                help_text=_("A transcript, for those who can't hear or see it; shown on demand."),
+                help_text=_("For people who can't hear or see it; shown on demand."),
             )
             self.order_fields(["key", "title", "description", "leave_out"])

@@ -34,12 +34,12 @@ def guess_items(
     known = {one.name for one in fields(Columns)} - {"features"}
     places: dict[str, Any] = {what: place_of(column, names) for what, column in said_of(said, known).items()}
     if places.get("text", 0) is None:
-        raise BadFile(_("Say which column holds the text."))
+        raise BadFile(_("Choose the column that holds the text."))
     if not isinstance(features, list):
-        raise BadFile(_("The features are a list of columns."))
+        raise BadFile(_("Give the features as a list of columns."))
     numbers = {one: place for one in features if (place := place_of(one, names)) is not None}
     if set(numbers.values()) - set(numeric_columns(text, layout)):
-        raise BadFile(_("Features are columns of numbers; one of these is not."))
+        raise BadFile(_("Features must be columns of numbers; one of these is not."))
     chosen = replace(guessed, **places, features=tuple((place, one) for one, place in numbers.items()))
     return items_mapping(layout, chosen, kind)
 
@@ -48,7 +48,7 @@ def said_of(columns: Mapping[str, Any], known: Collection[str]) -> Mapping[str, 
     """Raises BadFile where something is said that is not known."""
     if unknown := [what for what in columns if what not in known]:
         raise BadFile(
-            _("There is no column for “%(what)s”. Known are: %(known)s.")
+            _("There is no column for “%(what)s”. Use one of: %(known)s.")
             % {"what": shortened(unknown[0]), "known": ", ".join(sorted(known))}
         )
     return columns

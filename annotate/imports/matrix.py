@@ -28,7 +28,7 @@ class Matrix:
         self.shape, self.dtype, self.by_columns = header_of(file, size)
         if self.shape[0] != len(keys):
             raise BadFile(
-                _("The matrix has %(rows)d rows for %(keys)d items. One row is needed for each.")
+                _("The matrix has %(rows)d rows for %(keys)d items. It needs one row for each item.")
                 % {"rows": self.shape[0], "keys": len(keys)}
             )
         self.features = [f"{prefix}{n}" for n in range(1, self.shape[1] + 1)]
@@ -48,7 +48,7 @@ class Matrix:
         if key not in self.known:
             return _("There is no item with the key “%(key)s” in this project.") % {"key": shortened(key)}
         if seen.setdefault(key, place) != place:
-            return _("The key “%(key)s” is that of row %(row)d already.") % {"key": shortened(key), "row": seen[key]}
+            return _("The key “%(key)s” is already used in row %(row)d.") % {"key": shortened(key), "row": seen[key]}
         wrong = np.flatnonzero(~np.isfinite(values))
         if len(wrong):
             return _("Column %(column)d holds %(value)s. Every feature has to be a finite number.") % {
@@ -83,18 +83,19 @@ def header_of(file: IO[bytes], size: int) -> tuple[tuple[int, int], np.dtype, bo
         shape, by_columns, dtype = read(file)
     except (ValueError, EOFError) as error:
         raise BadFile(
-            _("This is no .npy file: %(problem)s. Write one by numpy.save.") % {"problem": shortened(str(error))}
+            _("This is not an .npy file: %(problem)s. Save the matrix with numpy.save.")
+            % {"problem": shortened(str(error))}
         ) from error
     if dtype.hasobject or dtype.kind not in KINDS:
         raise BadFile(
-            _("The matrix holds values of the type “%(type)s”. Save it as numbers: matrix.astype(float).")
+            _("The matrix contains values of the type “%(type)s”. Save it as numbers: matrix.astype(float).")
             % {"type": dtype}
         )
     if len(shape) != 2 or not 1 <= shape[1] <= MOST_FEATURES or shape[0] > MAX_ROWS:
         raise BadFile(
-            _("The matrix has the shape %(shape)s; it takes a row for each item and 1 to %(limit)d columns.")
+            _("The matrix has the shape %(shape)s; it needs a row for each item and 1 to %(limit)d columns.")
             % {"shape": shape, "limit": MOST_FEATURES}
         )
     if shape[0] * shape[1] * dtype.itemsize != size - file.tell():
-        raise BadFile(_("The file ends before the matrix does, or after it: it is damaged. Save it again."))
+        raise BadFile(_("The file is damaged: it is shorter or longer than its matrix. Save it again."))
     return (shape[0], shape[1]), dtype, bool(by_columns)

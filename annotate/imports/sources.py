@@ -137,7 +137,7 @@ class Votes:
             n_lines += len(found)
             if n_lines > MAX_COMPARISONS:
                 raise BadFile(
-                    _("The file holds more than %(limit)d comparisons. Split it and import the parts one by one.")
+                    _("The file contains more than %(limit)d comparisons. Split it and import the parts one by one.")
                     % {"limit": MAX_COMPARISONS}
                 )
             self.note_new(found)
@@ -154,7 +154,9 @@ class Votes:
         if problem := next(problems(self.project, one, known, self.taken), ""):
             raise Unusable(problem)
         if len({self.contexts.get(key) for key in one.shown}) > 1:
-            raise Unusable(_("Its items have different contexts; only items of the same one are shown together."))
+            raise Unusable(
+                _("The items of this row have different contexts; only items of the same context are shown together.")
+            )
 
     def note_new(self, found: Sequence[Comparison]) -> None:
         if self.voting.create:

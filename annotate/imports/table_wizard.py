@@ -109,7 +109,7 @@ class TableWizard(Wizard[ParsedTable]):
         if reading is None or checked is None or not checked.items or (checked.errors and not leaves_out):
             raise UserError(_("Nothing was imported: some rows have errors. Correct them or leave them out."))
         if self.request.POST.get("n") != str(len(checked.items)):
-            raise RowsChanged(_("Nothing was imported: the project has changed since. Look at the rows again."))
+            raise RowsChanged(_("Nothing was imported: the project has changed in the meantime. Check the rows again."))
         n = import_items(
             project=self.project,
             actor=self.request.user,

@@ -26,7 +26,7 @@ class UploadGone(UserError):
 
     def __init__(self) -> None:
         super().__init__(
-            _("This upload is not here any more: uploads wait for an hour, and only your last five. Upload it again.")
+            _("This upload has expired: uploads are kept for an hour, and only your last five. Upload it again.")
         )
 
 

@@ -34,14 +34,17 @@ class ImportedBefore(UserError):
 class KeyTaken(UserError):
     def __init__(self) -> None:
         super().__init__(
-            _("Meanwhile somebody added items with the same keys, so nothing was imported. Look at the rows again.")
+            _(
+                "Somebody else has added items with the same keys in the meantime, so nothing was imported. Check "
+                "the rows again."
+            )
         )
 
 
 class WasShown(UserError):
     def __init__(self, key: str) -> None:
         super().__init__(
-            _("“%(key)s” has been shown to annotators, so its labels need it. Retire it instead.") % {"key": key}
+            _("“%(key)s” has been shown to annotators, so it can't be deleted. Retire it instead.") % {"key": key}
         )
 
 

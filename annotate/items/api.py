@@ -46,7 +46,7 @@ RNG = random.SystemRandom()
 
 class ItemQuery(PageQuery):
     q = serializers.CharField(
-        required=False, default="", max_length=200, help_text="In the title, the key or the text."
+        required=False, default="", max_length=200, help_text="Text to search for in title, key and text."
     )
     state = serializers.ChoiceField(choices=["active", "retired"], required=False, default="")
     tag = serializers.CharField(required=False, default="", max_length=MAX_TAG)
@@ -54,23 +54,25 @@ class ItemQuery(PageQuery):
 
 class ItemRow(serializers.Serializer):
     id = serializers.IntegerField(source="item.pk")
-    key = serializers.CharField(source="item.key", help_text="Your own name for it; never shown to annotators.")
+    key = serializers.CharField(
+        source="item.key", help_text="Your own identifier for the item; never shown to annotators."
+    )
     title = serializers.CharField(
         source="item.name",
         allow_blank=True,
-        help_text="What results call it, if you gave one; never shown to annotators.",
+        help_text="The item's name in results, if you gave one; never shown to annotators.",
     )
     kind = serializers.CharField(source="item.kind")
-    text = serializers.CharField(source="item.body", help_text="Of an image: what it shows; of sound: its transcript.")
-    media = serializers.URLField(allow_null=True, help_text="Of images, sound and video.")
+    text = serializers.CharField(source="item.body", help_text="For images, what they show; for sound, a transcript.")
+    media = serializers.URLField(allow_null=True, help_text="Only for images, sound and video.")
     link = serializers.CharField(source="item.link", allow_blank=True)
     context = serializers.CharField(  # type: ignore[assignment]
-        source="item.context.body", allow_null=True, default=None, help_text="What stands above it, such as a prompt."
+        source="item.context.body", allow_null=True, default=None, help_text="What is shown above it, such as a prompt."
     )
     tags = serializers.ListField(child=serializers.CharField())
     retired_at = serializers.DateTimeField(source="item.retired_at", allow_null=True)
     created_at = serializers.DateTimeField(source="item.created_at")
-    n_labels = serializers.IntegerField(help_text="Unvoided answers in which it was shown.")
+    n_labels = serializers.IntegerField(help_text="Number of answers in which it was shown, without voided ones.")
 
 
 class NewItem(StrictSerializer):
@@ -81,18 +83,23 @@ class NewItem(StrictSerializer):
         required=False,
         default="",
         allow_blank=True,
-        help_text="What results call it, such as a pupil's name; else its first words. Never shown to annotators.",
+        help_text="The item's name in results, such as a pupil's name; if left out, its first words. Never shown "
+        "to annotators.",
     )
     kind = serializers.ChoiceField(choices=["text", "markdown", "html", "link"], required=False, default="text")
     link = serializers.CharField(
-        max_length=MAX_LINK, required=False, default="", allow_blank=True, help_text="Of the kind link: its address."
+        max_length=MAX_LINK,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="The address, for items of the kind `link`.",
     )
     context = serializers.CharField(  # type: ignore[assignment]
         max_length=MAX_TEXT,
         required=False,
         default="",
         allow_blank=True,
-        help_text="Shown above it, such as a prompt; only items with the same context are compared.",
+        help_text="Shown above the item, such as a prompt; only items with the same context are compared.",
     )
     tags = serializers.ListField(
         child=serializers.CharField(max_length=MAX_TAG), max_length=MAX_TAGS, required=False, default=list
@@ -105,12 +112,17 @@ class NewItems(StrictSerializer):
 
 class Added(serializers.Serializer):
     n_items = serializers.IntegerField()
-    keys = serializers.ListField(child=serializers.CharField(), help_text="In the order sent; new ones where none was.")
+    keys = serializers.ListField(
+        child=serializers.CharField(), help_text="The keys in the order sent; items without a key get a new one."
+    )
 
 
 class ItemChange(StrictSerializer):
     title = serializers.CharField(
-        max_length=MAX_TITLE, required=False, allow_blank=True, help_text="Empty: results show its first words."
+        max_length=MAX_TITLE,
+        required=False,
+        allow_blank=True,
+        help_text="If empty, results show the item's first words.",
     )
     retired = serializers.BooleanField(required=False)
     tags = serializers.ListField(child=serializers.CharField(max_length=MAX_TAG), max_length=MAX_TAGS, required=False)
@@ -135,7 +147,7 @@ def with_tags(project: Project) -> Any:
 class Items(ApiView):
     @extend_schema(operation_id="items_list", parameters=[ItemQuery], responses=page_serializer(ItemRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The items in the order added."""
+        """Lists the items in the order added."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, ItemQuery)
         found = filtered(with_tags(project), query["q"], query["state"], query["tag"])
@@ -144,7 +156,7 @@ class Items(ApiView):
     @extend_schema(operation_id="items_create", parameters=[HEADER], request=NewItems, responses={201: Added})
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Adds up to 10,000 items: all of them, or none and an error for each row that can't be one."""
+        """Adds up to 10,000 items: all of them, or none and an error for each invalid row."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         given = validated_body(request, NewItems)["items"]
@@ -171,14 +183,14 @@ class Items(ApiView):
 class ItemView(ApiView):
     @extend_schema(operation_id="items_read", responses=ItemRow)
     def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
-        """One item."""
+        """Returns one item."""
         project = access.project_for(request, project_id, access.SEE)
         validated_query(request, NoQuery)
         return Response(represented(request, project, [get_object_or_404(with_tags(project), pk=item_id)])[0])
 
     @extend_schema(operation_id="items_update", request=ItemChange, responses=ItemRow)
     def patch(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
-        """Retires the item or brings it back; replaces its title or tags. Its text, which people judged, stays."""
+        """Retires the item or restores it; replaces its title or tags. Its text can't be changed."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         item = get_object_or_404(project.items.select_related("project"), pk=item_id)
@@ -194,7 +206,7 @@ class ItemView(ApiView):
 
     @extend_schema(operation_id="items_delete", request=None, responses={204: None})
     def delete(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
-        """Deletes an item that nobody has been shown; others can be retired."""
+        """Deletes an item that has never been shown; retire others instead."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         item = get_object_or_404(project.items.select_related("project"), pk=item_id)
@@ -221,6 +233,6 @@ class ItemMedia(ApiView):
 
     @extend_schema(operation_id="items_media", responses={(200, "*/*"): OpenApiTypes.BINARY})
     def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> HttpResponseBase:
-        """The file of an item, for those who see the project and annotators to whom it has been shown."""
+        """Returns the file of an item, to members who see the project and annotators who have seen the item."""
         validated_query(request, NoQuery)
         return item_media(request, item_seen(request, project_id, item_id).pk)

@@ -77,7 +77,9 @@ class ManyItemsForm(forms.Form):
 
     action = forms.ChoiceField(choices=[(name, "") for name in ("tag", "untag", "retire-all", "bring-back-all")])
     tags = TagsField(label=_("Tags"), required=False, help_text=_("Divided by commas. For example: school, long"))
-    every = forms.BooleanField(label=_("Not only those chosen: all that the search above finds"), required=False)
+    every = forms.BooleanField(
+        label=_("All items that the search above finds, not only the selected ones"), required=False
+    )
 
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or self.cleaned_data

@@ -63,10 +63,12 @@ class Keys:
     def take(self, key: str, place: int) -> str:
         """Return the key, now taken; raises Unusable if it was."""
         if key in self.in_project:
-            message = _("The key “%(key)s” is taken by an item of this project. Choose another.")
+            message = _("The key “%(key)s” is already used by an item of this project. Choose another.")
             raise Unusable(message % {"key": shortened(key)})
         if key in self.rows:
-            message = _("The key “%(key)s” is that of %(row)s %(place)d already. Give one of them another.")
+            message = _(
+                "The key “%(key)s” is already used in %(row)s %(place)d. Choose a different key for one of them."
+            )
             raise Unusable(message % {"key": shortened(key), "row": self.row, "place": self.rows[key]})
         self.rows[key] = place
         return key
@@ -110,7 +112,7 @@ def each_row(
         except Unusable as problem:
             yield row, None, str(problem)
     if not number:
-        raise BadFile(_("There is no row in it. Put one item in each row."))
+        raise BadFile(_("There are no rows. Put one item in each row."))
 
 
 def item_of(row: SheetRow, columns: Columns, kind: str, keys: Keys) -> NewItem:
@@ -128,7 +130,7 @@ def item_of(row: SheetRow, columns: Columns, kind: str, keys: Keys) -> NewItem:
         raise Unusable(_("The text is missing. Fill the cell or remove the row."))
     kind = Item.Kind.LINK if link else named or kind
     if kind == Item.Kind.HTML and not strip_tags(body).strip():
-        raise Unusable(_("The HTML holds no words once what may not be shown is taken out. Write some."))
+        raise Unusable(_("The HTML contains no text that can be shown. Add some text."))
     return NewItem(
         row.place,
         key_in(row, columns, keys),
@@ -167,7 +169,7 @@ def number_in(row: SheetRow, place: int, name: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise Unusable(
-            _("The feature “%(name)s” is “%(value)s”, which is no finite number. Correct it.")
+            _("The feature “%(name)s” is “%(value)s”, which is not a finite number. Correct it.")
             % {"name": shortened(name), "value": shortened(text)}
         )
     return value
@@ -188,10 +190,12 @@ def link_in(row: SheetRow, column: int | None, kind: str) -> str:
     link = "" if column is None else text_in(row.cells[column])
     if not link:
         if kind == Item.Kind.LINK:
-            raise Unusable(_("The kind is “link”, but there is no address in the column for links. Fill it."))
+            raise Unusable(_("The kind is “link”, but the column for links is empty. Add the address."))
         return ""
     if kind not in ("", Item.Kind.LINK):
-        raise Unusable(_("The row has an address, but its kind is “%(kind)s”. Write “link”.") % {"kind": kind})
+        raise Unusable(
+            _("The row has an address, but its kind is “%(kind)s”. Change the kind to “link”.") % {"kind": kind}
+        )
     if len(link) > MAX_LINK:
         raise Unusable(
             _("The address has %(length)d characters; the limit is %(limit)d. Use a shorter one.")
@@ -199,7 +203,7 @@ def link_in(row: SheetRow, column: int | None, kind: str) -> str:
         )
     if not is_web_address(link):
         raise Unusable(
-            _("“%(link)s” is no address of the web. Write it in full, as in https://example.org/page.")
+            _("“%(link)s” is not a web address. Write it in full, as in https://example.org/page.")
             % {"link": shortened(link)}
         )
     return link
@@ -235,6 +239,6 @@ def kind_in(cell: Cell) -> str:
 def repeated_text(item: NewItem, texts: dict[int, int], known_text: Callable[[str], bool]) -> Iterator[RowError]:
     earlier = texts.setdefault(hash((item.context, item.body)), item.place)
     if earlier != item.place:
-        yield RowError(item.place, _("The same text stands in row %(row)d.") % {"row": earlier})
+        yield RowError(item.place, _("Row %(row)d has the same text.") % {"row": earlier})
     elif not item.context and known_text(item.body):
-        yield RowError(item.place, _("The project has an item with the same text."))
+        yield RowError(item.place, _("The project already has an item with the same text."))

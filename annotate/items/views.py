@@ -56,7 +56,7 @@ def change(request: SignedInRequest, project: Project) -> HttpResponse:
     elif "title" in form.errors:
         messages.error(request, " ".join(map(str, form.errors["title"])))
     else:
-        messages.error(request, _("No item and action were named. Use the buttons in the list."))
+        messages.error(request, _("The request named no item and action. Use the buttons in the list."))
     query = request.GET.urlencode()
     return redirect(reverse("items", args=[project.pk]) + (f"?{query}" if query else ""))
 
@@ -75,7 +75,7 @@ def change_many(request: SignedInRequest, project: Project) -> None:
         return
     items = chosen(request, project, form.cleaned_data["every"])
     if not items:
-        messages.error(request, _("No item is chosen, so nothing was changed. Tick some in the list first."))
+        messages.error(request, _("No items are selected, so nothing was changed. Select some in the list first."))
         return
     given: dict[str, Any] = {"project": project, "actor": request.user, "items": items}
     now, tags, action = timezone.now(), form.cleaned_data["tags"], form.cleaned_data["action"]
@@ -84,7 +84,7 @@ def change_many(request: SignedInRequest, project: Project) -> None:
         text = ngettext("%(n)d item is tagged.", "%(n)d items are tagged.", n)
     elif action == "untag":
         n = untag_items(**given, names=tags, now=now)
-        text = ngettext("%(n)d item has lost tags.", "%(n)d items have lost tags.", n)
+        text = ngettext("Tags were removed from %(n)d item.", "Tags were removed from %(n)d items.", n)
     elif action == "retire-all":
         n = retire_items(**given, retire=True, now=now)
         text = ngettext("%(n)d item is retired; its labels stay.", "%(n)d items are retired; their labels stay.", n)
@@ -110,12 +110,12 @@ def act(request: SignedInRequest, item: Item, asked: dict[str, Any]) -> None:
             messages.success(request, _("The title of “%(key)s” is saved.") % {"key": key})
         elif action == "retire":
             actions.retire_item(item=item, actor=request.user, now=now)
-            messages.success(request, _("“%(key)s” is retired: nobody is shown it; its labels stay.") % {"key": key})
+            messages.success(request, _("“%(key)s” is retired: it is no longer shown; its labels stay.") % {"key": key})
         elif action == "bring-back":
             actions.bring_back_item(item=item, actor=request.user, now=now)
             messages.success(request, _("“%(key)s” is in use again.") % {"key": key})
         else:
             actions.delete_item(item=item, actor=request.user, now=now)
-            messages.success(request, _("“%(key)s” is deleted; nobody had seen it.") % {"key": key})
+            messages.success(request, _("“%(key)s” is deleted. Nobody had seen it.") % {"key": key})
     except UserError as refusal:
         messages.error(request, str(refusal))

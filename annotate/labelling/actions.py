@@ -202,7 +202,7 @@ def check_answers(project: Project, answer: Answer, n_items: int) -> None:
     answers = [answer, *answer.further]
     if not whole and len(answers) != len(project.criteria):
         raise InvalidAnswer(
-            _("The answer speaks of %(value)d criteria; the project has %(n)d. Answer each of them.")
+            _("The answer covers %(value)d criteria; the project has %(n)d. Answer each of them.")
             % {"value": len(answers), "n": len(project.criteria)}
         )
     for one, criterion in zip(answers, project.criteria, strict=False):
@@ -221,9 +221,7 @@ def check_answer(project: Project, answer: Answer, n_items: int) -> None:
             % {"value": answer.outcome[:50], "allowed": ", ".join(allowed)}
         )
     if (answer.outcome == Outcome.CHOICE) != (answer.chosen is not None):
-        raise InvalidAnswer(
-            _("A choice names one of the items shown, and no other answer does. Go back and choose again.")
-        )
+        raise InvalidAnswer(_("A choice names exactly one item; no other answer names any. Go back and choose again."))
     named = answer.order if answer.chosen is None else (answer.chosen,)
     for place in named:
         if not 0 <= place < n_items:
@@ -240,9 +238,9 @@ def check_answer(project: Project, answer: Answer, n_items: int) -> None:
 def check_reason(project: Project, answer: Answer) -> None:
     asked = answer.outcome == Outcome.SKIP and project.ask_why_skipped
     if asked and not answer.reason:
-        raise InvalidAnswer(_("Say in a few words why you skip this, or choose a reason; then skip again."))
+        raise InvalidAnswer(_("Choose a reason for skipping or write your own, then skip again."))
     if answer.reason and answer.outcome != Outcome.SKIP:
-        raise InvalidAnswer(_("Only skipping takes a reason. Go back and answer again."))
+        raise InvalidAnswer(_("You can give a reason only when you skip. Go back and answer again."))
     if len(answer.reason) > MAX_REASON_LENGTH:
         raise InvalidAnswer(
             _("The reason has %(n)d characters; the limit is %(limit)d. Shorten it and skip again.")
@@ -252,7 +250,7 @@ def check_reason(project: Project, answer: Answer) -> None:
 
 def check_comment(project: Project, answer: Answer) -> None:
     if answer.comment and not project.comments:
-        raise InvalidAnswer(_("This project takes no comments any more. Go back, remove yours and answer again."))
+        raise InvalidAnswer(_("This project no longer accepts comments. Go back, remove yours and answer again."))
     if len(answer.comment) > MAX_COMMENT_LENGTH:
         raise InvalidAnswer(
             _("The comment has %(n)d characters; the limit is %(limit)d. Shorten it and answer again.")
@@ -267,19 +265,17 @@ def check_grade(project: Project, answer: Answer) -> None:
         raise InvalidAnswer(
             _("The answer does not say how much better. Go back and choose slightly or clearly.")
             if graded
-            else _("This project does not ask how much better. Load the page again and choose anew.")
+            else _("This project does not ask how much better. Reload the page and choose again.")
         )
 
 
 def check_order(project: Project, answer: Answer, n_items: int) -> None:
     ordered, n_ranked = is_ordered(answer.outcome), task_type_of(project).n_ranked(project)
     if n_items != project.k:
-        raise InvalidAnswer(
-            _("The project asks for something else now. Load the page again and go on with the next task.")
-        )
+        raise InvalidAnswer(_("This project's task has changed. Reload the page and continue with the next task."))
     if ordered and len(answer.order) != n_ranked:
         raise InvalidAnswer(
-            _("The answer names %(value)d items; it takes %(n)d. Give each its place.")
+            _("The answer names %(value)d items but needs %(n)d. Give each one a place.")
             % {"value": len(answer.order), "n": n_ranked}
         )
     if len(set(answer.order)) != len(answer.order) or (answer.order and not ordered):

@@ -31,9 +31,9 @@ class ShownItem(serializers.Serializer):
     place = serializers.IntegerField(help_text="From 0, in the order in which to show them. Answers name places.")
     kind = serializers.CharField()
     text = serializers.CharField(allow_blank=True)
-    media = serializers.URLField(allow_null=True, help_text="Of images, sound and video.")
+    media = serializers.URLField(allow_null=True, help_text="Only for images, sound and video.")
     link = serializers.CharField(allow_blank=True)
-    button = serializers.CharField(help_text="What the button that chooses it says, in the owner's words if any.")
+    button = serializers.CharField(help_text="Text of the button that chooses this item, in the owner's words if any.")
 
 
 class PracticeStep(serializers.Serializer):
@@ -58,7 +58,9 @@ class AskedCriterion(serializers.Serializer):
 
 
 class TaskDetail(serializers.Serializer):
-    token = serializers.CharField(help_text="Names this showing; one answer is taken for it, however often it is sent.")
+    token = serializers.CharField(
+        help_text="Identifies this task; only one answer to it is stored, however often it is sent."
+    )
     question = serializers.CharField()
     instruction = serializers.CharField(allow_blank=True, help_text="The line above the items.")
     marks = serializers.DictField(
@@ -67,41 +69,43 @@ class TaskDetail(serializers.Serializer):
     )
     criteria = AskedCriterion(
         many=True,
-        help_text="Empty, or what is judged by turns, in order: an answer speaks of the first, and in `further` of the "
-        "others.",
+        help_text="The criteria in order; empty if the project has none. The answer itself is for the first one, "
+        "`further` holds those for the others.",
     )
     asked = serializers.ChoiceField(choices=Label.Outcome.choices, help_text="The outcome that the task asks for.")
     graded = serializers.BooleanField(help_text="Whether a choice says how much better it is.")
-    n_named = serializers.IntegerField(help_text="How many places `order` names, of rankings and best and worst.")
-    others = serializers.ListField(child=serializers.CharField(), help_text="Outcomes allowed besides.")
-    comments = serializers.BooleanField(help_text="Whether a comment may go with the answer.")
+    n_named = serializers.IntegerField(help_text="How many places `order` must name, for rankings and best and worst.")
+    others = serializers.ListField(child=serializers.CharField(), help_text="Other allowed outcomes.")
+    comments = serializers.BooleanField(help_text="Whether the answer may have a comment.")
     asks_why_skipped = serializers.BooleanField()
-    skip_reasons = serializers.ListField(child=serializers.CharField(), help_text="To choose from, or own words.")
+    skip_reasons = serializers.ListField(
+        child=serializers.CharField(), help_text="Suggested reasons; annotators can also write their own."
+    )
     context = serializers.CharField(  # type: ignore[assignment]
-        allow_null=True, help_text="What the items are about; to be shown above them."
+        allow_null=True, help_text="What the items are about; show it above them."
     )
     items = ShownItem(many=True)
-    practice = PracticeStep(allow_null=True, help_text="Of a practice task, the how many-th it is; null for others.")
-    wait_ms = serializers.IntegerField(help_text="How long the items are still to be read before an answer is taken.")
+    practice = PracticeStep(allow_null=True, help_text="The number of this practice task; null for other tasks.")
+    wait_ms = serializers.IntegerField(help_text="Milliseconds left until an answer is accepted.")
 
 
 class StopDetail(serializers.Serializer):
     heading = serializers.CharField()
-    text = serializers.CharField(help_text="For the annotator.")
-    again = serializers.BooleanField(help_text="Whether looking once more later may help.")
+    text = serializers.CharField(help_text="Message for the annotator.")
+    again = serializers.BooleanField(help_text="Whether it may help to ask again later.")
 
 
 class Step(serializers.Serializer):
-    """What an annotator is shown now: a task, or a break (ask for the next to end it), or why there is nothing."""
+    """What an annotator sees now: a task, a break (request the next task to end it), or why there is none."""
 
     pseudonym = serializers.CharField()
     instructions = serializers.CharField(allow_blank=True, help_text="Markdown.")
-    n_done = serializers.IntegerField(help_text="Their answers that count.")
+    n_done = serializers.IntegerField(help_text="Number of the annotator's answers that count.")
     cap = serializers.IntegerField(allow_null=True)
     task = TaskDetail(allow_null=True)
     is_break = serializers.BooleanField()
     feedback = FeedbackDetail(
-        allow_null=True, help_text="On a practice answer just given; ask for the next task to go on."
+        allow_null=True, help_text="About the practice answer just given; request the next task to continue."
     )
     stop = StopDetail(allow_null=True)
 
@@ -114,14 +118,14 @@ class OneAnswer(StrictSerializer):
         default=None,
         min_value=0,
         max_value=MAX_ITEMS_SHOWN - 1,
-        help_text="Of a choice.",
+        help_text="The place of the chosen item; only for a choice.",
     )
     order = serializers.ListField(
         child=serializers.IntegerField(min_value=0, max_value=MAX_ITEMS_SHOWN - 1),
         required=False,
         default=list,
         max_length=MAX_ITEMS_SHOWN,
-        help_text="Places best first: of a ranking, or the best and the worst.",
+        help_text="Places, best first: for a ranking, or the best and the worst.",
     )
     grade = serializers.ChoiceField(choices=Label.Grade.choices, required=False, default="", allow_blank=True)
 
@@ -131,7 +135,8 @@ class GivenAnswer(OneAnswer):
         many=True,
         required=False,
         default=list,
-        help_text="Of a task with criteria, what is said by those after the first; of a task skipped, nothing.",
+        help_text="For tasks with criteria: the answers by the second and later criteria; empty if the task is "
+        "skipped.",
     )
     comment = serializers.CharField(max_length=MAX_COMMENT_LENGTH, required=False, default="", allow_blank=True)
     response_ms = serializers.IntegerField(
@@ -142,20 +147,26 @@ class GivenAnswer(OneAnswer):
     )
     client_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
     reason = serializers.CharField(
-        max_length=MAX_REASON_LENGTH, required=False, default="", allow_blank=True, help_text="Of a skip, where asked."
+        max_length=MAX_REASON_LENGTH,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="The reason for skipping, where the project asks for one.",
     )
 
 
 class Stored(serializers.Serializer):
-    """What became of an answer, and the step that follows."""
+    """The answer as stored, and the next step."""
 
-    outcome = serializers.CharField(help_text="As stored: the first answer to a task stands.")
-    counts = serializers.BooleanField(help_text="False if it came late, or was taken back.")
+    outcome = serializers.CharField(help_text="The outcome as stored; the first answer to a task is final.")
+    counts = serializers.BooleanField(help_text="False if the answer came too late or was undone.")
     next = Step()
 
 
 class Undo(StrictSerializer):
-    token = serializers.CharField(max_length=40, help_text="Of the task whose answer is taken back: the last one.")
+    token = serializers.CharField(
+        max_length=40, help_text="The token of the task whose answer is undone; it must be the last one."
+    )
 
 
 def step_json(request: ApiRequest, annotator: Annotator, refusal: UserError | None) -> dict[str, Any]:
@@ -219,7 +230,7 @@ def annotator_or_404(request: ApiRequest, project_id: UUID) -> Annotator:
     annotator = access.annotator_for(request, project_id)
     if annotator is None:
         access.project_for(request, project_id, access.ANNOTATE)
-        raise NotFound(_("You are no annotator of this project yet. Send POST to its address “annotator” first."))
+        raise NotFound(_("You have not joined this project yet. First send a POST request to its “annotator” address."))
     rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
     return annotator
 
@@ -230,7 +241,7 @@ class Next(ApiView):
     @extend_schema(operation_id="annotating_next", request=None, responses=Step)
     @rate_limits.limit_concurrency
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Your open task, or a new one: asking again changes nothing but prolongs its lease."""
+        """Returns your open task, or a new one. Repeating the request only renews the lease."""
         annotator = annotator_or_404(request, project_id)
         validated_query(request, NoQuery)
         return Response(open_next_step(request, annotator))
@@ -242,7 +253,7 @@ class AnswerTask(ApiView):
     @extend_schema(operation_id="annotating_answer", request=GivenAnswer, responses=Stored)
     @rate_limits.limit_concurrency
     def post(self, request: ApiRequest, token: str) -> Response:
-        """Stores the answer to a task and gives the next one. Sent again, nothing more is stored."""
+        """Stores the answer to a task and returns the next one. Repeating the request stores nothing more."""
         presentation = access.presentation_for(request, token)
         validated_query(request, NoQuery)
         annotator = presentation.annotator
@@ -270,7 +281,7 @@ class UndoAnswer(ApiView):
     @extend_schema(operation_id="annotating_undo", request=Undo, responses=Step)
     @rate_limits.limit_concurrency
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Takes your last answer back and asks the same again."""
+        """Undoes your last answer and asks the same task again."""
         annotator = annotator_or_404(request, project_id)
         validated_query(request, NoQuery)
         undo_label(annotator=annotator, now=timezone.now(), token=validated_body(request, Undo)["token"])

@@ -20,7 +20,7 @@ class ConsentRequired(StepRequired):
     page = "consent"
 
     def __init__(self) -> None:
-        super().__init__(_("Before you go on, read what taking part means and say whether you agree."))
+        super().__init__(_("Before you continue, read the consent text and say whether you agree."))
 
 
 class QuestionnaireRequired(StepRequired):
@@ -28,7 +28,7 @@ class QuestionnaireRequired(StepRequired):
     page = "questionnaire"
 
     def __init__(self) -> None:
-        super().__init__(_("Before you go on, please answer a few questions about yourself."))
+        super().__init__(_("Before you continue, please answer a few questions about yourself."))
 
 
 class AlreadyFinished(StepRequired):
@@ -36,7 +36,7 @@ class AlreadyFinished(StepRequired):
     page = "done"
 
     def __init__(self) -> None:
-        super().__init__(_("Your part is done, so nothing more can be answered or taken back. Thank you!"))
+        super().__init__(_("You have finished, so you can no longer answer or undo. Thank you!"))
 
 
 class NoPlaceLeft(UserError):
@@ -57,7 +57,7 @@ class JoinLinkDisabled(UserError):
 
     def __init__(self) -> None:
         super().__init__(
-            _("This link takes nobody new. Come by the link that the platform or the project's owner gave you.")
+            _("Nobody new can join by this link. Use the link that the platform or the project's owner gave you.")
         )
 
 
@@ -73,16 +73,17 @@ class AlreadyStartedElsewhere(UserError):
     def __init__(self) -> None:
         super().__init__(
             _(
-                "Somebody with your participant number has begun already, in another browser. Go back to that browser: "
-                "the same link goes on there, or open your personal link, which stands under Help beside each task. "
-                "If it was not you, tell the researcher on the platform; nothing is held against you."
+                "Somebody with your participant ID has already started in another browser. Open the same link in "
+                "that browser to continue. Or copy your personal link there, from Help beside each task, and "
+                "open it here. If that was not you, tell the researcher on the platform; it will not count "
+                "against you."
             )
         )
 
 
 class NotFinished(UserError):
     def __init__(self) -> None:
-        super().__init__(_("There is still something for you to answer; the end comes after it."))
+        super().__init__(_("You can't finish yet: you still have something to answer."))
 
 
 def check_requirements(project: Project, annotator: Annotator) -> None:

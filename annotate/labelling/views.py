@@ -160,17 +160,19 @@ def redirect_page(request: HttpRequest, address: str) -> HttpResponse:
 def answer_notice(project: Project, answer: Answer, stored: Label, now: datetime) -> str:
     """Return what the annotator should know about an answer that was not simply stored."""
     if stored.void_reason == Label.VoidReason.LATE:
-        return _("Your last answer came late: others had answered it meanwhile. It is kept, but not counted.")
+        return _(
+            "Your last answer came too late: others had already answered that task. It is stored but does not count."
+        )
     if stored.created_at == now:
         return ""
     if stored.void_reason == Label.VoidReason.UNDONE:
-        return _("You had taken that answer back, so what you sent for it now was not stored.")
+        return _("You had already undone that answer, so the one you sent now was not stored.")
     said = summarize_label_by_criterion(project, stored)
     if said[:1] == summarize_answer(answer)[:1] and (
         stored.outcome == Label.Outcome.SKIP or said == summarize_answer(answer)
     ):
         return ""
-    return _("That task had your answer already (%(answer)s), and it stands.") % {
+    return _("You had already answered that task (%(answer)s). Your first answer counts.") % {
         "answer": describe_answers(project, said)
     }
 

@@ -28,13 +28,13 @@ from annotate.participation.rules import participation_rules
 
 
 class ConsentDetail(serializers.Serializer):
-    version = serializers.CharField(allow_blank=True, help_text="SHA-256 of the text; empty where there is none.")
+    version = serializers.CharField(allow_blank=True, help_text="SHA-256 of the text; empty if there is none.")
     text = serializers.CharField(allow_blank=True, help_text="Markdown.")
-    agreed = serializers.BooleanField(help_text="Whether nothing is left to agree to.")
+    agreed = serializers.BooleanField(help_text="Whether you have agreed to the current text.")
 
 
 class Agreement(StrictSerializer):
-    version = serializers.CharField(max_length=64, help_text="Of the text that was read.")
+    version = serializers.CharField(max_length=64, help_text="The version of the text that was read.")
 
 
 def consent_json(annotator: Annotator) -> dict[str, Any]:
@@ -49,14 +49,14 @@ class Consent(ApiView):
 
     @extend_schema(operation_id="annotating_read_consent", responses=ConsentDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The text that you have to agree to before your first task."""
+        """Returns the text that you must agree to before your first task."""
         annotator = annotator_or_404(request, project_id)
         validated_query(request, NoQuery)
         return Response(ConsentDetail(consent_json(annotator)).data)
 
     @extend_schema(operation_id="annotating_agree", request=Agreement, responses=ConsentDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Stores that you agree to the text of this version; if it has changed since, that is a 409."""
+        """Stores that you agree to this version of the text; 409 if the text has changed since."""
         annotator = annotator_or_404(request, project_id)
         validated_query(request, NoQuery)
         version = validated_body(request, Agreement)["version"]
@@ -74,18 +74,22 @@ class AskedField(serializers.Serializer):
     least = serializers.IntegerField(allow_null=True)
     most = serializers.IntegerField(allow_null=True)
     required = serializers.BooleanField()  # type: ignore[assignment]
-    answer = serializers.CharField(allow_blank=True, help_text="What you said before.")
+    answer = serializers.CharField(allow_blank=True, help_text="Your earlier answer.")
 
 
 class AskedNow(serializers.Serializer):
-    at_end = serializers.BooleanField(allow_null=True, help_text="After the last task; null: nothing is asked now.")
+    at_end = serializers.BooleanField(
+        allow_null=True, help_text="Whether the questions come after the last task; null if there are none now."
+    )
     questions = AskedField(many=True)
 
 
 class GivenField(StrictSerializer):
     id = serializers.IntegerField(min_value=1, max_value=2**63 - 1)
     answer = serializers.CharField(
-        max_length=MAX_TEXT_LENGTH, allow_blank=True, help_text="Words, digits, a text of the list, or yes or no."
+        max_length=MAX_TEXT_LENGTH,
+        allow_blank=True,
+        help_text="A text, a number in digits, one answer from the list, or yes or no.",
     )
 
 
@@ -112,24 +116,24 @@ class OwnQuestions(ApiView):
 
     @extend_schema(operation_id="annotating_read_questions", responses=AskedNow)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """What you are asked about yourself now."""
+        """Returns the questions about yourself that are due now."""
         annotator = annotator_or_404(request, project_id)
         validated_query(request, NoQuery)
         return consent_response(annotator)
 
     @extend_schema(operation_id="annotating_answer_questions", request=GivenFields, responses=AskedNow)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Answers what is asked now, all of it; what is asked then is told."""
+        """Submits all questions currently asked and returns the next ones."""
         annotator = annotator_or_404(request, project_id)
         validated_query(request, NoQuery)
         given = {f"field-{one['id']}": one["answer"] for one in validated_body(request, GivenFields)["questions"]}
         at_end, fields = questions_asked(annotator)
         if at_end is None:
-            raise Conflict(_("Nothing is asked of you now."))
+            raise Conflict(_("There are no questions for you now."))
         form = AnswersForm(given, asked=fields, earlier={})
         unknown = sorted(set(given) - set(form.fields))
         errors = {name: [str(text) for text in texts] for name, texts in form.errors.items()}
-        errors |= {name: [_("This is not asked of you now.")] for name in unknown}
+        errors |= {name: [_("You are not asked this question now.")] for name in unknown}
         if errors:
             raise Unprocessable({name.replace("field-", "questions."): texts for name, texts in errors.items()})
         save_question_answers(annotator=annotator, at_end=at_end, values=form.values(), now=timezone.now())
@@ -139,7 +143,7 @@ class OwnQuestions(ApiView):
 class EndDetail(serializers.Serializer):
     kind = serializers.ChoiceField(choices=Completion.Kind.choices)
     code = serializers.CharField(allow_blank=True)
-    link = serializers.CharField(allow_blank=True, help_text="The way back to the platform.")
+    link = serializers.CharField(allow_blank=True, help_text="The link back to the platform.")
     thanks = serializers.CharField(allow_blank=True, help_text="Markdown.")
     at = serializers.DateTimeField()
 
@@ -149,7 +153,7 @@ class End(ApiView):
 
     @extend_schema(operation_id="annotating_finish", request=None, responses=EndDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Ends your part once nothing is left to answer; asked again, it is the same end with the same code."""
+        """Finishes your participation once nothing is left to answer. Repeating the request returns the same code."""
         annotator = annotator_or_404(request, project_id)
         validated_query(request, NoQuery)
         end = finish(annotator=annotator, now=timezone.now())
@@ -167,7 +171,7 @@ class End(ApiView):
 class ShownRow(serializers.Serializer):
     letter = serializers.CharField()
     text = serializers.CharField(source="item.body", allow_blank=True)
-    named = serializers.BooleanField(help_text="Whether the answer is about it.")
+    named = serializers.BooleanField(help_text="Whether the answer names this item.")
 
 
 class OwnAnswerRow(serializers.Serializer):
@@ -177,7 +181,9 @@ class OwnAnswerRow(serializers.Serializer):
     comment = serializers.CharField(allow_blank=True)
     undone = serializers.BooleanField()
     late = serializers.BooleanField()
-    token = serializers.CharField(allow_blank=True, help_text="Of the answer that undo takes back; else empty.")
+    token = serializers.CharField(
+        allow_blank=True, help_text="The token to undo this answer; empty if it can't be undone."
+    )
 
 
 class OwnAnswersPage(serializers.Serializer):
@@ -196,7 +202,7 @@ class OwnAnswers(ApiView):
 
     @extend_schema(operation_id="annotating_list_answers", parameters=[OwnQuery], responses=OwnAnswersPage)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Your own answers, the latest first, while the project takes answers."""
+        """Lists your own answers, latest first, while the project accepts answers."""
         annotator = annotator_or_404(request, project_id)
         query = validated_query(request, OwnQuery)
         refusal = refusal_of_task(annotator, timezone.now())

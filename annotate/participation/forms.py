@@ -32,21 +32,24 @@ class ParticipationRulesForm(forms.ModelForm):
             "return_url",
         ]
         help_texts = {
-            "open_link": _("Whoever has the join link can take part. Off: nobody new comes in by it; who is in stays."),
-            "places": _("People who came by a link. Empty means no limit. Members with an account do not count."),
-            "place_minutes": _(
-                "Somebody who stops half-way keeps the place for so long after their last answer; then it goes to "
-                "somebody else. If they come back after all, they may still finish. Empty: for good."
+            "open_link": _(
+                "Anyone with the join link can take part. When off, no new people can join; existing "
+                "annotators are not affected."
             ),
-            "platform": _("A link of its own for participants that a platform such as Prolific or SONA sends."),
+            "places": _("Counts people who joined by a link, not members with an account. Leave empty for no limit."),
+            "place_minutes": _(
+                "How long somebody who stops half-way keeps their place after their last answer. Then somebody "
+                "else gets it; anyone who comes back may still finish. Leave empty to keep places for good."
+            ),
+            "platform": _("A separate link for participants sent by a platform such as Prolific or SONA."),
             "participant_parameter": _("PROLIFIC_PID for Prolific, participantId for CloudResearch Connect."),
-            "study_parameter": _("Stored with the participant; empty if the platform sends none."),
+            "study_parameter": _("Stored with the participant. Leave empty if the platform sends none."),
             "session_parameter": _(
-                "Lets somebody go on in another browser: unlike a participant's number it can't be guessed."
+                "Lets a participant continue in another browser. Unlike a participant ID, it can't be guessed."
             ),
             "consent": _(
-                "Shown before the first task; nobody answers without agreeing. Markdown. After a change everybody is "
-                "asked again; each text stays stored with who agreed to it and when."
+                "Shown before the first task; nobody can answer without agreeing. Markdown. If you change it, "
+                "everybody is asked again. Each version is stored with who agreed to it and when."
             ),
             "thanks": _("Shown at the end, above the code. Markdown."),
             "return_url": _(
@@ -75,7 +78,7 @@ class ParticipationRulesForm(forms.ModelForm):
         unknown = [word for word in re.findall(r"\{[^{}]*\}?|\}", template) if word not in PLACEHOLDERS]
         if unknown:
             raise forms.ValidationError(
-                _("“%(word)s” is not filled in; only %(known)s are."),
+                _("“%(word)s” is not a placeholder. Use only %(known)s."),
                 params={"word": unknown[0], "known": ", ".join(PLACEHOLDERS)},
             )
         return template
@@ -88,15 +91,18 @@ class ParticipationRulesForm(forms.ModelForm):
             if value and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]*", value):
                 self.add_error(
                     name,
-                    _("“%(value)s” is no name of a parameter: letters, digits, “_”, “-” and “.”, a letter first.")
+                    _(
+                        "“%(value)s” is not a valid parameter name. Start with a letter; use only letters, digits, "
+                        "“_”, “-” and “.”."
+                    )
                     % {"value": value},
                 )
             elif value and named.count(value) > 1:
                 self.add_error(
-                    name, _("“%(value)s” is given twice. Each parameter has its own name.") % {"value": value}
+                    name, _("“%(value)s” is used twice. Give each parameter its own name.") % {"value": value}
                 )
         if values.get("codes") == ParticipationRules.Codes.STUDY and not values.get("complete_code"):
-            self.add_error("complete_code", _("One code for all needs this code. Copy it from the platform's page."))
+            self.add_error("complete_code", _("Enter the code that everybody gets. Copy it from the platform's page."))
         return values
 
     def values(self) -> dict[str, Any]:

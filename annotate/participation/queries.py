@@ -47,12 +47,12 @@ def answer_budget(project: Project, entry: ParticipationRules) -> AnswerBudget:
     first = (
         _("%(sets)d sets × %(overlap)d annotators each = %(needed)d answers needed.") % values
         if needed
-        else _("The number of different sets is not fixed, so answers are welcome without end.")
+        else _("The number of different sets is not fixed, so the study takes any number of answers.")
     )
     second = (
         _("%(n)d participants × at most %(cap)d answers = %(given)d answers at most.") % {**values, "given": given}
         if given
-        else _("How many answers come is open: the most participants or the most answers from one are not set.")
+        else _("To estimate how many answers you will get, limit the participants and the answers from each.")
     )
     return AnswerBudget(
         first, second, budget_verdict(project, needed, given, each), given >= needed if given and needed else None

@@ -55,10 +55,10 @@ class Arithmetic(serializers.Serializer):
 class EntryDetail(serializers.ModelSerializer):
     join_link = serializers.URLField()
     platform_link = serializers.CharField(
-        allow_blank=True, help_text="As it is given to the platform; empty while it is off."
+        allow_blank=True, help_text="The study's URL for the platform; empty while the link is off."
     )
     consent_version = serializers.CharField(
-        allow_blank=True, help_text="SHA-256 of the consent text; empty without one."
+        allow_blank=True, help_text="SHA-256 of the consent text; empty if there is none."
     )
     n_places_taken = serializers.IntegerField()
     arithmetic = Arithmetic(help_text="How many answers the study needs and how many its participants can give.")
@@ -93,14 +93,14 @@ def detail(request: ApiRequest, project: Project) -> dict[str, Any]:
 class EntryView(ApiView):
     @extend_schema(operation_id="entry_read", responses=EntryDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """The rules of entry: links, places, consent text, codes, and the study's arithmetic."""
+        """Returns who may take part: links, places, consent text, codes, and the study in numbers."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         return Response(detail(request, project))
 
     @extend_schema(operation_id="entry_update", request=EntryRules, responses=EntryDetail)
     def patch(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Changes the rules that are sent. After a change of the consent text everybody is asked to agree anew."""
+        """Changes the rules that are sent. If the consent text changes, everybody is asked to agree again."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         given, entry = validated_body(request, EntryRules, partial=True), participation_rules(project)
@@ -117,7 +117,7 @@ class EntryView(ApiView):
 class PlatformLink(ApiView):
     @extend_schema(operation_id="entry_replace_platform_link", request=None, responses=EntryDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Makes a new platform link. The old one leads nowhere; who came by it stays."""
+        """Replaces the platform link. The old one stops working; people who joined by it stay."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         replace_platform_link(project=project, actor=request.user, now=timezone.now())
@@ -127,7 +127,7 @@ class PlatformLink(ApiView):
 class JoinLink(ApiView):
     @extend_schema(operation_id="entry_replace_join_link", request=None, responses=EntryDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Makes a new join link. The old one leads nowhere; who has joined stays."""
+        """Replaces the join link. The old one stops working; people who have joined stay."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         replace_join_link(project=project, actor=request.user, now=timezone.now())
@@ -136,13 +136,15 @@ class JoinLink(ApiView):
 
 class FieldRow(serializers.Serializer):
     id = serializers.IntegerField(source="pk")
-    number = serializers.IntegerField(help_text="Its column in the export of annotators is field_ and this.")
+    number = serializers.IntegerField(
+        help_text="Its column in the export of annotators is `field_` followed by this number."
+    )
     label = serializers.CharField()  # type: ignore[assignment]
     kind = serializers.ChoiceField(choices=QuestionField.Kind.choices)
     choices = serializers.ListField(child=serializers.CharField())
     least = serializers.IntegerField(allow_null=True)
     most = serializers.IntegerField(allow_null=True)
-    at_end = serializers.BooleanField(help_text="Asked after the last task, not before the first.")
+    at_end = serializers.BooleanField(help_text="Whether it is asked after the last task instead of before the first.")
     required = serializers.BooleanField()  # type: ignore[assignment]
 
 
@@ -153,7 +155,7 @@ class WantedField(StrictSerializer):
         default=None,
         min_value=1,
         max_value=2**63 - 1,
-        help_text="Of one that is kept.",
+        help_text="The id of an existing question to keep.",
     )
     label = serializers.CharField(max_length=MAX_TEXT_LENGTH)  # type: ignore[assignment]
     kind = serializers.ChoiceField(choices=QuestionField.Kind.choices)
@@ -162,7 +164,7 @@ class WantedField(StrictSerializer):
         max_length=MAX_CHOICES,
         required=False,
         default=list,
-        help_text="Of the kind choice: two or more.",
+        help_text="For the kind `choice`: two or more answers.",
     )
     least = serializers.IntegerField(
         required=False, allow_null=True, default=None, min_value=-MAX_NUMBER, max_value=MAX_NUMBER
@@ -185,16 +187,16 @@ class Questions(serializers.Serializer):
 class QuestionnaireView(ApiView):
     @extend_schema(operation_id="questionnaire_read", responses=Questions)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """What annotators are asked about themselves, in order."""
+        """Lists the questions to annotators about themselves, in order."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         return Response(Questions({"questions": active_questions(project)}).data)
 
     @extend_schema(operation_id="questionnaire_replace", request=WantedFields, responses=Questions)
     def put(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Makes the questions these, in this order; those left out are removed, and what was answered to them stays.
+        """Replaces the questions by these, in this order. Those left out are removed; answers to them stay.
 
-        One whose wording, kind or limits differ is another question, and asked anew.
+        A question with another wording, kind or limits is a new one and asked again.
         """
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
@@ -222,14 +224,14 @@ class NewInvitations(StrictSerializer):
         child=serializers.EmailField(max_length=254), min_length=1, max_length=MAX_ADDRESSES
     )
     words = serializers.CharField(
-        max_length=1000, required=False, default="", allow_blank=True, help_text="Your own words to them."
+        max_length=1000, required=False, default="", allow_blank=True, help_text="Your message."
     )
 
 
 class InvitationRow(serializers.Serializer):
     address = serializers.CharField()
     is_sent = serializers.BooleanField(source="ok")
-    told = serializers.CharField(help_text="What became of it.")
+    told = serializers.CharField(help_text="What happened to the invitation.")
 
 
 class Invitations(serializers.Serializer):
@@ -242,7 +244,7 @@ class InvitationsView(ApiView):
     )
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Writes to up to 100 addresses that they may take part, with the join link; each with what became of it."""
+        """Sends the join link to up to 100 addresses and returns what happened to each."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         given = validated_body(request, NewInvitations)

@@ -31,7 +31,9 @@ def rules(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     now = timezone.now()
     if "new-link" in request.POST:
         replace_platform_link(project=project, actor=request.user, now=now)
-        messages.success(request, _("The platform link is a new one. The old one leads nowhere; who came by it stays."))
+        messages.success(
+            request, _("The platform link is replaced. The old link no longer works; people who joined by it stay.")
+        )
         return redirect("entry", project.pk)
     about_fields = "fields" in request.POST
     fields = question_forms(request.POST if about_fields else None, active_questions(project))
@@ -69,7 +71,7 @@ def save_fields(request: SignedInRequest, project: Project, fields: BaseQuestion
     except QuestionsChanged as refusal:
         messages.warning(request, str(refusal))
     else:
-        saved = _("Saved. Annotators are asked what is new before their next task, or before their end.")
+        saved = _("Saved. Annotators are asked the new questions before their next task, or before they finish.")
         messages.success(request, saved if changed else _("Nothing was different, so nothing was saved."))
     return redirect("entry", project.pk)
 

@@ -65,7 +65,7 @@ FITTED = (
 class TooFewItems(UserError):
     def __init__(self, n: int, k: int) -> None:
         super().__init__(
-            _("The project has %(n)d items to compare; opening takes at least %(limit)d. Import some first.")
+            _("The project has %(n)d items to compare; you need at least %(limit)d to open it. Import some first.")
             % {"n": n, "limit": k}
         )
 
@@ -75,7 +75,7 @@ class InvalidStateChange(UserError):
 
     def __init__(self, before: State, after: State) -> None:
         super().__init__(
-            _("A project that is “%(before)s” can't become “%(after)s”. Reload the page to see what can be done.")
+            _("The project is “%(before)s” and can't become “%(after)s”. Reload the page to see what you can do.")
             % {"before": before.label, "after": after.label}
         )
 
@@ -83,7 +83,10 @@ class InvalidStateChange(UserError):
 class FixedByLabels(UserError):
     def __init__(self, n_labels: int) -> None:
         super().__init__(
-            _("%(n)d labels answer the question as it stands, so it can't change. Make a new project for another.")
+            _(
+                "People have already answered (%(n)d labels), so the question and task are fixed. Create a new "
+                "project for another question."
+            )
             % {"n": n_labels}
         )
 
@@ -92,8 +95,8 @@ class CriteriaFixed(UserError):
     def __init__(self) -> None:
         super().__init__(
             _(
-                "The criteria stay as they are once the project has been opened or has labels; only their names may "
-                "change. Make a new project for others."
+                "Once the project has been opened or has labels, only the names of its criteria can change. "
+                "Create a new project for other criteria."
             )
         )
 

@@ -48,12 +48,12 @@ class ProjectSettings(serializers.ModelSerializer, StrictSerializer):
     outcomes = serializers.ListField(
         child=serializers.ChoiceField(choices=[outcome.value for outcome in EXPLAINED]),
         required=False,
-        help_text="Answers allowed besides what the task asks for.",
+        help_text="Answers allowed besides those of the task itself.",
     )
     criteria = CriterionSetting(
         many=True,
         required=False,
-        help_text="None, or two to five that each presentation is judged by. Fixed once the project has been opened.",
+        help_text="None, or two to five criteria for each task. Fixed once the project has been opened.",
     )
     m = serializers.IntegerField(min_value=2, max_value=MAX_ITEMS_SHOWN - 1, required=False, allow_null=True)
     tie_margin = serializers.FloatField(min_value=0, max_value=10, required=False)
@@ -67,7 +67,7 @@ class ProjectSettings(serializers.ModelSerializer, StrictSerializer):
 
 
 class ProjectRow(serializers.ModelSerializer):
-    role = serializers.ChoiceField(choices=Membership.Role.choices, help_text="Your role in it.")
+    role = serializers.ChoiceField(choices=Membership.Role.choices, help_text="Your role in the project.")
 
     class Meta:
         model = Project
@@ -85,7 +85,7 @@ class JoinLinkField(serializers.URLField):
 
 
 class ProjectDetail(ProjectRow):
-    join_link = JoinLinkField(allow_null=True, help_text="For those who manage the project, else null.")
+    join_link = JoinLinkField(allow_null=True, help_text="Null unless you manage the project.")
 
     class Meta:
         model = Project
@@ -101,7 +101,9 @@ class StateChange(StrictSerializer):
 
 
 class Deletion(StrictSerializer):
-    name = serializers.CharField(max_length=200, help_text="The project's name, so that no other one is deleted.")
+    name = serializers.CharField(
+        max_length=200, help_text="The project's name, as a safeguard against deleting another one."
+    )
 
 
 def project_detail(request: ApiRequest, project: Project) -> dict[str, Any]:
@@ -123,7 +125,7 @@ def form_values(given: dict[str, Any], project: Project | None) -> dict[str, Any
 class Projects(ApiView):
     @extend_schema(operation_id="projects_list", parameters=[PageQuery], responses=page_serializer(ProjectRow))
     def get(self, request: ApiRequest) -> Response:
-        """Your projects, the latest first."""
+        """Lists your projects, latest first."""
         mine = Membership.objects.filter(user=request.user).select_related("project")
         if request.auth is not None and request.auth.project_id:
             mine = mine.filter(project_id=request.auth.project_id)
@@ -135,7 +137,7 @@ class Projects(ApiView):
     )
     @idempotent
     def post(self, request: ApiRequest) -> Response:
-        """Makes a project, a draft; you own it."""
+        """Creates a project as a draft. You are its owner."""
         validated_query(request, NoQuery)
         if request.auth is not None and request.auth.project_id:
             raise PermissionDenied
@@ -154,13 +156,13 @@ def with_roles(memberships: list[Membership]) -> list[Any]:
 class ProjectView(ApiView):
     @extend_schema(operation_id="projects_read", responses=ProjectDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """One project with its settings."""
+        """Returns one project with its settings."""
         validated_query(request, NoQuery)
         return Response(project_detail(request, access.project_for(request, project_id, access.SEE)))
 
     @extend_schema(operation_id="projects_update", request=ProjectSettings, responses=ProjectDetail)
     def patch(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Changes the settings that are sent. What labels answer (question, task) is fixed once there are labels."""
+        """Changes the settings that are sent. Question and task are fixed once there are labels."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         given = validated_body(request, ProjectSettings, partial=True)
@@ -171,7 +173,7 @@ class ProjectView(ApiView):
 
     @extend_schema(operation_id="projects_delete", request=None, parameters=[Deletion], responses={204: None})
     def delete(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Deletes the project with everything in it, for good."""
+        """Deletes the project and everything in it for good."""
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
         if validated_query(request, Deletion)["name"] != project.name:
             raise Unprocessable({"name": [_("That is not the project's name. Nothing was deleted.")]})
@@ -182,7 +184,7 @@ class ProjectView(ApiView):
 class ProjectState(ApiView):
     @extend_schema(operation_id="projects_set_state", request=StateChange, responses=ProjectDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Opens, pauses, closes or reopens the project; in that state already, nothing changes."""
+        """Opens, pauses, resumes, closes or reopens the project. Nothing changes if it is already in that state."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         state = validated_body(request, StateChange)["state"]

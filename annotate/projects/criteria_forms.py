@@ -63,8 +63,8 @@ class CriteriaField(forms.Field):
         if len(rows) == 1 or len(rows) > MAX_CRITERIA:
             raise forms.ValidationError(
                 _(
-                    "There are %(n)d criteria; give 2 to %(limit)d, or none: where there is one, the project's "
-                    "question asks it."
+                    "You named %(n)d criteria. Name 2 to %(limit)d, or none: for a single criterion, use the "
+                    "project's question."
                 ),
                 params={"n": len(rows), "limit": MAX_CRITERIA},
             )
@@ -83,7 +83,8 @@ class CriteriaField(forms.Field):
 def validate_row(n: int, row: dict[str, str]) -> None:
     if not all(row.values()):
         raise forms.ValidationError(
-            _("Criterion %(n)d lacks its name or its question. Give both, or leave the row empty."), params={"n": n}
+            _("Criterion %(n)d needs both a name and a question. Fill in both, or leave the row empty."),
+            params={"n": n},
         )
     for part, limit in zip(PARTS, (LONGEST_NAME, LONGEST_QUESTION), strict=True):
         if len(row[part]) > limit:

@@ -14,13 +14,15 @@ from annotate.projects.actions import FIXED_BY_LABELS, WORDS, CriteriaFixed, che
 from annotate.projects.criteria_forms import CriteriaField
 
 EXPLAINED = {
-    Label.Outcome.TIE: _("Tie: both are as good"),
+    Label.Outcome.TIE: _("Tie: both are equally good"),
     Label.Outcome.BOTH_GOOD: _("Both good: a tie at the top"),
     Label.Outcome.BOTH_BAD: _("Both bad: a tie at the bottom"),
     Label.Outcome.CANT_JUDGE: _("Can't judge: not counted as a tie"),
     Label.Outcome.SKIP: _("Skip: show me something else"),
 }
-FIXED = _("Labels answer this as it stands, so it can't change any more. Make a new project for another question.")
+FIXED = _(
+    "People have already answered this, so it can no longer be changed. Create a new project for another question."
+)
 
 
 # The pages of a project's settings and the fields on each; a new project has all of them on one page.
@@ -37,9 +39,10 @@ class ProjectForm(forms.ModelForm):
         label=_("Criteria"),
         required=False,
         help_text=_(
-            "For several judgements of the same items, such as clarity and correctness: two to five, each with a name "
-            "and a question, answered on one page in this order. Each has a ranking of its own. Practice, gold "
-            "questions and imported labels are about the first. Leave empty for one judgement."
+            "To judge the same items by several criteria, such as clarity and correctness. Give two to five, "
+            "each with a name and a question. Annotators answer them on one page in this order, and each "
+            "criterion has its own ranking. Practice, gold questions and imported labels are about the first. "
+            "Leave empty to ask only the question above."
         ),
     )
     task_type = forms.ChoiceField(
@@ -53,7 +56,7 @@ class ProjectForm(forms.ModelForm):
         min_value=2,
         max_value=MAX_ITEMS_SHOWN,
         required=False,
-        help_text=_("2 to 10; 4 or 5 are the most that people compare with ease. Pairs always show two."),
+        help_text=_("2 to 10. People find it easy to compare up to 4 or 5. Pairs always show two."),
     )
     m = forms.IntegerField(
         label=_("How many of them are ranked"),
@@ -69,8 +72,8 @@ class ProjectForm(forms.ModelForm):
         required=False,
         initial=[Label.Outcome.TIE, Label.Outcome.SKIP],
         help_text=_(
-            "Besides what the task asks for. Tie, both good and both bad are about two items: where more are shown "
-            "they are not offered. Answers given before you change this stay as they are."
+            "Offered besides the answers of the task itself. Tie, both good and both bad are offered only where "
+            "two items are shown. Answers given before you change this stay as they are."
         ),
     )
     estimator = forms.ChoiceField(
@@ -87,8 +90,8 @@ class ProjectForm(forms.ModelForm):
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text=_(
             # xgettext:no-python-format
-            "In logits. Two items are called tied when the 90% interval of their difference lies within this, either "
-            "way. 0.1 stands for a 52.5% chance of being preferred."
+            "In logits. Two items count as tied when the 90% interval of their difference lies between minus and "
+            "plus this value. 0.1 means a 52.5% chance of being preferred."
         ),
     )
 
@@ -117,28 +120,28 @@ class ProjectForm(forms.ModelForm):
             "tie_margin",
         ]
         help_texts = {
-            "name": _("For you and your team; annotators see it too."),
+            "name": _("Everybody sees it: you, your team and annotators."),
             "question": _("Asked above every task. For example: Which argument is more convincing?"),
-            "instructions": _("Read before the first answer, and behind “?” later. Markdown: **bold**, lists, links."),
-            "more_means": _("In a word or two, for the heads of tables: better, more convincing, harder."),
+            "instructions": _("Shown before the first task, and later under Help. Markdown: **bold**, lists, links."),
+            "more_means": _("One or two words for table headings: better, more convincing, harder."),
             "best_words": _("In place of “Best”, for example: Most intense. Leave empty for the usual word."),
             "worst_words": _("In place of “Worst”, for example: Least intense. Leave empty for the usual word."),
             "choice_words": _(
                 "In place of “A is better”, for example: {letter} sounds angrier. {letter} becomes A, B and so on."
             ),
-            "instruction_line": _("In place of “Mark the best and the worst.” and the like, above the items."),
+            "instruction_line": _("Replaces the line above the items, such as “Mark the best and the worst.”"),
             "overlap": _(
-                "How many different annotators answer each set of items shown together, such as a pair. Lowered later, "
-                "sets with more answers keep them all."
+                "How many different annotators answer each set of items shown together, such as a pair. If you "
+                "lower it later, sets with more answers keep them all."
             ),
             "n_sets": _(
-                "Empty: new sets are made as long as annotators ask. With a number, so many are drawn when the project "
-                "opens, every item in as many as any other or in one more, and when each has its annotators, all is "
-                "done."
+                "Leave empty to create new sets without end. With a number, that many sets are drawn when the "
+                "project opens, each item equally often (or once more), and the study ends when every set has "
+                "its annotators."
             ),
-            "comments": _("Annotators may add a few words to any answer. You find them in the export of labels."),
-            "cap": _("Empty means no limit."),
-            "top_k": _("The ranking shows each item's chance to be among the best so many."),
+            "comments": _("Annotators can add a comment to any answer. Comments are in the export of labels."),
+            "cap": _("Leave empty for no limit."),
+            "top_k": _("The ranking shows each item's chance of being among this many best items."),
         }
         widgets = {"question": forms.TextInput, "instructions": forms.Textarea(attrs={"rows": 8, "dir": "auto"})}
 
@@ -192,9 +195,13 @@ class ProjectForm(forms.ModelForm):
         """Check that both ends have their own words or neither; the same words for both would not tell them apart."""
         best, worst = values.get("best_words", ""), values.get("worst_words", "")
         if TASK_TYPES[values["task_type"]].names_last and bool(best) != bool(worst):
-            self.add_error("best_words" if worst else "worst_words", _("Give both ends their own words, or neither."))
+            self.add_error(
+                "best_words" if worst else "worst_words", _("Enter your own words for both ends, or for neither.")
+            )
         elif best and best.casefold() == worst.casefold():
-            self.add_error("worst_words", _("Both ends have the same words, “%(value)s”.") % {"value": best})
+            self.add_error(
+                "worst_words", _("Both ends have the same words, “%(value)s”. Use different words.") % {"value": best}
+            )
 
     def clean(self) -> dict[str, Any]:
         """Holds k and m to what the task takes; those it has no use for are left out."""
@@ -217,7 +224,7 @@ class ProjectForm(forms.ModelForm):
         if task.ranks_some and (m is None or m >= k):
             self.add_error(
                 "m",
-                _("Of %(k)d items shown, give 2 to %(most)d to be ranked; to rank all, choose “%(task)s”.")
+                _("%(k)d items are shown, so 2 to %(most)d can be ranked. To rank all of them, choose “%(task)s”.")
                 % {"k": k, "most": k - 1, "task": Project.TaskType.RANKING.label},
             )
         return values | {"k": k, "m": m}
@@ -258,10 +265,10 @@ class CloneForm(forms.Form):
         label=_("Name of the new project"), max_length=200, widget=forms.TextInput(attrs={"dir": "auto"})
     )
     with_items = forms.BooleanField(
-        label=_("With the items"),
+        label=_("Copy the items, too"),
         required=False,
         initial=True,
-        help_text=_("Their contexts, tags and known right answers come along; retired items stay retired."),
+        help_text=_("Their contexts, tags and known right answers are copied with them. Retired items stay retired."),
     )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:

@@ -110,8 +110,8 @@ def set_state(request: SignedInRequest, project_id: UUID) -> HttpResponse:
 def state_message(state: State) -> str:
     return {
         State.DRAFT: _("The project is a draft."),
-        State.OPEN: _("The project is open: whoever has the join link can answer."),
-        State.PAUSED: _("The project is paused: nobody can answer until it goes on."),
+        State.OPEN: _("The project is open: anyone with the join link can answer."),
+        State.PAUSED: _("The project is paused: nobody can answer until you resume it."),
         State.CLOSED: _("The project is closed: nobody can answer any more."),
     }[state]
 

@@ -20,7 +20,7 @@ def test_practice_reading_skipping_and_a_break_by_keyboard(live_site, page, axe,
     expect(page.locator(".pair-head")).to_contain_text("Practice 1 of 1")
     right = page.locator(".option").filter(has_text="Text practice 0").locator(".option-name").inner_text()
     page.keyboard.press({"A": "1", "B": "2"}[right.strip()[-1]])
-    expect(page.locator(".labelling-stop")).to_contain_text("the practice is passed", timeout=SLOW)
+    expect(page.locator(".labelling-stop")).to_contain_text("you have passed the practice", timeout=SLOW)
     expect(page.locator(".labelling-stop")).to_contain_text("because")
     axe(page)
 
@@ -37,7 +37,7 @@ def test_practice_reading_skipping_and_a_break_by_keyboard(live_site, page, axe,
     page.get_by_label("The reason in your words").fill("It is mine")
     expect(page.get_by_label("Something else:")).to_be_checked()
     page.get_by_role("button", name="Skip", exact=True).click()
-    expect(page.locator(".labelling-stop")).to_contain_text("time for a short break", timeout=SLOW)
+    expect(page.locator(".labelling-stop")).to_contain_text("Time for a short break", timeout=SLOW)
     axe(page)
     label = Label.objects.get(outcome="skip")
     assert label.reason == "It is mine"
@@ -87,7 +87,7 @@ def test_the_right_answer_of_chosen_items_is_said_on_a_page(
     phone.goto(live_site + reverse("items", args=[project.pk]))
     for key in ("item-1", "item-3"):
         phone.get_by_label(f"Choose {key}").check()
-    phone.get_by_role("button", name="Say what is right").click()
+    phone.get_by_role("button", name="Set the right answer").click()
     assert not sideways(phone)
     phone.get_by_label("Right answer").select_option("Item 2")
     phone.get_by_label("Why this is right").fill("It names its source.")

@@ -38,7 +38,7 @@ def test_the_way_of_a_platforms_participant(live_site, page, axe, project, alice
     task = page.url
     open_to_platform(project, alice, consent="Another text.")
     page.goto(task)
-    expect(page.get_by_role("heading", level=1)).to_have_text("Before you go on")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Before you continue")
     look(page, axe, "consent-again")
     page.get_by_role("button", name="I agree").click()
     expect(page.locator("#answer")).to_be_visible()
@@ -48,7 +48,7 @@ def test_the_way_of_a_platforms_participant(live_site, page, axe, project, alice
     expect(page.locator("main")).to_contain_text("You have given 1 answer,")
     look(page, axe, "last")
     page.get_by_role("button", name="Finish").click()
-    expect(page.get_by_text("Your part is done")).to_be_visible()
+    expect(page.get_by_text("You have finished")).to_be_visible()
     look(page, axe, "complete")
 
     page.context.clear_cookies()
@@ -75,7 +75,7 @@ def test_those_who_can_not_take_part(live_site, page, axe, project, entry):
     look(page, axe, "join-full")
     ParticipationRules.objects.update(places=None, open_link=False)
     page.goto(live_site + reverse("join", args=[project.join_token]))
-    expect(page.get_by_text("takes nobody new")).to_be_visible()
+    expect(page.get_by_text("Nobody new can join")).to_be_visible()
     look(page, axe, "join-shut")
 
     page.goto(live_site + link(entry, "failed"))
@@ -86,7 +86,7 @@ def test_those_who_can_not_take_part(live_site, page, axe, project, entry):
     expect(page.get_by_role("heading", level=1)).to_contain_text("Thank you for trying")
     look(page, axe, "failed-practice")
     page.get_by_role("button", name="Finish").click()
-    expect(page.get_by_text("looks for other participants")).to_be_visible()
+    expect(page.get_by_text("is looking for other participants")).to_be_visible()
     look(page, axe, "screened-out")
 
     page.context.clear_cookies()

@@ -46,7 +46,7 @@ def test_an_import_is_followed_and_carried_out_by_keyboard(live_site, page, sign
     reads("Being imported", "dark")
     imports_job.import_now(job)
     reads("Done", "light")
-    expect(page.get_by_text("18 rows are written. 6 rows were left out.")).to_be_visible()
+    expect(page.get_by_text("18 rows are imported. 6 rows were left out.")).to_be_visible()
     assert project.items.filter(body="Some words").count() == 18
 
     failed = begin(project, alice, "no matrix", kind="features", mapping={"prefix": "f"})

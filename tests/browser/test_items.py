@@ -51,7 +51,7 @@ def test_an_image_is_looked_at_closely_by_keys_buttons_and_taps_or_in_a_tab_of_i
     come_in(page, live_site, project)
     page.get_by_role("link", name="Full size of").first.focus()
     page.keyboard.press("Enter")
-    dialog = page.get_by_role("dialog", name="The image, closely")
+    dialog = page.get_by_role("dialog", name="Enlarged image")
     expect(dialog).to_be_visible()
     expect(page.locator(".zoom-scale")).not_to_have_text("")
     axe(page)
@@ -203,7 +203,7 @@ def test_sound_is_played_by_the_browsers_own_controls_with_its_words(live_site, 
     player = page.locator("audio").first
     expect(player).to_have_js_property("readyState", 4)
     assert player.evaluate("player => player.error") is None
-    page.get_by_text("In words").first.click()
+    page.get_by_text("Transcript").first.click()
     expect(page.locator("#option-a .item-body")).to_contain_text("Words of number")
     axe(page)
     snap(page, "sound")

@@ -124,7 +124,7 @@ def test_back_and_another_answer_is_told_without_javascript(live_site, open_page
     page.get_by_role("button", name="A is more convincing").click()
     page.locator("#answer").evaluate("(form, action) => { form.action = action }", action)  # the old page, brought back
     page.get_by_role("button", name="B is more convincing").click()
-    expect(page.get_by_text("had your answer already (you chose A)")).to_be_visible()
+    expect(page.get_by_text("had already answered that task (you chose A)")).to_be_visible()
     assert labels(annotator) == [("choice", 0)]
 
 
@@ -191,7 +191,7 @@ def test_images_are_told_in_words_shown_whole_and_open_in_full(live_site, page, 
         assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") == 640
     axe(page)
     page.get_by_role("link", name="Full size of A").click()
-    closely = page.get_by_role("dialog", name="The image, closely")
+    closely = page.get_by_role("dialog", name="Enlarged image")
     expect(closely.get_by_role("img", name=re.compile("A plain .* picture"))).to_be_in_viewport()
     page.keyboard.press("Escape")
     expect(closely).to_be_hidden()

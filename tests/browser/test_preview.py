@@ -12,7 +12,7 @@ def test_the_owner_answers_as_an_annotator_would_and_nothing_is_stored(live_site
     sign_in(alice)
     page.set_viewport_size({"width": 1440, "height": 1000})
     page.goto(f"{live_site}/projects/{project.pk}/settings/")
-    page.get_by_role("link", name="See the task as annotators will first.").click()
+    page.get_by_role("link", name="First preview the task as annotators see it.").click()
     expect(page.get_by_role("complementary", name="About this preview")).to_contain_text("nothing is stored")
     axe(page)
     snap(page, "preview")

@@ -37,7 +37,7 @@ def make_project(live_site, page) -> None:
     page.get_by_label("Name", exact=True).fill("Uniforms")
     page.get_by_label("Question", exact=True).fill("Which argument is more convincing?")
     page.get_by_role("checkbox", name="Both bad").check()
-    page.get_by_role("button", name="Make the project").click()
+    page.get_by_role("button", name="Create the project").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Import items")
 
 
@@ -48,7 +48,7 @@ def paste_correct_and_import(page) -> None:
     page.get_by_role("button", name="Preview the items").click()
     errors = page.get_by_role("region", name="Rows with errors")
     expect(errors).to_contain_text("Row 3. The text is missing.")
-    expect(errors).to_contain_text("Row 4. The key “a” is that of row 2 already.")
+    expect(errors).to_contain_text("Row 4. The key “a” is already used in row 2.")
     assert not Item.objects.exists()
     page.get_by_label("Items", exact=True).fill(CORRECTED)
     page.get_by_role("button", name="Preview again").click()
@@ -110,7 +110,7 @@ def test_a_step_back_loses_nothing(live_site, open_page, sign_in, alice):
     expect(page.get_by_label("Name", exact=True)).to_have_value("School essays")
     expect(page.get_by_label("A higher place means")).to_have_value("finer")
     expect(page.get_by_label("Question", exact=True)).to_have_value("Which essay is the better piece of writing?")
-    page.get_by_role("button", name="Make the project").click()
+    page.get_by_role("button", name="Create the project").click()
     steps = page.get_by_role("navigation", name="Set-up")
     expect(steps.get_by_role("link", name="Items")).to_have_attribute("aria-current", "step")
     paste_correct_and_import(page)
@@ -137,7 +137,7 @@ def test_pictures_are_described_and_imported(live_site, page, sign_in, project, 
         ]
     )
     page.get_by_role("button", name="Preview the files").click()
-    expect(page.get_by_text("SVG pictures can hold scripts")).to_be_visible()
+    expect(page.get_by_text("SVG pictures can contain scripts")).to_be_visible()
     expect(page.get_by_role("img", name="The file red.png")).to_have_js_property("naturalWidth", 60)
     page.get_by_label("What it shows").first.fill("A red field")
     page.get_by_role("button", name="Import these files").click()

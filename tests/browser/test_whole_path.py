@@ -47,7 +47,7 @@ def create_project(page: Page) -> str:
     page.get_by_role("link", name="Blank").click()
     page.get_by_label("Name", exact=True).fill("Advice to a first-year student")
     page.get_by_label("Question", exact=True).fill("Which advice is better?")
-    page.get_by_role("button", name="Make the project").click()
+    page.get_by_role("button", name="Create the project").click()
     page.locator("textarea[name=text]").fill("\n".join(TEXTS))
     page.get_by_role("button", name="Preview the items").click()
     page.get_by_role("button", name=re.compile("^Import")).click()

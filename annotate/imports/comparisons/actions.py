@@ -61,7 +61,7 @@ class Report:
 class ImportedBefore(UserError):
     def __init__(self, n_rows: int) -> None:
         super().__init__(
-            _("These %(n)d comparisons have been imported into this project already; nothing was added.")
+            _("These %(n)d comparisons have already been imported into this project, so nothing was added.")
             % {"n": n_rows}
         )
 
@@ -170,7 +170,7 @@ def problems(project: Project, row: Comparison, items: dict[str, int], taken: se
     known = outcomes_of(project)
     if row.outcome not in known:
         values = {"outcome": row.outcome[:80], "known": ", ".join(known)}
-        yield _("The outcome “%(outcome)s” is unknown; it has to be one of %(known)s.") % values
+        yield _("The outcome “%(outcome)s” is unknown. Use one of: %(known)s.") % values
     else:
         yield from problems_of_the_order(project, row)
     if not row.annotator.strip() or len(row.annotator) > LONGEST_NAME:
@@ -180,14 +180,17 @@ def problems(project: Project, row: Comparison, items: dict[str, int], taken: se
             "limit": LONGEST_NAME,
         }
     if row.annotator in taken:
-        yield _("“%(name)s” is somebody who answers here in person; give the imported annotator another name.") % {
+        yield _("“%(name)s” already answers here in person. Give the imported annotator another name.") % {
             "name": row.annotator
         }
 
 
 def problems_of_the_set(project: Project, row: Comparison) -> Iterator[str]:
     if len(row.shown) != project.k:
-        yield _("It shows %(n)d items; this project shows %(k)d at a time.") % {"n": len(row.shown), "k": project.k}
+        yield _("The row shows %(n)d items; this project shows %(k)d at a time.") % {
+            "n": len(row.shown),
+            "k": project.k,
+        }
     repeated = next((key for key in row.shown if row.shown.count(key) > 1), None)
     if repeated is not None:
         values = {"annotator": row.annotator[:80], "key": repeated[:80]}
@@ -199,16 +202,16 @@ def problems_of_the_order(project: Project, row: Comparison) -> Iterator[str]:
     needed = n_ranked(project) if asked and row.outcome not in SIDES else 0
     if len(row.order) != needed:
         values = {"outcome": row.outcome, "n": len(row.order), "needed": needed}
-        yield _("The answer “%(outcome)s” names %(n)d items; it takes %(needed)d.") % values
+        yield _("The answer “%(outcome)s” names %(n)d items but needs %(needed)d.") % values
     if row.grade and (row.outcome not in SIDES or row.grade not in Label.Grade.values):
         values = {"grade": row.grade[:80], "known": ", ".join(Label.Grade.values)}
-        yield _("The grade “%(grade)s” is unknown, or the answer no choice; it has to be one of %(known)s.") % values
+        yield _("The grade “%(grade)s” is unknown, or the answer is not a choice. Use one of: %(known)s.") % values
     if len(row.comment) > MAX_COMMENT_LENGTH:
         values = {"n": len(row.comment), "limit": MAX_COMMENT_LENGTH}
         yield _("The comment has %(n)d characters; the limit is %(limit)d. Shorten it.") % values
     for place, key in enumerate(row.order):
         if key not in row.shown or key in row.order[:place]:
-            yield _("The answer names “%(key)s”, which was not shown or has its place already.") % {"key": key[:80]}
+            yield _("The answer names “%(key)s”, which was not shown or already has a place.") % {"key": key[:80]}
 
 
 def ensure_annotators(project: Project, rows: Sequence[Checked], now: datetime, source: str) -> dict[str, int]:

@@ -32,23 +32,23 @@ class VotingForm(forms.Form):
 
     format = forms.ChoiceField(label=_("Read as"), choices=list(FORMATS.items()))
     someone = forms.CharField(
-        label=_("Annotator of rows that name none"), max_length=LONGEST_NAME, required=False, empty_value="imported"
+        label=_("Annotator for rows that name none"), max_length=LONGEST_NAME, required=False, empty_value="imported"
     )
     before = forms.CharField(
-        label=_("Put before every annotator's name"),
+        label=_("Prefix for annotators' names"),
         max_length=40,
         required=False,
         strip=False,
-        help_text=_("If the file names somebody who answers here in person: “2019 ”, say."),
+        help_text=_("For example “2019 ”, if the file names somebody who also answers here in person."),
     )
     numbers = forms.ChoiceField(
         label=_("Numbers in a list of pairs are"),
-        choices=[("keys", _("keys of items")), ("places", _("places in the list of items, from 0"))],
+        choices=[("keys", _("keys of items")), ("places", _("positions in the list of items, from 0"))],
     )
     create = forms.BooleanField(
-        label=_("Make the items that the file names and this project lacks"),
+        label=_("Create the items that the file names but this project does not have"),
         required=False,
-        help_text=_("Else their rows are refused. They show the file's text of them, or their key."),
+        help_text=_("Otherwise their rows are refused. New items show their text from the file, or their key."),
     )
 
     def __init__(self, names: Sequence[str], format: str, *args: Any, **kwargs: Any) -> None:

@@ -54,7 +54,7 @@ def lists_in(text: str) -> Iterator[SheetRow]:
             problem = (
                 ""
                 if LINE.fullmatch(words)
-                else _("The line “%(line)s” is no pair of numbers.") % {"line": shortened(words)}
+                else _("The line “%(line)s” is not a pair of numbers.") % {"line": shortened(words)}
             )
             yield SheetRow(n, [re.findall(r"\d+", words) if not problem else [words]], problem)
 
@@ -69,8 +69,8 @@ def orders(text: str) -> Sheet:
     if not names:
         raise BadFile(
             _(
-                "The file names no alternatives (“# ALTERNATIVE NAME 1: …”). Download it anew from PrefLib: files from "
-                "before 2022 are written in another way."
+                "The file names no alternatives (“# ALTERNATIVE NAME 1: …”). Download it again from PrefLib: "
+                "files from before 2022 have another format."
             )
         )
     if len(set(names.values())) < len(names):
@@ -84,7 +84,7 @@ def orders_in(lines: Sequence[str], names: dict[str, str]) -> Iterator[SheetRow]
             continue
         match = VOTE.fullmatch(line.strip())
         if not match:
-            problem = _("“%(line)s” is no order such as “3: 1,2,{3,4}”.") % {"line": shortened(line)}
+            problem = _("“%(line)s” is not an order such as “3: 1,2,{3,4}”.") % {"line": shortened(line)}
             yield SheetRow(n, [line], problem)
             continue
         groups = [
@@ -95,7 +95,8 @@ def orders_in(lines: Sequence[str], names: dict[str, str]) -> Iterator[SheetRow]
         problem = (
             ""
             if unknown is None
-            else _("The order names the alternative “%(n)s”, which the file does not.") % {"n": shortened(unknown)}
+            else _("The order names the alternative “%(n)s”, which the file does not define.")
+            % {"n": shortened(unknown)}
         )
         keys = [] if problem else [[names[number] for number in group] for group in groups if group]
         yield SheetRow(n, [match.group(1), json.dumps(keys, ensure_ascii=False)], problem)
@@ -121,7 +122,7 @@ class ListReader:
         found = list(answers(self.project, groups))
         if n * len(found) > MAX_COMPARISONS:
             raise Unusable(
-                _("The row stands for %(n)d comparisons; the limit is %(limit)d.")
+                _("The row contains %(n)d comparisons; the limit is %(limit)d.")
                 % {"n": n * len(found), "limit": MAX_COMPARISONS}
             )
         if self.voting.create:
@@ -137,7 +138,7 @@ class ListReader:
             return number
         if int(number) >= len(self.keys):
             raise Unusable(
-                _("The number %(n)s is no place in the list of %(items)d items, which begins with 0.")
+                _("%(n)s is not a position in the list of %(items)d items, which starts at 0.")
                 % {"n": number, "items": len(self.keys)}
             )
         return self.keys[int(number)]
@@ -165,7 +166,7 @@ def answers(project: Project, groups: Groups) -> Iterator[tuple[list[str], str, 
     named = task_type.answer_from_order(groups, project)
     if len(keys) != project.k or named is None:
         raise Unusable(
-            _("The order of %(n)d items is no answer to this project's task: “%(task)s” with %(k)d items.")
+            _("An order of %(n)d items does not answer this project's task: “%(task)s” with %(k)d items.")
             % {"n": len(keys), "task": project.get_task_type_display(), "k": project.k}
         )
     yield keys, task_type.outcome.value, named

@@ -33,8 +33,8 @@ COLUMNS = {
     "answer": gettext_lazy("Answer"),
     "winner": gettext_lazy("Winner"),
     "loser": gettext_lazy("Loser"),
-    "at": gettext_lazy("When it was given"),
-    "seconds": gettext_lazy("Seconds it took"),
+    "at": gettext_lazy("Time of the answer"),
+    "seconds": gettext_lazy("Response time in seconds"),
 }
 # What columns are called, the more telling first.
 NAMES = {
@@ -147,9 +147,9 @@ class TableReader:
         if values.get("valid", "").casefold() in FALSE:
             why = values.get("void_reason")
             raise Unusable(
-                _("The file itself says that this one does not count: %(why)s.") % {"why": shortened(why)}
+                _("The file marks this answer as not counted: %(why)s.") % {"why": shortened(why)}
                 if why
-                else _("The file itself says that this one does not count.")
+                else _("The file marks this answer as not counted.")
             )
         name = values.get("annotator") or self.voting.someone
         shown, outcome, order = READERS[self.voting.format](self, values)
@@ -244,7 +244,7 @@ def moment(text: str) -> datetime | None:
         at = datetime.fromisoformat(text.removesuffix(" UTC").strip())
     except (ValueError, OverflowError, OSError) as error:
         raise Unusable(
-            _("“%(value)s” is no time such as 2026-11-20T12:00:00Z.") % {"value": shortened(text)}
+            _("“%(value)s” is not a time such as 2026-11-20T12:00:00Z.") % {"value": shortened(text)}
         ) from error
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
@@ -253,5 +253,5 @@ def milliseconds(text: str) -> int | None:
     try:
         value = round(1000 * float(text)) if text else -1
     except (ValueError, OverflowError) as error:
-        raise Unusable(_("“%(value)s” is no number of seconds.") % {"value": shortened(text)}) from error
+        raise Unusable(_("“%(value)s” is not a number of seconds.") % {"value": shortened(text)}) from error
     return value if 0 <= value <= MAX_RESPONSE_MS else None

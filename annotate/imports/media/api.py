@@ -29,34 +29,34 @@ from annotate.models import Project
 class NewFile(StrictSerializer):
     file = serializers.FileField(help_text="PNG, JPEG, WebP, GIF; MP3, Ogg, WAV, FLAC, M4A; MP4, WebM.")
     key = serializers.CharField(
-        max_length=MAX_KEY, required=False, default="", allow_blank=True, help_text="Left out: the file's name."
+        max_length=MAX_KEY, required=False, default="", allow_blank=True, help_text="If left out, the file's name."
     )
     title = serializers.CharField(
         max_length=MAX_TITLE,
         required=False,
         default="",
         allow_blank=True,
-        help_text="What results call it; never shown to annotators.",
+        help_text="The item's name in results; never shown to annotators.",
     )
     text = serializers.CharField(
         max_length=MAX_TEXT,
         required=False,
         default="",
         allow_blank=True,
-        help_text="What an image shows, the words of a recording. Left out: the file's name.",
+        help_text="What an image shows, or the transcript of a recording. If left out, the file's name.",
     )
     context = serializers.CharField(  # type: ignore[assignment]
         max_length=MAX_TEXT,
         required=False,
         default="",
         allow_blank=True,
-        help_text="Shown above it; compared within it only.",
+        help_text="Shown above the item; only items with the same context are compared.",
     )
 
 
 class FileAdded(serializers.Serializer):
     key = serializers.CharField()
-    kind = serializers.CharField(help_text="image, audio or video, by what is in the file.")
+    kind = serializers.CharField(help_text="image, audio or video, according to the content of the file.")
 
 
 class ItemFiles(ApiView):
@@ -64,7 +64,7 @@ class ItemFiles(ApiView):
 
     @extend_schema(operation_id="items_upload", request={"multipart/form-data": NewFile}, responses={201: FileAdded})
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Adds one file as an item. Sent again under the same key it is refused, so it takes no Idempotency-Key."""
+        """Adds one file as an item. It takes no Idempotency-Key: the same item key is refused the second time."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))

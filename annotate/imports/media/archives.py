@@ -72,7 +72,7 @@ def check_is_zip(file: UploadedFile) -> None:
             % {"size": (file.size or 0) / 2**20, "limit": MAX_ZIP_BYTES // 2**20}
         )
     if file.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
-        raise BadFile(_("“%(name)s” is no zip file. Pack the media files into one.") % {"name": file.name})
+        raise BadFile(_("“%(name)s” is not a zip file. Pack the media files into one.") % {"name": file.name})
 
 
 def opened(file: IO[bytes]) -> zipfile.ZipFile:
@@ -80,7 +80,7 @@ def opened(file: IO[bytes]) -> zipfile.ZipFile:
         return zipfile.ZipFile(file)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
         raise BadFile(
-            _("This is no zip file, or a damaged one: %(problem)s. Pack it again.") % {"problem": error}
+            _("This is not a zip file, or it is damaged: %(problem)s. Create it again.") % {"problem": error}
         ) from error
 
 
@@ -101,7 +101,7 @@ def files_in(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         unfolded += info.file_size
         if unfolded > MAX_UNFOLDED:
             raise BadFile(
-                _("The zip file unfolds to over %(limit)d MB, reached at “%(name)s”. Import it in several parts.")
+                _("Unpacked, the zip file has over %(limit)d MB (reached at “%(name)s”). Import it in several parts.")
                 % {"limit": MAX_UNFOLDED // 2**20, "name": shortened(info.filename)}
             )
         found[info.filename] = info
@@ -116,17 +116,17 @@ def is_ignored(name: str) -> bool:
 def harm_in(info: zipfile.ZipInfo, before: Collection[str]) -> str:
     name = info.filename
     if name.startswith("/") or "\\" in name or ":" in name or ".." in PurePosixPath(name).parts:
-        return _("points out of its folder. Pack it again with plain names.")
+        return _("has a path that leads out of the zip file. Create it again with plain names.")
     if stat.S_ISLNK(info.external_attr >> 16):
         return _("is a link to another file. Pack the file itself.")
     if info.flag_bits & ENCRYPTED:
         return _("is encrypted. Pack it again without a password.")
     if info.file_size > 2**20 and info.file_size > MOST_FOLDED * max(info.compress_size, 1):
-        return _("unfolds to more than %(limit)d times its size, as no picture or recording does. Leave it out.") % {
+        return _("unpacks to more than %(limit)d times its size, which no picture or recording does. Leave it out.") % {
             "limit": MOST_FOLDED
         }
     if name in before:
-        return _("is in it twice. Pack it again.")
+        return _("appears twice. Create the zip file again.")
     return ""
 
 
@@ -241,7 +241,7 @@ class Archive:
         earlier = used.setdefault(path, place)
         if earlier != place:
             raise Unusable(
-                _("The file “%(name)s” is that of row %(row)d already.") % {"name": shortened(name), "row": earlier}
+                _("The file “%(name)s” is already used in row %(row)d.") % {"name": shortened(name), "row": earlier}
             )
         return path
 
@@ -261,7 +261,10 @@ class Archive:
         self.features = self.features or list(given)
         if list(given) != self.features:
             raise Unusable(
-                _("The features are %(these)s, in the rows before they are %(those)s. Give all items the same ones.")
+                _(
+                    "This row has the features %(these)s; the rows before it have %(those)s. Give all items the "
+                    "same features."
+                )
                 % {"these": shortened(", ".join(given)) or "–", "those": shortened(", ".join(self.features))}
             )
         return [finite(name, value) for name, value in given.items()]
@@ -274,7 +277,7 @@ def object_in(text: str) -> dict[str, object]:
         found = None
     if not isinstance(found, dict):
         raise Unusable(
-            _("The features “%(value)s” are no JSON object, such as {“length”: 3}.") % {"value": shortened(text)}
+            _("The features “%(value)s” are not a JSON object such as {“length”: 3}.") % {"value": shortened(text)}
         )
     return found
 
@@ -286,7 +289,7 @@ def finite(name: str, value: object) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise Unusable(
-            _("The feature “%(name)s” is “%(value)s”, which is no finite number. Correct it.")
+            _("The feature “%(name)s” is “%(value)s”, which is not a finite number. Correct it.")
             % {"name": shortened(name), "value": shortened(str(value))}
         )
     return number

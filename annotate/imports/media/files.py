@@ -46,7 +46,7 @@ def read_captions(files: Sequence[UploadedFile]) -> tuple[dict[str, dict[str, st
         try:
             stem, language = webvtt.named(name)
             if stem in found:
-                raise Unusable(_("Captions for this recording are there already; it takes one language."))
+                raise Unusable(_("This recording already has captions; it can have one language only."))
             found[stem] = {"name": name, "language": language, "text": webvtt.text_of(file)}
         except Unusable as problem:
             problems.append((name, str(problem)))

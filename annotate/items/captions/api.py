@@ -23,14 +23,18 @@ from annotate.models import Captions, Item
 
 class NewCaptions(StrictSerializer):
     text = serializers.CharField(
-        max_length=MAX_CAPTIONS_BYTES, trim_whitespace=False, help_text="A whole WebVTT file: what is said, and when."
+        max_length=MAX_CAPTIONS_BYTES,
+        trim_whitespace=False,
+        help_text="The content of a WebVTT file: what is said, and when.",
     )
-    language = serializers.RegexField(rf"^{LANGUAGE.pattern}\Z", max_length=35, help_text="A code: en, de, pt-BR.")
+    language = serializers.RegexField(
+        rf"^{LANGUAGE.pattern}\Z", max_length=35, help_text="A language code, such as en, de or pt-BR."
+    )
 
 
 class CaptionsDetail(serializers.Serializer):
     text = serializers.CharField(help_text="WebVTT.")
-    language = serializers.CharField(help_text="A code, as in en or pt-BR.")
+    language = serializers.CharField(help_text="A language code, such as en or pt-BR.")
 
 
 def recording(request: ApiRequest, project_id: UUID, item_id: int) -> Item:
@@ -48,14 +52,14 @@ class ItemCaptions(ApiView):
 
     @extend_schema(operation_id="items_captions", responses=CaptionsDetail)
     def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
-        """The captions of an item, for those who see the project and annotators to whom it has been shown."""
+        """Returns the captions of an item, to members who see the project and annotators who have seen the item."""
         validated_query(request, NoQuery)
         item = item_seen(request, project_id, item_id)
         return Response(CaptionsDetail(get_object_or_404(Captions, item=item)).data)
 
     @extend_schema(operation_id="items_set_captions", request=NewCaptions, responses=CaptionsDetail)
     def put(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
-        """Gives a sound or video these captions in place of those it has."""
+        """Sets or replaces the captions of a sound or video."""
         item = recording(request, project_id, item_id)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
         given = validated_body(request, NewCaptions)
@@ -68,7 +72,7 @@ class ItemCaptions(ApiView):
 
     @extend_schema(operation_id="items_remove_captions", request=None, responses={204: None})
     def delete(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
-        """Takes its captions away."""
+        """Removes the captions."""
         item = recording(request, project_id, item_id)
         set_captions(item=item, actor=request.user, text="", language="", now=timezone.now())
         return Response(status=204)

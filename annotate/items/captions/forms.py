@@ -11,14 +11,14 @@ from annotate.items.captions.webvtt import LANGUAGE, text_of
 
 class CaptionsForm(forms.Form):
     file = forms.FileField(
-        label=_("Captions"), help_text=_("A WebVTT file (.vtt), in UTF-8: what is said and heard, with its times.")
+        label=_("Captions"), help_text=_("A WebVTT file (.vtt) in UTF-8: what is said and heard, and when.")
     )
     language = forms.RegexField(
         LANGUAGE,
         label=_("Language"),
         max_length=35,
-        help_text=_("Of the captions, as a code: en, de, pt-BR."),
-        error_messages={"invalid": _("That is no code of a language. Write two or three letters, as in en or de.")},
+        help_text=_("Language code of the captions, such as en, de or pt-BR."),
+        error_messages={"invalid": _("That is not a language code. Write two or three letters, as in en or de.")},
     )
 
     def clean_language(self) -> str:

@@ -19,7 +19,10 @@ def text_of(file: UploadedFile) -> str:
     size = file.size or 0
     if size > MAX_CAPTIONS_BYTES:
         raise Unusable(
-            _("The captions have %(size)d KiB; the limit is %(limit)d KiB. Take out what is no speech or sound.")
+            _(
+                "The captions have %(size)d KiB; the limit is %(limit)d KiB. Remove everything that is not speech "
+                "or sound."
+            )
             % {"size": size // 1024, "limit": MAX_CAPTIONS_BYTES // 1024}
         )
     try:
@@ -34,9 +37,7 @@ def checked_text(text: str) -> str:
     if not re.match(r"WEBVTT([ \t\n]|$)", text) or "\0" in text:
         raise Unusable(_("Captions are WebVTT: the file has to begin with “WEBVTT”. Save them in that format."))
     if not CUE.search(text):
-        raise Unusable(
-            _("The captions have no line with a time, as in 00:01.000 --> 00:04.000. Add what is said when.")
-        )
+        raise Unusable(_("The captions have no times, such as 00:01.000 --> 00:04.000. Add a time to each caption."))
     return text
 
 
@@ -46,6 +47,6 @@ def named(name: str) -> tuple[str, str]:
     stem, _dot, language = PurePath(name).stem.rpartition(".")
     if not stem or not LANGUAGE.fullmatch(language):
         raise Unusable(
-            _("The name does not tell the language of the captions. Write it before the end, as in talk.en.vtt.")
+            _("The file name does not say the language of the captions. Put it before the ending, as in talk.en.vtt.")
         )
     return stem, language

@@ -34,7 +34,7 @@ OPTIONS: dict[str, dict[str, object]] = {
 }
 EXIF_ORIENTATION = 0x0112
 NONE_OF_OURS = gettext_lazy(
-    "This is no picture (PNG, JPEG, WebP, GIF), sound (MP3, Ogg, WAV, FLAC, M4A) or video (MP4, WebM)"
+    "This is not a picture (PNG, JPEG, WebP, GIF), sound (MP3, Ogg, WAV, FLAC, M4A) or video (MP4, WebM)"
 )
 
 
@@ -107,12 +107,12 @@ def stored(name: str, file: UploadedFile) -> Picture:
         )
     data = file.read()
     if b"<svg" in data[:4096].lower():
-        raise Unusable(_("SVG pictures can hold scripts and are refused. Save it as PNG and upload that."))
+        raise Unusable(_("SVG pictures can contain scripts and are refused. Save it as PNG and upload that."))
     try:
         return encoded(name, data)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise Unusable(
-            _("The picture unfolds to far more than the limit of %(limit)d megapixels. Make it smaller.")
+            _("The picture is far larger than the limit of %(limit)d megapixels. Make it smaller.")
             % {"limit": MAX_IMAGE_PIXELS // 10**6}
         ) from error
     except UnidentifiedImageError as error:
@@ -126,7 +126,7 @@ def encoded(name: str, data: bytes) -> Picture:
     with Image.open(io.BytesIO(data), formats=["PNG", "JPEG", "WEBP", "GIF"]) as image:
         check_size(image)
         if getattr(image, "n_frames", 1) > 1 and image.format != "MPO":
-            raise Unusable(_("The picture moves. Only still pictures can be compared: save one frame as PNG."))
+            raise Unusable(_("The picture is animated. Only still pictures can be compared: save one frame as PNG."))
         image.load()
         stored_as = STORED_AS[str(image.format)]
         turned = image.getexif().get(EXIF_ORIENTATION, 1) != 1

@@ -48,7 +48,7 @@ def check(file: UploadedFile, container: str) -> str:
     file.seek(0)
     if not kind:
         raise Unusable(
-            _("The file begins like %(container)s, but holds no sound or video that browsers play. Save it again.")
+            _("The file looks like %(container)s but contains no sound or video that browsers can play. Save it again.")
             % {"container": container.upper()}
         )
     return kind

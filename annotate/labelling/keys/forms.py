@@ -59,14 +59,19 @@ def normalize_key(key: str) -> str:
 
 def unusable_key_error(key: str) -> str:
     if key.isspace():
-        return _("The space bar skips and can't be given another meaning. Type a letter, a digit or a sign.")
+        return _("The space bar always skips. Type a letter, a digit or a punctuation mark instead.")
     if len(key) > 1:
-        return _("“%(key)s” is %(n)d characters; a key is one. Type one letter, digit or sign.") % {
+        return _("“%(key)s” has %(n)d characters. Type a single letter, digit or punctuation mark.") % {
             "key": key,
             "n": len(key),
         }
-    return _("“%(key)s” is no letter, digit or sign that every keyboard sends. Type another one.") % {"key": key}
+    return _("“%(key)s” can't be typed on every keyboard. Choose another letter, digit or punctuation mark.") % {
+        "key": key
+    }
 
 
 def taken_key_error(key: str, other: str) -> str:
-    return _("“%(key)s” is the key for “%(other)s” too. Give one of them another.") % {"key": key, "other": other}
+    return _("“%(key)s” is also the key for “%(other)s”. Choose a different key for one of them.") % {
+        "key": key,
+        "other": other,
+    }

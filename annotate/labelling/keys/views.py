@@ -40,11 +40,11 @@ def keys(request: HttpRequest, project_id: UUID) -> HttpResponse:
         rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
         if "reset" in request.POST:
             set_keys(annotator=annotator, chosen={})
-            messages.success(request, _("The usual keys are back."))
+            messages.success(request, _("The default keys are restored."))
             return redirect_to_task(project_id)
         if form.is_valid():
             set_keys(annotator=annotator, chosen=form.chosen())
-            messages.success(request, _("Your keys are set."))
+            messages.success(request, _("Your keys are saved."))
             return redirect_to_task(project_id)
     context = {"annotator": annotator, "project": annotator.project, "form": form}
     return render(request, "labelling/keys.html", context)

@@ -16,19 +16,23 @@ from annotate.labelling.preview.views import MAX_PREVIEW_ANSWERS
 
 class PreviewQuery(StrictSerializer):
     n = serializers.IntegerField(
-        required=False, default=0, min_value=0, max_value=MAX_PREVIEW_ANSWERS, help_text="After how many answers."
+        required=False,
+        default=0,
+        min_value=0,
+        max_value=MAX_PREVIEW_ANSWERS,
+        help_text="The number of answers given before this task.",
     )
 
 
 class PreviewDetail(serializers.Serializer):
-    task = TaskDetail(allow_null=True, help_text="Its token answers nothing.")
+    task = TaskDetail(allow_null=True, help_text="Its token can't be used to answer.")
     stop = StopDetail(allow_null=True)
 
 
 class Preview(ApiView):
     @extend_schema(operation_id="projects_preview", parameters=[PreviewQuery], responses=PreviewDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """A sample task, always the same for the same number of answers before it; in drafts too."""
+        """Returns a sample task, always the same for the same number of earlier answers. Works for drafts, too."""
         project = access.project_for(request, project_id, access.SEE)
         task = sample_task(project, validated_query(request, PreviewQuery)["n"], now=timezone.now())
         values = {"task": task_json(request, project, task) if task.token else None, "stop": task.stop}

@@ -9,7 +9,7 @@ from annotate.models import Project
 
 class Best(TaskType):
     name = Project.TaskType.BEST
-    help_text = gettext_lazy("One press picks the best of up to ten: quick, but little is said of the others.")
+    help_text = gettext_lazy("One press chooses the best of up to ten. Quick, but it says little about the others.")
     item_template = "labelling/choose_button.html"
 
     def on_page(self, k: int) -> TaskType:

@@ -15,7 +15,7 @@ MARKS = ("best", "worst")  # names of the form's fields
 class BestWorst(TaskType):
     name = Project.TaskType.BEST_WORST
     outcome = Outcome.BEST_WORST
-    help_text = gettext_lazy("Two marks in each set: much is learnt for little work.")
+    help_text = gettext_lazy("Two choices in each set: much information for little work.")
     n_items = (3, MAX_ITEMS_SHOWN)
     item_template = "labelling/marks.html"
     bar_template = "labelling/task_types/done_bar.html"
@@ -40,9 +40,9 @@ class BestWorst(TaskType):
 
     def key_help(self, project: Project) -> str:
         if project.best_words:
-            words = _("Mark A, B and so on: first “%(best)s”, then “%(worst)s”; once more takes the mark off")
+            words = _("Mark A, B and so on: first “%(best)s”, then “%(worst)s”; press again to remove the mark")
             return words % ends_of(project)
-        return _("Mark A, B and so on: first the best, then the worst; once more takes the mark off")
+        return _("Mark A, B and so on: first the best, then the worst; press again to remove the mark")
 
     def describe(self, letters: Sequence[str], project: Project) -> str:
         values = {"a": letters[0], "b": letters[-1]}

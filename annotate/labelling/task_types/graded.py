@@ -9,7 +9,9 @@ from annotate.models import Project
 
 class Graded(Pair):
     name = Project.TaskType.GRADED
-    help_text = gettext_lazy("A clearly, A slightly, B slightly, B clearly. The ranking counts who is better only.")
+    help_text = gettext_lazy(
+        "A clearly, A slightly, B slightly, B clearly. Only which one is better counts in the ranking."
+    )
     is_graded = True
     bar_template = "labelling/grades.html"
     key_help_template = "labelling/task_types/keys_of_grades.html"

@@ -13,7 +13,9 @@ from annotate.models import Project
 class Ranking(TaskType):
     name = Project.TaskType.RANKING
     outcome = Outcome.RANKING
-    help_text = gettext_lazy("All of a set in order, best first, by taps, keys or dragging: most is learnt.")
+    help_text = gettext_lazy(
+        "Put the whole set in order, best first, by tapping, keys or dragging. Each task gives the most information."
+    )
     options_template = "labelling/ranking.html"
     bar_template = "labelling/task_types/done_bar.html"
     key_help_template = "labelling/task_types/keys_of_ranking.html"
@@ -39,7 +41,7 @@ class Ranking(TaskType):
         return _("Rank %(letter)s next")
 
     def key_help(self, project: Project) -> str:
-        return _("Give A, B and so on the next place; once more takes it out")
+        return _("Give A, B and so on the next place; press again to remove it")
 
     def describe(self, letters: Sequence[str], project: Project) -> str:
         return _("you ranked %(letters)s") % {"letters": ", ".join(letters)}
@@ -52,7 +54,7 @@ class Ranking(TaskType):
             if ranks[place] < expected:
                 raise InvalidAnswer(_("Two items have place %(n)d. Give each place to one item.") % {"n": ranks[place]})
             if ranks[place] > expected:
-                raise InvalidAnswer(_("No item has place %(n)d. Give it to one.") % {"n": expected})
+                raise InvalidAnswer(_("No item has place %(n)d. Give it to one of them.") % {"n": expected})
         return tuple(order)
 
     def decode_ranks(self, ranks: str) -> list[int]:

@@ -13,7 +13,7 @@ from annotate.models import MAX_ITEMS_SHOWN, Project
 class Top(Ranking):
     name = Project.TaskType.TOP
     outcome = Outcome.TOP
-    help_text = gettext_lazy("The best few of a set in order; the others stay behind.")
+    help_text = gettext_lazy("Put only the best few of each set in order.")
     n_items = (3, MAX_ITEMS_SHOWN)
     ranks_some = True
     engine_layout = "top"

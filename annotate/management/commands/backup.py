@@ -15,7 +15,7 @@ class Command(BaseCommand):
     help = "Writes one archive of the database and the items' files into a folder; the site may go on meanwhile."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("folder", type=Path, help="where the archive goes, named by the time")
+        parser.add_argument("folder", type=Path, help="the folder for the archive, which is named by the time")
 
     def handle(self, *, folder: Path, **options: Any) -> None:
         now = timezone.now()
@@ -28,4 +28,4 @@ class Command(BaseCommand):
         n_labels = manifest["rows"].get("annotate_label", 0)
         self.stdout.write(f"{target}: {n_labels:,} labels, {n_files:,} files, {target.stat().st_size / 1e6:,.1f} MB")
         for name in manifest["missing_files"]:
-            self.stderr.write(f"The file {name} was not there: deleted meanwhile, or lost.")
+            self.stderr.write(f"The file {name} is missing: deleted in the meantime, or lost.")

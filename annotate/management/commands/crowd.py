@@ -43,4 +43,4 @@ class Command(BaseCommand):
             stopping.wait(1)
             return
         if label is None:
-            self.stdout.write(f"The simulated crowd has nothing left to compare in “{crowd.project}” and rests.")
+            self.stdout.write(f"The simulated crowd has nothing left to compare in “{crowd.project}” and pauses.")

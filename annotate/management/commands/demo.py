@@ -39,7 +39,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--crowd", action="store_true", help="with --data: let the simulated crowd answer there too"
         )
-        parser.add_argument("--keep", action="store_true", help="go on with the database of the last demo")
+        parser.add_argument("--keep", action="store_true", help="continue with the database of the last demo")
 
     def handle(self, *args: Any, **options: Any) -> None:
         stop_with_starter()

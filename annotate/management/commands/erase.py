@@ -36,10 +36,12 @@ class Command(BaseCommand):
         elif annotator:
             person = Annotator.objects.select_related("project").filter(key=annotator).first()
             if person is None:
-                raise CommandError(f"There is no annotator with the key {annotator}; the API lists a project's.")
+                raise CommandError(
+                    f"There is no annotator with the key {annotator}; the API lists the annotators of a project."
+                )
             self.agreed(f"{person.pseudonym} in the project {person.project.name}", yes)
             n = erase_annotator(annotator=person, by=BY_OPERATOR, now=now)
-        self.stdout.write(f"Erased, with {n} labels. Backups made before still hold them.")
+        self.stdout.write(f"Erased, with {n} labels. Earlier backups still contain them.")
 
     def agreed(self, who: str, yes: bool) -> None:
         if not yes and input(f"Erase {who} for good? Type yes: ").strip() != "yes":

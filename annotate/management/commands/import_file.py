@@ -38,18 +38,24 @@ class Command(BaseCommand):
         parser.add_argument("kind", choices=Kind.values)
         parser.add_argument("project", type=UUID, help="the project's id, as in its address")
         parser.add_argument("file", type=Path, nargs="?", help="CSV, TSV, JSON, JSONL, text, .zip, .npy, .soc, ...")
-        parser.add_argument("--leave-out", action="store_true", help="import the right rows without those with errors")
-        parser.add_argument("--create-items", action="store_true", help="of comparisons: make the items that they name")
-        parser.add_argument("--prefix", default="", help="of comparisons: put before annotators' names; of features: f")
-        parser.add_argument("--places", action="store_true", help="numbers are places in the list of items, from 0")
-        parser.add_argument("--keys", type=Path, help="of features: the items' keys in the matrix's order, a line each")
-        parser.add_argument("--resume", action="store_true", help="go on with this kind's import that is under way")
+        parser.add_argument("--leave-out", action="store_true", help="import the valid rows without those with errors")
+        parser.add_argument(
+            "--create-items", action="store_true", help="for comparisons: create the items that they name"
+        )
+        parser.add_argument(
+            "--prefix", default="", help="for comparisons: a prefix for annotators' names; for features: their name (f)"
+        )
+        parser.add_argument("--places", action="store_true", help="numbers are positions in the list of items, from 0")
+        parser.add_argument(
+            "--keys", type=Path, help="for features: the items' keys in the matrix's order, one per line"
+        )
+        parser.add_argument("--resume", action="store_true", help="resume the import of this kind")
 
     def handle(self, *, kind: str, project: UUID, file: Path | None, resume: bool, **options: Any) -> None:
         settings.DEBUG = False  # with it, Django keeps every query
         found = Project.objects.filter(pk=project).first()
         if found is None:
-            raise CommandError(f"There is no project {project}; its id stands in the address of its pages.")
+            raise CommandError(f"There is no project {project}; its id is part of the address of its pages.")
         started = time.perf_counter()
         try:
             job = self.under_way(found, kind) if resume else self.started(found, kind, file, options)
@@ -62,12 +68,12 @@ class Command(BaseCommand):
     def under_way(self, project: Project, kind: str) -> ImportJob:
         job = imports_job.claimable_imports(timezone.now()).filter(project=project, kind=kind).first()
         if job is None:
-            raise CommandError("No import of this kind waits to be gone on with; an engine may be at it.")
+            raise CommandError("There is no import of this kind to resume; a worker may be running it.")
         return job
 
     def started(self, project: Project, kind: str, path: Path | None, options: dict[str, Any]) -> ImportJob:
         if path is None or not path.is_file():
-            raise CommandError(f"{path or 'FILE'} is no file. Name the one to import.")
+            raise CommandError(f"{path or 'FILE'} is not a file. Name the file to import.")
         owner = Membership.objects.filter(project=project, role="owner").select_related("user").first()
         values: dict[str, Any] = {
             "project": project,
@@ -99,7 +105,7 @@ class Command(BaseCommand):
             owner=f"import_file:{os.getpid()}#{secrets.token_hex(4)}", now=timezone.now(), only=job.pk
         )
         if row is None:
-            self.stdout.write("An engine has taken the import over; its page shows how far it is.")
+            self.stdout.write("A worker has taken over the import; see its page for progress.")
             return
         asked_to_stop: list[int] = []
         former = {
@@ -110,7 +116,7 @@ class Command(BaseCommand):
         def progress(step: int, total: int, _objective: float) -> bool:
             if self.stdout.isatty():
                 self.stdout.write(
-                    f"\r{step:,} of {total:,} written" if total else f"\r{step:,} rows checked", ending=" "
+                    f"\r{step:,} of {total:,} imported" if total else f"\r{step:,} rows checked", ending=" "
                 )
                 self.stdout.flush()
             return not asked_to_stop and row.renew(now=timezone.now())
@@ -118,10 +124,10 @@ class Command(BaseCommand):
         try:
             imports_job.work(row, progress=progress, should_yield=False)
         except LeaseLost:
-            self.stdout.write("The import was stopped, or a worker has taken it over; its page shows which.")
+            self.stdout.write("The import was stopped, or a worker has taken it over; see its page.")
         except Cancelled:
             imports_job.release(row)
-            raise CommandError("Interrupted. A running worker goes on with it, or --resume does.") from None
+            raise CommandError("Interrupted. A running worker resumes it; so does --resume.") from None
         finally:
             for number, handler in former.items():
                 signal.signal(number, handler)
@@ -140,4 +146,4 @@ class Command(BaseCommand):
             raise CommandError(f"After {job.n_written:,} rows: {render_message(job.message)}")
         if job.state == ImportJob.State.DONE:
             left = f", {job.n_bad:,} left out" if job.n_bad else ""
-            self.stdout.write(f"{job.n_rows:,} rows read, {job.n_written:,} written{left}, {seconds:.1f} s.")
+            self.stdout.write(f"{job.n_rows:,} rows read, {job.n_written:,} imported{left}, {seconds:.1f} s.")

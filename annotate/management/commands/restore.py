@@ -25,4 +25,4 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
         call_command("migrate", verbosity=0, interactive=False)
         n_labels = manifest["rows"].get("annotate_label", 0)
-        self.stdout.write(f"Restored what there was at {manifest['made_at']}: {n_labels:,} labels.")
+        self.stdout.write(f"Restored the backup of {manifest['made_at']}: {n_labels:,} labels.")

@@ -33,7 +33,7 @@ class Command(BaseCommand):
     def handle(self, *, project: UUID, folder: Path, criterion: int, **options: Any) -> None:
         found = Project.objects.filter(pk=project).first()
         if found is None:
-            raise CommandError(f"There is no project {project}; its id stands in the address of its pages.")
+            raise CommandError(f"There is no project {project}; its id is part of the address of its pages.")
         if not 1 <= criterion <= n_criteria(found):
             raise CommandError(f"There is no criterion {criterion}; the project has {n_criteria(found)}.")
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):

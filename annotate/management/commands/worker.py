@@ -38,7 +38,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--once", action="store_true", help="fit what is due, then end")
-        parser.add_argument("--poll", type=float, default=0.2, help="seconds between two looks for work (0.2)")
+        parser.add_argument("--poll", type=float, default=0.2, help="seconds between checks for work (0.2)")
         parser.add_argument("--name", help="what this process is called on the dashboard (host and process id)")
 
     def handle(self, *args: Any, **options: Any) -> None:

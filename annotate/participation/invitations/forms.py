@@ -16,7 +16,7 @@ class InviteForm(forms.Form):
         max_length=30_000,
     )
     words = forms.CharField(
-        label=_("Your words to them"),
+        label=_("Your message"),
         required=False,
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
@@ -37,7 +37,7 @@ class InviteForm(forms.Form):
                 validate_email(address)
             except ValidationError:
                 raise ValidationError(
-                    _("“%(value)s” is no e-mail address. Correct or remove it; nothing was sent yet."),
+                    _("“%(value)s” is not an e-mail address. Correct or remove it; nothing has been sent yet."),
                     params={"value": address[:100]},
                 ) from None
         return addresses

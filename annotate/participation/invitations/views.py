@@ -46,7 +46,9 @@ def share(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     project = access.project_for(request, project_id, access.MANAGE)
     if "new-link" in request.POST:
         replace_join_link(project=project, actor=request.user, now=timezone.now())
-        messages.success(request, _("The join link is a new one. The old one no longer works; people who joined stay."))
+        messages.success(
+            request, _("The join link is replaced. The old link no longer works; people who have joined stay.")
+        )
         return redirect("share", project.pk)
     form = InviteForm(request.POST if request.method == "POST" else None)
     results: list[SentInvitations] = []
@@ -79,7 +81,7 @@ def invite(request: SignedInRequest, project: Project, address: str, words: str)
         return SentInvitations(address, _("not sent. %(why)s") % {"why": refusal})
     except (SMTPException, OSError):
         log.exception("An invitation to project %s could not be sent", project.pk)
-        return SentInvitations(address, _("not sent: the mail server did not take it. Try this address again later."))
+        return SentInvitations(address, _("not sent: the mail server refused it. Try this address again later."))
     return SentInvitations(address, _("on its way."), ok=True)
 
 

@@ -26,7 +26,7 @@ class Joining(StrictSerializer):
         required=False,
         default="",
         allow_blank=True,
-        help_text="Left out, one is made up.",
+        help_text="If left out, a pseudonym is made up.",
     )
 
 
@@ -35,7 +35,8 @@ class Joined(serializers.Serializer):
     pseudonym = serializers.CharField()
     secret = serializers.CharField(
         allow_null=True,
-        help_text="For `Authorization: Annotator SECRET`: it alone brings this annotator back. Null with an account.",
+        help_text="Send it as `Authorization: Annotator SECRET`. It is the only way to act as this annotator "
+        "again. Null with an account.",
     )
 
 
@@ -48,14 +49,14 @@ def validated_pseudonym(request: ApiRequest, project: Project) -> str:
 
 
 class Join(ApiView):
-    """By the project's join link, without an account."""
+    """Joining by the project's join link, without an account."""
 
     scope = None
     authentication_classes = []
 
     @extend_schema(operation_id="annotating_join", request=Joining, responses={201: Joined})
     def post(self, request: ApiRequest, token: str) -> Response:
-        """Makes a pseudonymous annotator of the project behind a join link.
+        """Creates a pseudonymous annotator in the project of a join link.
 
         Where the project asks for consent or has a questionnaire, `next` refuses until that was done: by
         `annotating_agree` and `annotating_answer_questions`, or on the site by the link `/join/again/SECRET/`.
@@ -79,7 +80,7 @@ class Oneself(ApiView):
 
     @extend_schema(operation_id="annotating_join_as_member", request=Joining, responses={201: Joined})
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Makes you, a member who may annotate, an annotator; if you are one already, that one is told."""
+        """Creates your annotator in this project, or returns the existing one."""
         project = access.project_for(request, project_id, access.ANNOTATE)
         validated_query(request, NoQuery)
         name = validated_pseudonym(request, project)

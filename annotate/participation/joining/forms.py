@@ -29,7 +29,9 @@ class JoinForm(forms.Form):
     def clean_pseudonym(self) -> str:
         name = pseudonyms.normalize_name(self.cleaned_data["pseudonym"])
         if not any(character.isalnum() for character in name):
-            raise forms.ValidationError(_("A name needs at least one letter or digit. Type one, or keep ours."))
+            raise forms.ValidationError(
+                _("A name needs at least one letter or digit. Type one, or keep our suggestion.")
+            )
         return name
 
     def clean_ticket(self) -> str:

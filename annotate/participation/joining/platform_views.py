@@ -117,8 +117,8 @@ def parse_visit(request: HttpRequest, entry: ParticipationRules) -> PlatformVisi
     if not participant:
         raise BadPlatformLink(
             _(
-                "The link does not say who you are: its part “%(name)s” is missing or empty. Open the study from the "
-                "platform's own page again; if that does not help, tell the researcher there."
+                "The link does not say who you are: its parameter “%(name)s” is missing or empty. Open the study "
+                "from the platform's page again. If that does not help, tell the researcher there."
             )
             % {"name": entry.participant_parameter}
         )
@@ -133,14 +133,18 @@ def parse_parameter(request: HttpRequest, name: str) -> str:
     if PLACEHOLDER.search(value):
         raise BadPlatformLink(
             _(
-                "The link was not filled in: its part “%(name)s” is still “%(value)s”. Open the study from the "
-                "platform's own page; if you are the researcher, check how the platform fills in the study's address."
+                "The platform did not fill in the link: its parameter “%(name)s” is still “%(value)s”. Open the "
+                "study from the platform's page. If you are the researcher, check how the platform fills in the "
+                "study's URL."
             )
             % {"name": name, "value": value[:60]}
         )
     if len(value) > MAX_ID_LENGTH or not value.isprintable():
         raise BadPlatformLink(
-            _("The link's part “%(name)s” has %(n)d characters, or some that can't be seen; the limit is %(limit)d.")
+            _(
+                "The link's parameter “%(name)s” is too long or contains invisible characters. It has %(n)d "
+                "characters; the limit is %(limit)d."
+            )
             % {"name": name, "n": len(value), "limit": MAX_ID_LENGTH}
         )
     return value

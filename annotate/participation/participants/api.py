@@ -30,12 +30,16 @@ class ParticipantRow(serializers.Serializer):
     annotator = serializers.CharField(source="pseudonym")
     key = serializers.UUIDField()
     source = serializers.ChoiceField(choices=Annotator.Source.choices)  # type: ignore[assignment]
-    participant = serializers.CharField(source="platform_id", allow_null=True, help_text="The platform's own id.")
+    participant = serializers.CharField(
+        source="platform_id", allow_null=True, help_text="The participant's ID on the platform."
+    )
     study = serializers.CharField(source="platform_study", allow_blank=True)
     session = serializers.CharField(source="platform_session", allow_blank=True)
     joined_at = serializers.DateTimeField()
-    n_labels = serializers.IntegerField(help_text="Answers that count.")
-    ended = serializers.CharField(allow_blank=True, help_text="complete, screened_out, quota_full; empty: not yet.")
+    n_labels = serializers.IntegerField(help_text="Number of answers that count.")
+    ended = serializers.CharField(
+        allow_blank=True, help_text="complete, screened_out or quota_full; empty if not finished."
+    )
     ended_at = serializers.DateTimeField(source="completion.at", allow_null=True, default=None)
     code = serializers.CharField(source="completion.code", allow_null=True, default=None)
     used_at = serializers.DateTimeField(source="completion.used_at", allow_null=True, default=None)
@@ -43,20 +47,22 @@ class ParticipantRow(serializers.Serializer):
 
 class Code(StrictSerializer):
     code = serializers.CharField(max_length=100)
-    use = serializers.BooleanField(required=False, default=False, help_text="Whether it is used up by this.")
+    use = serializers.BooleanField(required=False, default=False, help_text="Whether to mark the code as used.")
 
 
 class CodeChecked(serializers.Serializer):
-    is_genuine = serializers.BooleanField(help_text="Whether this project gave the code to somebody.")
+    is_genuine = serializers.BooleanField(help_text="Whether this project issued the code.")
     annotator = serializers.CharField(allow_null=True)
     kind = serializers.ChoiceField(choices=Completion.Kind.choices, allow_null=True)
-    used_before = serializers.DateTimeField(allow_null=True, help_text="Since when; a code counts once.")
+    used_before = serializers.DateTimeField(
+        allow_null=True, help_text="When it was marked as used; a code is valid once."
+    )
 
 
 class Participants(ApiView):
     @extend_schema(operation_id="participants_list", parameters=[PageQuery], responses=page_serializer(ParticipantRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Who came by links, the latest first. Their numbers are in no export, because viewers may take those."""
+        """Lists who joined by link, latest first. Platform IDs are in no export, as viewers can read those."""
         project = access.project_for(request, project_id, access.MANAGE)
         query = validated_query(request, PageQuery)
         return paginated_response(
@@ -67,7 +73,7 @@ class Participants(ApiView):
 class Codes(ApiView):
     @extend_schema(operation_id="participants_check_code", request=Code, responses=CodeChecked)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Whether an individual code is genuine and unused; `use` marks it as used."""
+        """Checks whether an individual code is genuine and unused; `use` marks it as used."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "code", who=str(request.user.pk))

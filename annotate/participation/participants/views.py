@@ -57,7 +57,7 @@ def people(request: SignedInRequest, project_id: UUID) -> HttpResponse:
 
 def code_message(request: SignedInRequest, code: str, checked: CodeCheck, *, used: bool) -> None:
     if checked.completion is None:
-        messages.error(request, _("“%(code)s” is not a code that this project gave to anybody.") % {"code": code[:50]})
+        messages.error(request, _("“%(code)s” is not a code of this project.") % {"code": code[:50]})
         return
     values = {
         "code": checked.completion.code,
@@ -65,9 +65,11 @@ def code_message(request: SignedInRequest, code: str, checked: CodeCheck, *, use
         "kind": checked.completion.get_kind_display(),
     }
     if checked.used_before:
-        messages.warning(request, _("%(code)s (%(who)s, %(kind)s) has been used before. It counts once.") % values)
+        messages.warning(
+            request, _("%(code)s (%(who)s, %(kind)s) has already been used. Each code is valid once.") % values
+        )
     elif used:
-        messages.success(request, _("%(code)s is genuine (%(who)s, %(kind)s) and marked as used now.") % values)
+        messages.success(request, _("%(code)s is genuine (%(who)s, %(kind)s). It is now marked as used.") % values)
     else:
         messages.success(request, _("%(code)s is genuine (%(who)s, %(kind)s) and has not been used.") % values)
 

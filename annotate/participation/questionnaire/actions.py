@@ -41,7 +41,9 @@ class QuestionsChanged(UserError):
     code = "fields-changed"
 
     def __init__(self) -> None:
-        super().__init__(_("Somebody else changed the fields meanwhile, so nothing was saved. Please start anew."))
+        super().__init__(
+            _("Somebody else changed the fields in the meantime, so nothing was saved. Please start again.")
+        )
 
 
 def change_questions(

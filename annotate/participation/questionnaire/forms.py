@@ -32,7 +32,7 @@ class AnswersForm(forms.Form):
 
 
 def answer_field(field: QuestionField, earlier: str) -> forms.Field:
-    missing = {"required": _("This answer is needed before you can go on.")}
+    missing = {"required": _("Please answer this before you continue.")}
     common: dict[str, Any] = {"label": field.label, "required": field.required, "initial": earlier}
     if field.kind == Kind.NUMBER:
         return Number(field.least, field.most, error_messages=missing, **common)
@@ -62,11 +62,11 @@ class Number(forms.IntegerField):
         super().validate(value)
         if value is not None and value < self.least:
             raise forms.ValidationError(
-                _("%(value)d is too small; the least is %(limit)d."), params={"value": value, "limit": self.least}
+                _("%(value)d is too small; the minimum is %(limit)d."), params={"value": value, "limit": self.least}
             )
         if value is not None and value > self.most:
             raise forms.ValidationError(
-                _("%(value)d is too large; the most is %(limit)d."), params={"value": value, "limit": self.most}
+                _("%(value)d is too large; the maximum is %(limit)d."), params={"value": value, "limit": self.most}
             )
 
 
@@ -75,27 +75,37 @@ class QuestionForm(forms.Form):
 
     pk = forms.IntegerField(required=False, widget=forms.HiddenInput)
     label = forms.CharField(
-        label=_("What is asked"), max_length=MAX_TEXT_LENGTH, widget=forms.TextInput(attrs={"dir": "auto"})
+        label=_("Question"), max_length=MAX_TEXT_LENGTH, widget=forms.TextInput(attrs={"dir": "auto"})
     )
     kind = forms.ChoiceField(label=_("Kind of answer"), choices=Kind.choices, initial=Kind.TEXT)
     choices = forms.CharField(
-        label=_("The list"),
+        label=_("Answers to choose from"),
         required=False,
         max_length=5_000,
         widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
-        help_text=_("Of “One of a list”: a line each, two or more."),
+        help_text=_("For “One of a list”: one answer per line, at least two."),
     )
     least = Number(
-        None, None, label=_("Smallest number"), required=False, help_text=_("Of whole numbers; empty for no limit.")
+        None,
+        None,
+        label=_("Smallest number"),
+        required=False,
+        help_text=_("For whole numbers. Leave empty for no limit."),
     )
     most = Number(
-        None, None, label=_("Largest number"), required=False, help_text=_("Of whole numbers; empty for no limit.")
+        None,
+        None,
+        label=_("Largest number"),
+        required=False,
+        help_text=_("For whole numbers. Leave empty for no limit."),
     )
     at_end = forms.BooleanField(
-        label=_("Ask after the last task"), required=False, help_text=_("Off: after consent, before the first task.")
+        label=_("Ask after the last task"),
+        required=False,
+        help_text=_("When off, it is asked after consent and before the first task."),
     )
     required = forms.BooleanField(label=_("An answer is required"), required=False)
-    position = Number(1, LAST, label=_("Place in the order"), required=False, help_text=_("Empty: at the end."))
+    position = Number(1, LAST, label=_("Position"), required=False, help_text=_("Leave empty to put it last."))
 
     def clean_choices(self) -> list[str]:
         lines = [line.strip() for line in self.cleaned_data["choices"].splitlines() if line.strip()]
@@ -106,14 +116,14 @@ class QuestionForm(forms.Form):
                     params={"start": line[:30], "n": len(line), "limit": MAX_TEXT_LENGTH},
                 )
             if lines.count(line) > 1:
-                raise forms.ValidationError(_("“%(text)s” stands there twice."), params={"text": line[:100]})
+                raise forms.ValidationError(_("“%(text)s” is in the list twice."), params={"text": line[:100]})
         return lines
 
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or self.cleaned_data
         n = len(values.get("choices", []))
         if values.get("kind") == Kind.CHOICE and "choices" in values and not 2 <= n <= MAX_CHOICES:
-            text = _("Lines in the list: %(n)d. Give from 2 to %(limit)d, one for each answer.")
+            text = _("Answers in the list: %(n)d. Give 2 to %(limit)d, one per line.")
             self.add_error("choices", text % {"n": n, "limit": MAX_CHOICES})
         least, most = values.get("least"), values.get("most")
         if values.get("kind") == Kind.NUMBER and least is not None and most is not None and least > most:
@@ -144,7 +154,7 @@ class BaseQuestionForms(forms.BaseFormSet):
         super().add_fields(form, index)
         if "DELETE" in form.fields:  # which blank ones do not have
             form.fields["DELETE"].label = _("Remove this field")
-            form.fields["DELETE"].help_text = _("What was answered to it stays in the exports.")
+            form.fields["DELETE"].help_text = _("Answers to it stay in the exports.")
 
     def wanted(self) -> list[RequestedQuestion]:
         """Return the questions in the order of their places; those without one last, as they stand on the page."""

@@ -27,7 +27,7 @@ class ArchiveRequest(StrictSerializer):
 class Archive(ApiView):
     @extend_schema(operation_id="projects_archive", request=ArchiveRequest, responses=ProjectDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Puts the project away, closed, so that nothing in it changes; or brings it back."""
+        """Archives the project, closed and read-only, or restores it."""
         project = access.project_for(request, project_id, access.MANAGE, in_archive=True)
         validated_query(request, NoQuery)
         act = archive_project if validated_body(request, ArchiveRequest)["archived"] else unarchive_project
@@ -48,7 +48,7 @@ class Clone(ApiView):
     )
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Makes a draft of your own with the same settings and rules, with its items or without."""
+        """Duplicates the project as a draft of yours with the same settings and, if wanted, its items."""
         project = access.project_for(request, project_id, access.MANAGE, in_archive=True)
         validated_query(request, NoQuery)
         if request.auth is not None and request.auth.project_id:

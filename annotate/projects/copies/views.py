@@ -26,13 +26,13 @@ def archive(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     project = access.project_for(request, project_id, access.MANAGE, in_archive=True)
     form = ArchiveForm(request.POST)
     if not form.is_valid():
-        messages.error(request, _("Say whether to archive the project or to bring it back. Use the buttons below."))
+        messages.error(request, _("Choose whether to archive or restore the project, using the buttons below."))
     elif form.cleaned_data["to"] == "archive":
         archive_project(project=project, actor=request.user, now=timezone.now())
-        messages.success(request, _("The project is archived: it can be looked at and exported, and nothing changes."))
+        messages.success(request, _("The project is archived: you can view and export it, but not change it."))
     else:
         unarchive_project(project=project, actor=request.user, now=timezone.now())
-        messages.success(request, _("The project is back from the archive."))
+        messages.success(request, _("The project is restored from the archive."))
     return redirect("project-manage", project.pk)
 
 
@@ -51,7 +51,9 @@ def clone(request: SignedInRequest, project_id: UUID) -> HttpResponse:
             now=timezone.now(),
             rng=RNG,
         )
-        messages.success(request, _("The project “%(name)s” is made, a draft that you own.") % {"name": made.name})
+        messages.success(
+            request, _("The project “%(name)s” is created as a draft. You are its owner.") % {"name": made.name}
+        )
         return redirect("setup", made.pk)
     context = {"project": project, "form": form, "n_items": project.items.count()}
     return render(request, "projects/clone.html", context, status=400 if form.errors else 200)

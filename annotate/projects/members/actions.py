@@ -22,7 +22,7 @@ class OwnersOnly(UserError):
     status = 403
 
     def __init__(self) -> None:
-        super().__init__(_("Only owners decide who belongs to a project. Ask one of them."))
+        super().__init__(_("Only owners can change the members of a project. Ask one of them."))
 
 
 class MemberAlready(UserError):

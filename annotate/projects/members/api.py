@@ -48,13 +48,13 @@ class RoleChange(StrictSerializer):
 
 class Invited(serializers.Serializer):
     address = serializers.CharField()
-    message_sent = serializers.BooleanField(help_text="If false, tell them yourself.")
+    message_sent = serializers.BooleanField(help_text="If false, no message was sent: tell the person yourself.")
 
 
 class Members(ApiView):
     @extend_schema(operation_id="members_list", parameters=[PageQuery], responses=page_serializer(MemberRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Owners see who belongs to the project, in the order added."""
+        """Lists the members in the order added; owners only."""
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
         query = validated_query(request, PageQuery)
         found = project.memberships.select_related("user").order_by("pk")
@@ -63,7 +63,7 @@ class Members(ApiView):
     @extend_schema(operation_id="members_create", parameters=[HEADER], request=NewMember, responses={202: Invited})
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Writes to the address, and makes the account with it a member; whether there is one is not told."""
+        """Sends a message to the address and makes its account a member. Does not reveal whether there is one."""
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
         validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "invite", who=str(request.user.pk))
@@ -81,7 +81,7 @@ class Members(ApiView):
 class MemberView(ApiView):
     @extend_schema(operation_id="members_update", request=RoleChange, responses=MemberRow)
     def put(self, request: ApiRequest, project_id: UUID, member_id: int) -> Response:
-        """Gives the member another role."""
+        """Changes the member's role."""
         membership = self.found(request, project_id, member_id)
         role = validated_body(request, RoleChange)["role"]
         actions.change_role(membership=membership, actor=request.user, role=role, now=timezone.now())
@@ -90,7 +90,7 @@ class MemberView(ApiView):
 
     @extend_schema(operation_id="members_delete", request=None, responses={204: None})
     def delete(self, request: ApiRequest, project_id: UUID, member_id: int) -> Response:
-        """Ends the membership; labels stay. A project keeps at least one owner."""
+        """Removes the member; their labels stay. A project keeps at least one owner."""
         membership = self.found(request, project_id, member_id)
         actions.remove_member(membership=membership, actor=request.user, now=timezone.now())
         return Response(status=204)

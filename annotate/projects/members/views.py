@@ -57,13 +57,16 @@ def add_or_invite(request: SignedInRequest, project: Project, address: str, role
         log.exception("The invitation to project %s could not be sent", project.pk)
         messages.warning(
             request,
-            _("The message to %(address)s could not be sent. An account with this address is a member now; tell them.")
+            _(
+                "The message to %(address)s could not be sent. If there is an account with this address, it is a "
+                "member now; tell them yourself."
+            )
             % {"address": address},
         )
     else:
         messages.success(
             request,
-            _("A message to %(address)s is on its way. An account with this address is a member now.")
+            _("A message to %(address)s is on its way. If there is an account with this address, it is a member now.")
             % {"address": address},
         )
 
@@ -90,7 +93,7 @@ def change_member(request: SignedInRequest, project_id: UUID, membership_id: int
     try:
         if "remove" in request.POST:
             actions.remove_member(membership=membership, actor=request.user, now=now)
-            messages.success(request, _("%(name)s is no member any more. Their labels stay.") % {"name": name})
+            messages.success(request, _("%(name)s is no longer a member. Their labels stay.") % {"name": name})
         elif not form.is_valid():
             messages.error(request, _("That is not a role. Choose one from the list."))
         elif actions.change_role(membership=membership, actor=request.user, role=form.cleaned_data["role"], now=now):

@@ -26,7 +26,10 @@ class LinesField(forms.CharField):
         super().validate(value)
         if len(value) > MOST_REASONS:
             raise forms.ValidationError(
-                _("There are %(n)d reasons; the limit is %(limit)d. Leave some out: own words are always taken."),
+                _(
+                    "There are %(n)d reasons; the limit is %(limit)d. Remove some: annotators can always write "
+                    "their own."
+                ),
                 params={"n": len(value), "limit": MOST_REASONS},
             )
         for line in value:
@@ -54,7 +57,7 @@ class QualityForm(forms.ModelForm):
         label=_("Reasons to choose from"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "dir": "auto"}),
-        help_text=_("One a line, for example “I know the author”. Annotators may always say it in words of their own."),
+        help_text=_("One per line, for example “I know the author”. Annotators can always write their own."),
     )
 
     class Meta:
@@ -76,51 +79,53 @@ class QualityForm(forms.ModelForm):
             "count_repeats",
         ]
         labels = {
-            "opens_at": _("Takes answers from"),
-            "closes_at": _("Takes answers until"),
-            "min_seconds": _("Shortest time to read, in seconds"),
-            "break_every": _("Propose a break after so many answers"),
-            "sitting_cap": _("Most answers in one sitting"),
+            "opens_at": _("Accepts answers from"),
+            "closes_at": _("Accepts answers until"),
+            "min_seconds": _("Minimum reading time, in seconds"),
+            "break_every": _("Suggest a break after this many answers"),
+            "sitting_cap": _("Maximum answers in one sitting"),
             "ask_why_skipped": _("Ask why something is skipped"),
-            "practice_pass": _("Right answers that pass the practice"),
-            "practice_tries": _("Tries"),
-            "gold_every": _("One gold question in so many tasks"),
-            "attention_every": _("One attention check in so many tasks"),
+            "practice_pass": _("Right answers needed to pass the practice"),
+            "practice_tries": _("Attempts at the practice"),
+            "gold_every": _("One gold question in this many tasks"),
+            "attention_every": _("One attention check in this many tasks"),
             "repeat_percent": _("Percent of tasks that repeat an earlier one"),
             "count_gold": _("Answers to gold questions count in the ranking"),
             "count_repeats": _("Answers to repeats count in the ranking"),
         }
         help_texts = {
-            "opens_at": _("Besides being open. Empty: as soon as the project is open."),
-            "closes_at": _("An answer that arrives later is refused. Empty: until you close the project."),
+            "opens_at": _("The project must be open as well. Leave empty to accept answers as soon as it is."),
+            "closes_at": _("Later answers are refused. Leave empty to accept answers until you close the project."),
             "min_seconds": _(
-                "0 to 120; 0 asks for none. Until it is over the answers can't be pressed; one that arrives earlier "
-                "is not counted, and the task stays."
+                "0 to 120; 0 means none. The answer buttons are disabled until the time is over. An answer sent "
+                "earlier does not count, and the task stays open."
             ),
-            "break_every": _("A page that proposes a pause and can be skipped. Empty: none."),
-            "sitting_cap": _("A sitting ends after half an hour without an answer. Empty: no limit."),
+            "break_every": _("Shows a page that suggests a break; annotators can skip it. Leave empty for none."),
+            "sitting_cap": _("A sitting ends after half an hour without an answer. Leave empty for no limit."),
             "ask_why_skipped": _(
-                "Where “Skip” is allowed, it then takes a reason, which is stored with the label and exported. Skips "
-                "say nothing to the ranking."
+                "Where “Skip” is allowed, it then needs a reason, which is stored with the label and exported. "
+                "Skips do not affect the ranking."
             ),
         }
         help_texts = help_texts | {
             "practice_pass": _(
-                "Before the first task come the practice sets, each with feedback. Who has fewer right than this tries "
-                "again, then is screened out with kind words; you can let them in. Empty: no practice."
+                "Annotators answer the practice sets before their first task, with feedback on each. People with "
+                "fewer right answers may try again, then are turned away politely. You can let them in later. "
+                "Leave empty for no practice."
             ),
-            "practice_tries": _("How often the practice may be tried, the first time counted."),
+            "practice_tries": _("How often people may try the practice, including the first time."),
             "gold_every": _(
-                "Sets whose right answer you know, at random places, never twice to one person. They look like any "
-                "other task and count in people's progress and caps, not in the overlap. Empty: none."
+                "Sets whose right answer you know, mixed in at random and never shown twice to one person. They "
+                "look like any other task and count towards people's progress and limits, but not towards the "
+                "overlap. Leave empty for none."
             ),
-            "attention_every": _("The same for sets that anybody who reads gets right. Empty: none."),
+            "attention_every": _("The same, with sets that anybody who reads them gets right. Leave empty for none."),
             "repeat_percent": _(
-                "0 to 50. Sets that the person answered at least five answers ago, shown once more in mirrored order: "
-                "they tell how consistent people are with themselves."
+                "0 to 50. Shows a set again in mirrored order, at least five answers later. This measures how "
+                "consistent each annotator is."
             ),
-            "count_gold": _("Off, they serve to check people only."),
-            "count_repeats": _("Off, only the first answer to a set counts."),
+            "count_gold": _("When off, they are used only to check annotators."),
+            "count_repeats": _("When off, only the first answer to a set counts."),
         }
         widgets = {"opens_at": LocalDateTimeInput, "closes_at": LocalDateTimeInput}
 

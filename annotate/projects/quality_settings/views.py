@@ -26,7 +26,7 @@ def quality(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         changes = actions.change_project(project=project, actor=request.user, values=form.values(), now=timezone.now())
         if changes:
-            messages.success(request, _("The checks are saved."))
+            messages.success(request, _("The quality checks are saved."))
         else:
             messages.info(request, _("Nothing was different, so nothing was saved."))
         return redirect("quality", project.pk)

@@ -28,7 +28,7 @@ class Preset:
         return {name: str(value) if isinstance(value, Promise) else value for name, value in self.settings.items()}
 
 
-BLANK = Preset("blank", _("Blank"), _("Pairs, ties and skips allowed, three annotators a pair. You say the rest."))
+BLANK = Preset("blank", _("Blank"), _("Pairs with ties and skips, three annotators per pair. You choose the rest."))
 
 PRESETS = {
     start.key: start
@@ -53,7 +53,7 @@ PRESETS = {
                 "estimator": "CrowdBT",
             },
             {"min_seconds": 3, "break_every": 40, "repeat_percent": 5},
-            _("Give each argument its topic as “context”, and only those of the same topic are compared."),
+            _("Give each argument its topic as “context”: then only arguments on the same topic are compared."),
         ),
         Preset(
             "translation",
@@ -94,7 +94,7 @@ PRESETS = {
                 "estimator": "CrowdBT",
             },
             {"practice_pass": 4, "gold_every": 15, "break_every": 30, "repeat_percent": 10},
-            _("Practice needs a few image pairs whose right answer you know; without them there is none."),
+            _("For practice, add a few image pairs whose right answer you know. Without them there is no practice."),
         ),
         Preset(
             "answers",
@@ -119,7 +119,7 @@ PRESETS = {
         Preset(
             "jury",
             _("Jury"),
-            _("A few judges, many entries, and honest differences of taste: a ranking of all and of each judge."),
+            _("A few judges, many entries and different tastes: an overall ranking and one for each judge."),
             {
                 "question": _("Which entry deserves the prize more?"),
                 "more_means": _("more deserving"),
@@ -136,7 +136,7 @@ PRESETS = {
                 "estimator": "CollaborativeGP",
             },
             {"break_every": 15},
-            _("Keep entries from judges with a conflict of interest: “Never shown”, on the page of quality checks."),
+            _("Hide entries from judges with a conflict of interest: use “Never shown” on the Quality checks page."),
         ),
         Preset(
             "essays",

@@ -53,7 +53,7 @@ def setup_state(project: Project) -> SetupState:
     has_items = n_items >= project.k
     invited = ParticipationRules.objects.filter(project=project).exists()
     invited = invited or Membership.objects.filter(project=project).exclude(role=Membership.Role.OWNER).exists()
-    found = _("%(n)d of at least %(limit)d items that can be compared") % {"n": n_items, "limit": project.k}
+    found = _("Items to compare: %(n)d (you need at least %(limit)d)") % {"n": n_items, "limit": project.k}
     checks = any((project.min_seconds, project.break_every, project.gold_every, project.repeat_percent))
     checks = checks or project.practice_pass is not None
     texts = {
@@ -61,19 +61,19 @@ def setup_state(project: Project) -> SetupState:
         "items": (_("Items"), found, has_items, True),
         "checks": (
             _("Quality checks"),
-            _("Reading time, breaks, practice, gold questions: as you like."),
+            _("Reading time, breaks, practice, gold questions."),
             checks,
             False,
         ),
         "people": (
             _("People"),
-            _("Who may take part, team, invitations. The join link is there anyway."),
+            _("Who may take part, your team, invitations. The join link works without any of them."),
             invited,
             False,
         ),
         "open": (
             _("Preview and open"),
-            _("See the task as annotators will, then open."),
+            _("Preview the task as annotators see it, then open the project."),
             project.state != "draft",
             True,
         ),

@@ -34,7 +34,7 @@ def create(request: SignedInRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         values = form.values() | start.checks
         project = actions.create_project(owner=request.user, values=values, now=timezone.now())
-        messages.success(request, _("The project is made. Now give it items to compare."))
+        messages.success(request, _("The project is created. Now add the items to compare."))
         return redirect("items-import", project.pk)
     return render_form(request, form, start)
 

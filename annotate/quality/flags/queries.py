@@ -100,7 +100,7 @@ class AnnotatorChecks:
         seconds = numbers.format_number(self.fast_seconds, 1)
         return {
             "too_fast": _("Too fast: %(figure)s answers in under %(seconds)s s"),
-            "one_side": _("Always one place: %(figure)s choices at the same one"),
+            "one_side": _("Mostly the same place: %(figure)s choices"),
             "gold_failed": _("Gold questions: %(figure)s right"),
             "attention_failed": _("Attention checks: %(figure)s right"),
             "inconsistent": _("Own repeats: %(figure)s answered as before"),

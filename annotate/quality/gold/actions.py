@@ -17,7 +17,7 @@ from annotate.quality.gold.table import NewGoldSet
 
 class NotScreenedOut(UserError):
     def __init__(self, pseudonym: str) -> None:
-        super().__init__(_("%(name)s may answer already.") % {"name": pseudonym})
+        super().__init__(_("%(name)s can already answer.") % {"name": pseudonym})
 
 
 def add_gold_sets(

@@ -40,12 +40,16 @@ class KnownQuery(PageQuery):
 class KnownRow(serializers.Serializer):
     id = serializers.IntegerField(source="known.pk")
     purpose = serializers.ChoiceField(source="known.purpose", choices=list(PURPOSES))
-    items = serializers.ListField(child=serializers.CharField(), help_text="Their keys.")
+    items = serializers.ListField(child=serializers.CharField(), help_text="The keys of the items.")
     outcome = serializers.ChoiceField(source="known.outcome", choices=Label.Outcome.choices)
-    named = serializers.ListField(child=serializers.CharField(), help_text="Keys that the right answer names in order.")
+    named = serializers.ListField(
+        child=serializers.CharField(), help_text="Keys of the items that the right answer names, in order."
+    )
     why = serializers.CharField(source="known.why", allow_blank=True)
-    n_labels = serializers.IntegerField(help_text="Unvoided answers to it, among the latest 20,000.")
-    n_right = serializers.IntegerField(help_text="How many of them are right.")
+    n_labels = serializers.IntegerField(
+        help_text="Number of answers to it that are not voided, among the latest 20,000."
+    )
+    n_right = serializers.IntegerField(help_text="Number of these that are right.")
 
 
 class NewKnown(StrictSerializer):
@@ -54,11 +58,11 @@ class NewKnown(StrictSerializer):
         child=serializers.CharField(max_length=MAX_KEY),
         min_length=2,
         max_length=MAX_ITEMS_SHOWN,
-        help_text="Keys of different items, as many as a task shows.",
+        help_text="Keys of different items, exactly as many as a task shows.",
     )
     answer = serializers.CharField(
         max_length=(MAX_KEY + 3) * MAX_ITEMS_SHOWN,
-        help_text="A key; several divided by “>”, best first; or another outcome that is allowed, such as tie.",
+        help_text="A key; several keys separated by “>”, best first; or another allowed outcome, such as tie.",
     )
     why = serializers.CharField(max_length=MAX_WHY_LENGTH, required=False, default="", allow_blank=True)
 
@@ -66,7 +70,7 @@ class NewKnown(StrictSerializer):
 class NewKnownSets(StrictSerializer):
     sets = serializers.ListField(child=NewKnown(), min_length=1, max_length=MAX_ROWS)
     only_for_checks = serializers.BooleanField(
-        required=False, default=False, help_text="Retires their items, so that no ordinary task shows them."
+        required=False, default=False, help_text="Whether to retire the items, so that ordinary tasks don't show them."
     )
 
 
@@ -86,7 +90,7 @@ def gold_set_json(sets: list[GoldSet]) -> list[Any]:
 class KnownSets(ApiView):
     @extend_schema(operation_id="known_sets_list", parameters=[KnownQuery], responses=page_serializer(KnownRow))
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Sets for practice, gold questions and attention checks, with how often they were answered rightly."""
+        """Lists the sets for practice, gold questions and attention checks, and how often each was answered right."""
         project = access.project_for(request, project_id, access.MANAGE)
         query = validated_query(request, KnownQuery)
         sets = project.known_sets.filter(retired_at=None).order_by("purpose", "pk").prefetch_related("items")
@@ -99,7 +103,7 @@ class KnownSets(ApiView):
     )
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Adds up to 1,000 sets: all, or none and what is wrong with each. A set known for the purpose is replaced."""
+        """Adds up to 1,000 sets: all of them, or none and the errors. A set that exists for the purpose is replaced."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
@@ -131,13 +135,13 @@ def pad_keys(keys: list[str], k: int) -> list[str]:
 def wrong_number_error(keys: list[str], project: Project) -> str:
     if len(keys) == project.k:
         return ""
-    return _("It names %(n)d items; a task of this project shows %(k)d.") % {"n": len(keys), "k": project.k}
+    return _("The set has %(n)d items; tasks of this project show %(k)d.") % {"n": len(keys), "k": project.k}
 
 
 class KnownSetView(ApiView):
     @extend_schema(operation_id="known_sets_delete", request=None, responses={204: None})
     def delete(self, request: ApiRequest, project_id: UUID, known_id: int) -> Response:
-        """Shows the set for its purpose no more; answers to it stay."""
+        """Removes the set, so that it is no longer shown for its purpose. Answers to it stay."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         known = get_object_or_404(project.known_sets.select_related("project"), pk=known_id)

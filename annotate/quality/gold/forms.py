@@ -23,7 +23,7 @@ def only_for_checks() -> forms.BooleanField:
     return forms.BooleanField(
         label=_("Use these items for checks only"),
         required=False,
-        help_text=_("They are retired: no ordinary task shows them, and the ranking leaves them out."),
+        help_text=_("The items are retired: ordinary tasks don't show them, and the ranking leaves them out."),
     )
 
 
@@ -33,7 +33,9 @@ class GoldTableForm(forms.Form):
         required=False,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 8, "dir": "auto", "spellcheck": "false"}),
-        help_text=_("Columns divided by comma, semicolon or tab, as copied from a spreadsheet; one set a row."),
+        help_text=_(
+            "One set per row, with columns separated by commas, semicolons or tabs, as copied from a spreadsheet."
+        ),
     )
     file = forms.FileField(label=_("Or a file"), required=False, help_text=_("CSV or TSV, in UTF-8."))
     only_for_checks = only_for_checks()
@@ -50,7 +52,7 @@ class GoldTableForm(forms.Form):
             except UnicodeDecodeError:
                 self.add_error("file", _("The file is not UTF-8 text. Save it as “CSV UTF-8” and send it again."))
         elif not (values.get("table") or "").strip():
-            self.add_error("table", _("There is nothing in it. Paste a table or choose a file."))
+            self.add_error("table", _("The table is empty. Paste a table or choose a file."))
         return values
 
 
@@ -66,7 +68,7 @@ class GoldSetForm(forms.Form):
         required=False,
         max_length=MAX_WHY_LENGTH,
         widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
-        help_text=_("Told after a practice task, and never else."),
+        help_text=_("Shown only after a practice task."),
     )
     only_for_checks = only_for_checks()
 
@@ -98,7 +100,7 @@ class GoldSetForm(forms.Form):
 
     def answers(self) -> list[tuple[str, str]]:
         items = [(str(n), gettext("Item %(n)d") % {"n": n}) for n in range(1, self.project.k + 1)]
-        named = [(ORDER, gettext("The places given above"))] if self.task_type.is_ordered else items
+        named = [(ORDER, gettext("The order given above"))] if self.task_type.is_ordered else items
         return [*named, *((other, str(Outcome(other).label)) for other in allowed_extra_outcomes(self.project))]
 
     def values_of(self, known: GoldSet) -> dict[str, Any]:
@@ -137,9 +139,11 @@ class GoldSetForm(forms.Form):
                 words = _("There is no item with the key “%(key)s” in this project.")
                 self.add_error(name, words % {"key": key[:80]})
             elif key and keys.count(key) > 1:
-                self.add_error(name, _("It names an item twice. Give %(n)d different ones.") % {"n": len(keys)})
+                self.add_error(name, _("An item is named twice. Name %(n)d different items.") % {"n": len(keys)})
         if not self.errors and len({self.found[key].context_id for key in keys}) > 1:
-            words = _("Its items have different contexts; only items of the same one are shown together.")
+            words = _(
+                "The items of this row have different contexts; only items of the same context are shown together."
+            )
             self.add_error("item_1", words)
         if not self.errors:
             try:

@@ -52,7 +52,7 @@ def parse_sheet(project: Project, sheet: Sheet, items: Mapping[str, int]) -> tup
     missing = [name for name in columns_of(project) if name not in places and name != "why"]
     if missing:
         raise BadFile(
-            _("The first row has to name the columns. Missing: %(missing)s. It takes: %(all)s.")
+            _("The first row must name the columns. Missing: %(missing)s. Needed: %(all)s.")
             % {"missing": ", ".join(missing), "all": ", ".join(columns_of(project))}
         )
     found: list[NewGoldSet] = []
@@ -65,10 +65,15 @@ def parse_sheet(project: Project, sheet: Sheet, items: Mapping[str, int]) -> tup
         try:
             one = parse_row(project, row, places, items)
             if len({contexts.get(item) for item in one.items}) > 1:
-                raise InvalidRow(_("Its items have different contexts; only items of the same one are shown together."))
+                raise InvalidRow(
+                    _(
+                        "The items of this row have different contexts; only items of the same "
+                        "context are shown together."
+                    )
+                )
             before = seen.setdefault((one.purpose, frozenset(one.items)), one.line)
             if before != one.line:
-                raise InvalidRow(_("The same set stands in line %(line)d already.") % {"line": before})
+                raise InvalidRow(_("Line %(line)d already has the same set.") % {"line": before})
         except InvalidRow as error:
             problems.append(RowError(row.place, str(error)))
         else:
@@ -83,7 +88,7 @@ def parse_row(project: Project, row: SheetRow, places: Mapping[str, int], items:
     purpose = PURPOSES.get(cell["purpose"].casefold())
     if purpose is None:
         raise InvalidRow(
-            _("The purpose “%(value)s” is unknown; it has to be one of %(known)s.")
+            _("The purpose “%(value)s” is unknown. Use one of: %(known)s.")
             % {"value": cell["purpose"][:40], "known": ", ".join(PURPOSES)}
         )
     keys = [cell[f"item_{n}"] for n in range(1, project.k + 1)]
@@ -91,7 +96,7 @@ def parse_row(project: Project, row: SheetRow, places: Mapping[str, int], items:
         if key not in items:
             raise InvalidRow(_("There is no item with the key “%(key)s” in this project.") % {"key": key[:80]})
     if len(set(keys)) != len(keys):
-        raise InvalidRow(_("It names an item twice. Give %(n)d different ones.") % {"n": project.k})
+        raise InvalidRow(_("An item is named twice. Name %(n)d different items.") % {"n": project.k})
     outcome, named = parse_right_answer(project, cell["answer"], keys)
     why = cell.get("why", "")
     if len(why) > MAX_WHY_LENGTH:
@@ -115,7 +120,10 @@ def parse_right_answer(project: Project, text: str, keys: list[str]) -> tuple[st
     for key in named:
         if key not in keys:
             raise InvalidRow(
-                _("The answer “%(value)s” is no item of the set (%(items)s) nor another answer allowed (%(others)s).")
+                _(
+                    "The answer “%(value)s” is neither an item of the set (%(items)s) nor another allowed answer "
+                    "(%(others)s)."
+                )
                 % {"value": key[:80], "items": ", ".join(keys)[:200], "others": ", ".join(others) or "–"}
             )
     return asked.value, checked_order(project, named)
@@ -126,7 +134,7 @@ def checked_order(project: Project, named: list[str]) -> list[str]:
     needed = n_ranked(project)
     if len(named) != needed or len(set(named)) != len(named):
         raise InvalidRow(
-            _("The answer names %(value)d items; this task takes %(n)d different ones, best first, divided by “>”.")
+            _("The answer names %(value)d items; this task needs %(n)d different ones, best first, separated by “>”.")
             % {"value": len(named), "n": needed}
         )
     return named

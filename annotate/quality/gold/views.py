@@ -76,5 +76,7 @@ def remove(request: SignedInRequest, project_id: UUID, known_id: int) -> HttpRes
     project = access.project_for(request, project_id, access.MANAGE)
     known = get_object_or_404(project.known_sets, pk=known_id)
     remove_gold_set(known=known, actor=request.user, now=timezone.now())
-    messages.success(request, _("The set is not shown for this any more. Answers to it stay in the export."))
+    messages.success(
+        request, _("The set is removed and no longer shown for this purpose. Answers to it stay in the export.")
+    )
     return redirect("known-sets", project.pk)

@@ -74,7 +74,7 @@ def test_the_task_is_the_one_before_them(ada, alice):
     seen, html = response.context["task"], response.content.decode()
     assert [option.item_id for option in seen.options] == [option.item_id for option in theirs.options]
     assert (seen.n_done, seen.last.words, seen.n_left) == (3, theirs.last.words, theirs.n_left)
-    assert "You only look" in html
+    assert "View only" in html
     assert reverse("annotator", args=[ada.project_id, ada.key]) in html
     secrets = [ada.resume_token, *Presentation.objects.values_list("token", flat=True)]
     assert not [secret for secret in secrets if secret in html]

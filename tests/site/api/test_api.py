@@ -149,7 +149,7 @@ def test_items_are_added_all_or_none(api, project):
     assert refused.status_code == 400
     assert set(refused.json()["errors"]) == {"items.3.colour"}
     refused = api("post", "items", {"items": bad[:2]})
-    assert "taken by an item of this project" in refused.json()["errors"]["items.1"][0]
+    assert "already used by an item of this project" in refused.json()["errors"]["items.1"][0]
     assert "text is missing" in api("post", "items", {"items": bad[:3]}).json()["errors"]["items.2"][0]
     assert project.items.count() == 8
 

@@ -126,7 +126,7 @@ def test_a_file_becomes_an_item_once(api, project, settings, tmp_path):
     assert (item.kind, item.body, item.context.body) == ("image", "A teal square", "Which is greener?")
     assert "teal square" in send(picture("red")).json()["errors"]["key"][0]
     assert send(picture("red"), key="red").json()["key"] == "red"
-    assert "no picture" in send(b"text").json()["errors"]["file"][0]
+    assert "not a picture" in send(b"text").json()["errors"]["file"][0]
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and "items" not in path.parts]
     stranger = Client().post(reverse("api-item-files", args=[project.pk]), {"file": SimpleUploadedFile("a.png", b"x")})
     assert stranger.status_code == 401

@@ -103,7 +103,7 @@ def test_goals_tags_and_data_by_the_command_line(run, project, tmp_path, capsys)
     assert json.loads(run("goal", "set", here, "--goal", "width", "--width", "1.5"))["goal_width"] == 1.5
     assert json.loads(run("goal", "show", here))["verdict"] == "waiting"
     assert json.loads(run("goal", "remove", here))["goal"] == ""
-    assert run("annotators", "tag", here, "experts", "Otter") == "1 tags new.\n"
+    assert run("annotators", "tag", here, "experts", "Otter") == "1 tags added.\n"
     assert json.loads(run("annotators", "list", here))["tags"] == ["experts"]
     assert json.loads(run("call", "GET", f"projects/{here}/annotators/tags/")) == [
         {"name": "experts", "n_annotators": 1}
@@ -217,7 +217,7 @@ def test_a_file_is_imported_and_captioned_from_the_command_line(
     assert "row 2:" in said.out
     assert "1 of 2 rows have errors" in said.err
     out = run("import", "items", here, str(table), "--column", "text=essay", "--leave-out")
-    assert out.splitlines()[-1] == "2 rows read, 1 written, 1 left out."
+    assert out.splitlines()[-1] == "2 rows read, 1 imported, 1 left out."
     assert project.items.get(key="new-1").body == "One more"
     talk = Item.objects.create(project=project, key="talk", kind="audio", body="A talk", media="items/x.wav")
     captions = tmp_path / "talk.vtt"

@@ -46,14 +46,14 @@ def read(text, kind, link):
 @pytest.mark.parametrize(
     ("link", "kind", "message"),
     [
-        ("javascript:alert(1)", "", "is no address of the web"),
-        ("data:text/html,x", "link", "is no address of the web"),
-        ("//evil.example", "", "is no address of the web"),
-        ("example.org", "", "is no address of the web"),
-        ("https://user:secret@example.org/", "", "is no address of the web"),
+        ("javascript:alert(1)", "", "is not a web address"),
+        ("data:text/html,x", "link", "is not a web address"),
+        ("//evil.example", "", "is not a web address"),
+        ("example.org", "", "is not a web address"),
+        ("https://user:secret@example.org/", "", "is not a web address"),
         ("https://example.org/" + "x" * 2000, "", "has 2020 characters; the limit is 2000"),
         ("https://example.org/", "markdown", "its kind is “markdown”"),
-        ("", "link", "there is no address"),
+        ("", "link", "the column for links is empty"),
     ],
 )
 def test_a_bad_address_says_what_to_correct(link, kind, message):

@@ -122,9 +122,9 @@ def test_one_label_holds_what_is_said_by_every_criterion(project, otter):
     assert (further.criterion, further.outcome, further.chosen_id) == (2, "tie", None)
     # Sent again, nothing more is stored; sent with something else, the first answer stands and is told.
     again = client.post(address, {"answer": "each", "answer_1": "a", "answer_2": "tie"}, headers=HTMX)
-    assert "had your answer already" not in again.content.decode()
+    assert "had already answered that task" not in again.content.decode()
     other = client.post(address, {"answer": "each", "answer_1": "a", "answer_2": "b"}, headers=HTMX)
-    assert "had your answer already (Clarity: you chose A; Correctness: you said “Tie”)" in other.content.decode()
+    assert "answered that task (Clarity: you chose A; Correctness: you said “Tie”)" in other.content.decode()
     assert (Label.objects.count(), CriterionAnswer.objects.count()) == (1, 1)
 
 
@@ -154,7 +154,7 @@ def test_every_task_type_is_answered_by_each_criterion(project, otter, task):
         ({"answer": "each", "answer_1": "a"}, "“Correctness” has no answer"),
         ({"answer": "each", "answer_1": "a", "answer_2": "skip"}, "“Correctness” has no answer"),
         ({"answer": "each", "answer_1": "a", "answer_2": "z"}, "Item number 26 was not shown"),
-        ({"answer": "a"}, "The answer speaks of 1 criteria; the project has 2"),
+        ({"answer": "a"}, "The answer covers 1 criteria; the project has 2"),
     ],
 )
 def test_an_answer_that_leaves_a_criterion_out_is_refused_and_the_rest_is_kept(project, otter, sent, told):
@@ -378,8 +378,8 @@ def rows_sent(*rows: tuple[str, str]) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("rows", "told"),
     [
-        ([("Clarity", "Which?")], "There are 1 criteria; give 2 to 5"),
-        ([("Clarity", "Which?"), ("Style", "")], "Criterion 2 lacks its name or its question"),
+        ([("Clarity", "Which?")], "You named 1 criteria. Name 2 to 5"),
+        ([("Clarity", "Which?"), ("Style", "")], "Criterion 2 needs both a name and a question"),
         ([("Clarity", "Which?"), ("clarity", "What?")], "Two criteria are called “clarity”"),
         ([("Clarity", "Which?"), ("x" * 61, "What?")], "has 61 characters; the limit is 60"),
     ],
@@ -401,7 +401,7 @@ def test_an_owner_names_criteria_in_a_draft_and_renames_them_later(alice, client
         change_project(project=project, actor=alice, values={"criteria": three}, now=NOW)
     address = reverse("project-settings", args=[project.pk])
     refused = client.post(address, {**VALID, **rows_sent(*((row["name"], row["question"]) for row in three))})
-    assert "only their names may change" in refused.content.decode()
+    assert "only the names of its criteria can change" in refused.content.decode()
     client.post(address, {**VALID, **rows_sent(("Plainness", "Which?"), ("Style", "What?"))})
     project.refresh_from_db()
     assert [row["name"] for row in project.criteria] == ["Plainness", "Style"]

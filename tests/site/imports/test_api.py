@@ -79,7 +79,7 @@ def test_comparisons_and_features_are_read_as_is_said(api, project):
     work()
     assert api("get", "import", args=[made.json()["id"]]).json()["state"] == "done"
     assert FeatureNames.objects.get().names == ["len1", "len2"]
-    assert "no zip file" in hand_in(api, "media", "m.zip", b"text").json()["errors"]["file"][0]
+    assert "not a zip file" in hand_in(api, "media", "m.zip", b"text").json()["errors"]["file"][0]
     assert "empty" in hand_in(api, "items", "i.csv", b" ").json()["errors"]["file"][0]
 
 

@@ -118,7 +118,7 @@ def test_each_format_is_known_by_its_file_and_read(project):
     assert Item.objects.get(key="11").body == "Parks"
     assert Label.objects.first().annotator.source == Annotator.Source.IMPORT
     votes = ImportJob.objects.get(source="votes.csv")
-    assert votes.errors == [[3, "The file itself says that this one does not count."]]
+    assert votes.errors == [[3, "The file marks this answer as not counted."]]
     assert Event.objects.filter(verb="comparisons imported").count() == len(cases)
 
 
@@ -158,7 +158,7 @@ def test_rows_that_can_be_no_label_are_listed_and_nothing_is_written(project):
     assert "compares item “item-0” with itself" in told[2]
     assert "no item with the key “gone”" in told[3]
     assert "The answer “perhaps” is neither of the two items" in told[4]
-    assert "somebody who answers here in person" in told[5]
+    assert "already answers here in person" in told[5]
     assert "The row has 2 columns" in told[7]
 
 
@@ -170,7 +170,7 @@ def test_the_same_file_twice_is_refused(project, alice):
     shown = owner.post(url, {"file": ContentFile(content, "votes.csv")}, follow=True)
     assert "1 comparison can be imported" in shown.content.decode()
     again = owner.post(url, {"upload": shown.context["upload"].id, **dict(shown.context["fields"])}, follow=True)
-    assert "twice they would count double" in again.content.decode()
+    assert "they would count twice" in again.content.decode()
     assert Label.objects.count() == 1
 
 

@@ -132,8 +132,8 @@ def test_rows_of_the_wrong_width_are_errors_of_their_own():
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (b"item-1,Text,,", "The key “item-1” is taken by an item of this project"),
-        (b"a,Text,,", "The key “a” is that of row 2 already"),
+        (b"item-1,Text,,", "The key “item-1” is already used by an item of this project"),
+        (b"a,Text,,", "The key “a” is already used in row 2"),
         (b"k" * 201 + b",Text,,", "has 201 characters; the limit is 200"),
         (b"b,,,", "The text is missing"),
         (b'b,"  \n ",,', "The text is missing"),
@@ -141,7 +141,7 @@ def test_rows_of_the_wrong_width_are_errors_of_their_own():
         (b"b," + b"x" * 10 * 2**20 + b",,", "The text has 10485760 characters; the limit is 100000"),
         (b"b,Text,poem,", "The kind “poem” is unknown"),
         (b"b,Text,audio,", "Images, sound and video come as files"),
-        (b"b,<script>x</script>,html,", "The HTML holds no words"),
+        (b"b,<script>x</script>,html,", "The HTML contains no text that can be shown"),
         (b"b,Text,image,", "Images, sound and video come as files"),
         (b'b,Text,,"' + b"t" * 101 + b'"', "has 101 characters; the limit is 100"),
         (b'b,Text,,"' + b",".join(b"%d" % i for i in range(21)) + b'"', "The row has 21 tags; the limit is 20"),
@@ -208,7 +208,7 @@ def test_json_lines_are_read_and_a_broken_line_is_an_error_of_its_own(name):
     checked = read(content, name)
     assert pairs(checked) == [("a", "One"), ("c", "Three")]
     assert [error.place for error in checked.errors] == [3, 5]
-    assert "The line is no JSON" in checked.errors[0].message
+    assert "The line is not valid JSON" in checked.errors[0].message
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_json_lines_are_read_and_a_broken_line_is_an_error_of_its_own(name):
         (b'[{"text": NaN}]', "NaN is not a JSON value"),
         (b'[{"text": Infinity}]', "Infinity is not a JSON value"),
         (b"[" * 100_000, "nested too deeply"),
-        (b'[{"text": %s}]' % (b"9" * 5000), "no JSON"),
+        (b'[{"text": %s}]' % (b"9" * 5000), "not valid JSON"),
     ],
 )
 def test_broken_json_is_refused_with_the_place(content, message):
@@ -228,7 +228,7 @@ def test_broken_json_is_refused_with_the_place(content, message):
 
 @pytest.mark.parametrize(("content", "name"), [(b"[]", "a.json"), (b"key,text\n", "a.csv")])
 def test_a_file_without_rows_is_told(content, name):
-    with pytest.raises(BadFile, match="no row in it"):
+    with pytest.raises(BadFile, match="There are no rows"):
         read(content, name)
 
 

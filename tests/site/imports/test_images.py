@@ -135,14 +135,14 @@ def moving() -> bytes:
     ("content", "message"),
     [
         (b"", "The file is empty"),
-        (b"text,key\n", "no picture (PNG, JPEG, WebP, GIF)"),
-        (b"%PDF-1.7", "no picture (PNG, JPEG, WebP, GIF)"),
-        (b'<?xml version="1.0"?><SVG xmlns="http://www.w3.org/2000/svg"/>', "SVG pictures can hold scripts"),
+        (b"text,key\n", "not a picture (PNG, JPEG, WebP, GIF)"),
+        (b"%PDF-1.7", "not a picture (PNG, JPEG, WebP, GIF)"),
+        (b'<?xml version="1.0"?><SVG xmlns="http://www.w3.org/2000/svg"/>', "SVG pictures can contain scripts"),
         (picture()[:200], "is damaged"),
         (picture("JPEG")[:300], "is damaged"),
-        (picture("TIFF"), "no picture (PNG, JPEG, WebP, GIF)"),
-        (picture("BMP"), "no picture (PNG, JPEG, WebP, GIF)"),
-        (moving(), "The picture moves"),
+        (picture("TIFF"), "not a picture (PNG, JPEG, WebP, GIF)"),
+        (picture("BMP"), "not a picture (PNG, JPEG, WebP, GIF)"),
+        (moving(), "The picture is animated"),
         (png_of(6000, 5000), "6000 × 5000 pixels; the limit is 25 megapixels"),
         (png_of(12_000, 12_000), "the limit of 25 megapixels"),
         (png_of(60_000, 60_000), "the limit of 25 megapixels"),
@@ -172,7 +172,7 @@ def test_too_many_pictures_are_refused(monkeypatch):
 
 def test_it_previews_and_then_imports(owner, project):
     preview = send(
-        owner, project, ("red_fox-1.png", picture()), ("notes.txt", b"no picture"), ("b.jpg", picture("JPEG"))
+        owner, project, ("red_fox-1.png", picture()), ("notes.txt", b"not a picture"), ("b.jpg", picture("JPEG"))
     )
     page = preview.content.decode()
     assert "2 files can be imported" in page
@@ -206,7 +206,7 @@ def test_a_key_that_is_taken_is_corrected_or_left_out(owner, project):
     Item.objects.create(project=project, key="a.png", body="There before")
     preview = send(owner, project, ("a.png", picture()), ("b.png", picture()), ("b.png", picture()))
     page = preview.content.decode()
-    assert "The key “a.png” is taken" in page
+    assert "The key “a.png” is already used" in page
     assert "2 files need another key" in page
     refused = confirm(owner, project, preview)
     assert "Nothing was imported" in refused.content.decode()

@@ -82,7 +82,7 @@ def test_bad_rows_stop_it_before_the_first_is_written_and_can_be_left_out_and_ta
     shown = page(owner, job).content.decode()
     assert "every 2s" not in shown
     assert "Import the 2 good rows, leave out 3" in shown
-    assert "The key “item-1” is taken" in shown
+    assert "The key “item-1” is already used" in shown
     left = owner.get(reverse("import-left-out", args=[project.pk, job.pk]))
     rows = list(csv.reader(io.StringIO(b"".join(left.streaming_content).decode())))
     assert [row[0] for row in rows] == ["row", "3", "5", "6"]
@@ -92,7 +92,7 @@ def test_bad_rows_stop_it_before_the_first_is_written_and_can_be_left_out_and_ta
     job.refresh_from_db()
     assert (job.state, job.n_written) == ("done", 2)
     assert set(project.items.values_list("key", flat=True)) >= {"a", "b"}
-    assert "2 rows are written. 3 rows were left out." in " ".join(page(owner, job).content.decode().split())
+    assert "2 rows are imported. 3 rows were left out." in " ".join(page(owner, job).content.decode().split())
     fragment = owner.get(
         reverse("import-job", args=[project.pk, job.pk]), headers=HTMX | {"HX-Target": "import-job"}
     ).content.decode()
@@ -117,7 +117,7 @@ def test_it_is_written_in_chunks_stops_between_them_and_goes_on_without_doubling
     job.refresh_from_db()
     assert (job.state, job.n_written, project.items.count()) == ("cancelled", 20, 26)
     owner = signed_in(alice)
-    assert "20 of 35 rows are written and stay" in page(owner, job).content.decode()
+    assert "20 of 35 rows are imported and stay" in page(owner, job).content.decode()
     act(owner, job, "go")
     work()
     job.refresh_from_db()
@@ -222,10 +222,10 @@ def test_features_from_columns_and_from_a_matrix_reach_the_engine(project, alice
         (np.array([[np.inf]] * 6), b"", "Column 1 holds inf"),
         (np.ones((5, 2)), b"", "The matrix has 5 rows for 6 items"),
         (np.ones((1, 2)), b"nobody\n", "There is no item with the key “nobody”"),
-        (np.ones((2, 2)), b"item-1\nitem-1\n", "The key “item-1” is that of row 1 already"),
+        (np.ones((2, 2)), b"item-1\nitem-1\n", "The key “item-1” is already used in row 1"),
         (np.array([["a"]] * 6), b"", "Save it as numbers"),
         (np.array([[{}]] * 6, dtype=object), b"", "Save it as numbers"),
-        (np.ones(6), b"", "it takes a row for each item"),
+        (np.ones(6), b"", "it needs a row for each item"),
     ],
 )
 def test_a_matrix_that_is_none_is_refused_and_says_where(project, alice, matrix, keys, message):
@@ -242,10 +242,10 @@ def test_the_command_imports_and_refuses(project, tmp_path, capsys):
     file = tmp_path / "a.tsv"
     file.write_text("key\ttext\nx\tOne\ny\tTwo\n")
     call_command("import_file", "items", str(project.pk), str(file))
-    assert "2 rows read, 2 written" in capsys.readouterr().out
+    assert "2 rows read, 2 imported" in capsys.readouterr().out
     with pytest.raises(CommandError, match="Nothing was imported: 2 of 2 rows have errors"):
         call_command("import_file", "items", str(project.pk), str(file))
-    assert "row 2: The key “x” is taken" in capsys.readouterr().out
+    assert "row 2: The key “x” is already used" in capsys.readouterr().out
     votes = tmp_path / "votes.json"
     votes.write_text('[{"worker": "w", "left": "x", "right": "new", "label": "new"}]')
     call_command("import_file", "comparisons", str(project.pk), str(votes), "--create-items")

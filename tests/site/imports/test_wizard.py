@@ -104,7 +104,7 @@ def test_rows_with_errors_are_left_out_only_by_choice(owner, project):
     assert "Row 3." in page
     assert "The text is missing" in page
     assert "Row 4." in page
-    assert "that of row 2 already" in page
+    assert "already used in row 2" in page
     refused = confirm(owner, project, preview, action="all")
     assert "Nothing was imported" in refused.content.decode()
     assert project.items.count() == 6
@@ -118,7 +118,7 @@ def test_what_the_owner_did_not_see_is_not_imported(owner, project):
     preview = send(owner, project)
     Item.objects.create(project=project, key="a", body="Meanwhile")
     page = confirm(owner, project, preview, action="good")
-    assert "the project has changed since" in page.content.decode()
+    assert "the project has changed in the meantime" in page.content.decode()
     assert project.items.count() == 7
 
 
@@ -181,8 +181,8 @@ def test_a_paste_from_a_spreadsheet_is_a_table(owner, project):
 def test_a_repeated_text_is_told_but_imported(owner, project):
     preview = paste(owner, project, "Same\nSame\nText number 3")
     page = preview.content.decode()
-    assert "The same text stands in row 1" in page
-    assert "The project has an item with the same text" in page
+    assert "Row 1 has the same text" in page
+    assert "The project already has an item with the same text" in page
     confirm(owner, project, preview)
     assert project.items.count() == 9
 
@@ -208,7 +208,7 @@ def test_an_upload_is_its_owners_alone(owner, client, project, manuel, alice):
     data = hidden_fields(preview)
     client.force_login(manuel, "allauth.account.auth_backends.AuthenticationBackend")
     page = client.post(reverse("items-import", args=[project.pk]), data, follow=True)
-    assert "This upload is not here any more" in page.content.decode()
+    assert "This upload has expired" in page.content.decode()
     assert project.items.count() == 6
 
 
@@ -219,7 +219,7 @@ def test_a_forged_upload_is_not_found(owner, project, forged):
         owner.post(reverse("items-import", args=[project.pk]), {"upload": forged, "n": "1"}, follow=True),
     ):
         assert response.status_code == 200
-        assert "This upload is not here any more" in response.content.decode()
+        assert "This upload has expired" in response.content.decode()
 
 
 def test_an_upload_of_another_project_is_not_found(owner, project, alice):
@@ -227,7 +227,7 @@ def test_an_upload_of_another_project_is_not_found(owner, project, alice):
     other.memberships.create(user=alice, role="owner")
     preview = send(owner, project)
     page = owner.post(reverse("items-import", args=[other.pk]), hidden_fields(preview), follow=True)
-    assert "This upload is not here any more" in page.content.decode()
+    assert "This upload has expired" in page.content.decode()
 
 
 def test_an_upload_is_previewed_as_what_it_is_on_every_import_page(owner, project):

@@ -60,8 +60,8 @@ def test_captions_are_known_by_their_content(content):
         ("WEBVTTX\n\n00:00.000 --> 00:01.000\n", "begin with “WEBVTT”"),
         ("<script>alert(1)</script>", "begin with “WEBVTT”"),
         ("1\n00:00:01,000 --> 00:00:02,000\nSubRip", "begin with “WEBVTT”"),
-        ("WEBVTT\n\nHello.", "no line with a time"),
-        ("WEBVTT\n\n00:00.000 --> 00:99.000\nx", "no line with a time"),
+        ("WEBVTT\n\nHello.", "have no times"),
+        ("WEBVTT\n\n00:00.000 --> 00:99.000\nx", "have no times"),
         (GOOD + "\0", "begin with"),
         (GOOD.encode("utf-16"), "not UTF-8"),
         (GOOD + "x" * MAX_CAPTIONS_BYTES, "the limit is 500 KiB"),
@@ -87,8 +87,8 @@ def test_the_owner_gives_replaces_and_removes_captions(owner, project, recording
     assert "no captions yet" in owner.get(url).content.decode()
     for sent, words in (
         ({"file": file("no"), "language": "en"}, "begin with “WEBVTT”"),
-        ({"file": file(GOOD), "language": "e"}, "no code of a language"),
-        ({"file": file(GOOD), "language": 'en" onx=1'}, "no code of a language"),
+        ({"file": file(GOOD), "language": "e"}, "not a language code"),
+        ({"file": file(GOOD), "language": 'en" onx=1'}, "not a language code"),
         ({"language": "en"}, "This field is required"),
     ):
         refused = owner.post(url, sent)
@@ -131,7 +131,7 @@ def test_captions_come_with_the_recording_of_their_name(owner, project):
     preview = send(owner, project, ("talk.wav", wav()), ("film.mp4", mp4()), *captions)
     told = " ".join(preview.content.decode().split())
     assert 'Captions: <bdi class="break-anywhere">talk.en.vtt</bdi>' in told
-    for words in ("No sound or video called “lost”", "does not tell the language", "begin with “WEBVTT”"):
+    for words in ("No sound or video called “lost”", "does not say the language", "begin with “WEBVTT”"):
         assert words in told
     confirm(owner, project, preview, **{"0-description": "A talk", "1-description": "A film"})
     stored = Captions.objects.get()

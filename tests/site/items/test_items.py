@@ -45,7 +45,7 @@ def test_they_can_be_searched_and_filtered(owner, project, url):
     assert found(owner.get(url, {"tag": "school"})) == ["item-2"]
     assert found(owner.get(url, {"state": "retired"})) == ["item-3"]
     assert "item-3" not in found(owner.get(url, {"state": "active"}))
-    assert "No item is like that" in owner.get(url, {"q": "nowhere"}).content.decode()
+    assert "No items found" in owner.get(url, {"q": "nowhere"}).content.decode()
     for nonsense in ({"state": "x"}, {"tag": "x"}, {"page": "x"}, {"page": "-3"}, {"page": "99999"}, {"q": "a\0b"}):
         assert owner.get(url, nonsense).status_code == 200
 
@@ -88,7 +88,7 @@ def test_only_what_nobody_has_seen_can_be_deleted(owner, project, url):
 )
 def test_nonsense_changes_nothing(owner, project, url, data):
     page = owner.post(url, data, follow=True)
-    assert "No item and action were named" in page.content.decode()
+    assert "The request named no item and action" in page.content.decode()
     assert not Event.objects.exists()
 
 
@@ -159,7 +159,7 @@ def test_all_that_a_search_finds_is_changed_at_once(owner, project, url):
     ("sent", "told"),
     [
         ({"action": "tag", "tags": " , "}, "No tag is given"),
-        ({"action": "tag", "tags": "school"}, "No item is chosen"),
+        ({"action": "tag", "tags": "school"}, "No items are selected"),
         ({"action": "tag", "tags": "x" * 101, "every": "on"}, "101 characters; the limit is 100"),
         ({"action": "burn", "every": "on"}, "burn"),
     ],

@@ -31,18 +31,18 @@ GOOD = {
     "webm with sound": (webm(b"A_OPUS"), "audio", "audio/webm"),
 }
 BAD = {
-    "html": (SCRIPT, "no picture"),
+    "html": (SCRIPT, "not a picture"),
     "svg": (b"<svg xmlns='http://www.w3.org/2000/svg'>" + SCRIPT + b"</svg>", "SVG"),
-    "html behind a tag": (b"ID3\x04\0\0\0\0\0\x0a" + bytes(10) + SCRIPT, "begins like MP3"),
-    "one frame": (mp3()[:420], "begins like MP3"),
-    "wav without data": (wav()[:36], "begins like WAV"),
-    "wav of an unknown format": (wav().replace(b"fmt \x10\0\0\0\x01", b"fmt \x10\0\0\0\x99"), "begins like WAV"),
-    "film in ogg": (ogg(b"\x80theora"), "begins like OGG"),
-    "mp4 cut off": (mp4()[:-1], "begins like MP4"),
-    "mp4 with html behind": (mp4() + SCRIPT, "begins like MP4"),
-    "mp4 without tracks": (box(b"ftyp", b"isom\0\0\0\0") + box(b"mdat", SCRIPT), "begins like MP4"),
-    "matroska": (webm().replace(b"webm", b"matr"), "begins like WEBM"),
-    "flac cut off": (flac()[:20], "begins like FLAC"),
+    "html behind a tag": (b"ID3\x04\0\0\0\0\0\x0a" + bytes(10) + SCRIPT, "looks like MP3"),
+    "one frame": (mp3()[:420], "looks like MP3"),
+    "wav without data": (wav()[:36], "looks like WAV"),
+    "wav of an unknown format": (wav().replace(b"fmt \x10\0\0\0\x01", b"fmt \x10\0\0\0\x99"), "looks like WAV"),
+    "film in ogg": (ogg(b"\x80theora"), "looks like OGG"),
+    "mp4 cut off": (mp4()[:-1], "looks like MP4"),
+    "mp4 with html behind": (mp4() + SCRIPT, "looks like MP4"),
+    "mp4 without tracks": (box(b"ftyp", b"isom\0\0\0\0") + box(b"mdat", SCRIPT), "looks like MP4"),
+    "matroska": (webm().replace(b"webm", b"matr"), "looks like WEBM"),
+    "flac cut off": (flac()[:20], "looks like FLAC"),
 }
 
 

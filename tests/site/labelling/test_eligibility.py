@@ -95,7 +95,7 @@ def test_a_break_is_proposed_and_skipped(project, otter, headers):
     for n in (1, 2, 3):
         response = client.post(submit_url(Presentation.objects.get(state="open")), {"answer": "a"}, headers=headers)
         told = response.content.decode() if headers else client.get(task_of(project)).content.decode()
-        assert ("time for a short break" in told) == (n == 2)
+        assert ("Time for a short break" in told) == (n == 2)
         assert Presentation.objects.filter(state="open").exists() == (n != 2)
         if n == 2:
             client.post(task_of(project))
@@ -130,7 +130,7 @@ def test_skipping_asks_why_and_the_reason_is_kept_apart(project, otter):
     assert 'value="I know the author"' in client.get(task_of(project)).content.decode()
     refused = client.post(submit_url(shown), {"answer": "skip", "reason_words": "  "}, headers=HTMX)
     assert refused.status_code == 400
-    assert "why you skip" in refused.content.decode()
+    assert "a reason for skipping" in refused.content.decode()
     long = client.post(submit_url(shown), {"answer": "skip", "reason_words": "x" * 201}, headers=HTMX)
     assert "has 201 characters; the limit is 200" in long.content.decode()
     assert f'value="{"x" * 201}"' in long.content.decode(), "what was typed is still there"

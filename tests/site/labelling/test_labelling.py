@@ -213,7 +213,7 @@ def test_sent_twice_it_is_one_label_and_the_same_page(client, shown, headers):
 def test_a_changed_answer_from_an_old_page_is_told_not_taken(client, shown, headers):
     client.post(submit_url(shown), {"answer": "a"})
     page = client.post(submit_url(shown), {"answer": "b"}, headers=headers, follow=True).content.decode()
-    assert "had your answer already (you chose A), and it stands" in page
+    assert "had already answered that task (you chose A). Your first answer counts." in page
     assert Label.objects.get().chosen_id == shown.presented.get(position=0).item_id
 
 
@@ -224,7 +224,7 @@ def test_a_late_answer_that_no_longer_counts_is_told(client, project, otter, sho
     Presentation.objects.update(leased_until=timezone.now() - timedelta(minutes=1))
     assignment.next_presentation(annotator=make_annotator(project, "Quick"), now=timezone.now(), rng=random.Random(1))
     page = client.post(submit_url(shown), {"answer": "a"}, headers=HTMX).content.decode()
-    assert "came late" in page
+    assert "came too late" in page
     assert Label.objects.get().void_reason == "late"
 
 
@@ -446,7 +446,7 @@ def test_an_answer_undone_and_sent_again_from_an_old_page_is_told(client, projec
     client.post(submit_url(shown), {"answer": "a"})
     client.post(undo_url(project), {"token": shown.token})
     page = client.post(submit_url(shown), {"answer": "a"}, headers=HTMX).content.decode()
-    assert "taken that answer back" in page
+    assert "already undone that answer" in page
     assert not Label.objects.filter(voided_at=None).exists()
 
 

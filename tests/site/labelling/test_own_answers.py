@@ -49,8 +49,8 @@ def test_what_was_taken_back_or_came_late_says_so_and_nothing_else_that_is_void_
         Label.objects.filter(pk=label.pk).update(voided_at=NOW, void_reason=reason)
     page = own(as_annotator(otter), project)
     assert page.count('class="card own-answer') == 2
-    assert "You took this answer back; it does not count." in page
-    assert "kept, but not counted" in page
+    assert "You undid this answer; it does not count." in page
+    assert "stored but does not count" in page
     assert 'name="token"' not in page
     assert "0 answers of yours count." in page
 

@@ -78,7 +78,7 @@ def test_chosen_keys_are_on_the_page_and_the_usual_ones_come_back(client, projec
     task = client.get(task_of(project)).content.decode()
     assert 'data-key="f" data-also="ArrowLeft" aria-keyshortcuts="f ArrowLeft"' in task
     assert re.search(r'value="tie"[^>]*data-key="" data-also="">', task)  # no key, and none is told
-    assert "Your keys are set." in task
+    assert "Your keys are saved." in task
     assert client.post(url, {"reset": "1", **given})["Location"] == task_of(project)
     otter.refresh_from_db()
     assert otter.keys == {}
@@ -87,11 +87,11 @@ def test_chosen_keys_are_on_the_page_and_the_usual_ones_come_back(client, projec
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ({"tie": "u"}, "“u” is the key for “Undo the last answer” too. Give one of them another."),
-        ({"tie": "F5"}, "“f5” is 2 characters; a key is one. Type one letter, digit or sign."),
-        ({"tie": " "}, "The space bar skips and can&#x27;t be given another meaning."),
-        ({"tie": "\u200b"}, "is no letter, digit or sign that every keyboard sends."),
-        ({"1": "Ä", "2": "ä"}, "“ä” is the key for “Choose B” too."),
+        ({"tie": "u"}, "“u” is also the key for “Undo the last answer”. Choose a different key for one of them."),
+        ({"tie": "F5"}, "“f5” has 2 characters. Type a single letter, digit or punctuation mark."),
+        ({"tie": " "}, "The space bar always skips."),
+        ({"tie": "\u200b"}, "can&#x27;t be typed on every keyboard."),
+        ({"1": "Ä", "2": "ä"}, "“ä” is also the key for “Choose B”."),
     ],
     ids=["taken", "named", "space", "invisible", "capital"],
 )

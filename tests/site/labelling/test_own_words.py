@@ -78,8 +78,8 @@ def test_rankings_name_the_end_that_comes_first(project, task_type, m, hint):
 @pytest.mark.parametrize(
     ("changes", "field", "message"),
     [
-        ({"best_words": "Most intense"}, "worst_words", "Give both ends their own words"),
-        ({"worst_words": "Least intense"}, "best_words", "Give both ends their own words"),
+        ({"best_words": "Most intense"}, "worst_words", "Enter your own words for both ends"),
+        ({"worst_words": "Least intense"}, "best_words", "Enter your own words for both ends"),
         ({"best_words": "Same", "worst_words": "same"}, "worst_words", "Both ends have the same words"),
         ({"choice_words": "is better"}, "choice_words", "Write {letter} once"),
         ({"choice_words": "{letter} beats {letter}"}, "choice_words", "Write {letter} once"),

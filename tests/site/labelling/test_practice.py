@@ -48,12 +48,12 @@ def test_practice_comes_first_with_feedback_until_it_is_passed(project, otter):
     assert "Next practice task" in client.get(task_of(project)).content.decode(), "it waits for the reader"
     client.post(task_of(project))
     told = practise(client, project, right=True)
-    assert "1 of 2 right; it takes 2" in told
+    assert "1 of 2 right; you need 2" in told
     client.post(task_of(project))
     assert "Practice 1 of 2" in client.get(task_of(project)).content.decode()
     practise(client, project, right=True)
     client.post(task_of(project))
-    assert "the practice is passed" in practise(client, project, right=True)
+    assert "you have passed the practice" in practise(client, project, right=True)
     client.post(task_of(project))
     real = Presentation.objects.get(state="open")
     assert real.purpose == Purpose.ORDINARY

@@ -205,16 +205,16 @@ def make_items_from(project: Project, start: int, stop: int) -> None:
         (("best", 4, None), {"answer": "tie"}, "“tie” is not one"),
         (("best", 4, None), {"answer": "ranking", "rank_a": "1"}, "“ranking” is not one"),
         (("best_worst", 4, None), {"answer": "a"}, "“choice” is not one"),
-        (("best_worst", 4, None), {"answer": "best_worst", "best": "a"}, "names 1 items; it takes 2"),
+        (("best_worst", 4, None), {"answer": "best_worst", "best": "a"}, "names 1 items but needs 2"),
         (("best_worst", 4, None), {"answer": "best_worst", "best": "a", "worst": "a"}, "an item twice"),
         (("best_worst", 4, None), {"answer": "best_worst", "best": "a", "worst": "z"}, "Item number 26"),
-        (("ranking", 3, None), {"answer": "ranking", "rank_a": "1", "rank_b": "2"}, "names 2 items; it takes 3"),
+        (("ranking", 3, None), {"answer": "ranking", "rank_a": "1", "rank_b": "2"}, "names 2 items but needs 3"),
         (("ranking", 3, None), {"answer": "ranking", "rank_a": "1", "rank_b": "1"}, "Two items have place 1"),
         (("ranking", 3, None), {"answer": "ranking", "rank_a": "1", "rank_b": "3"}, "No item has place 2"),
         (("ranking", 3, None), {"answer": "ranking", "rank_a": "0", "rank_b": "1"}, "Two items have place 0"),
         (("ranking", 3, None), {"answer": "ranking", "rank_a": "x", "rank_b": "-1"}, "names 0 items"),
         (("ranking", 3, None), {"answer": "ranking", "rank_a": "1", "rank_b": "2", "rank_d": "3"}, "Item number 4"),
-        (("top", 4, 2), {"answer": "top", "rank_a": "1", "rank_b": "2", "rank_c": "3"}, "names 3 items; it takes 2"),
+        (("top", 4, 2), {"answer": "top", "rank_a": "1", "rank_b": "2", "rank_c": "3"}, "names 3 items but needs 2"),
         (("pair", 2, None), {"answer": "a_clearly"}, "does not ask how much better"),
         (("best", 4, None), {"answer": "a_clearly"}, "does not ask how much better"),
         (("graded", 2, None), {"answer": "a"}, "does not say how much better"),
@@ -237,7 +237,7 @@ def test_a_set_of_another_size_takes_no_answer(project):
     """Shown before the owner changed the task."""
     presentation = next_for(make_annotator(project, "Otter"))
     set_task(project, "best", 3)
-    with pytest.raises(InvalidAnswer, match="something else now"):
+    with pytest.raises(InvalidAnswer, match="task has changed"):
         send(presentation, {"answer": "a"})
 
 
@@ -317,7 +317,7 @@ def test_a_comment_goes_with_any_answer_and_only_where_it_is_asked(project):
     with pytest.raises(InvalidAnswer, match="2001 characters; the limit is 2000"):
         send(presentation, {"answer": "a", "comment": "x" * 2001})
     set_task(project, "best", 3, comments=False)
-    with pytest.raises(InvalidAnswer, match="takes no comments"):
+    with pytest.raises(InvalidAnswer, match="no longer accepts comments"):
         send(presentation, {"answer": "a", "comment": "x"})
     assert send(presentation, {"answer": "a", "comment": "  "}).comment == ""
 
@@ -447,8 +447,11 @@ def test_the_owner_says_what_annotators_do(owner, sent, stored):
         (("best", "four", ""), "Enter a whole number"),
         (("best_worst", "2", ""), "2 items at a time are too few for “Best and worst of several”: give 3 to 10."),
         (("top", "2", "2"), "too few for “Ranking of the best few”: give 3 to 10."),
-        (("top", "4", ""), "Of 4 items shown, give 2 to 3 to be ranked; to rank all, choose “Ranking of several”."),
-        (("top", "4", "4"), "Of 4 items shown, give 2 to 3 to be ranked"),
+        (
+            ("top", "4", ""),
+            "4 items are shown, so 2 to 3 can be ranked. To rank all of them, choose “Ranking of several”.",
+        ),
+        (("top", "4", "4"), "4 items are shown, so 2 to 3 can be ranked"),
         (("top", "4", "1"), "greater than or equal to 2"),
         (("", "4", ""), "This field is required"),
     ],
@@ -471,7 +474,7 @@ def test_the_task_can_change_until_somebody_has_answered(owner, project):
     send(next_for(Annotator.objects.get(pk=otter.pk)), form_of(project, [3, 1, 0, 2]))
 
     page = owner.get(url).content.decode()
-    assert page.count("Labels answer this as it stands") == 7
+    assert page.count("People have already answered this") == 7
     owner.post(url, settings_of(project, task_type="top", k=5, m=2, comments=True))
     project.refresh_from_db()
     assert (project.task_type, project.k, project.m, project.comments) == ("ranking", 4, None, True)
@@ -482,7 +485,7 @@ def test_the_task_can_change_until_somebody_has_answered(owner, project):
 def test_opening_takes_as_many_items_as_are_shown(owner, project):
     set_task(project, "best", 7, state="draft")
     page = owner.post(reverse("project-state", args=[project.pk]), {"state": "open"}, follow=True).content.decode()
-    assert "opening takes at least 7" in page
+    assert "you need at least 7" in page
     project.refresh_from_db()
     assert project.state == "draft"
 

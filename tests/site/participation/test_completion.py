@@ -81,8 +81,8 @@ def test_every_end_gives_a_signed_code_that_goes_back_and_counts_once(
     check = reverse("participants", args=[project.pk])
     for sent, told in (
         ({"code": completion.code.lower()}, "has not been used"),
-        ({"code": completion.code, "use": "1"}, "marked as used now"),
-        ({"code": completion.code, "use": "1"}, "has been used before"),
+        ({"code": completion.code, "use": "1"}, "now marked as used"),
+        ({"code": completion.code, "use": "1"}, "has already been used"),
     ):
         assert told in owner.post(check, sent, follow=True).content.decode()
     assert others.post(check, {"code": completion.code}).status_code == 404

@@ -48,7 +48,7 @@ def test_who_does_not_agree_leaves_nothing_and_finds_the_way_back(client, projec
     page = arrive(client, entry, "a", consent="no").content.decode()
     assert "https://app.prolific.com/submissions/complete?cc=NO" in page
     page = client.post(reverse("join", args=[project.join_token]), {"consent": "no"}).content.decode()
-    assert "nothing more is asked or stored" in page
+    assert "we ask and store nothing more" in page
     assert not Annotator.objects.exists()
 
 
@@ -136,9 +136,9 @@ def test_the_owner_checks_codes_on_a_page(client, project, alice, entry):
     client.force_login(alice, "allauth.account.auth_backends.AuthenticationBackend")
     page = reverse("participants", args=[project.pk])
     assert "has not been used" in client.post(page, {"code": code}, follow=True).content.decode()
-    assert "marked as used now" in client.post(page, {"code": code, "use": "1"}, follow=True).content.decode()
-    assert "has been used before" in client.post(page, {"code": code, "use": "1"}, follow=True).content.decode()
-    assert "not a code that this project gave" in client.post(page, {"code": "nonsense"}, follow=True).content.decode()
+    assert "now marked as used" in client.post(page, {"code": code, "use": "1"}, follow=True).content.decode()
+    assert "has already been used" in client.post(page, {"code": code, "use": "1"}, follow=True).content.decode()
+    assert "not a code of this project" in client.post(page, {"code": "nonsense"}, follow=True).content.decode()
     assert client.post(page, {"code": ""}).status_code == 400
 
 
@@ -151,7 +151,7 @@ def test_screening_out_ends_the_part_and_frees_the_place_and_the_set(client, pro
     assert set(project.items.values_list("n_taken", flat=True)) == {0}
     page = client.get(task_of(project), follow=True).content.decode()
     assert "cc=OUT" in page
-    assert "looks for other participants" in page
+    assert "is looking for other participants" in page
 
 
 def test_who_finds_nothing_to_answer_gets_the_code_for_no_place(client, project, alice, entry):

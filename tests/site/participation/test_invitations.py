@@ -43,7 +43,7 @@ def test_each_address_gets_a_message_of_its_own_once(owner, project):
     ("addresses", "told"),
     [
         ("", "required"),
-        ("ann@example.org\nnobody", "“nobody” is no e-mail address"),
+        ("ann@example.org\nnobody", "“nobody” is not an e-mail address"),
         ("\n".join(f"p{i}@example.org" for i in range(101)), "These are 101 addresses; the limit is 100"),
     ],
 )

@@ -35,7 +35,7 @@ def test_the_link_makes_an_annotator_by_a_post_only_under_a_made_up_name(client,
 
 
 def test_both_doors_tell_the_same_of_the_project(client, project, entry):
-    told = ("You are asked 7 times at most", "You can answer until 1 December 2099", "What you say about yourself")
+    told = ("You answer at most 7 tasks", "You can answer until 1 December 2099", "questions about yourself")
     doors = (link(entry, "5f1e"), reverse("join", args=[project.join_token]))
     for door in doors:
         page = client.get(door).content.decode()
@@ -59,7 +59,7 @@ def test_a_number_alone_opens_nobody_elses_part(client, project, entry):
         thief = Client()
         for response in (thief.get(link(entry, "5f1e", session)), arrive(thief, entry, "5f1e", session)):
             assert response.status_code == 409
-            assert "has begun already, in another browser" in response.content.decode()
+            assert "has already started in another browser" in response.content.decode()
         assert thief.get(reverse("label", args=[project.pk])).status_code == 403
     assert Annotator.objects.count() == 1
 
@@ -164,7 +164,7 @@ def test_the_join_link_can_be_shut(client, project, alice):
     door = reverse("join", args=[project.join_token])
     for response in (client.get(door), client.post(door, {"pseudonym": "New"})):
         assert response.status_code == 403
-        assert "takes nobody new" in response.content.decode()
+        assert "Nobody new can join" in response.content.decode()
     assert Annotator.objects.get() == joined
 
 

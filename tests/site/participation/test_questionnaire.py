@@ -116,10 +116,10 @@ def test_what_can_not_be_said_is_refused_with_value_and_limit(project, asked):
     client, annotator = came(project)
     page = reverse("questionnaire", args=[project.pk])
     for name, value, told in (
-        ("number", "17", "17 is too small; the least is 18."),
-        ("number", "100", "100 is too large; the most is 99."),
+        ("number", "17", "17 is too small; the minimum is 18."),
+        ("number", "100", "100 is too large; the maximum is 99."),
         ("number", "old", "Give a whole number, in digits."),
-        ("number", "", "This answer is needed before you can go on."),
+        ("number", "", "Please answer this before you continue."),
         ("choice", "third", "third"),
         ("yes_no", "perhaps", "perhaps"),
     ):
@@ -134,12 +134,12 @@ def test_what_can_not_be_said_is_refused_with_value_and_limit(project, asked):
 @pytest.mark.parametrize(
     ("values", "field", "told"),
     [
-        ({"kind": "choice", "choices": "one"}, "choices", "Lines in the list: 1. Give from 2 to 30"),
-        ({"kind": "choice", "choices": "one\none"}, "choices", "“one” stands there twice"),
+        ({"kind": "choice", "choices": "one"}, "choices", "Answers in the list: 1. Give 2 to 30"),
+        ({"kind": "choice", "choices": "one\none"}, "choices", "“one” is in the list twice"),
         ({"kind": "choice", "choices": f"one\n{'x' * 201}"}, "choices", "201 characters; the limit is 200"),
         ({"kind": "number", "least": "5", "most": "4"}, "most", "4 is less than the smallest number, 5"),
-        ({"kind": "number", "most": "1000000001"}, "most", "1000000001 is too large; the most is 1000000000"),
-        ({"position": "0"}, "position", "0 is too small; the least is 1"),
+        ({"kind": "number", "most": "1000000001"}, "most", "1000000001 is too large; the maximum is 1000000000"),
+        ({"position": "0"}, "position", "0 is too small; the minimum is 1"),
         ({"label": ""}, "label", "required"),
         ({"kind": "essay"}, "kind", "not one of the available choices"),
     ],

@@ -60,13 +60,13 @@ def test_what_is_saved_is_kept_shown_and_noted(owner, project):
     [
         ("places", "0", "0 is too few"),
         ("place_minutes", "0", "0 is too few"),
-        ("participant_parameter", "a b", "no name of a parameter"),
-        ("participant_parameter", "STUDY_ID", "given twice"),
+        ("participant_parameter", "a b", "not a valid parameter name"),
+        ("participant_parameter", "STUDY_ID", "used twice"),
         ("participant_parameter", "", "required"),
-        ("complete_code", "", "One code for all needs this code"),
+        ("complete_code", "", "Enter the code that everybody gets"),
         ("return_url", "https://evil.example/?cc={code}", "Allowed: app.prolific.com"),
-        ("return_url", "https://app.prolific.com/?cc={cod}", "“{cod}” is not filled in"),
-        ("return_url", "https://app.prolific.com/?cc={code", "“{code” is not filled in"),
+        ("return_url", "https://app.prolific.com/?cc={cod}", "“{cod}” is not a placeholder"),
+        ("return_url", "https://app.prolific.com/?cc={code", "“{code” is not a placeholder"),
         ("codes", "many", "not one of the available choices"),
     ],
 )

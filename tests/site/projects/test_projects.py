@@ -217,7 +217,7 @@ class TestSettings:
         page = owner.get(url).content.decode()
         for field in ("question", "more_means"):
             assert re.search(rf'<input[^>]*name="{field}"[^>]*disabled', page)
-        assert "Labels answer this as it stands" in page
+        assert "People have already answered this" in page
         owner.post(url, settings_of(project, question="Another?", more_means="worse", name="New"))
         project.refresh_from_db()
         assert (project.question, project.more_means, project.name) == (
@@ -337,7 +337,7 @@ class TestState:
         project.items.exclude(pk__in=keep).update(retired_at=NOW)
         Project.objects.update(state="draft")
         page = owner.post(reverse("project-state", args=[project.pk]), {"state": "open"}, follow=True).content.decode()
-        assert f"The project has {n} items to compare; opening takes at least 2" in page
+        assert f"The project has {n} items to compare; you need at least 2" in page
         assert Project.objects.get().state == "draft"
 
     def test_closing_stops_an_answer_on_its_way(self, owner, project, presentation):

@@ -76,7 +76,7 @@ def test_the_steps_say_what_is_next(project, alice):
     assert "Next: Quality checks" in page(client, project, "items")
     assert "Next: People" in page(client, project, "quality")
     assert "Next: Preview and open" in page(client, project, "share")
-    assert "Go on setting up" in client.get("/").content.decode()
+    assert "Continue setting up" in client.get("/").content.decode()
     client.post(reverse("project-state", args=[project.pk]), {"state": "open"})
     assert "Next:" not in page(client, project, "project-settings")
     assert "The project has been opened" in page(client, project, "setup")

@@ -41,7 +41,7 @@ def test_a_careful_annotator_raises_none_and_a_careless_one_several(project, ali
     assert flags_of(careful) == {}
     assert flags_of(careless) == {
         "too_fast": "Too fast: 12 of 12 (90% interval .82 to >.99) answers in under 1.0 s",
-        "one_side": "Always one place: 12 of 12 (90% interval .82 to >.99) choices at the same one",
+        "one_side": "Mostly the same place: 12 of 12 (90% interval .82 to >.99) choices",
     }
     shown = page(signed_in(alice), project, "annotators")
     assert "Too fast: 12 of 12" in shown

@@ -83,14 +83,14 @@ def test_a_table_is_taken_whole_or_told_row_by_row(project, alice):
         "6 rows are wrong, so nothing was added",
         'Row 3.</strong> <span class="break-anywhere">The purpose “silver” is unknown',
         "no item with the key “nowhere”",
-        "names an item twice",
-        "The answer “item-4” is no item of the set",
-        "stands in line 2 already",
-        "names 2 items; this task takes 1",
+        "An item is named twice",
+        "The answer “item-4” is neither an item of the set",
+        "Line 2 already has the same set",
+        "names 2 items; this task needs 1",
     ):
         assert text in told
     assert not GoldSet.objects.exists()
-    for bad, words in (("", "nothing in it"), ("a;b\n1;2", "Missing: purpose"), ('x;"y', "never closed")):
+    for bad, words in (("", "The table is empty"), ("a;b\n1;2", "Missing: purpose"), ('x;"y', "never closed")):
         assert words in client.post(url, {"table": bad}).content.decode()
     context = project.contexts.create(body="About zoos", digest="0" * 64)
     project.items.filter(key="item-5").update(context=context)
@@ -125,7 +125,7 @@ def test_a_set_is_made_of_chosen_items_changed_and_keeps_its_past(project, alice
     given = {"purpose": "practice", "item_1": "item-0", "item_2": "item-1", "answer": "2", "why": "B says why."}
     for wrong, words in (
         ({"item_2": "nowhere"}, "no item with the key “nowhere”"),
-        ({"item_2": "item-0"}, "names an item twice"),
+        ({"item_2": "item-0"}, "An item is named twice"),
         ({"answer": "9"}, "Select a valid choice"),
     ):
         refused = client.post(new, {**given, **wrong})
