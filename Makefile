@@ -9,6 +9,8 @@ PEER_VENV := .venv-peers
 # One BLAS thread per process: two processes with two threads each are many times slower on two cores.
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
+# Images often set it. Then every process of the tests, and there are hundreds, compiles and rewrites all its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: backup restore check screenshots help demo install test test-together test-alone test-large test-search test-services services-named services-together services-alone test-failed lint lock messages bench peers load clean
 
