@@ -15,6 +15,7 @@ from annotate.fitting.estimates import LEVEL, annotator_estimate_rows, estimate_
 from annotate.fitting.goal import count_block_pairs, evaluate_goal
 from annotate.fitting.label_checks import check_labels
 from annotate.fitting.reading import Labels, read_labels
+from annotate.fitting.reliability import measure_separation
 from annotate.fitting.tastes import components_of
 from annotate.jobs.queues import Progress
 from annotate.models import Project
@@ -124,6 +125,7 @@ class FitResult:
                 "objective": shorten_trace(diagnostics.objective),
                 "checks": check_labels(labels),
                 "goal": evaluate_goal(project, fit, labels, posterior, rows, n_parts),
+                "reliability": measure_separation(posterior, labels),
                 "compared": count_block_pairs(labels, posterior),
                 **({} if choice is None else {"choice": choice}),
             },

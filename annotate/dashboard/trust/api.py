@@ -18,7 +18,8 @@ from annotate.dashboard import item as item_query
 from annotate.dashboard.fits.comparison import compare_two_fits
 from annotate.dashboard.fits.queries import evaluation_table
 from annotate.dashboard.report import build_report
-from annotate.dashboard.trust.queries import FAIL, PASS, UNKNOWN, trust
+from annotate.dashboard.trust.check import FAIL, PASS, UNKNOWN
+from annotate.dashboard.trust.queries import trust
 from annotate.fitting.published import published_fit
 from annotate.models import Project
 from models_engine.models import Fit
@@ -57,12 +58,30 @@ class CheckRow(serializers.Serializer):
     calibration = Bin(source="calibration.points", many=True, allow_null=True, default=None)
 
 
+class Coefficient(serializers.Serializer):
+    value = Figure()
+    low = Figure(help_text="Lower end of the 90% interval.")
+    high = Figure(help_text="Upper end of the 90% interval.")
+
+
+class Reliability(serializers.Serializer):
+    """Reliability of the items' order; null where it is not known."""
+
+    separation = Coefficient(allow_null=True, help_text="Scale-separation reliability (SSR) of the largest part.")
+    strata = Figure(allow_null=True, help_text="Levels that can be told apart: (4 G + 1) / 3, G² = SSR / (1 - SSR).")
+    n_items = serializers.IntegerField(allow_null=True, help_text="Items of the largest part.")
+    annotators = Coefficient(allow_null=True, help_text="From halves of the annotators, stepped up to all of them.")
+    answers = Coefficient(allow_null=True, help_text="From halves of the answers, stepped up to all of them.")
+    split_at_fit = serializers.IntegerField(allow_null=True, help_text="Number of the fit whose labels were halved.")
+
+
 class TrustDetail(serializers.Serializer):
     fit = serializers.IntegerField(help_text="Number of the published fit.")
     n_good = serializers.IntegerField()
     n_bad = serializers.IntegerField()
     n_unknown = serializers.IntegerField()
     checks = CheckRow(many=True)
+    reliability = Reliability()
 
 
 class TrustView(View):
@@ -90,6 +109,7 @@ class ReportDetail(serializers.Serializer):
     n_annotators = serializers.IntegerField(source="fit.n_annotators")
     n_excluded = serializers.IntegerField(help_text="Annotators left out.")
     first_label_at = serializers.DateTimeField(source="first_label", allow_null=True)
+    reliability = Reliability()
     last_label_at = serializers.DateTimeField(source="last_label", allow_null=True)
 
 
