@@ -75,6 +75,31 @@ class Reliability(serializers.Serializer):
     split_at_fit = serializers.IntegerField(allow_null=True, help_text="Number of the fit whose labels were halved.")
 
 
+class DeviationRow(serializers.Serializer):
+    infit = Figure(source="deviation.infit", help_text="1 is what chance gives, more is misfit.")
+    infit_z = Figure(source="deviation.z", help_text="Standardised; listed from 2.5 on.")
+    n = serializers.IntegerField(source="deviation.n", help_text="Pairs that count.")
+
+
+class MisfitItemRow(DeviationRow):
+    item = serializers.CharField(source="item.key")
+    title = serializers.CharField(source="item.title")
+
+
+class MisfitAnnotatorRow(DeviationRow):
+    annotator = serializers.CharField(source="annotator.pseudonym")
+
+
+class MisfitDetail(serializers.Serializer):
+    """Who and what is judged unlike the order, the worst first; every infit is in the exports."""
+
+    sentence = serializers.CharField()
+    n_items = serializers.IntegerField(help_text="Items with answers enough to say.")
+    n_annotators = serializers.IntegerField()
+    items = MisfitItemRow(many=True)
+    annotators = MisfitAnnotatorRow(many=True)
+
+
 class TrustDetail(serializers.Serializer):
     fit = serializers.IntegerField(help_text="Number of the published fit.")
     n_good = serializers.IntegerField()
@@ -82,6 +107,7 @@ class TrustDetail(serializers.Serializer):
     n_unknown = serializers.IntegerField()
     checks = CheckRow(many=True)
     reliability = Reliability()
+    misfit = MisfitDetail(allow_null=True, help_text="Null where the fit did not find out.")
 
 
 class TrustView(View):

@@ -13,6 +13,7 @@ from annotate.core.stored_messages import render_message
 from annotate.dashboard.ranking.queries import MIN_COMPARISONS
 from annotate.dashboard.trust.calibration import calibration_of
 from annotate.dashboard.trust.check import FAIL, PASS, UNKNOWN, Check
+from annotate.dashboard.trust.misfit import MisfitSummary, misfit_summary
 from annotate.dashboard.trust.reliability import Reliability, check_reliability, evaluation_of, reliability_of
 from annotate.models import Evaluation, Project
 from models_engine.models import Estimate, Fit
@@ -27,6 +28,7 @@ NextState = Estimate.NextState
 class Trust:
     checks: list[Check]
     reliability: Reliability
+    misfit: MisfitSummary | None
 
     @property
     def n_good(self) -> int:
@@ -67,6 +69,7 @@ def trust(project: Project, fit: Fit) -> Trust:
             check_balance(kept.get("balance", {})),
         ],
         reliability=reliability,
+        misfit=misfit_summary(fit),
     )
 
 
