@@ -45,6 +45,8 @@ class GoalSettings(Strict):
     goal = serializers.ChoiceField(choices=[*Goal.values], required=False, allow_blank=True)
     goal_width = serializers.FloatField(min_value=0.01, max_value=20, required=False, allow_null=True)
     goal_comparisons = serializers.IntegerField(min_value=1, max_value=10**6, required=False, allow_null=True)
+    goal_reliability = serializers.FloatField(min_value=0.5, max_value=0.99, required=False, allow_null=True)
+    goal_places = serializers.FloatField(min_value=0.1, max_value=1000, required=False, allow_null=True)
     price = serializers.RegexField(
         r"^[0-9]{1,8}(\.[0-9]{1,4})?\Z",
         required=False,
@@ -75,6 +77,8 @@ class GoalDetail(serializers.Serializer):
     goal = serializers.ChoiceField(choices=Goal.choices, allow_blank=True)
     goal_width = Figure(allow_null=True)
     goal_comparisons = serializers.IntegerField(allow_null=True)
+    goal_reliability = Figure(allow_null=True, help_text="Least scale-separation reliability.")
+    goal_places = Figure(allow_null=True, help_text="Mean difference between an item's place and its true one.")
     price = serializers.DecimalField(max_digits=12, decimal_places=4, allow_null=True)
     price_per = serializers.ChoiceField(choices=PricePer.choices)
     currency = serializers.CharField()
@@ -131,7 +135,8 @@ class GoalView(View):
         """Removes the goal; labels then come as long as you like. The price stays."""
         access.project_for(request, project_id, access.MANAGE)
         asked(request, NoQuery)
-        return save_goal(request, project_id, {"goal": Goal.NONE, "goal_width": None, "goal_comparisons": None})
+        numbers = ("goal_width", "goal_comparisons", "goal_reliability", "goal_places")
+        return save_goal(request, project_id, {"goal": Goal.NONE, **dict.fromkeys(numbers)})
 
 
 def save_goal(request: ApiRequest, project_id: UUID, values: dict[str, Any]) -> Response:

@@ -15,6 +15,11 @@ GOALS = {
     Goal.WIDTH: _("No item's interval (90%) of the utility is wider than you say below."),
     Goal.COMPARISONS: _("No item has fewer comparisons than you say below."),
     Goal.PLAN: _("Every set of the plan has as many annotators as the settings ask for."),
+    Goal.RELIABILITY: _(
+        "As many answers again would give nearly the same order: the reliability is what you say below."
+    ),
+    Goal.PLACES: _("An item's place is off by no more places than you say below, on average."),
+    Goal.BOUNDARIES: _("At each grade boundary at most 5% of the items are expected on the wrong side."),
 }
 
 
@@ -32,6 +37,22 @@ class GoalForm(forms.ModelForm):
         required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text=_("In the units of the utility. 1 is common; half the width takes four times the labels."),
+    )
+    goal_reliability = forms.FloatField(
+        label=_("Least reliability"),
+        min_value=0.5,
+        max_value=0.99,
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text=_("0.8 serves decisions about groups of items, 0.9 about single items."),
+    )
+    goal_places = forms.FloatField(
+        label=_("Places off on average"),
+        min_value=0.1,
+        max_value=1000,
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text=_("1: a typical item stands one place from where it belongs."),
     )
     price = forms.DecimalField(
         label=_("Price"),
@@ -53,7 +74,10 @@ class GoalForm(forms.ModelForm):
 
     class Meta:
         model = Project
-        fields = ["goal", "goal_width", "goal_comparisons", "price", "price_per", "currency"]
+        fields = [
+            *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places"),
+            *("price", "price_per", "currency"),
+        ]
 
     @property
     def goals(self) -> list[tuple[forms.boundfield.BoundWidget, str]]:
@@ -71,6 +95,12 @@ class GoalForm(forms.ModelForm):
             self.add_error("goal_width", _("Say how wide an interval may be, 0.01 to 20; or choose another goal."))
         if goal == Goal.COMPARISONS and not values.get("goal_comparisons") and "goal_comparisons" not in self.errors:
             self.add_error("goal_comparisons", _("Say how many comparisons each item needs; or choose another goal."))
+        if goal == Goal.RELIABILITY and not values.get("goal_reliability") and "goal_reliability" not in self.errors:
+            self.add_error("goal_reliability", _("Say how reliable, 0.5 to 0.99; or choose another goal."))
+        if goal == Goal.PLACES and not values.get("goal_places") and "goal_places" not in self.errors:
+            self.add_error("goal_places", _("Say how many places off on average, 0.1 to 1000; or choose another goal."))
+        if goal == Goal.BOUNDARIES and len(self.instance.grades) < 2:
+            self.add_error("goal", _("This project has no grades. Set them first: on the page Ranking, under Grades."))
         if goal == Goal.PLAN and self.instance.n_sets is None:
             self.add_error(
                 "goal",
