@@ -71,7 +71,7 @@ def read_floats(values: ArrayLike, name: str) -> Floats:
 def read_count(count: Any, name: str) -> int:
     """Read one whole number of 0 or more. Raises InvalidData."""
     number = count.item() if isinstance(count, np.ndarray) and count.ndim == 0 else count
-    usable = isinstance(number, Real) and not isinstance(number, bool) and number == number and number >= 0
+    usable = isinstance(number, (int, float, np.number)) and not isinstance(number, bool) and number >= 0  # NaN is not
     if not usable or number > MAX_NUMBER or int(number) != number:
         raise InvalidData(
             f"{name} is {_brief(count)}; give a whole number of 0 or more, at most {MAX_NUMBER:,}.", value=count

@@ -1,6 +1,6 @@
 """Reads the list of annotators: volume, speed, agreement, consistency, taste, checks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from django.db.models.functions import RowNumber
 from annotate.annotators.tags.queries import tags_of
 from annotate.core.caching import cached_if_slow
 from annotate.core.charts import Interval, Scale, Tick
+from annotate.fitting.stored_misfit import Deviation, flagged_deviations
 from annotate.models import Annotator, Label, Project, Purpose
 from annotate.quality.flags.queries import (
     AnnotatorChecks,
@@ -52,6 +53,7 @@ class AnnotatorRow:
     mark: Interval | None
     checked: AnnotatorChecks
     tags: list[str]
+    deviation: Deviation | None = None  # where their answers deviate from the order by more than chance
 
     @property
     def cycles(self) -> Share | None:
@@ -198,11 +200,13 @@ def build_rows(keys: list[int], fit: Fit | None) -> list[AnnotatorRow]:
     estimates = {row.annotator_id: row for row in AnnotatorEstimate.objects.filter(fit=fit, annotator_id__in=keys)}
     tags = tags_of(keys)
     found = annotator_checks(people[keys[0]].project, keys) if keys and keys[0] in people else {}
-    return [
+    deviations = flagged_deviations(fit, "annotators")
+    rows = [
         build_row(people[pk], counts.get(pk), times.get(pk), estimates.get(pk), found[pk], tags.get(pk, []))
         for pk in keys
         if pk in people and pk in found
     ]
+    return [replace(row, deviation=deviations.get(row.annotator.pk)) for row in rows]
 
 
 def build_row(

@@ -100,7 +100,16 @@ def show_ranking(client: Client, options: argparse.Namespace) -> None:
 
 
 def set_goal(client: Client, options: argparse.Namespace) -> None:
-    names = ("goal", "goal_width", "goal_comparisons", "price", "price_per", "currency")
+    names = (
+        "goal",
+        "goal_width",
+        "goal_comparisons",
+        "goal_reliability",
+        "goal_places",
+        "price",
+        "price_per",
+        "currency",
+    )
     said = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     show(client.set_goal(options.project, **said))
 

@@ -115,6 +115,8 @@ class Goal(TypedDict):
     goal: str
     goal_width: float | None
     goal_comparisons: int | None
+    goal_reliability: float | None
+    goal_places: float | None
     price: str | None
     price_per: str
     currency: str

@@ -8,6 +8,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from annotate.dashboard.ranking.queries import Ranking, RankingQuery, ranking
+from annotate.dashboard.trust.reliability import Reliability, evaluation_of, explanation, reliability_of
 from annotate.fitting.estimator_choices import ESTIMATORS
 from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Annotator, Label, Project
@@ -29,11 +30,16 @@ class Report:
     first_label: datetime | None
     last_label: datetime | None
     n_excluded: int
+    reliability: Reliability
 
     @property
     def is_one_day(self) -> bool:
         first, last = self.first_label, self.last_label
         return first is not None and last is not None and timezone.localdate(first) == timezone.localdate(last)
+
+    @property
+    def reliability_explained(self) -> str:
+        return explanation()
 
     @property
     def n_left_out(self) -> int:
@@ -56,6 +62,7 @@ def build_report(project: Project, fit: Fit) -> Report:
         cautions=cautions(project, fit, found),
         first_label=times.first(),
         last_label=times.last(),
+        reliability=reliability_of(fit, evaluation_of(project)),
         n_excluded=Annotator.objects.filter(project=project).exclude(excluded_at=None).count(),
     )
 

@@ -8,8 +8,10 @@ from django.conf import settings
 from numpy.typing import NDArray
 
 from annotate.fitting.estimates import centred_utilities, score_arrays
+from annotate.fitting.misfit import misfit_arrays
 from annotate.fitting.reading import Labels
 from annotate.fitting.rivals import nearest_rivals
+from models_engine.analysis.misfit import Misfit
 from models_engine.covariance.forms import LowRankCovariance
 from models_engine.covariance.forms import pack as pack_covariance
 from models_engine.estimators.base import EstimatorEntry
@@ -22,9 +24,11 @@ Arrays = dict[str, NDArray]
 MAX_BYTES = 4 * 2**20
 MAX_START_BYTES = 32 * 2**20
 SITE = "site/"
+# What a fit that is not published any more keeps.
+KEPT = ("version", "items", "annotators", "utility", "sd", "score", "score_low", "score_high")
 
 
-def pack(posterior: BasePosterior, labels: Labels) -> bytes:
+def pack(posterior: BasePosterior, labels: Labels, misfit: Misfit | None = None) -> bytes:
     """Return an npz file: the posterior's arrays, and under site/ whose figures they are."""
     utility, deviation = centred_utilities(posterior, labels)
     site = {
@@ -35,6 +39,7 @@ def pack(posterior: BasePosterior, labels: Labels) -> bytes:
         "sd": deviation,
         **score_arrays(posterior, labels),
         **nearest_rivals(posterior, labels),
+        **misfit_arrays(misfit),
     }
     own = {SITE + name: value for name, value in site.items()}
     arrays = compress_covariances(posterior.to_arrays())
@@ -95,7 +100,7 @@ def keep_utilities(data: bytes) -> bytes:
     """Return what a fit that is not published any more keeps: items, annotators, utilities, standard deviations and
     scores."""
     kept = from_bytes(data, SITE)
-    return to_bytes({name: array for name, array in kept.items() if name not in (SITE + "rivals", SITE + "beats")})
+    return to_bytes({name: array for name, array in kept.items() if name.removeprefix(SITE) in KEPT})
 
 
 def warm_start(former: Fit, entry: EstimatorEntry, labels: Labels) -> BasePosterior | None:

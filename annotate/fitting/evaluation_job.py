@@ -10,6 +10,7 @@ from django.utils import timezone
 from annotate.criteria import for_criterion
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import read_labels
+from annotate.fitting.reliability import measure_halves
 from annotate.fitting.run import SEED
 from annotate.jobs.idle import IdleJobs
 from annotate.jobs.queues import Progress
@@ -44,7 +45,10 @@ def is_long(row: Evaluation) -> bool:
 
 
 def work(row: Evaluation, progress: Progress) -> None:
-    """Evaluates every estimator that suits the labels, and the one in use. Raises Cancelled and LeaseLost."""
+    """Evaluates every estimator that suits the labels and the one in use, and ranks halves of the labels apart.
+
+    Raises Cancelled and LeaseLost.
+    """
     project = for_criterion(row.project, row.criterion)
     fit, labels = published_fit(project), read_labels(project)
     if fit is None or labels is None:
@@ -62,6 +66,7 @@ def work(row: Evaluation, progress: Progress) -> None:
         "n_drawn": data.n_labels if data.n_labels < labels.data.n_labels else None,
         "fit_number": fit.number,
         "estimator": fit.estimator,
+        "split_half": measure_halves(labels, progress),
         "figures": [finite_json(asdict(one)) for one in found],
         "made_at": timezone.now(),
     }

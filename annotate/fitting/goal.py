@@ -7,18 +7,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.fitting.estimates import LEVEL
+from annotate.fitting.grades import grade_estimates, settled
 from annotate.fitting.reading import Labels
 from annotate.labelling.plan.queries import plan_progress
 from annotate.models import Project, Webhook
 from annotate.models.goals import Goal
 from annotate.webhooks.actions import enqueue_event
+from models_engine.analysis.reliability import compute_separation
+from models_engine.analysis.scores import common_unit
 from models_engine.analysis.stopping import (
     PRIOR_SD,
     Forecast,
+    forecast_labels_for_boundaries,
     forecast_labels_for_count,
+    forecast_labels_for_places,
+    forecast_labels_for_reliability,
     forecast_labels_for_top,
     forecast_labels_for_width,
     has_enough_history,
+    mean_place_error,
 )
 from models_engine.models import Estimate, Fit
 from models_engine.posterior import BasePosterior
@@ -26,6 +33,8 @@ from models_engine.posterior import BasePosterior
 MAX_BLOCKS = 20
 MAX_SINGLE_BLOCKS = 24  # items up to which each is a block of its own
 MAX_HISTORY = 20
+# Goals of one ranking of all items, which parts that nothing connects do not have.
+OF_ONE_RANKING = (Goal.TOP, Goal.RELIABILITY, Goal.PLACES, Goal.BOUNDARIES)
 
 
 def evaluate_goal(
@@ -39,22 +48,29 @@ def evaluate_goal(
     if not project.goal or value is None:
         return None
     kept: dict[str, Any] = {"kind": project.goal, "value": value, "needed": None, "why": ""}
-    kept["met"], kept["state"] = goal_status(project, rows, n_parts, value)
+    kept["met"], kept["state"] = goal_status(project, rows, n_parts, value, posterior, labels)
     if kept["met"]:
         return kept
     compared = labels.data.n_comparisons()
-    if project.goal == Goal.TOP and n_parts > 1:
+    if project.goal in OF_ONE_RANKING and n_parts > 1:
         return kept | {"why": "parts"}
-    judged = project.goal in (Goal.TOP, Goal.WIDTH)
+    judged = project.goal in (*OF_ONE_RANKING, Goal.WIDTH)
     if judged and not has_enough_history(label_history(fit, labels.data.n_labels), compared[labels.ranked]):
         return kept | {"why": "early"}
-    forecast = forecast_labels(project, labels, posterior, compared)
+    forecast = forecast_labels(project, labels, posterior, compared, rows)
     if not forecast.is_known:
         return kept | {"why": "far"}
     return kept | {"needed": [round_up(forecast.low), round_up(forecast.middle), round_up(forecast.high)]}
 
 
-def goal_status(project: Project, rows: Sequence[Estimate], n_parts: int, value: float) -> tuple[bool, float | None]:
+def goal_status(
+    project: Project,
+    rows: Sequence[Estimate],
+    n_parts: int,
+    value: float,
+    posterior: BasePosterior,
+    labels: Labels,
+) -> tuple[bool, float | None]:
     """Returns whether the goal is met, and where it stands in its own measure; from the rows as they are shown."""
     if project.goal == Goal.PLAN:
         plan = plan_progress(project)
@@ -65,8 +81,28 @@ def goal_status(project: Project, rows: Sequence[Estimate], n_parts: int, value:
     if project.goal == Goal.WIDTH:
         widest = max((row.high - row.low for row in rows), default=None)
         return widest is not None and widest <= value, widest
+    if project.goal in OF_ONE_RANKING and project.goal != Goal.TOP:
+        met, state = one_ranking_status(project, rows, value, posterior, labels)
+        return met and n_parts == 1, state
     edge = {row.rank: row.tier for row in rows if row.part == 0 and row.rank in (value, value + 1)}
     return n_parts == 1 and bool(rows) and (len(edge) < 2 or len(set(edge.values())) == 2), None
+
+
+def one_ranking_status(
+    project: Project, rows: Sequence[Estimate], value: float, posterior: BasePosterior, labels: Labels
+) -> tuple[bool, float | None]:
+    """Returns whether the goal is met in the largest part, and where it stands."""
+    largest = next(labels.ranked_parts(), None)
+    if largest is None or len(largest[1]) < 2:
+        return False, None
+    if project.goal == Goal.BOUNDARIES:
+        return settled(grade_estimates(project, rows))
+    if project.goal == Goal.RELIABILITY:
+        own = [row for row in rows if row.part == 0]
+        reached = compute_separation([row.utility for row in own], [row.sd for row in own])
+        return reached >= value, reached if np.isfinite(reached) else None
+    off = mean_place_error(posterior.restrict(largest[1]), rng=np.random.default_rng(0))
+    return off <= value, off
 
 
 def label_history(fit: Fit, n_labels: int) -> list[int]:
@@ -76,7 +112,9 @@ def label_history(fit: Fit, n_labels: int) -> list[int]:
     return [*counts[::-1], n_labels]
 
 
-def forecast_labels(project: Project, labels: Labels, posterior: BasePosterior, compared: NDArray) -> Forecast:
+def forecast_labels(
+    project: Project, labels: Labels, posterior: BasePosterior, compared: NDArray, rows: Sequence[Estimate]
+) -> Forecast:
     ranked, n_labels = labels.ranked, labels.data.n_labels
     per_label = max(compared.sum() / n_labels, 1.0) if n_labels else float(project.k)
     prior_sd = float(getattr(posterior, "prior_sd", None) or PRIOR_SD)
@@ -92,6 +130,18 @@ def forecast_labels(project: Project, labels: Labels, posterior: BasePosterior, 
         )
     rng = np.random.default_rng(0)
     own = posterior.restrict(np.flatnonzero(ranked))
+    if project.goal == Goal.RELIABILITY:
+        means, deviations = own.utilities(), own.standard_deviations()
+        return forecast_labels_for_reliability(
+            means, deviations, compared[ranked], project.goal_reliability or 0.0, per_label=per_label, prior_sd=prior_sd
+        )
+    if project.goal == Goal.PLACES:
+        places = project.goal_places or 0.0
+        return forecast_labels_for_places(own, places, n_labels=n_labels, rng=rng, prior_sd=prior_sd)
+    if project.goal == Goal.BOUNDARIES:
+        graded = grade_estimates(project, rows)
+        cuts = graded.cuts / common_unit(own) if graded else np.zeros(0)
+        return forecast_labels_for_boundaries(own, cuts, n_labels=n_labels, rng=rng, prior_sd=prior_sd)
     return forecast_labels_for_top(own, project.top_k, n_labels=n_labels, rng=rng, prior_sd=prior_sd)
 
 

@@ -14,7 +14,9 @@ from annotate.fitting.automatic import choose_estimator
 from annotate.fitting.estimates import LEVEL, annotator_estimate_rows, estimate_rows
 from annotate.fitting.goal import count_block_pairs, evaluate_goal
 from annotate.fitting.label_checks import check_labels
+from annotate.fitting.misfit import flagged_json, measure_misfit
 from annotate.fitting.reading import Labels, read_labels
+from annotate.fitting.reliability import measure_separation
 from annotate.fitting.tastes import components_of
 from annotate.jobs.queues import Progress
 from annotate.models import Project
@@ -103,6 +105,7 @@ class FitResult:
         """Builds the result of `fit`, the row that its estimates refer to."""
         posterior, diagnostics = fitted.posterior, fitted.posterior.diagnostics
         rows = tuple(row for part in estimate_rows(fit, project, labels, posterior) for row in part)
+        misfit = measure_misfit(posterior, labels)
         n_parts = len(np.unique(labels.parts()[labels.ranked]))
         return cls(
             estimator=fitted.name,
@@ -117,13 +120,15 @@ class FitResult:
             data_hash=labels.data.data_hash(),
             unit=unit_of(posterior, labels),
             components=components_of(posterior),
-            arrays=pack(posterior, labels),
+            arrays=pack(posterior, labels, misfit),
             diagnostics={
                 "n_iterations": diagnostics.n_iterations,
                 "seconds": diagnostics.seconds,
                 "objective": shorten_trace(diagnostics.objective),
                 "checks": check_labels(labels),
                 "goal": evaluate_goal(project, fit, labels, posterior, rows, n_parts),
+                "reliability": measure_separation(posterior, labels),
+                "misfit": flagged_json(misfit, labels),
                 "compared": count_block_pairs(labels, posterior),
                 **({} if choice is None else {"choice": choice}),
             },

@@ -19,6 +19,9 @@ class Evaluation(IdleJob):
     estimator = models.CharField(max_length=50, blank=True)
     # A list of models_engine.analysis.evaluation.Evaluation, as JSON.
     figures = models.JSONField(default=list)
+    # Reliability from halves, {"annotators": ..., "answers": ...}: each a models_engine.analysis.reliability.SplitHalf
+    # as JSON, or null where the labels do not suffice; empty where it was not computed.
+    split_half = models.JSONField(default=dict)
     made_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

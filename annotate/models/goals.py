@@ -11,6 +11,9 @@ class Goal(models.TextChoices):
     WIDTH = "width", _("Every interval is narrow enough")
     COMPARISONS = "comparisons", _("Every item is compared often enough")
     PLAN = "plan", _("Every planned set has its annotators")
+    RELIABILITY = "reliability", _("The order is reliable enough")
+    PLACES = "places", _("Places are stable")
+    BOUNDARIES = "boundaries", _("Grade boundaries are settled")
 
 
 class PricePer(models.TextChoices):
@@ -29,6 +32,8 @@ class GoalSettings(models.Model):
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(10**6)],
     )
+    goal_reliability = models.FloatField(_("least reliability"), null=True, blank=True)
+    goal_places = models.FloatField(_("places off on average"), null=True, blank=True)
     price = models.DecimalField(_("price"), max_digits=12, decimal_places=4, null=True, blank=True)
     price_per = models.CharField(_("price per"), max_length=5, choices=PricePer, default=PricePer.LABEL)
     currency = models.CharField(_("currency"), max_length=3, default="EUR")
@@ -38,12 +43,14 @@ class GoalSettings(models.Model):
 
     @property
     def goal_value(self) -> float | None:
-        """Return what the goal is measured by: the size of the top, a width, a number of comparisons or of
-        annotators."""
+        """Return what the goal is measured by, such as the size of the top or a width; of boundaries, their number."""
         values = {
             Goal.TOP: self.top_k,  # type: ignore[attr-defined]
             Goal.WIDTH: self.goal_width,
             Goal.COMPARISONS: self.goal_comparisons,
             Goal.PLAN: self.overlap,  # type: ignore[attr-defined]
+            Goal.RELIABILITY: self.goal_reliability,
+            Goal.PLACES: self.goal_places,
+            Goal.BOUNDARIES: len(self.grades) - 1 if self.grades else None,  # type: ignore[attr-defined]
         }
         return values.get(Goal(self.goal))

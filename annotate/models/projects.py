@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotate.models.goals import GoalSettings
+from annotate.models.grades import GradeSettings
 from annotate.models.quality import QualitySettings
 from annotate.models.task_words import TaskWords
 from annotate.models.tokens import new_token
@@ -19,7 +20,7 @@ MAX_CRITERIA = 5
 MAX_PLANNED_SETS = 20_000  # drawing them takes two seconds, in which nobody else writes to the project
 
 
-class Project(GoalSettings, QualitySettings, TaskWords):
+class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
         OPEN = "open", _("Open")

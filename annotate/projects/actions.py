@@ -58,7 +58,8 @@ FIXED_BY_LABELS = ("question", "more_means", *TASK, *WORDS)
 # What a fit or its table is computed from.
 FITTED = (
     *("estimator", "top_k", "tie_margin", "count_gold", "count_repeats"),
-    *("goal", "goal_width", "goal_comparisons", "overlap", "n_sets"),
+    *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "overlap", "n_sets"),
+    *("grades", "grades_by"),
 )
 
 

@@ -45,6 +45,8 @@ class GoalSettings(StrictSerializer):
     goal = serializers.ChoiceField(choices=[*Goal.values], required=False, allow_blank=True)
     goal_width = serializers.FloatField(min_value=0.01, max_value=20, required=False, allow_null=True)
     goal_comparisons = serializers.IntegerField(min_value=1, max_value=10**6, required=False, allow_null=True)
+    goal_reliability = serializers.FloatField(min_value=0.5, max_value=0.99, required=False, allow_null=True)
+    goal_places = serializers.FloatField(min_value=0.1, max_value=1000, required=False, allow_null=True)
     price = serializers.RegexField(
         r"^[0-9]{1,8}(\.[0-9]{1,4})?\Z",
         required=False,
@@ -77,6 +79,10 @@ class GoalDetail(serializers.Serializer):
     goal = serializers.ChoiceField(choices=Goal.choices, allow_blank=True)
     goal_width = FiniteFloatField(allow_null=True)
     goal_comparisons = serializers.IntegerField(allow_null=True)
+    goal_reliability = FiniteFloatField(allow_null=True, help_text="Least scale-separation reliability.")
+    goal_places = FiniteFloatField(
+        allow_null=True, help_text="Mean difference between an item's place and its true one."
+    )
     price = serializers.DecimalField(max_digits=12, decimal_places=4, allow_null=True)
     price_per = serializers.ChoiceField(choices=PricePer.choices)
     currency = serializers.CharField()
@@ -133,7 +139,8 @@ class GoalView(ApiView):
         """Removes the goal; answers are then collected without end. The price stays."""
         access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
-        return save_goal(request, project_id, {"goal": Goal.NONE, "goal_width": None, "goal_comparisons": None})
+        numbers = ("goal_width", "goal_comparisons", "goal_reliability", "goal_places")
+        return save_goal(request, project_id, {"goal": Goal.NONE, **dict.fromkeys(numbers)})
 
 
 def save_goal(request: ApiRequest, project_id: UUID, values: dict[str, Any]) -> Response:

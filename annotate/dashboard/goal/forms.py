@@ -17,6 +17,11 @@ GOALS = {
     Goal.WIDTH: _("For every item, the interval of the utility (90%) is at most as wide as you set below."),
     Goal.COMPARISONS: _("Every item has at least as many comparisons as you set below."),
     Goal.PLAN: _("Every planned set has been answered by as many annotators as set in the settings."),
+    Goal.RELIABILITY: _(
+        "As many answers again would give nearly the same order: the reliability is what you say below."
+    ),
+    Goal.PLACES: _("An item's place is off by no more places than you say below, on average."),
+    Goal.BOUNDARIES: _("At each grade boundary at most 5% of the items are expected on the wrong side."),
 }
 
 
@@ -34,6 +39,22 @@ class GoalForm(forms.ModelForm):
         required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text=_("In units of utility. 1 is common. Half the width needs about four times as many answers."),
+    )
+    goal_reliability = forms.FloatField(
+        label=_("Least reliability"),
+        min_value=0.5,
+        max_value=0.99,
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text=_("0.8 serves decisions about groups of items, 0.9 about single items."),
+    )
+    goal_places = forms.FloatField(
+        label=_("Places off on average"),
+        min_value=0.1,
+        max_value=1000,
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text=_("1: a typical item stands one place from where it belongs."),
     )
     price = forms.DecimalField(
         label=_("Price"),
@@ -55,7 +76,10 @@ class GoalForm(forms.ModelForm):
 
     class Meta:
         model = Project
-        fields = ["goal", "goal_width", "goal_comparisons", "price", "price_per", "currency"]
+        fields = [
+            *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places"),
+            *("price", "price_per", "currency"),
+        ]
 
     @property
     def goals(self) -> list[tuple[forms.boundfield.BoundWidget, str]]:
@@ -75,6 +99,12 @@ class GoalForm(forms.ModelForm):
             )
         if goal == Goal.COMPARISONS and not values.get("goal_comparisons") and "goal_comparisons" not in self.errors:
             self.add_error("goal_comparisons", _("Enter how many comparisons each item needs, or choose another goal."))
+        if goal == Goal.RELIABILITY and not values.get("goal_reliability") and "goal_reliability" not in self.errors:
+            self.add_error("goal_reliability", _("Say how reliable, 0.5 to 0.99; or choose another goal."))
+        if goal == Goal.PLACES and not values.get("goal_places") and "goal_places" not in self.errors:
+            self.add_error("goal_places", _("Say how many places off on average, 0.1 to 1000; or choose another goal."))
+        if goal == Goal.BOUNDARIES and len(self.instance.grades) < 2:
+            self.add_error("goal", _("This project has no grades. Set them first: on the page Ranking, under Grades."))
         if goal == Goal.PLAN and self.instance.n_sets is None:
             self.add_error(
                 "goal",

@@ -97,6 +97,13 @@ def goal_sentence(project: Project) -> str:
         return _("Every item's 90%% interval is at most %(width)s wide.") % {"width": width}
     if project.goal == Goal.COMPARISONS:
         return _("Every item has at least %(n)d comparisons.") % {"n": project.goal_comparisons or 0}
+    if project.goal == Goal.RELIABILITY:
+        return _("The reliability is at least %(n)s.") % {"n": format_number(project.goal_reliability or 0.0)}
+    if project.goal == Goal.PLACES:
+        places = format_number(project.goal_places or 0.0, 1)
+        return _("An item's place is off by at most %(n)s places on average.") % {"n": places}
+    if project.goal == Goal.BOUNDARIES:
+        return _("Every grade boundary is settled: at most 5% of the items are expected on its wrong side.")
     text = ngettext(
         "Every planned set has been answered by %(n)d annotator.",
         "Every planned set has been answered by %(n)d annotators.",
@@ -112,6 +119,12 @@ def current_state_sentence(project: Project, state: float | None) -> str:
         return _("At present the widest is %(width)s.") % {"width": format_number(state)}
     if project.goal == Goal.COMPARISONS:
         return _("At present the fewest are %(n)d.") % {"n": state}
+    if project.goal == Goal.RELIABILITY:
+        return _("It is %(n)s now.") % {"n": format_number(state)}
+    if project.goal == Goal.PLACES:
+        return _("It is %(n)s now.") % {"n": format_number(state, 1)}
+    if project.goal == Goal.BOUNDARIES:
+        return _("%(n)d of %(all)d are settled now.") % {"n": state, "all": len(project.grades) - 1}
     return ""
 
 

@@ -6,10 +6,20 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.files.columns import Column, Kind, Row, by_component, of_components
 from annotate.fitting.published import published_fit
+from annotate.fitting.stored_misfit import stored_misfit
 from annotate.models import Item, Project
 from models_engine.models import Estimate
 
 CHUNK = 1000  # items read at a time
+
+MISFIT = [
+    Column(
+        "infit",
+        _("How far the answers deviate from the order: 1 is what chance gives, more is misfit; empty if unknown."),
+        Kind.NUMBER,
+    ),
+    Column("infit_z", _("The same, standardised: over 2.5 deserves a look."), Kind.NUMBER),
+]
 
 COLUMNS = [
     Column("item", _("The item's key.")),
@@ -79,6 +89,7 @@ COLUMNS = [
     ),
     *of_components(_("How much the utility rises for an annotator whose position on taste component {number} is 1.")),
     Column("fit", _("Number of the fit that these figures come from."), Kind.INTEGER),
+    *MISFIT,
 ]
 
 
@@ -86,6 +97,7 @@ def rows(project: Project) -> Iterator[Row]:
     fit = published_fit(project)
     if fit is None:
         return
+    misfits = stored_misfit(fit, "items")
     # Read at once, for a fit's estimates go when the next ones come; a row is a few hundred bytes.
     estimates = list(Estimate.objects.filter(fit=fit).order_by("part", "rank", "item_id"))
     for start in range(0, len(estimates), CHUNK):
@@ -93,7 +105,7 @@ def rows(project: Project) -> Iterator[Row]:
         items = Item.objects.only("key", "name", "kind", "body").in_bulk([estimate.item_id for estimate in chunk])
         for e in chunk:
             if e.item_id in items:
-                yield row(e, items[e.item_id], fit.number)
+                yield [*row(e, items[e.item_id], fit.number), *misfits.get(e.item_id, (None, None))]
 
 
 def row(e: Estimate, item: Item, number: int) -> Row:

@@ -25,7 +25,8 @@ from annotate.dashboard import item as item_query
 from annotate.dashboard.fits.comparison import compare_two_fits
 from annotate.dashboard.fits.queries import evaluation_table
 from annotate.dashboard.report import build_report
-from annotate.dashboard.trust.queries import FAIL, PASS, UNKNOWN, trust
+from annotate.dashboard.trust.check import FAIL, PASS, UNKNOWN
+from annotate.dashboard.trust.queries import trust
 from annotate.fitting.published import published_fit
 from annotate.models import Project
 from models_engine.models import Fit
@@ -64,12 +65,58 @@ class CheckRow(serializers.Serializer):
     calibration = Bin(source="calibration.points", many=True, allow_null=True, default=None)
 
 
+class Coefficient(serializers.Serializer):
+    value = FiniteFloatField()
+    low = FiniteFloatField(help_text="Lower end of the 90% interval.")
+    high = FiniteFloatField(help_text="Upper end of the 90% interval.")
+
+
+class Reliability(serializers.Serializer):
+    """Reliability of the items' order; null where it is not known."""
+
+    separation = Coefficient(allow_null=True, help_text="Scale-separation reliability (SSR) of the largest part.")
+    strata = FiniteFloatField(
+        allow_null=True, help_text="Levels that can be told apart: (4 G + 1) / 3, G² = SSR / (1 - SSR)."
+    )
+    n_items = serializers.IntegerField(allow_null=True, help_text="Items of the largest part.")
+    annotators = Coefficient(allow_null=True, help_text="From halves of the annotators, stepped up to all of them.")
+    answers = Coefficient(allow_null=True, help_text="From halves of the answers, stepped up to all of them.")
+    split_at_fit = serializers.IntegerField(allow_null=True, help_text="Number of the fit whose labels were halved.")
+
+
+class DeviationRow(serializers.Serializer):
+    infit = FiniteFloatField(source="deviation.infit", help_text="1 is what chance gives, more is misfit.")
+    infit_z = FiniteFloatField(source="deviation.z", help_text="Standardised; listed from 2.5 on.")
+    n = serializers.IntegerField(source="deviation.n", help_text="Pairs that count.")
+
+
+class MisfitItemRow(DeviationRow):
+    item = serializers.CharField(source="item.key")
+    title = serializers.CharField(source="item.title")
+
+
+class MisfitAnnotatorRow(DeviationRow):
+    annotator = serializers.CharField(source="annotator.pseudonym")
+
+
+class MisfitDetail(serializers.Serializer):
+    """Who and what is judged unlike the order, the worst first; every infit is in the exports."""
+
+    sentence = serializers.CharField()
+    n_items = serializers.IntegerField(help_text="Items with answers enough to say.")
+    n_annotators = serializers.IntegerField()
+    items = MisfitItemRow(many=True)
+    annotators = MisfitAnnotatorRow(many=True)
+
+
 class TrustDetail(serializers.Serializer):
     fit = serializers.IntegerField(help_text="Number of the published fit.")
     n_good = serializers.IntegerField()
     n_bad = serializers.IntegerField()
     n_unknown = serializers.IntegerField()
     checks = CheckRow(many=True)
+    reliability = Reliability()
+    misfit = MisfitDetail(allow_null=True, help_text="Null where the fit did not find out.")
 
 
 class TrustView(ApiView):
@@ -97,6 +144,7 @@ class ReportDetail(serializers.Serializer):
     n_annotators = serializers.IntegerField(source="fit.n_annotators")
     n_excluded = serializers.IntegerField(help_text="Number of excluded annotators.")
     first_label_at = serializers.DateTimeField(source="first_label", allow_null=True)
+    reliability = Reliability()
     last_label_at = serializers.DateTimeField(source="last_label", allow_null=True)
 
 

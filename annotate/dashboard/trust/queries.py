@@ -1,7 +1,7 @@
 """Checks the published ranking: each check has a sentence, a state and the figures behind it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Count, Q
@@ -11,11 +11,13 @@ from django.utils.translation import ngettext
 from annotate.core.numbers import format_integer, format_number, format_percent
 from annotate.core.stored_messages import render_message
 from annotate.dashboard.ranking.queries import MIN_COMPARISONS
-from annotate.dashboard.trust.calibration import Calibration, calibration_of
+from annotate.dashboard.trust.calibration import calibration_of
+from annotate.dashboard.trust.check import FAIL, PASS, UNKNOWN, Check
+from annotate.dashboard.trust.misfit import MisfitSummary, misfit_summary
+from annotate.dashboard.trust.reliability import Reliability, check_reliability, evaluation_of, reliability_of
 from annotate.models import Evaluation, Project
 from models_engine.models import Estimate, Fit
 
-PASS, FAIL, UNKNOWN = "good", "warn", "unknown"
 MIN_UNITS = 20  # pairs that two people compared, below which agreement is not judged
 MIN_ANSWERS = 100  # below which neither side nor calibration is judged
 SIDE_MARGIN = 0.02  # a side bias smaller than this moves no ranking whose order shown is random
@@ -23,21 +25,10 @@ NextState = Estimate.NextState
 
 
 @dataclass(frozen=True)
-class Check:
-    """state: good, warn or unknown (not enough is known to say either).   facts: (what, figure) pairs."""
-
-    key: str
-    title: str
-    state: str
-    sentence: str
-    explained: str
-    facts: list[tuple[str, str]] = field(default_factory=list)
-    calibration: Calibration | None = None
-
-
-@dataclass(frozen=True)
 class Trust:
     checks: list[Check]
+    reliability: Reliability
+    misfit: MisfitSummary | None
 
     @property
     def n_good(self) -> int:
@@ -63,18 +54,22 @@ def trust(project: Project, fit: Fit) -> Trust:
         not_enough=Count("pk", filter=Q(next_state=NextState.NOT_ENOUGH)),
     )
     kept = fit.diagnostics.get("checks", {})
-    evaluation = Evaluation.objects.filter(project=project, criterion=project.criterion).first()
+    evaluation = evaluation_of(project)
+    reliability = reliability_of(fit, evaluation)
     return Trust(
-        [
+        checks=[
             check_enough_answers(counts),
             check_connected(fit, counts),
             check_converged(fit),
             check_separation(counts),
+            check_reliability(reliability),
             check_agreement(kept.get("agreement", {})),
             check_side_bias(project, kept.get("first_place", {})),
             check_calibration(fit, evaluation),
             check_balance(kept.get("balance", {})),
-        ]
+        ],
+        reliability=reliability,
+        misfit=misfit_summary(fit),
     )
 
 

@@ -6,8 +6,10 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotate.annotators import queries as query
+from annotate.dashboard.ranking.table import MISFIT
 from annotate.files.columns import Column, Kind, Row, by_component, of_components
 from annotate.fitting.published import published_fit
+from annotate.fitting.stored_misfit import stored_misfit
 from annotate.models import Annotator, Project
 from annotate.participation.questionnaire.queries import answered_questions, answers_of
 
@@ -77,16 +79,17 @@ COLUMNS = [
 
 
 def columns(project: Project) -> list[Column]:
-    """Return those of every project, then one for each field of the questionnaire, retired ones too."""
+    """Return those of every project, one for each field of the questionnaire, retired ones too, and the misfit."""
     meaning = _("Answer to “{label}” of the questionnaire; empty if none was given.")
     fields = [
         Column(f"field_{one.number}", format_lazy(meaning, label=one.label)) for one in answered_questions(project)
     ]
-    return [*COLUMNS, *fields]
+    return [*COLUMNS, *fields, *MISFIT]
 
 
 def rows(project: Project) -> Iterator[Row]:
     fit, last, fields = published_fit(project), 0, answered_questions(project)
+    misfits = stored_misfit(fit, "annotators")
     while True:
         people = Annotator.objects.filter(project=project, pk__gt=last).order_by("pk")
         keys = list(people.values_list("pk", flat=True)[:CHUNK])
@@ -96,7 +99,7 @@ def rows(project: Project) -> Iterator[Row]:
         said = answers_of(keys, fields)
         for one in query.build_rows(keys, fit):
             answers = [said.get((one.annotator.pk, field.pk)) for field in fields]
-            yield [*row(one, fit.number if fit else None), *answers]
+            yield [*row(one, fit.number if fit else None), *answers, *misfits.get(one.annotator.pk, (None, None))]
 
 
 def row(one: query.AnnotatorRow, number: int | None) -> Row:

@@ -26,7 +26,8 @@ GOOD_CHECKS = {
     "first_place": {"share": 0.502, "low": 0.49, "high": 0.51, "n": 1200, "chance": 0.5},
     "balance": {"fewest": 18, "quarter": 20, "median": 22, "most": 30},
 }
-DIAGNOSTICS = {"objective": [-40.0, -20.2], "n_iterations": 4, "checks": GOOD_CHECKS}
+SEPARATION = {"value": 0.91, "low": 0.88, "high": 0.94, "separation": 3.2, "strata": 4.6, "level": 0.9, "n_items": 6}
+DIAGNOSTICS = {"objective": [-40.0, -20.2], "n_iterations": 4, "checks": GOOD_CHECKS, "reliability": SEPARATION}
 
 
 def a_bin(low: float, n: int, predicted: float, came_true: float) -> dict:
@@ -73,7 +74,14 @@ def test_little_data_is_not_yet_known_and_nothing_is_told_as_tied(project, alice
     make_fit(project, [[(item, 0.01 * i, 0.8, 2) for i, item in enumerate(items)]], diagnostics={})
     found = states(project)
     assert found["enough"] == "warn"
-    assert found["told-apart"] == found["agreement"] == found["side"] == found["calibrated"] == "unknown"
+    assert (
+        found["told-apart"]
+        == found["agreement"]
+        == found["side"]
+        == found["calibrated"]
+        == found["reliable"]
+        == "unknown"
+    )
     assert found["balanced"] == "unknown"
     assert "can't be told apart yet: there is not enough data" in sentence(project, "told-apart")
     html = page(signed_in(alice), project, "trust")

@@ -1,0 +1,35 @@
+"""Reads the misfit that a published fit keeps, for pages and exports; needs numpy alone."""
+
+import io
+from dataclasses import dataclass
+
+import numpy as np
+
+from models_engine.models import Fit
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """Infit of one item or annotator: 1 is what chance gives, z its standardised value, n the pairs behind it."""
+
+    key: int
+    infit: float
+    z: float
+    n: int
+
+
+def flagged_deviations(fit: Fit | None, side: str) -> dict[int, Deviation]:
+    """Returns the flagged items or annotators by primary key, the worst first."""
+    kept = ((fit.diagnostics.get("misfit") or {}) if fit else {}).get(side) or {}
+    return {row[0]: Deviation(*row) for row in kept.get("worst", [])}
+
+
+def stored_misfit(fit: Fit | None, side: str) -> dict[int, tuple[float, float]]:
+    """Returns infit and its standardised value of every item or annotator (`side`) of the published fit with one."""
+    if fit is None or not fit.arrays:
+        return {}
+    with np.load(io.BytesIO(bytes(fit.arrays)), allow_pickle=False) as file:
+        if f"site/infit_{side}" not in file.files:
+            return {}
+        columns = [file[f"site/{name}"].tolist() for name in (side, f"infit_{side}", f"infit_z_{side}")]
+    return {key: (infit, z) for key, infit, z in zip(*columns, strict=True) if np.isfinite(infit)}
