@@ -194,8 +194,8 @@ class EventVerb(StrEnum):
     )
     ANNOTATOR_READMITTED = (
         "annotator readmitted",
-        _("Annotators: re-admitted"),
-        _("re-admitted %(annotator)s; %(restored)s labels restored, %(kept_voided)s stay voided"),
+        _("Annotators: readmitted"),
+        _("readmitted %(annotator)s; %(restored)s labels count again, %(kept_voided)s stay void"),
     )
     # Events of annotators themselves, and the mark after each chunk from which an interrupted import resumes.
     LABEL_UNDONE = "label undone"

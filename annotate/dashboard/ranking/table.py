@@ -23,7 +23,7 @@ MISFIT = [
 
 COLUMNS = [
     Column("item", _("The item's key.")),
-    Column("title", _("The item's title; where it has none, its text in one line, cut at 90 characters.")),
+    Column("title", _("The item's title; if it has none, its text in one line, shortened to 90 characters.")),
     Column("rank", _("Place by utility within its connected part; 1 is the best."), Kind.INTEGER),
     # xgettext:no-python-format
     Column("rank_low", _("Best place inside the 90% interval of the rank."), Kind.INTEGER),

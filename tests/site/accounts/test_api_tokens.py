@@ -60,7 +60,7 @@ def test_a_form_says_what_is_missing_and_where_the_limit_is(client, alice):
     for _ in range(MOST_TOKENS):
         make_token(alice)
     page = client.post(reverse("tokens"), {"name": "One more", "scopes": ["read"], "lifetime": ""})
-    assert f"You have {MOST_TOKENS} tokens" in page.content.decode()
+    assert f"You already have {MOST_TOKENS} tokens" in page.content.decode()
 
 
 def test_last_use_is_written_once_a_minute(client, alice, project, django_assert_num_queries):

@@ -268,7 +268,7 @@ def test_the_last_answer_of_all_is_stored_and_thanked(client, project, shown, he
     project.save()
     response = client.post(submit_url(shown), {"answer": "a"}, headers=headers, follow=True)
     assert response.status_code == 200
-    assert "You have given 1 answer, as" in response.content.decode()
+    assert "You have given 1 answer, which" in response.content.decode()
     assert Label.objects.count() == 1
 
 
