@@ -41,7 +41,8 @@ install: $(VENV)/runtime  ## what running the site needs, into .venv
 .NOTPARALLEL:
 EMBEDDED := env -u DATABASE_URL -u REDIS_URL $(BIN)/python -m pytest
 SERVICES := $(BIN)/python -m pytest
-TOGETHER := -n auto --maxprocesses 4
+# Each process begins with neighbouring tests, so that what a module or a browser is made ready for is made once.
+TOGETHER := -n auto --maxprocesses 4 --dist worksteal
 
 test: test-together test-alone  ## every test but the larger versions, on SQLite and without any service
 test-together: $(VENV)/dev

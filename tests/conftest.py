@@ -1,5 +1,6 @@
 """The cast of every site test: Alice owns, Manuel manages, Bob annotates, Vera views, Charlie is a stranger."""
 
+import gc
 import platform
 import random
 import subprocess
@@ -71,6 +72,13 @@ def answer_one(annotator: Annotator, *, chosen: int | None = 0, outcome: str = "
     return record_label(
         presentation=presentation, answer=Answer(outcome=outcome, chosen=chosen, response_ms=1200), now=now
     )
+
+
+def pytest_collection_finish() -> None:
+    """Spare what stays until the end, the tests themselves, from being looked through for garbage again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session")

@@ -127,7 +127,9 @@ class _Chain:
         self.annotator, self.item = known // n_items, known % n_items
         self.cells = np.split(place.ravel(), np.cumsum([one.items.size for one in answers])[:-1])
         self.count = np.bincount(place.ravel()).astype(np.float64)
-        self.start = np.searchsorted(self.annotator, np.arange(n_annotators + 1))
+        self.table = self._cells_by_annotator()
+        self.counts, self.group = np.unique(self.count, return_inverse=True)
+        self.sizes = np.bincount(self.group)
         self.perceived = [one.ranks.mean(axis=1, keepdims=True) / 2 - one.ranks / 2 for one in answers]
         self.precision = None if kernel is None else np.linalg.inv(kernel)
         self.t, self.tau, self.r = np.zeros(n_items), 1.0, 0.3
@@ -163,14 +165,25 @@ class _Chain:
             high = np.where(ranks < own, perceived, np.inf).min(axis=1)
             perceived[:, column] = truncated_normal(mean[:, column], low, high, self.rng)
 
-    def _table(self, values: Floats) -> scipy.sparse.csr_array:
-        """Return (n_annotators, n_items) of a value for each cell."""
-        return scipy.sparse.csr_array((values, self.item, self.start), shape=(self.u, self.n))
+    def _cells_by_annotator(self) -> scipy.sparse.csr_array:
+        """Return (n_annotators, n_items) with a place for the value of each cell."""
+        start = np.searchsorted(self.annotator, np.arange(self.u + 1))
+        return scipy.sparse.csr_array((np.zeros(len(self.item)), self.item, start), shape=(self.u, self.n))
+
+    def _sum_by_annotator(self, values: Floats, rows: Floats) -> Floats:
+        """Return (n_annotators, ...): the sum of `rows` of the items seen, each times its cell's value."""
+        self.table.data[:] = values
+        return np.asarray(self.table @ rows)
+
+    def _sum_by_item(self, values: Floats, rows: Floats) -> Floats:
+        """Return (n_items, ...): the sum of `rows` of the annotators who saw it, each times its cell's value."""
+        self.table.data[:] = values
+        return np.asarray(self.table.T @ rows)
 
     def _draw_scores(self, mean: Floats, weight: Floats) -> None:
         squares = (self.v[:, :, None] * self.v[:, None, :]).reshape(self.n, -1)
-        precision = (self._table(weight) @ squares).reshape(self.u, self.c, self.c) + np.eye(self.c)
-        push = self._table(weight * (mean - self.t[self.item])) @ self.v
+        precision = self._sum_by_annotator(weight, squares).reshape(self.u, self.c, self.c) + np.eye(self.c)
+        push = self._sum_by_annotator(weight * (mean - self.t[self.item]), self.v)
         self.w = self._gaussian(precision, push)
 
     def _draw_items(self, mean: Floats, weight: Floats) -> None:
@@ -178,8 +191,8 @@ class _Chain:
         x = np.column_stack([np.ones(self.u), self.w])
         sds, k = np.r_[self.tau, self.s], self.c + 1
         squares = (x[:, :, None] * x[:, None, :]).reshape(self.u, -1)
-        precision = (self._table(weight).T @ squares).reshape(self.n, k, k)
-        push = self._table(weight * mean).T @ x
+        precision = self._sum_by_item(weight, squares).reshape(self.n, k, k)
+        push = self._sum_by_item(weight * mean, x)
         if self.precision is None:
             precision[:, np.arange(k), np.arange(k)] += 1 / sds**2
             found = self._gaussian(precision, push)
@@ -207,10 +220,9 @@ class _Chain:
             others = (self.s**2).sum() - self.s[c] ** 2 + self.r**2
             prior = self.densities.component + self.densities.total(np.sqrt(others + GRID**2))
             self.s[c] = self._pick(likelihood[c + 1] + prior)
-        counts, group = np.unique(self.count, return_inverse=True)
-        squares, sizes = np.bincount(group, residual**2), np.bincount(group)
-        variance = GRID[:, None] ** 2 + NOISE_SD**2 / counts
-        fits = -(sizes * np.log(variance) + squares / variance).sum(axis=1) / 2
+        squares = np.bincount(self.group, residual**2)
+        variance = GRID[:, None] ** 2 + NOISE_SD**2 / self.counts
+        fits = -(self.sizes * np.log(variance) + squares / variance).sum(axis=1) / 2
         prior = self.densities.own + self.densities.total(np.sqrt((self.s**2).sum() + GRID**2))
         self.r = self._pick(fits + prior)
 
