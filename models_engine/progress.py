@@ -10,7 +10,8 @@ from models_engine.summaries import Diagnostics
 __all__ = ["FitLog", "Progress"]
 
 Progress = Callable[[int, int, float], bool | None]
-"""progress(step, total, objective): called after every step; returning False cancels the fit (None continues)."""
+"""progress(step, total, objective): called after every step and within long ones; False cancels the fit."""
+MIN_INTERVAL = 0.25  # seconds between two calls within a step
 
 
 class FitLog:
@@ -25,13 +26,24 @@ class FitLog:
         self.total = total
         self.objective: list[float] = []
         self._progress = progress
-        self._started = time.perf_counter()
+        self._started = self._heard = time.perf_counter()
 
     def step(self, objective: float) -> None:
         """Record one step. Raises Cancelled."""
         self.objective.append(float(objective))
-        count = len(self.objective)
-        if self._progress is not None and self._progress(count, self.total, float(objective)) is False:
+        self._report(len(self.objective), self.objective[-1])
+
+    def check(self) -> None:
+        """Call the callback within a long step, at most four times a second. Raises Cancelled."""
+        if self._progress is not None and time.perf_counter() - self._heard >= MIN_INTERVAL:
+            self._report(len(self.objective), self.objective[-1] if self.objective else 0.0)
+
+    def _report(self, count: int, objective: float) -> None:
+        if self._progress is None:
+            return
+        go_on = self._progress(count, self.total, objective)
+        self._heard = time.perf_counter()
+        if go_on is False:
             raise Cancelled(f"the fit was cancelled after {count} of at most {self.total} steps.")
 
     def finish(self, *, converged: bool, message: str, n_iterations: int | None = None) -> Diagnostics:

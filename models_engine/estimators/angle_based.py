@@ -147,7 +147,7 @@ class _Run:
         return draws, self.log, spread <= 1.05, message
 
     def _mle(self) -> DrawsResult:
-        mode = AngleTarget(self.labels, NO_PRIOR_SD).mode()
+        mode = AngleTarget(self.labels, NO_PRIOR_SD).mode(on_iteration=self.log.check)
         n = self.labels.total + self.labels.weight.sum()
         if n == 0 or not mode.converged or n * (mode.root**2).sum(axis=0).max() > MIN_VAGUE_VARIANCE:
             raise InsufficientData(
@@ -159,7 +159,7 @@ class _Run:
     def _around_mode(self, *, resample: bool, prior_sd: float | None = None) -> DrawsResult:
         """Draw from the normal at the mode; or Student draws around it, resampled by their weights."""
         target = AngleTarget(self.labels, self.settings.prior_sd if prior_sd is None else prior_sd)
-        mode = target.mode()
+        mode = target.mode(on_iteration=self.log.check)
         self.log.step(mode.value)
         n, p = self.settings.n_draws * (2 if resample else 1), len(mode.mean)
         normal = self.rng.standard_normal((n, p))

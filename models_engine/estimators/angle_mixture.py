@@ -100,7 +100,7 @@ class AngleBasedMixture:
     ) -> "_GroupCountResult":
         """Fit this number of groups from the best random start after a few steps; with draws and DIC."""
         starts = [
-            MixtureGroups.of(profiles, rng.dirichlet(np.ones(size), size=len(profiles.count)), self.prior_sd)
+            MixtureGroups.of(profiles, self._memberships(profiles, size, rng), self.prior_sd, check=log.check)
             for _ in range(1 if size == 1 else self.n_restarts)
         ]
         early = [self._update(profiles, one, FIRST_STEPS, log)[0] for one in starts]
@@ -108,7 +108,7 @@ class AngleBasedMixture:
         groups, converged = self._update(profiles, best, self.max_iterations - FIRST_STEPS, log)
         eta = np.stack([group.draw(self.n_draws, rng) for group in groups.groups], axis=1)
         shares = rng.dirichlet(groups.dirichlet, size=self.n_draws)
-        dic = groups.dic(profiles, eta[:N_DEVIANCES], shares[:N_DEVIANCES])
+        dic = groups.dic(profiles, eta[:N_DEVIANCES], shares[:N_DEVIANCES], log.check)
         return _GroupCountResult(groups, eta, shares, dic, converged)
 
     def _update(
@@ -117,11 +117,16 @@ class AngleBasedMixture:
         """Update memberships and groups in turn until the bound converges; return whether it did."""
         for _ in range(n_steps):
             before = groups.bound
-            groups = MixtureGroups.of(profiles, groups.next_memberships(profiles), self.prior_sd, groups)
+            groups = MixtureGroups.of(
+                profiles, groups.next_memberships(profiles), self.prior_sd, groups, check=log.check
+            )
             log.step(groups.bound)
             if abs(groups.bound - before) <= self.tolerance * (1 + abs(groups.bound)):
-                return groups, True
+                return groups, groups.converged
         return groups, False
+
+    def _memberships(self, profiles: LabelProfiles, size: int, rng: np.random.Generator) -> Floats:
+        return rng.dirichlet(np.ones(size), size=len(profiles.count))
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from models_engine.data import Comparisons
-from models_engine.inference.angle.permutations import EXACT_LIMIT, log_compatible, log_constant, place_scores
+from models_engine.inference.angle.permutations import (
+    EXACT_LIMIT,
+    compatible_moments,
+    log_compatible,
+    log_constant,
+    place_scores,
+)
 from models_engine.inference.angle.von_mises_fisher import log_sphere_mean, mean_length
 from models_engine.linalg import sum_by_group
 
@@ -135,29 +141,54 @@ class AngleTarget:
             value += log_compatible(eta, labels.before) @ labels.weight
         return np.where(length > MAX_LENGTH, -np.inf, value - length**2 / (2 * self.prior_sd**2))
 
-    def mode(self, start: Floats | None = None, max_iterations: int = 100, tolerance: float = 1e-6) -> Mode:
-        """Find the mode by Newton's method; derivatives by central differences for the exact constant, else closed
-        form.
+    def mode(
+        self,
+        start: Floats | None = None,
+        max_iterations: int = 100,
+        tolerance: float = 1e-6,
+        on_iteration: Callable[[], None] | None = None,
+    ) -> Mode:
+        """Find the mode by Newton's method, to `tolerance` or to the rounding error of the log density.
 
-        Stops, not converged, where the mode diverges (a likelihood that increases without bound).
+        Stops, not converged, where the mode diverges (a likelihood that increases without bound). on_iteration may
+        raise, to cancel.
         """
         if self.labels.t > EXACT_LIMIT:
             return self._mode_on_sphere()
         z = np.zeros(self.labels.t - 1) if start is None else start
         value = float(self.log_density(z[None])[0])
         for _ in range(max_iterations):
-            gradient, curvature = _differences(self.log_density, z, value)
+            if on_iteration is not None:
+                on_iteration()
+            gradient, curvature, error = self._derivatives(z)
             root = _root_of_inverse(curvature)
             step, size = root @ (root.T @ gradient), 1.0
+            gain = float(gradient @ step) / 2
             step *= min(1.0, 10.0 / max(float(np.linalg.norm(step)), 1e-300))
-            while (new := float(self.log_density((z + size * step)[None])[0])) < value - 1e-9 and size > 1e-6:
+            while (new := float(self.log_density((z + size * step)[None])[0])) < value - error and size > 1e-6:
                 size /= 2
             z, value = z + size * step, new
-            if np.abs(step).max() < tolerance:
+            if np.abs(step).max() < tolerance or gain < error:
                 return Mode(z, _root_of_inverse(curvature), value, True)
             if np.linalg.norm(z) > MAX_LENGTH / 5:
                 break
         return Mode(z, _root_of_inverse(curvature), value, False)
+
+    def _derivatives(self, z: Floats) -> tuple[Floats, Floats, float]:
+        """Return gradient (p,) and minus the Hessian (p, p) at z, and the rounding error of the density there."""
+        labels, eta, slack = self.labels, self.basis @ z, self.prior_sd**-2
+        n = labels.total + float(labels.weight.sum())
+        free = np.zeros((1, labels.t), dtype=np.int64)
+        level, mean, spread = compatible_moments(eta, np.concatenate([free, labels.before]))
+        slope = labels.resultant - n * mean[0] + labels.weight @ mean[1:]
+        curvature = n * spread[0] - np.einsum("l,lij->ij", labels.weight, spread[1:])
+        size = float(np.abs(eta) @ np.abs(labels.resultant)) + n * abs(float(level[0])) + 1.0
+        error = max(1e-9, 16 * float(np.finfo(np.float64).eps) * size)
+        return (
+            self.basis.T @ slope - slack * z,
+            self.basis.T @ curvature @ self.basis + slack * np.eye(len(z)),
+            error,
+        )
 
     def _mode_on_sphere(self) -> Mode:
         """Find eta along the resultant; its length solves |resultant| = total A(kappa) + kappa / prior_sd^2."""
@@ -177,21 +208,6 @@ class AngleTarget:
         root += (1 / np.sqrt(outward) - 1 / np.sqrt(across)) * np.outer(direction, direction)
         z = kappa * direction
         return Mode(z, root, float(self.log_density(z[None])[0]), kappa < MAX_LENGTH / 5)
-
-
-def _differences(
-    function: Callable[[Floats], Floats], z: Floats, value: float, h: float = 1e-3
-) -> tuple[Floats, Floats]:
-    """Return gradient (p,) and minus the Hessian (p, p) at z by finite differences, all points evaluated together."""
-    p = len(z)
-    first, second = np.triu_indices(p, 1)
-    steps = np.eye(p) * h
-    points = np.concatenate([z + steps, z - steps, z + steps[first] + steps[second], z - steps[first] - steps[second]])
-    up, down, both, neither = np.split(function(points), [p, 2 * p, 2 * p + len(first)])
-    curvature = np.diag((2 * value - up - down) / h**2)
-    mixed = both + neither - up[first] - up[second] - down[first] - down[second] + 2 * value
-    curvature[first, second] = curvature[second, first] = -mixed / (2 * h**2)
-    return (up - down) / (2 * h), curvature
 
 
 def _root_of_inverse(curvature: Floats) -> Floats:

@@ -1,5 +1,6 @@
 """Groups of annotators, each with its own angle-based model: memberships and shares by variational Bayes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,6 +85,10 @@ def _keys(matrix: scipy.sparse.csr_array) -> list[tuple[bytes, bytes]]:
     return [(matrix.indices[a:b].tobytes(), matrix.data[a:b].tobytes()) for a, b in ends]
 
 
+def _go_on() -> None:
+    """Do nothing: the default of `check`."""
+
+
 @dataclass(frozen=True, eq=False)
 class MixtureGroup:
     """One group: eta (t,) and the log constant for the memberships, the bound, and the form of its posterior.
@@ -98,13 +103,16 @@ class MixtureGroup:
     basis: Floats
 
     @classmethod
-    def fitted(cls, labels: AngleLabels, prior_sd: float, start: "MixtureGroup | None" = None) -> "MixtureGroup":
+    def fitted(
+        cls, labels: AngleLabels, prior_sd: float, start: "MixtureGroup | None", check: Callable[[], None]
+    ) -> "MixtureGroup":
         """Fit a group; the variational form is linear in the memberships at its bound, so that no step decreases it."""
         target, p = AngleTarget(labels, prior_sd), labels.t - 1
         if labels.t <= EXACT_LIMIT:
-            mode = target.mode(None if start is None else target.basis.T @ start.eta)
+            mode = target.mode(None if start is None else target.basis.T @ start.eta, on_iteration=check)
             eta = target.basis @ mode.mean
             return cls(eta, float(log_constant(eta[None])[0]), mode.value, mode, target.basis)
+        check()
         form = fit_variational(labels.resultant, labels.total, match_gamma(prior_sd, p), tolerance=1e-12)
         mean, typical = form.a / form.b, float(np.exp(digamma(form.a))) / form.b
         eta = typical * float(mean_length(form.beta * typical, p)) * form.direction
@@ -133,12 +141,21 @@ class MixtureGroups:
 
     @classmethod
     def of(
-        cls, profiles: LabelProfiles, memberships: Floats, prior_sd: float, start: "MixtureGroups | None" = None
+        cls,
+        profiles: LabelProfiles,
+        memberships: Floats,
+        prior_sd: float,
+        start: "MixtureGroups | None" = None,
+        *,
+        check: Callable[[], None] = _go_on,
     ) -> "MixtureGroups":
-        """Fit groups and shares (uniform Dirichlet prior) for these memberships, with the bound on log p(labels)."""
+        """Fit groups and shares (uniform Dirichlet prior) for these memberships, with the bound on log p(labels).
+
+        check is called within long fits, and may raise to cancel.
+        """
         earlier = [None] * memberships.shape[1] if start is None else start.groups
         groups = tuple(
-            MixtureGroup.fitted(profiles.of_members(share), prior_sd, one)
+            MixtureGroup.fitted(profiles.of_members(share), prior_sd, one, check)
             for share, one in zip(memberships.T, earlier, strict=True)
         )
         d = 1 + profiles.count @ memberships
@@ -158,10 +175,16 @@ class MixtureGroups:
         n_labels = np.asarray(profiles.weights.sum(axis=1)).reshape(-1, 1)
         return softmax(at_eta - n_labels * constant + digamma(self.dirichlet), axis=1)
 
-    def dic(self, profiles: LabelProfiles, eta: Floats, shares: Floats) -> float:
+    @property
+    def converged(self) -> bool:
+        """Return whether the posterior of every group was found."""
+        return all(group.posterior.converged for group in self.groups)
+
+    def dic(self, profiles: LabelProfiles, eta: Floats, shares: Floats, check: Callable[[], None] = _go_on) -> float:
         """Return 2 mean deviance - deviance at the mean, over draws eta (n, n_groups, t) and shares (n, n_groups)."""
 
         def deviance(eta: Floats, shares: Floats) -> float:
+            check()
             return -2 * float(profiles.count @ logsumexp(profiles.log_likelihood(eta) + np.log(shares), axis=1))
 
         each = [deviance(one, share) for one, share in zip(eta, shares, strict=True)]

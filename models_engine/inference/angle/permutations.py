@@ -10,11 +10,12 @@ from scipy.special import gammaln, logsumexp
 from models_engine.inference.angle.von_mises_fisher import log_sphere_mean
 from models_engine.linalg import chunk_slices
 
-__all__ = ["EXACT_LIMIT", "log_compatible", "log_constant", "log_place_sum", "place_scores"]
+__all__ = ["EXACT_LIMIT", "compatible_moments", "log_compatible", "log_constant", "log_place_sum", "place_scores"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 EXACT_LIMIT = 8
+LEAST = np.exp(-700.0)
 
 
 def place_scores(t: int) -> Floats:
@@ -29,17 +30,34 @@ def place_scores(t: int) -> Floats:
 def log_compatible(eta: Floats, before: Ints) -> Floats:
     """Return log of the sum of exp(eta'y) over all rankings compatible with each label, (n_draws, n_labels); small t.
 
-    eta (n_draws, t), lengths below 600.   before (n_labels, t): bit a of before[l, b] says that a must precede b.
+    eta (n_draws, t) of any length; a sum below e^-700 of the likeliest ranking counts as that.
+    before (n_labels, t): bit a of before[l, b] says that a must precede b.
     Items are placed from the best on: the sum over the orders of a set of items depends only on those of its subsets,
     2^t t additions instead of t!. No constraint gives the model's constant (1).
     """
     t = eta.shape[1]
     result = np.empty((len(eta), len(before)))
     for rows in chunk_slices(len(eta), 2**t, budget=500_000):
-        place = np.exp(eta[rows, :, None] * place_scores(t)).transpose(1, 2, 0)  # item, place, draw
+        factors, level = _place_factors(eta[rows])
+        place = factors.transpose(1, 2, 0)  # item, place, draw
         for labels in chunk_slices(len(before), 2**t * place.shape[2], budget=2_000_000):
-            result[rows, labels] = np.log(_subset_sums(place, before[labels])).T
+            result[rows, labels] = np.log(np.maximum(_subset_sums(place, before[labels]), LEAST)).T + level[:, None]
     return result
+
+
+def _place_factors(eta: Floats) -> tuple[Floats, Floats]:
+    """Return exp(eta_i y_j - u_i - v_j), (n, t, t), and sum u + sum v, (n,): every factor is at most 1.
+
+    u + v is the dual of the best assignment, of the items in order of eta to the places in order of score, for which
+    all factors are 1; so neither overflows, whatever the length of eta.
+    """
+    scores, order = place_scores(eta.shape[1]), np.argsort(eta, axis=1)
+    ascending = np.take_along_axis(eta, order, axis=1)
+    v = np.zeros_like(eta)
+    v[:, 1:] = np.cumsum(ascending[:, :-1] * np.diff(scores), axis=1)
+    u = np.empty_like(eta)
+    np.put_along_axis(u, order, ascending * scores - v, axis=1)
+    return np.exp(np.minimum(eta[:, :, None] * scores - u[:, :, None] - v[:, None, :], 0.0)), u.sum(1) + v.sum(1)
 
 
 def _subset_sums(place: Floats, before: Ints) -> Floats:
@@ -54,6 +72,44 @@ def _subset_sums(place: Floats, before: Ints) -> Floats:
             added *= ((needed & ~subsets[:, None]) == 0)[:, :, None]
         sums[subsets | 1 << item] += added
     return sums[-1]
+
+
+def compatible_moments(eta: Floats, before: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return log of the sum of exp(eta'y), mean and covariance of y over the rankings compatible with each label.
+
+    Shapes (n_labels,), (n_labels, t), (n_labels, t, t); eta (t,), before (n_labels, t) as in `log_compatible`. The
+    mean and the covariance are that sum's gradient and Hessian by eta: exact, where differences would drown in rounding
+    errors under large weights.
+    """
+    t, n = len(eta), len(before)
+    factors, level = _place_factors(eta[None])
+    total, first, second = np.empty(n), np.empty((n, t)), np.empty((n, t, t))
+    for rows in chunk_slices(n, 2**t * t * t, budget=2_000_000):
+        total[rows], first[rows], second[rows] = _subset_moments(factors[0], before[rows])
+    total = np.maximum(total, LEAST)
+    mean = first / total[:, None]
+    return np.log(total) + level, mean, second / total[:, None, None] - mean[:, :, None] * mean[:, None, :]
+
+
+def _subset_moments(place: Floats, before: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return sums of w, w y and w y y' over compatible rankings, w the product of place[item, its place]."""
+    t, n, scores = len(place), len(before), place_scores(len(place))
+    sums = (np.zeros((2**t, n)), np.zeros((2**t, n, t)), np.zeros((2**t, n, t, t)))
+    sums[0][0] = 1.0
+    for step, item, subsets in _additions(t):
+        y = scores[step]
+        needed = before[:, item]
+        weight = place[item, step] * ((needed & ~subsets[:, None]) == 0)
+        zeroth, first, second = (one[subsets] for one in sums)
+        second[:, :, item, :] += y * first
+        second[:, :, :, item] += y * first
+        second[:, :, item, item] += y**2 * zeroth
+        first[:, :, item] += y * zeroth
+        grown = subsets | 1 << item
+        sums[0][grown] += weight * zeroth
+        sums[1][grown] += weight[:, :, None] * first
+        sums[2][grown] += weight[:, :, None, None] * second
+    return sums[0][-1], sums[1][-1], sums[2][-1]
 
 
 @lru_cache

@@ -20,12 +20,26 @@ def log_sphere_mean(kappa: ArrayLike, p: int) -> Floats:
     if p == 1:
         return np.logaddexp(k, -k) - np.log(2)
     nu = p / 2 - 1
-    small = k**2 < nu + 1
-    scaled = ive(nu, np.where(small, 1.0, k))
+    small, large = k**2 < nu + 1, k > _largest_argument(nu)
+    scaled = ive(nu, np.where(small | large, 1.0, k))
     by_bessel = np.log(np.maximum(scaled, TINY)) + k - nu * np.log(np.maximum(k, TINY) / 2) + gammaln(nu + 1)
+    if large.any():
+        far = np.log(_hankel_sum(nu, np.maximum(k, 1.0))) - np.log(2 * np.pi * np.maximum(k, 1.0)) / 2
+        by_bessel = np.where(large, far + k - nu * np.log(np.maximum(k, 1.0) / 2) + gammaln(nu + 1), by_bessel)
     if (scaled <= TINY).any():
         by_bessel = np.where(scaled > TINY, by_bessel, _uniform_expansion(nu, np.maximum(k, 1.0)))
     return np.where(small, _series(nu, np.where(small, k, 0.0)), by_bessel) if small.any() else by_bessel
+
+
+def _largest_argument(nu: float) -> float:
+    """Return the argument from which three terms of Hankel's expansion give all digits, and scipy's ive may be nan."""
+    return 1e5 * (1 + nu**2)
+
+
+def _hankel_sum(nu: float, k: Floats) -> Floats:
+    """Return exp(-k) I_nu(k) sqrt(2 pi k) for large k (DLMF 10.40.1)."""
+    mu, z = 4 * nu**2, 1 / (8 * k)
+    return 1 - (mu - 1) * z * (1 - (mu - 9) * z / 2 * (1 - (mu - 25) * z / 3))
 
 
 def _series(nu: float, k: Floats) -> Floats:
@@ -57,6 +71,12 @@ def mean_length(kappa: ArrayLike, p: int) -> Floats:
     """
     k = np.asarray(kappa, dtype=np.float64)
     nu = p / 2 - 1
+    large = k > _largest_argument(nu + 1)
+    if large.all():
+        return np.asarray(_hankel_sum(nu + 1, k) / _hankel_sum(nu, k), dtype=np.float64)
+    if large.any():
+        far = _hankel_sum(nu + 1, np.maximum(k, 1.0)) / _hankel_sum(nu, np.maximum(k, 1.0))
+        return np.where(large, far, mean_length(np.where(large, 1.0, k), p))
     above, below = ive(nu + 1, k), ive(nu, k)
     usable = (above > TINY) & (below > TINY) & (k > 1e-3)
     if usable.all():
@@ -76,18 +96,19 @@ def sample_directions(mean: Floats, kappa: Floats, rng: np.random.Generator) -> 
     if p == 1:
         return np.where(rng.random((n, 1)) < 1 / (1 + np.exp(-2 * kappa[:, None])), mean, -mean)
     b = (p - 1) / (2 * kappa + np.sqrt(4 * kappa**2 + (p - 1) ** 2))
-    x0 = (1 - b) / (1 + b)
-    c = kappa * x0 + (p - 1) * np.log1p(-(x0**2))
-    along, open_rows = np.empty(n), np.arange(n)
+    # By 1 - w, w being the cosine: for a large kappa it is far below the rounding error of w.
+    level = (p - 1) * (np.log(4 * b) - 2 * np.log1p(b))  # (p-1) log(1 - x0^2), x0 = (1-b)/(1+b)
+    gap, open_rows = np.empty(n), np.arange(n)
     while len(open_rows):
         z = rng.beta((p - 1) / 2, (p - 1) / 2, size=len(open_rows))
         bo = b[open_rows]
-        w = (1 - (1 + bo) * z) / (1 - (1 - bo) * z)
-        score = kappa[open_rows] * w + (p - 1) * np.log1p(-x0[open_rows] * w) - c[open_rows]
+        below = 2 * bo * z / (1 - (1 - bo) * z)
+        inner = (below + bo * (2 - below)) / (1 + bo)  # 1 - x0 w
+        score = kappa[open_rows] * (2 * bo / (1 + bo) - below) + (p - 1) * np.log(inner) - level[open_rows]
         accepted = score >= np.log(rng.random(len(open_rows)))
-        along[open_rows[accepted]] = w[accepted]
+        gap[open_rows[accepted]] = below[accepted]
         open_rows = open_rows[~accepted]
     across = rng.standard_normal((n, p))
     across -= (across @ mean)[:, None] * mean
     across /= np.linalg.norm(across, axis=1, keepdims=True)
-    return along[:, None] * mean + np.sqrt(np.maximum(1 - along**2, 0))[:, None] * across
+    return (1 - gap)[:, None] * mean + np.sqrt(gap * (2 - gap))[:, None] * across

@@ -17,7 +17,13 @@ from models_engine.errors import EngineError, InsufficientData, InvalidSetting, 
 from models_engine.estimators.angle_based import AngleBased, _Run
 from models_engine.inference.angle.completions import Completions, draw_rankings
 from models_engine.inference.angle.likelihood import AngleLabels, AngleTarget, fit_variational, match_gamma
-from models_engine.inference.angle.permutations import log_compatible, log_constant, log_place_sum, place_scores
+from models_engine.inference.angle.permutations import (
+    compatible_moments,
+    log_compatible,
+    log_constant,
+    log_place_sum,
+    place_scores,
+)
 from models_engine.inference.angle.von_mises_fisher import log_sphere_mean, mean_length, sample_directions
 from models_engine.linalg import centre
 from models_engine.progress import FitLog
@@ -102,6 +108,52 @@ def test_directions_have_the_right_moments(p, kappa):
     second = 1 - (p - 1) * (length / kappa if kappa else 1 / p)
     assert (along**2).mean() == pytest.approx(second, abs=0.02)
     assert_allclose(draws.mean(axis=0), length * mean, atol=0.03)
+
+
+@pytest.mark.parametrize("p", [2, 8, 19])
+def test_a_concentration_of_any_size_has_a_normaliser_a_mean_length_and_directions(p):
+    """Huge weights make it 1e12 and more, where scipy's Bessel functions are nan and 1 - cosine drowns in rounding."""
+    kappa = np.array([1e7, 1e12, 1e20])
+    slope = np.diff(log_sphere_mean(kappa, p)) / np.diff(kappa)
+    assert_allclose(slope, 1.0, rtol=1e-5)
+    assert_allclose(1 - mean_length(kappa[:1], p), (p - 1) / (2 * kappa[:1]), rtol=1e-3)
+    mean = np.eye(p)[0]
+    for one in kappa:
+        draws = sample_directions(mean, np.full(20_000, one), np.random.default_rng(0))
+        assert_allclose((draws[:, 1:] ** 2).sum(axis=1).mean(), (p - 1) / one, rtol=0.05)
+
+
+@pytest.mark.parametrize("length", [1.0, 1e3, 1e6, 1e12])
+def test_sums_over_rankings_are_finite_for_a_consensus_of_any_length(length):
+    eta = length * np.array([[0.8, -0.1, -0.7]])
+    best = float((eta * np.sort(place_scores(3))[[2, 1, 0]]).sum())
+    before = np.array([[0, 0, 0], [0, 0, 0b010]])  # nothing, and item 1 before item 2
+    found = log_compatible(eta, before)
+    assert np.isfinite(found).all()
+    assert found[0, 0] == pytest.approx(max(best, log_plain(eta)), rel=1e-9)
+    assert best - 700 - 1e-3 * abs(best) <= found[0, 1] <= found[0, 0]
+    level, mean, spread = compatible_moments(eta[0], before[:1])
+    assert level[0] == pytest.approx(found[0, 0])
+    assert np.isfinite(mean).all()
+    assert np.isfinite(spread).all()
+
+
+def log_plain(eta: np.ndarray) -> float:
+    return float(logsumexp(place_scores(3)[all_places(3)] @ eta[0]))
+
+
+@pytest.mark.parametrize("t", [2, 4, 7])
+def test_moments_of_compatible_rankings_are_the_derivatives_of_their_log_sum(t):
+    rng = np.random.default_rng(t)
+    eta = rng.normal(size=t)
+    before = np.zeros((2, t), dtype=np.int64)
+    before[1, 0] = 2  # item 1 before item 0
+    level, mean, spread = compatible_moments(eta, before)
+    assert_allclose(level, log_compatible(eta[None], before)[0])
+    h = 1e-4
+    ahead, behind = (compatible_moments(eta + sign * h * np.eye(t)[0], before) for sign in (1, -1))
+    assert_allclose((ahead[0] - behind[0]) / (2 * h), mean[:, 0], atol=1e-7)
+    assert_allclose((ahead[1] - behind[1]) / (2 * h), spread[:, 0], atol=1e-7)
 
 
 @pytest.mark.parametrize("t", [2, 3, 5, 6])

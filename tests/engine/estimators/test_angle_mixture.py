@@ -2,6 +2,7 @@
 
 import io
 from itertools import permutations
+from time import process_time
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from scipy.special import logsumexp
 
 from models_engine.benchmarks.apa import read_apa
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData, InvalidSetting
+from models_engine.errors import InvalidData, InvalidSetting, NotConverged
 from models_engine.estimators.angle_based import AngleBased
 from models_engine.estimators.angle_mixture import AngleBasedMixture, AngleMixturePosterior
 from models_engine.estimators.plackett_luce import PlackettLuce
@@ -176,6 +177,29 @@ def test_storing_loading_and_restricting_keep_predictions():
     assert components.share.sum() == pytest.approx(1)
     own = posterior.utilities() + components.annotator_scores @ components.item_loadings.T
     assert_allclose(own, posterior.memberships @ posterior.groups.mean(axis=0), atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weight", [1e6, 1e9, 1e12])
+def test_huge_weights_are_fitted_and_the_caller_is_heard_at_least_once_a_second(weight):
+    """Three rankings that count a million times and more: rounding errors of the bound must not keep it from ending."""
+    rng = np.random.default_rng(0)
+    data = Comparisons.from_rankings([rng.permutation(4) for _ in range(3)], range(3), weights=weight * np.ones(3))
+    heard = [process_time()]
+    posterior = AngleBasedMixture().fit(data, progress=lambda *_: heard.append(process_time()))
+    heard.append(process_time())
+    assert posterior.diagnostics.converged
+    assert np.isfinite(posterior.utilities()).all()
+    assert np.diff(heard).max() < 1, "seconds of computing during which nothing could be cancelled"
+    assert heard[-1] - heard[0] < 20
+
+
+def test_a_group_whose_mode_diverges_is_reported():
+    """Nothing but the one order, a billion times: beyond the length that sums over rankings can hold."""
+    data = Comparisons.from_rankings([range(8)], [0], weights=[1e12])
+    with pytest.warns(NotConverged):
+        posterior = AngleBasedMixture(1).fit(data)
+    assert not posterior.diagnostics.converged
 
 
 def test_bad_settings_are_reported():
