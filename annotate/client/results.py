@@ -41,11 +41,23 @@ class Results(Transport):
         return cast(Goal, self._figures(project, "goal", criterion))
 
     def set_goal(self, project: str, **settings: Any) -> Goal:
-        """goal (top, width, comparisons, plan), goal_width, goal_comparisons, price (text), price_per, currency."""
+        """goal (top, width, comparisons, plan, reliability, places, boundaries), its number (goal_width,
+        goal_comparisons, goal_reliability, goal_places), price (text), price_per, currency."""
         return cast(Goal, self.call("PATCH", f"projects/{project}/goal/", body=settings))
 
     def remove_goal(self, project: str) -> Goal:
         return cast(Goal, self.call("DELETE", f"projects/{project}/goal/"))
+
+    def grades(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
+        """Where the grades begin, and the probability of each for each item, all items."""
+        return self._whole(f"projects/{project}/grades/", {"criterion": criterion})
+
+    def set_grades(self, project: str, by: str, grades: list[dict[str, Any]]) -> dict[str, Any]:
+        """by: score or share.   grades: name and limit of each, the best first; the last has no limit."""
+        return cast(dict[str, Any], self.call("PUT", f"projects/{project}/grades/", body={"by": by, "grades": grades}))
+
+    def remove_grades(self, project: str) -> dict[str, Any]:
+        return cast(dict[str, Any], self.call("DELETE", f"projects/{project}/grades/"))
 
     def labels(self, project: str, **filters: Any) -> Iterator[Label]:
         """Yields labels in the order of arrival; `cursor` is the last label that you have."""

@@ -7,14 +7,30 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from annotate.dashboard.grades.queries import Grades, grades_of
+from annotate.dashboard.ranking.forest_plot import ForestPlot, forest_plot
 from annotate.dashboard.ranking.queries import Ranking, RankingQuery, ranking
 from annotate.dashboard.trust.reliability import Reliability, evaluation_of, explanation, reliability_of
 from annotate.fitting.estimator_choices import ESTIMATORS
+from annotate.fitting.stored_misfit import flagged_deviations, stored_misfit
 from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Annotator, Label, Project
-from models_engine.models import Fit
+from models_engine.models import AnnotatorEstimate, Fit
 
 MAX_ITEMS = 2_000
+MAX_DRAWN = 150  # items above which the report has no picture
+MAX_ANNOTATORS = 200
+
+
+@dataclass(frozen=True)
+class ReportedAnnotator:
+    """infit: how far the answers deviate from the order, 1 where chance alone is at work; None if unknown."""
+
+    annotator: Annotator
+    n_labels: int
+    agreement: float | None
+    infit: float | None
+    is_unlike: bool
 
 
 @dataclass(frozen=True)
@@ -30,7 +46,10 @@ class Report:
     first_label: datetime | None
     last_label: datetime | None
     n_excluded: int
+    forest: ForestPlot | None
+    annotators: list[ReportedAnnotator]
     reliability: Reliability
+    grades: Grades | None
 
     @property
     def is_one_day(self) -> bool:
@@ -62,9 +81,30 @@ def build_report(project: Project, fit: Fit) -> Report:
         cautions=cautions(project, fit, found),
         first_label=times.first(),
         last_label=times.last(),
+        forest=forest_plot(found) if found.n_items <= MAX_DRAWN else None,
+        annotators=annotators_of(fit),
+        grades=grades_of(project, fit, size=MAX_ITEMS),
         reliability=reliability_of(fit, evaluation_of(project)),
         n_excluded=Annotator.objects.filter(project=project).exclude(excluded_at=None).count(),
     )
+
+
+def annotators_of(fit: Fit) -> list[ReportedAnnotator]:
+    """Those with most labels first, from three queries."""
+    estimates = list(AnnotatorEstimate.objects.filter(fit=fit).order_by("-n_labels", "annotator_id")[:MAX_ANNOTATORS])
+    people = Annotator.objects.in_bulk([one.annotator_id for one in estimates])
+    infits, unlike = stored_misfit(fit, "annotators"), flagged_deviations(fit, "annotators")
+    return [
+        ReportedAnnotator(
+            people[one.annotator_id],
+            one.n_labels,
+            one.agreement,
+            infits.get(one.annotator_id, (None, None))[0],
+            one.annotator_id in unlike,
+        )
+        for one in estimates
+        if one.annotator_id in people
+    ]
 
 
 def task_description(project: Project) -> str:

@@ -7,6 +7,8 @@ from annotate.dashboard import api, detail, views
 from annotate.dashboard.fits import views as fits_views
 from annotate.dashboard.goal import api as goal_api
 from annotate.dashboard.goal import views as goal_views
+from annotate.dashboard.grades import api as grades_api
+from annotate.dashboard.grades import views as grades_views
 from annotate.dashboard.progress import api as progress_api
 from annotate.dashboard.progress import views as progress_views
 from annotate.dashboard.trust import api as trust_api
@@ -15,6 +17,7 @@ urlpatterns = [
     path("account/detail/", detail.set_detail, name="detail"),
     path("projects/<uuid:project_id>/", views.ranking, name="ranking"),
     path("projects/<uuid:project_id>/ranking/<int:item_id>/", views.item, name="item"),
+    path("projects/<uuid:project_id>/grades/", grades_views.grades, name="grades"),
     path("projects/<uuid:project_id>/trust/", views.trust, name="trust"),
     path("projects/<uuid:project_id>/progress/", progress_views.progress, name="progress"),
     path("projects/<uuid:project_id>/progress/goal/", goal_views.goal, name="goal"),
@@ -25,6 +28,7 @@ urlpatterns = [
 
 api_urlpatterns = [
     path(f"{PROJECT}goal/", goal_api.GoalView.as_view(), name="api-goal"),
+    path(f"{PROJECT}grades/", grades_api.GradesView.as_view(), name="api-grades"),
     path(f"{PROJECT}items/<int:item_id>/figures/", trust_api.ItemFiguresView.as_view(), name="api-item-figures"),
     path(f"{PROJECT}ranking/", api.Ranking.as_view(), name="api-ranking"),
     path(f"{PROJECT}fits/", api.Fits.as_view(), name="api-fits"),

@@ -55,8 +55,8 @@ def cuts_of(project: Project, means: Floats) -> Floats:
     """Returns the boundaries, the lowest first; `means` (n_items,) fall."""
     limits = [float(grade["limit"]) for grade in project.grades[:-1]]
     cuts = log_odds(limits) if project.grades_by == GradesBy.SCORE else _cuts_of_shares(limits, means)
-    rising = np.sort(cuts)
-    return rising + APART * np.arange(len(rising))
+    steps = APART * np.arange(len(cuts))
+    return np.asarray(np.maximum.accumulate(np.sort(cuts) - steps) + steps)
 
 
 def _cuts_of_shares(shares: Sequence[float], means: Floats) -> Floats:

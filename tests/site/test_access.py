@@ -118,6 +118,7 @@ RULES = {
     "results-link-revoke": (None, OWN),
     "ranking": (SEE, None),
     "item": (SEE, None),
+    "grades": (SEE, MANAGE),
     "trust": (SEE, None),
     "compare": (SEE, None),
     "estimator-use": (None, MANAGE),

@@ -2,6 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
+from annotate.dashboard.grades import table as grades_table
 from annotate.dashboard.ranking import table as ranking_table
 from annotate.publishing.exports import annotators, comparisons, fits, items, labels, pairs, preferences
 from annotate.publishing.exports.table import Table, always
@@ -15,6 +16,13 @@ TABLES = {
             _("Every ranked item with its figures from the published fit."),
             always(ranking_table.COLUMNS),
             ranking_table.rows,
+        ),
+        Table(
+            "grades",
+            _("Grades"),
+            _("Every ranked item with its likeliest grade and the probability of each."),
+            grades_table.columns,
+            grades_table.rows,
         ),
         Table(
             "labels",

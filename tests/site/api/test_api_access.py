@@ -64,6 +64,11 @@ RULES = {
         "get": (READ, SEE, None),
         "post": (WRITE, MANAGE, {"action": "tag", "rows": [{"annotator": "Target", "tags": ["experts"]}]}),
     },
+    "api-grades": {
+        "get": (READ, SEE, None),
+        "put": (WRITE, MANAGE, {"by": "score", "grades": [{"name": "Pass", "limit": 50}, {"name": "Fail"}]}),
+        "delete": (WRITE, MANAGE, None),
+    },
     "api-goal": {
         "get": (READ, SEE, None),
         "patch": (WRITE, MANAGE, {"goal": "comparisons", "goal_comparisons": 30}),

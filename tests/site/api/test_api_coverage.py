@@ -87,6 +87,7 @@ COVERED = {
     "results-link-revoke": ["results_links_revoke"],
     "ranking": ["ranking_read"],
     "item": ["items_figures"],
+    "grades": ["grades_read", "grades_update", "grades_remove"],
     "trust": ["trust_read"],
     "progress": ["progress_read", "goals_read"],
     "goal": ["goals_read", "goals_update", "goals_remove"],

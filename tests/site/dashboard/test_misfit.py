@@ -119,6 +119,17 @@ def test_api_and_exports_give_the_figures(project, alice):
     )
 
 
+def test_the_report_has_the_picture_and_a_table_of_annotators(project, alice):
+    fit = fitted(project)
+    html = page(signed_in(alice), project, "report")
+    assert 'class="forest"' in html
+    table = html[html.index('id="report-annotators"') :]
+    assert table.count("<bdi>Otter") == 8
+    assert table.count("judges unlike the others") == 1
+    infit = stored_misfit(fit, "annotators")[project.annotators.get(pseudonym="Otter 7").pk][0]
+    assert f"{infit:.2f}" in table
+
+
 def test_a_fit_without_misfit_lists_and_exports_nothing(project, alice):
     spread_fit(project, list(project.items.all()), diagnostics={})
     client = signed_in(alice)
