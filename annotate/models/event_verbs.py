@@ -193,6 +193,7 @@ class EventVerb(StrEnum):
         _("Annotators: re-admitted"),
         _("re-admitted %(annotator)s; %(restored)s labels restored, %(kept_voided)s stay voided"),
     )
+    JOB_STOPPED = "job stopped", _("Engine: job stopped"), _("gave up a job of this project. %(message)s")
     # Events of annotators themselves, and the mark after each chunk from which an interrupted import resumes.
     LABEL_UNDONE = "label undone"
     ANNOTATOR_SCREENED_OUT = "annotator screened out"
