@@ -320,6 +320,10 @@ ALLOWED_RETURN_HOSTS = env.list(
 PRESENTATION_LEASE_MINUTES = env.number("PRESENTATION_LEASE_MINUTES", default=15)
 # An engine that has not renewed its lease for this many seconds is taken for dead.
 WORKER_LEASE_SECONDS = env.number("WORKER_LEASE_SECONDS", default=30)
+# What one job of a worker may use; 0 draws the limit from the project's size, as annotate/jobs/limits.py says.
+WORKER_JOB_MEMORY_MB = env.number("WORKER_JOB_MEMORY_MB", default=0)
+WORKER_JOB_CPU_SECONDS = env.number("WORKER_JOB_CPU_SECONDS", default=0)
+WORKER_JOB_SECONDS = env.number("WORKER_JOB_SECONDS", default=0)
 
 LOGGING = {
     "version": 1,

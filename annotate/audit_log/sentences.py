@@ -7,6 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotate.core.stored_messages import render_message
 from annotate.models import Event, EventVerb, ParticipationRules, Project
 
 # What owners are shown of recently; exports come often and are left to the log.
@@ -29,8 +30,12 @@ def recent_events(project: Project, limit: int = 20) -> list[Told]:
 
 def told(event: Event) -> Told:
     who = event.actor.email or event.actor.username if event.actor else _("Somebody")
+    if event.verb == EventVerb.JOB_STOPPED:
+        who = _("The engine")
     details = {name: before_and_after(value) for name, value in event.details.items()}
     details["annotator"] = str(event.annotator or _("an annotator"))
+    if event.verb == EventVerb.JOB_STOPPED:
+        details["message"] = render_message(str(event.details.get("message", "")))
     if event.verb == EventVerb.SETTINGS_CHANGED:
         # Sorted, as PostgreSQL keeps the keys of JSON in an order of its own.
         details["changes"] = ", ".join(sorted(changed(name, value) for name, value in event.details.items()))

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from django.conf import settings
 from django.core.management import execute_from_command_line
 
+from annotate.core.clocks import pause
+
 logger = logging.getLogger("annotate.core.child_processes")
 PR_SET_PDEATHSIG = 1
 WATCH_EVERY = 0.5
@@ -47,7 +49,7 @@ def stop_with_starter() -> None:
 def _watch(parent: int, number: signal.Signals) -> None:
     def wait() -> None:
         while os.getppid() == parent:
-            time.sleep(WATCH_EVERY)
+            pause(WATCH_EVERY)
         os.kill(os.getpid(), number)
 
     threading.Thread(target=wait, name="parent watch", daemon=True).start()

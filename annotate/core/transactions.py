@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 from django.db import connection, transaction
 
+from annotate.core.clocks import pause
+
 MAX_PAUSE = 0.05  # seconds
 _turn = threading.Lock()
 
@@ -50,4 +52,4 @@ def yielding_write_transaction() -> Iterator[None]:
         started = time.perf_counter()
         yield
     if connection.vendor == "sqlite":
-        time.sleep(min(time.perf_counter() - started, MAX_PAUSE))
+        pause(min(time.perf_counter() - started, MAX_PAUSE))

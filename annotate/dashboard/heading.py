@@ -20,7 +20,8 @@ class EngineStatus:
     """The published fit, what waits for the next one, and whether the engine works.
 
     `n_waiting`: changes to the labels since the published fit.   `error`: why the last fit failed, "" if
-    it did not.   `alive`: some engine process has been heard of within its lease.
+    it did not.   `given_up`: it crossed a limit so often that these labels are not fitted again.
+    `alive`: some engine process has been heard of within its lease.
     """
 
     fit: Fit | None
@@ -32,6 +33,7 @@ class EngineStatus:
     error: str
     error_at: datetime | None
     retry_at: datetime | None
+    given_up: bool
     wanted: int
     revision: Revision
 
@@ -60,6 +62,7 @@ def engine_status(project: Project, now: datetime) -> EngineStatus:
     fit = published_fit(project)
     # Of several criteria each has a fit that may have failed while those of the others went on.
     failed = state.failing.get(str(project.criterion)) if project.criteria else None
+    given_up = failed.get("given_up") if failed else state.given_up
     seen = (fit.data_version if fit else 0) if failed else state.fitted
     return EngineStatus(
         fit=fit,
@@ -71,6 +74,7 @@ def engine_status(project: Project, now: datetime) -> EngineStatus:
         error=render_message(failed["error"] if failed else state.error),
         error_at=datetime.fromisoformat(failed["error_at"]) if failed else state.error_at,
         retry_at=datetime.fromisoformat(failed["not_before"]) if failed else state.not_before,
+        given_up=given_up is not None and given_up >= state.wanted,
         wanted=state.wanted,
         revision=revision(state),
     )

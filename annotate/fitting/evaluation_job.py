@@ -70,7 +70,7 @@ def work(row: Evaluation, progress: Progress) -> None:
         "figures": [finite_json(asdict(one)) for one in found],
         "made_at": timezone.now(),
     }
-    row.complete(**values, gave_way=0, not_before=None, message="")
+    row.complete(**values, gave_way=0, not_before=None, message="", crossings=0, given_up=None)
 
 
 def finite_json(value: Any) -> Any:

@@ -15,6 +15,7 @@ from annotate.fitting import scheduling
 from annotate.fitting.result import Stopwatch, compute_result
 from annotate.fitting.scheduling import Claim
 from annotate.fitting.storage import Clock, delete_fit, delete_superseded, publish, write_result
+from annotate.jobs.limits import LimitCrossed, named_error
 from annotate.jobs.queues import Progress
 from annotate.models import FitState, Project
 from annotate.models.leased_jobs import LeaseLost
@@ -66,7 +67,7 @@ def fit_criteria(project: Project, claim: Claim, progress: Progress, clock: Cloc
     """Runs the fits of several criteria; one that failed is left out until its retry is due."""
     watch, before = Stopwatch(), FitState.objects.values_list("failing", flat=True).get(pk=project.pk)
     failing = {number: one for number, one in before.items() if int(number) <= len(project.criteria)}
-    due = [one for one in outdated_criteria(project, claim) if not waits_for_retry(one, failing, clock())]
+    due = [one for one in outdated_criteria(project, claim) if not waits_for_retry(one, failing, clock(), claim)]
     failures: list[CriterionFailed] = []
     fit = None
     for one in due:
@@ -74,7 +75,7 @@ def fit_criteria(project: Project, claim: Claim, progress: Progress, clock: Cloc
         try:
             others = failing.keys() - {number}
             fit = fit_criterion(one, claim, progress, clock, settles=one is due[-1] and not others)
-        except (Cancelled, LeaseLost, DatabaseError):
+        except (Cancelled, LeaseLost, LimitCrossed, DatabaseError):
             raise
         except Exception as error:
             logger.exception("The fit by criterion %d of project %s failed.", one.criterion, project.pk)
@@ -93,12 +94,12 @@ def fit_criteria(project: Project, claim: Claim, progress: Progress, clock: Cloc
     return fit
 
 
-def waits_for_retry(project: Project, failing: dict[str, Any], now: datetime) -> bool:
-    """Tells whether the criterion failed by this estimator and its retry is not due yet."""
+def waits_for_retry(project: Project, failing: dict[str, Any], now: datetime, claim: Claim) -> bool:
+    """Tells whether the criterion failed by this estimator and its retry is not due yet, or given up for these data."""
     one = failing.get(str(project.criterion))
-    if one is None:
+    if one is None or one["estimator"] != project.estimator:
         return False
-    return bool(one["estimator"] == project.estimator and datetime.fromisoformat(one["not_before"]) > now)
+    return one.get("given_up") == claim.version or datetime.fromisoformat(one["not_before"]) > now
 
 
 def outdated_criteria(project: Project, claim: Claim) -> list[Project]:
@@ -121,10 +122,11 @@ def fit_criterion(project: Project, claim: Claim, progress: Progress, clock: Clo
         delete_fit(fit)
         raise
     except Exception as error:
+        named = named_error(error)
         Fit.objects.filter(pk=fit.pk).update(
-            status=Fit.Status.FAILED, message=error_message(error), finished_at=clock()
+            status=Fit.Status.FAILED, message=error_message(named), finished_at=clock()
         )
-        raise
+        raise named from error
     delete_superseded(fit, former)
     notify_new_flags(project=project, since=former.started_at if former else None, now=clock())
     return fit

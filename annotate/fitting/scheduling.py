@@ -4,6 +4,7 @@ Refits are not queued. A change of labels raises FitState.wanted; a worker claim
 that it has seen into `fitted`. Ten thousand labels are one refit, and the claim of a worker that was killed lapses.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -21,9 +22,11 @@ from models_engine.models import Fit
 MIN_PAUSE = timedelta(milliseconds=250)
 MAX_PAUSE = timedelta(seconds=10)
 MAX_RETRY_PAUSE = timedelta(minutes=5)
+# After so many attempts in a row a project whose fit crosses a limit is left alone until its data change.
+MAX_CROSSINGS = 5
 # A worker not heard of for this long is removed from the list.
 MAX_SILENCE = timedelta(days=1)
-NO_FAILURES: dict[str, Any] = {"failing": {}, "retry_at": None}
+NO_FAILURES: dict[str, Any] = {"failing": {}, "retry_at": None, "given_up": None}
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,8 @@ def is_claimable(now: datetime, pause: timedelta) -> Q:
     paused_enough = Q(last_fit_at=None) | Q(last_fit_at__lte=now - pause)
     may_start = Q(not_before=None) | Q(not_before__lte=now)
     behind = Q(wanted__gt=F("fitted")) | Q(retry_at__lte=now)
-    return behind & FitState.is_free(now) & paused_enough & may_start
+    given_up = Q(given_up__isnull=False) & Q(given_up__gte=F("wanted"))
+    return ~given_up & behind & FitState.is_free(now) & paused_enough & may_start
 
 
 def claimable_projects(now: datetime, pause: timedelta = MIN_PAUSE) -> QuerySet[FitState]:
@@ -62,9 +66,20 @@ def claimable_projects(now: datetime, pause: timedelta = MIN_PAUSE) -> QuerySet[
     return outdated_projects().filter(is_claimable(now, pause)).order_by(F("last_fit_at").asc(nulls_first=True), "pk")
 
 
-def claim_next(*, owner: str, now: datetime, pause: timedelta = MIN_PAUSE) -> Claim | None:
-    """Claims the longest waiting project; None if nothing is due or other workers were first each time."""
-    for state in claimable_projects(now, pause)[:5]:
+def claim_next(
+    *,
+    owner: str,
+    now: datetime,
+    pause: timedelta = MIN_PAUSE,
+    exclude: Collection[UUID] = (),
+    take_over: bool = True,
+) -> Claim | None:
+    """Claims the longest waiting project; None if nothing is due or other workers were first each time.
+
+    exclude: projects to leave alone.   take_over: whether leases that have run out count, or free projects alone.
+    """
+    waiting = claimable_projects(now, pause).exclude(pk__in=exclude)
+    for state in (waiting if take_over else waiting.filter(owner=""))[:5]:
         attempt, former = state.attempts + 1, state.owner
         changes: dict[str, Any] = {"attempts": attempt, "step": 0, "steps": 0}
         if former:
@@ -108,7 +123,8 @@ def complete_except(claim: Claim, *, failing: dict[str, Any], seconds: float, no
 
     Raises LeaseLost.
     """
-    retry_at = min((datetime.fromisoformat(one["not_before"]) for one in failing.values()), default=None)
+    retried = [one for one in failing.values() if one.get("given_up") is None]
+    retry_at = min((datetime.fromisoformat(one["not_before"]) for one in retried), default=None)
     _complete(claim, seconds=seconds, now=now, failing=failing, retry_at=retry_at)
 
 
@@ -124,8 +140,13 @@ def _complete(claim: Claim, *, seconds: float, now: datetime, **values: Any) -> 
     )
 
 
-def next_failure(former: dict[str, Any] | None, *, estimator: str, message: str, now: datetime) -> dict[str, Any]:
-    """Returns what FitState.failing keeps of a criterion whose fit has just failed; `former`: what it kept before."""
+def next_failure(
+    former: dict[str, Any] | None, *, estimator: str, message: str, now: datetime, crossed: int | None = None
+) -> dict[str, Any]:
+    """Returns what FitState.failing keeps of a criterion whose fit has just failed; `former`: what it kept before.
+
+    crossed: the version of the data where the fit crossed a limit, which ends after MAX_CROSSINGS attempts.
+    """
     attempts = (former or {}).get("attempts", 0) + 1
     return {
         "attempts": attempts,
@@ -133,6 +154,7 @@ def next_failure(former: dict[str, Any] | None, *, estimator: str, message: str,
         "error_at": now.isoformat(),
         "not_before": (now + retry_pause(attempts)).isoformat(),
         "estimator": estimator,
+        "given_up": crossed if attempts >= MAX_CROSSINGS else None,
     }
 
 
@@ -145,9 +167,13 @@ def record_published(claim: Claim, *, number: int, now: datetime) -> None:
         raise LeaseLost(str(claim.project_id))
 
 
-def record_failure(claim: Claim, *, message: str, now: datetime) -> bool:
-    """Releases the project after a failed fit, to be retried after a pause; False where the claim is lost."""
-    return claim.state.retry(at=now + retry_pause(claim.attempt), error=message, error_at=now)
+def record_failure(claim: Claim, *, message: str, now: datetime, given_up: int | None = None) -> bool:
+    """Releases the project after a failed fit, to be retried after a pause; False where the claim is lost.
+
+    given_up: the version of the data that is not retried at all.
+    """
+    pause = retry_pause(claim.attempt)
+    return claim.state.retry(at=now + pause, error=message, error_at=now, given_up=given_up)
 
 
 def release(claim: Claim) -> bool:

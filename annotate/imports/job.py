@@ -190,6 +190,23 @@ class ImportJobs:
     record_failure = staticmethod(record_failure)
 
     @staticmethod
+    def record_crossing(row: ImportJob, *, message: str, now: datetime, killed: bool) -> bool:
+        """Fails an import that crossed a limit; one whose process was killed goes on, three times without a chunk."""
+        if killed:
+            row.held().update(lease_until=None)
+        else:
+            record_failure(row, message=message, now=now)
+        return True
+
+    @staticmethod
+    def n_rows(row: ImportJob) -> int:
+        """Takes a row for 50 bytes: the file is not counted before it is checked."""
+        try:
+            return max(row.n_rows, default_storage.size(f"{row.folder}/{UPLOAD}") // 50)
+        except OSError:
+            return row.n_rows
+
+    @staticmethod
     def may_yield(row: ImportJob) -> bool:
         return False  # `work` itself stops between two chunks
 

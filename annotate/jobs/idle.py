@@ -15,6 +15,9 @@ Row = TypeVar("Row", Evaluation, TasteMap)
 # After so many yields a short job need not yield any more: else a busy project would never have one.
 MAX_YIELDS = 5
 RETRY_PAUSE = timedelta(minutes=10)
+MAX_RETRY_PAUSE = timedelta(days=1)
+# After so many jobs in a row that cross a limit the row is left alone until there is another fit.
+MAX_CROSSINGS = 5
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,10 @@ class IdleJobs(Generic[Row]):
         claimable = self.model.is_free(now) & (Q(not_before=None) | Q(not_before__lte=now))
         rows = self.model._default_manager
         own = rows.filter(project_id=OuterRef("project_id"), criterion=OuterRef("criterion"))
+        given_up = Exists(own.filter(given_up=OuterRef("number")))
         archived = Project.objects.filter(pk=OuterRef("project_id"), archived_at__isnull=False)
-        for fit in self.outdated_fits().exclude(Exists(archived)).exclude(Exists(own.exclude(claimable)))[:5]:
+        waiting = self.outdated_fits().exclude(Exists(archived)).exclude(Exists(own.exclude(claimable)))
+        for fit in waiting.exclude(given_up)[:5]:
             if not Project.objects.filter(pk=fit.project_id).exists():
                 continue
             row, _ = rows.get_or_create(project_id=fit.project_id, criterion=fit.criterion)
@@ -55,3 +60,24 @@ class IdleJobs(Generic[Row]):
 
     def record_failure(self, row: Row, *, message: str, now: datetime) -> None:
         row.retry(at=now + RETRY_PAUSE, message=message)
+
+    def record_crossing(self, row: Row, *, message: str, now: datetime, killed: bool) -> bool:
+        """Waits longer each time, 10 minutes to a day, and gives the present fit up after MAX_CROSSINGS."""
+        crossings = row.crossings + 1
+        pause = min(RETRY_PAUSE * 2 ** min(row.crossings, 10), MAX_RETRY_PAUSE)
+        is_last = crossings >= MAX_CROSSINGS
+        row.retry(
+            at=now + pause,
+            message=message,
+            crossings=min(crossings, MAX_CROSSINGS),
+            given_up=published_number(row) if is_last else None,
+        )
+        return is_last or crossings == 1
+
+    def n_rows(self, row: Row) -> int:
+        return 0
+
+
+def published_number(row: Row) -> int | None:
+    fits = Fit.objects.filter(project_id=row.project_id, criterion=row.criterion, published=True)
+    return fits.values_list("number", flat=True).first()

@@ -47,6 +47,17 @@ class RequestedJobs(Generic[Row]):
     def work(self, row: Row, *, progress: Progress) -> None:
         self.run(row, progress)
 
+    def record_crossing(self, row: Row, *, message: str, now: datetime, killed: bool) -> bool:
+        """Fails a request that crossed a limit; one whose process was killed is claimed again, three times in all."""
+        if killed:
+            row.held().update(lease_until=None)
+        else:
+            self.record_failure(row, message=message, now=now)
+        return True
+
+    def n_rows(self, row: Row) -> int:
+        return 0
+
     def may_yield(self, row: Row) -> bool:
         return False
 

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotate", "0033_taste_related_names"),
+        ("annotate", "0034_crossed_limits"),
     ]
 
     operations = [

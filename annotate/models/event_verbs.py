@@ -197,6 +197,7 @@ class EventVerb(StrEnum):
         _("Annotators: readmitted"),
         _("readmitted %(annotator)s; %(restored)s labels count again, %(kept_voided)s stay void"),
     )
+    JOB_STOPPED = "job stopped", _("Engine: job stopped"), _("gave up a job of this project. %(message)s")
     # Events of annotators themselves, and the mark after each chunk from which an interrupted import resumes.
     LABEL_UNDONE = "label undone"
     ANNOTATOR_SCREENED_OUT = "annotator screened out"

@@ -25,8 +25,10 @@ class FitState(LeasedJob):
     not_before = models.DateTimeField(null=True, blank=True)
     error = models.TextField(blank=True)
     error_at = models.DateTimeField(null=True, blank=True)
+    # The data's version that is not fitted again, because its fits crossed a limit too often.
+    given_up = models.PositiveBigIntegerField(null=True, blank=True)
     # Of a project with several criteria, those whose last fit failed, by number: {"attempts", "error", "error_at",
-    # "not_before", "estimator"}; and when the first of them is tried again. The others go on without them.
+    # "not_before", "estimator", "given_up"}; and when the first of them is tried again. The others go on without them.
     failing = models.JSONField(default=dict, blank=True)
     retry_at = models.DateTimeField(null=True, blank=True)
     last_fit_at = models.DateTimeField(null=True, blank=True)

@@ -82,6 +82,9 @@ class IdleJob(LeasedJob):
     gave_way = models.PositiveIntegerField(default=0)
     not_before = models.DateTimeField(null=True, blank=True)
     message = models.TextField(blank=True)
+    # How often in a row it crossed a limit, and the fit on which it is not tried again because of that.
+    crossings = models.PositiveSmallIntegerField(default=0)
+    given_up = models.PositiveIntegerField(null=True, blank=True)
 
     class Meta:
         abstract = True

@@ -1,9 +1,10 @@
-"""The real engine with one more estimator, Slow, whose fits take as long as a test needs.
+"""The real engine with more estimators: Slow, whose fits take as long as a test needs, and some that misbehave.
 
 `python -m tests.site.slow_worker_process SECONDS`, then the arguments of `manage.py worker`.
 """
 
 import os
+import signal
 import sys
 import time
 from dataclasses import dataclass
@@ -36,6 +37,41 @@ class Slow(BradleyTerry):
         return super().fit(data)
 
 
+class Hanging(BradleyTerry):
+    """Never ends and reports nothing."""
+
+    def fit(self, data, start=None, rng=None, progress=None):
+        while True:
+            time.sleep(PAUSE)
+
+
+class Spinning(BradleyTerry):
+    """Never ends and uses the processor."""
+
+    def fit(self, data, start=None, rng=None, progress=None):
+        while True:
+            pass
+
+
+class Greedy(BradleyTerry):
+    """Takes memory as long as it gets some."""
+
+    def fit(self, data, start=None, rng=None, progress=None):
+        kept = []
+        while True:
+            kept.append(bytearray(2**24))
+
+
+class Dying(BradleyTerry):
+    """Is killed, as by a machine without memory."""
+
+    def fit(self, data, start=None, rng=None, progress=None):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+# The processes that the worker starts for its jobs import this module too, under another name.
+for one in (Slow, Hanging, Spinning, Greedy, Dying):
+    ESTIMATORS[one.__name__] = EstimatorEntry(one, GaussianPosterior, "For tests.")
+
 if __name__ == "__main__":
-    ESTIMATORS["Slow"] = EstimatorEntry(Slow, GaussianPosterior, "For tests.")
     call_command("worker", *sys.argv[2:])

@@ -87,7 +87,7 @@ def work(row: TasteMap, progress: Progress) -> None:
         "seconds": seconds,
         "not_before": now + timedelta(seconds=PAUSE_FACTOR * seconds),
     }
-    row.complete(**values, gave_way=0, message="")
+    row.complete(**values, gave_way=0, message="", crossings=0, given_up=None)
     former = AnnotatorTaste.objects.filter(annotator__project=row.project_id, criterion=row.criterion)
     delete_tastes(former.exclude(fit_number=fit.number))
 

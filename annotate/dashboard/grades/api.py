@@ -11,16 +11,16 @@ from rest_framework.response import Response
 from annotate import access
 from annotate.api.base import (
     ApiRequest,
+    ApiView,
     CriterionQuery,
-    Figure,
+    FiniteFloatField,
     NoQuery,
-    Strict,
-    View,
-    asked,
+    StrictSerializer,
     project_for_criterion,
-    sent,
+    validated_body,
+    validated_query,
 )
-from annotate.api.problems import Unfit
+from annotate.api.problems import Unprocessable
 from annotate.dashboard.grades.forms import MAX_NAME_LENGTH, find_problems
 from annotate.dashboard.grades.queries import grades_of
 from annotate.fitting.published import published_fit
@@ -33,7 +33,7 @@ class GradesQuery(CriterionQuery):
     page = serializers.IntegerField(required=False, default=1, min_value=1, max_value=10**9)
 
 
-class NewGrade(Strict):
+class NewGrade(StrictSerializer):
     name = serializers.CharField(max_length=MAX_NAME_LENGTH)
     limit = serializers.FloatField(
         min_value=0,
@@ -45,7 +45,7 @@ class NewGrade(Strict):
     )
 
 
-class GradeSettings(Strict):
+class GradeSettings(StrictSerializer):
     """The best grade first; the last takes the rest."""
 
     by = serializers.ChoiceField(choices=GradesBy.choices)
@@ -54,9 +54,11 @@ class GradeSettings(Strict):
 
 class GradeRow(serializers.Serializer):
     name = serializers.CharField()
-    limit = Figure(allow_null=True, help_text="As it was set.")
-    begins = Figure(allow_null=True, default=None, help_text="The score at which it begins in the published fit.")
-    expected = Figure(allow_null=True, default=None, help_text="How many items are expected to have it.")
+    limit = FiniteFloatField(allow_null=True, help_text="As it was set.")
+    begins = FiniteFloatField(
+        allow_null=True, default=None, help_text="The score at which it begins in the published fit."
+    )
+    expected = FiniteFloatField(allow_null=True, default=None, help_text="How many items are expected to have it.")
     is_settled = serializers.BooleanField(
         allow_null=True,
         default=None,
@@ -68,7 +70,7 @@ class GradedRow(serializers.Serializer):
     item = serializers.CharField(source="item.key")
     title = serializers.CharField(source="item.title")
     grade = serializers.CharField(help_text="The likeliest.")
-    probabilities = serializers.ListField(child=Figure(), help_text="Of each grade, the best first.")
+    probabilities = serializers.ListField(child=FiniteFloatField(), help_text="Of each grade, the best first.")
 
 
 class GradesDetail(serializers.Serializer):
@@ -95,24 +97,24 @@ def render_grades(project: Project, page: int = 1) -> Response:
     return Response(GradesDetail(values).data)
 
 
-class GradesView(View):
+class GradesView(ApiView):
     @extend_schema(operation_id="grades_read", parameters=[GradesQuery], responses=GradesDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The grades, where they begin, and the probability of each grade for each item."""
         project = access.project_for(request, project_id, access.SEE)
-        query = asked(request, GradesQuery)
+        query = validated_query(request, GradesQuery)
         return render_grades(project_for_criterion(project, query), query["page"])
 
     @extend_schema(operation_id="grades_update", request=GradeSettings, responses=GradesDetail)
     def put(self, request: ApiRequest, project_id: UUID) -> Response:
         """Sets the grades of every criterion; the published ranking is graded at once."""
         access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
-        given = sent(request, GradeSettings)
+        validated_query(request, NoQuery)
+        given = validated_body(request, GradeSettings)
         grades = [{"name": one["name"], "limit": one["limit"]} for one in given["grades"]]
         problems = find_problems(given["by"], grades)
         if problems:
-            raise Unfit({f"grades.{place}.{field}": [text] for place, field, text in problems})
+            raise Unprocessable({f"grades.{place}.{field}": [text] for place, field, text in problems})
         grades[-1]["limit"] = None
         return save_grades(request, project_id, {"grades_by": given["by"], "grades": grades})
 
@@ -120,7 +122,7 @@ class GradesView(View):
     def delete(self, request: ApiRequest, project_id: UUID) -> Response:
         """Removes the grades."""
         access.project_for(request, project_id, access.MANAGE)
-        asked(request, NoQuery)
+        validated_query(request, NoQuery)
         return save_grades(request, project_id, {"grades": []})
 
 

@@ -16,7 +16,9 @@ from django.core.management.base import BaseCommand
 from annotate.annotators.cohorts import job as cohorts_job
 from annotate.annotators.tastes import job as tastes_job
 from annotate.fitting import evaluation_job, scheduling
-from annotate.fitting.worker import Worker, WorkerJobs
+from annotate.fitting.job_process import CONTEXT
+from annotate.fitting.job_runner import WorkerJobs
+from annotate.fitting.worker import Worker
 from annotate.imports import job as imports_job
 from annotate.operations import daily_cleanup
 from annotate.publishing.run_records import job as run_records_job
@@ -26,9 +28,18 @@ REQUESTED_JOBS = (run_records_job.QUEUE, cohorts_job.QUEUE)
 IDLE_JOBS = (tastes_job.QUEUE, evaluation_job.QUEUE)
 
 
-def create_worker(name: str) -> Worker:
-    """Creates a worker that knows every kind of job of the site."""
-    return Worker(name, WorkerJobs(imports_job.QUEUE, REQUESTED_JOBS, IDLE_JOBS, daily_cleanup.clean_up))
+# Imported by the fork server, so that a process for jobs starts with all of the site there.
+PRELOADED = ["annotate.management.job_server"]
+
+
+def create_jobs() -> WorkerJobs:
+    """Returns every kind of job of the site."""
+    return WorkerJobs(imports_job.QUEUE, REQUESTED_JOBS, IDLE_JOBS, daily_cleanup.clean_up)
+
+
+def create_worker(name: str, *, isolated: bool = False) -> Worker:
+    """Creates a worker that knows every kind of job; isolated: jobs run in processes of their own."""
+    return Worker(name, create_jobs(), create_jobs if isolated else None)
 
 
 class Command(BaseCommand):
@@ -43,7 +54,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         settings.DEBUG = False  # with it, Django keeps every query; a worker shows no pages
-        worker = create_worker(options["name"] or f"{socket.gethostname()}:{os.getpid()}")
+        CONTEXT.set_forkserver_preload(PRELOADED)
+        worker = create_worker(options["name"] or f"{socket.gethostname()}:{os.getpid()}", isolated=True)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: worker.stopping.set())
         if not options["once"] and hasattr(os, "nice"):

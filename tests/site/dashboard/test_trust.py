@@ -11,6 +11,7 @@ from annotate.annotators.tastes import job as tastes_job
 from annotate.dashboard.trust.queries import trust
 from annotate.fitting import evaluation_job, scheduling
 from annotate.fitting import run as fitting_run
+from annotate.fitting.job_runner import Task
 from annotate.jobs import idle
 from annotate.management.commands.worker import create_worker
 from annotate.models import Evaluation, FitState, Label, Project, TasteMap
@@ -200,25 +201,26 @@ def test_it_is_found_out_anew_when_labels_have_grown_or_the_estimator_changed(pr
 def test_a_fit_that_waits_goes_first_until_it_has_waited_often(project):
     fitted(project)
     worker = create_worker("test")
+    queue = worker.jobs.queues.index(evaluation_job.QUEUE)
     FitState.objects.filter(project=project).update(wanted=5, not_before=None, last_fit_at=NOW)
     for n in range(1, idle.MAX_YIELDS + 1):
         row = evaluation_job.QUEUE.claim_next(owner="test", now=timezone.now())
         assert evaluation_job.QUEUE.claim_next(owner="other", now=timezone.now()) is None
-        worker.job, worker._renewed_at = (evaluation_job.QUEUE, row), -10.0
-        assert worker.report_job(1, 2, 0.0) is False
+        worker.runner.task, worker.runner._renewed_at = Task(queue=queue, row=row), -10.0
+        assert worker.runner.report_job(1, 2, 0.0) is False
         evaluation_job.QUEUE.release(row)
         assert Evaluation.objects.get().gave_way == n
     row = evaluation_job.QUEUE.claim_next(owner="test", now=timezone.now())
-    worker.job, worker._renewed_at = (evaluation_job.QUEUE, row), -10.0
-    assert worker.report_job(1, 2, 0.0) is True
+    worker.runner.task, worker.runner._renewed_at = Task(queue=queue, row=row), -10.0
+    assert worker.runner.report_job(1, 2, 0.0) is True
     Fit.objects.update(n_labels=evaluation_job.MAX_SHORT_LABELS + 1)
-    worker._renewed_at = -10.0
-    assert worker.report_job(1, 2, 0.0) is False  # a long one gives way however often it did
+    worker.runner._renewed_at = -10.0
+    assert worker.runner.report_job(1, 2, 0.0) is False  # a long one gives way however often it did
     Fit.objects.update(n_labels=evaluation_job.MAX_SHORT_LABELS)
-    worker._renewed_at = -10.0
-    assert worker.report_job(1, 2, 0.0) is True
+    worker.runner._renewed_at = -10.0
+    assert worker.runner.report_job(1, 2, 0.0) is True
     worker.stopping.set()
-    assert worker.report_job(1, 2, 0.0) is False
+    assert worker.runner.report_job(1, 2, 0.0) is False
 
 
 def test_a_failure_waits_before_it_is_tried_again(project, monkeypatch):

@@ -1,0 +1,167 @@
+"""One process that works on jobs one after another, started ready by a fork server and held to limits.
+
+The worker holds the lease, watches the time and kills the process; a job that ends its process harms no other.
+"""
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any
+
+from django.conf import settings
+from django.db import DatabaseError, connections
+
+from annotate.core.child_processes import end_with_parent
+from annotate.core.stored_messages import store_message
+from annotate.fitting.job_runner import JobRunner, Outcome, Task, WorkerJobs
+from annotate.jobs.limits import KILLED, JobLimits, limited, resident_bytes
+
+logger = logging.getLogger("annotate.worker")
+CONTEXT = get_context("forkserver")
+MAX_JOBS = 200
+# A process that holds more afterwards is replaced, so that one large project does not keep the memory for good.
+MAX_RESIDENT_BYTES = 400 * 2**20
+STOP = "stop"
+BACKGROUND_NICENESS = 10
+
+
+class JobProcess:
+    """The worker's side of a process; `task` is what it works on."""
+
+    def __init__(self, create_jobs: Callable[[], WorkerJobs]) -> None:
+        self.connection, theirs = CONTEXT.Pipe()
+        watched, self.lifeline = CONTEXT.Pipe(duplex=False)
+        self.process = CONTEXT.Process(target=serve_jobs, args=(theirs, watched, create_jobs), daemon=True)
+        self.process.start()
+        theirs.close()
+        watched.close()
+        self.task: Task | None = None
+        self.limits = JobLimits(0, 0, 0)
+        self.n_jobs, self.began_at = 0, 0.0
+        self.asked_to_stop_at: float | None = None
+        self.is_background = False
+
+    def begin(self, task: Task, limits: JobLimits) -> None:
+        self.task, self.limits, self.asked_to_stop_at = task, limits, None
+        self.n_jobs += 1
+        self.began_at = time.monotonic()
+        try:
+            self.connection.send((task, limits))
+        except OSError:
+            pass  # it has ended: outcome() says so
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began_at
+
+    def handles(self) -> list[Any]:
+        """Returns what is ready when there is an outcome."""
+        return [self.connection, self.process.sentinel]
+
+    def outcome(self) -> Outcome | None:
+        """Returns what came of the task; None while it is worked on. Kills the process when its time is over."""
+        try:
+            if self.connection.poll():
+                return self.connection.recv()
+        except (EOFError, OSError):
+            return self._death()
+        if not self.process.is_alive():
+            return self._death()
+        if self.seconds > self.limits.seconds:
+            self.kill()
+            return Outcome(crossed=self.limits.seconds_message())
+        return None
+
+    def _death(self) -> Outcome:
+        self.process.join(1)
+        number = -(self.process.exitcode or 0)
+        if number == signal.SIGXCPU:
+            return Outcome(crossed=self.limits.cpu_message())
+        return Outcome(crossed=store_message(KILLED, number=number), killed=True)
+
+    def ask_to_stop(self) -> None:
+        if self.asked_to_stop_at is None:
+            self.asked_to_stop_at = time.monotonic()
+            try:
+                self.connection.send(STOP)
+            except OSError:
+                pass  # it has ended
+
+    def lower_priority(self) -> None:
+        """Lets the job in front go before it, for good."""
+        self.is_background = True
+        try:
+            os.setpriority(os.PRIO_PROCESS, self.process.pid or 0, BACKGROUND_NICENESS)
+        except OSError:
+            pass  # it has ended
+
+    def is_reusable(self, outcome: Outcome) -> bool:
+        if outcome.crossed or outcome.database_failed or self.is_background or self.asked_to_stop_at is not None:
+            return False
+        return self.n_jobs < MAX_JOBS and outcome.resident_bytes < MAX_RESIDENT_BYTES
+
+    def end(self) -> None:
+        """Lets the process end, which it does when nobody listens any more."""
+        self.task = None
+        self.connection.close()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join(5)
+
+
+def serve_jobs(connection: Connection, lifeline: Connection, create_jobs: Callable[[], WorkerJobs]) -> None:
+    """Works on every task that comes, until nobody is there to send one. Runs in the process itself.
+
+    lifeline: closed at the other end when the worker has ended, even by kill -9.
+    """
+    end_with_parent(os.getppid())  # the fork server
+    threading.Thread(target=end_with_worker, args=[lifeline], name="worker watch", daemon=True).start()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the worker decides when it stops
+    settings.DEBUG = False
+    runner = JobRunner(create_jobs(), StopRequests(connection))
+    try:
+        while True:
+            message = connection.recv()
+            if message != STOP:
+                connection.send(run_task(runner, *message))
+    except (EOFError, OSError):
+        pass
+    finally:
+        connections.close_all()
+
+
+def end_with_worker(lifeline: Connection) -> None:
+    try:
+        lifeline.recv()
+    except (EOFError, OSError):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def run_task(runner: JobRunner, task: Task, limits: JobLimits) -> Outcome:
+    try:
+        with limited(limits):
+            outcome = runner.run(task)
+    except DatabaseError:
+        logger.exception("The database did not answer.")
+        connections.close_all()
+        outcome = Outcome(database_failed=True)
+    values = {**vars(outcome), "resident_bytes": resident_bytes()}
+    return Outcome(**values)
+
+
+class StopRequests:
+    """Tells whether the worker has asked this process to stop its task."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def __call__(self) -> bool:
+        """Leaves the request where it is: the loop reads it after the task."""
+        return self.connection.poll()

@@ -1,0 +1,153 @@
+"""The processes of one worker: one in front, and in the background those whose job takes long, one of each kind.
+
+A job starts in front. After LONG_SECONDS it goes on in the background, at a lower priority, and others have their
+turn; a fit for which no place is free there is released until one is.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+from multiprocessing.connection import wait
+from uuid import UUID
+
+from django.utils import timezone
+
+from annotate.core.stored_messages import render_message
+from annotate.fitting import scheduling
+from annotate.fitting.crossings import record_crossed_fit, record_crossed_job
+from annotate.fitting.job_process import JobProcess
+from annotate.fitting.job_runner import Outcome, Task, WorkerJobs
+from annotate.fitting.scheduling import Claim
+from annotate.fitting.storage import delete_fit
+from annotate.jobs.limits import job_limits
+from models_engine.models import Fit
+
+logger = logging.getLogger("annotate.worker")
+LONG_SECONDS = 2.0
+LOOK_SECONDS = 0.2  # between two looks at the time that jobs take
+STOP_SECONDS = 5.0  # after which a process that was asked to stop is killed
+
+
+class Lanes:
+    """Runs tasks in processes of their own and records those that end badly."""
+
+    def __init__(self, jobs: WorkerJobs, create_jobs: Callable[[], WorkerJobs], stopping: threading.Event) -> None:
+        self.jobs, self.create_jobs, self.stopping = jobs, create_jobs, stopping
+        self.front: JobProcess | None = None
+        self.background: dict[int, JobProcess] = {}  # by queue; fits are -1
+        self.spare: JobProcess | None = None
+        self.long_projects: set[UUID] = set()
+        self.n_published = 0
+        self.database_failed = False
+
+    def busy(self) -> list[JobProcess]:
+        return [*([self.front] if self.front else []), *list(self.background.values())]
+
+    def tasks(self) -> list[Task]:
+        return [process.task for process in self.busy() if process.task]
+
+    def is_occupied(self, queue: int) -> bool:
+        """Tells whether a long job of the queue is in the background."""
+        return queue in self.background
+
+    def excluded_projects(self) -> set[UUID]:
+        """Returns projects that are being fitted, and those with long fits while one of these is in the background."""
+        fitted = {task.project_id for task in self.tasks() if task.claim}
+        return fitted | (self.long_projects if self.is_occupied(-1) else set())
+
+    def run(self, task: Task) -> None:
+        """Works on the task until it is done or goes on in the background."""
+        process, self.spare = self.spare or JobProcess(self.create_jobs), None
+        n_rows = 0 if task.claim else self.jobs.queues[task.queue].n_rows(task.row)
+        process.begin(task, job_limits(task.project_id, n_rows))
+        self.front = process
+        if task.claim and task.project_id in self.long_projects:
+            self.make_room()
+        while self.front is process:
+            self.wait(LOOK_SECONDS)
+            if self.stopping.is_set():
+                self.stop()
+            elif self.front is process and process.seconds > LONG_SECONDS:
+                self.make_room()
+
+    def make_room(self) -> None:
+        """Sends the job in front to the background; where that has one of its kind, asks it to stop."""
+        process = self.front
+        if process is None or process.task is None:
+            return
+        if process.task.claim:
+            self.long_projects.add(process.task.project_id)
+        if self.is_occupied(process.task.queue):
+            process.ask_to_stop()
+            return
+        process.lower_priority()
+        self.background[process.task.queue], self.front = process, None
+
+    def wait(self, seconds: float) -> None:
+        """Waits so long at most, or until a job is done; records what came of every job that is."""
+        if not self.busy():
+            self.stopping.wait(seconds)
+            return
+        wait([handle for process in self.busy() for handle in process.handles()], min(seconds, LOOK_SECONDS))
+        for process in self.busy():
+            outcome = process.outcome()
+            if outcome is not None:
+                self.finish(process, outcome)
+            elif process.asked_to_stop_at and time.monotonic() - process.asked_to_stop_at > STOP_SECONDS:
+                process.kill()
+                self.finish(process, Outcome(killed=True))
+
+    def finish(self, process: JobProcess, outcome: Outcome) -> None:
+        """Takes the process off its task and records what came of that."""
+        task = process.task
+        if task is None:
+            return
+        self.front = None if self.front is process else self.front
+        self.background = {kind: one for kind, one in self.background.items() if one is not process}
+        if task.claim and not outcome.crossed and process.seconds <= LONG_SECONDS:
+            self.long_projects.discard(task.project_id)
+        is_wanted = process.is_reusable(outcome) and self.spare is None
+        process.task = None
+        if is_wanted:
+            self.spare = process
+        else:
+            process.end()
+        self.n_published += outcome.published
+        self.database_failed |= outcome.database_failed
+        if outcome.killed and (process.asked_to_stop_at or self.stopping.is_set()):
+            self.release(task)
+        elif outcome.crossed:
+            self.record_crossing(task, outcome, timezone.now())
+
+    def record_crossing(self, task: Task, outcome: Outcome, now: datetime) -> None:
+        logger.warning("Project %s: a job was ended. %s", task.project_id, render_message(outcome.crossed))
+        if task.claim:
+            record_crossed_fit(task.claim, message=outcome.crossed, now=now)
+        else:
+            queue = self.jobs.queues[task.queue]
+            record_crossed_job(queue, task.row, message=outcome.crossed, now=now, killed=outcome.killed)
+
+    def release(self, task: Task) -> None:
+        """Lets another worker have the task of a process that did not stop by itself."""
+        if task.claim:
+            release_fit(task.claim)
+        else:
+            self.jobs.queues[task.queue].release(task.row)
+
+    def stop(self) -> None:
+        """Asks every process to stop and waits until they have, or were killed."""
+        for process in self.busy():
+            process.ask_to_stop()
+        while self.busy():
+            self.wait(LOOK_SECONDS)
+        if self.spare:
+            self.spare.end()
+
+
+def release_fit(claim: Claim) -> None:
+    """Releases the project and deletes what the killed process left of its fit."""
+    for fit in Fit.objects.filter(project_id=claim.project_id, status=Fit.Status.RUNNING).defer("arrays"):
+        delete_fit(fit)
+    scheduling.release(claim)

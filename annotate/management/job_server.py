@@ -1,0 +1,16 @@
+"""Prepares the fork server of a worker: imported there alone, before any process for jobs is started."""
+
+import gc
+import os
+import signal
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotate.settings")
+django.setup()
+
+import annotate.management.commands.worker  # noqa: E402, F401  (Django must be set up before models are imported)
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends with the worker, which gives its jobs back first
+gc.collect()
+gc.freeze()  # what is here already stays shared with every process that is started

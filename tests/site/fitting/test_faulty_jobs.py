@@ -1,0 +1,106 @@
+"""Fits that hang, take all memory or are killed: they fail alone, and other projects are fitted meanwhile."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from annotate.core.stored_messages import render_message
+from annotate.models import Event, WorkerProcess
+from models_engine.models import Fit
+from tests.load.database import ALIAS
+from tests.site.fitting.test_worker_process import Site, database, site  # noqa: F401  (fixtures)
+from tests.site.processes import command_of, wait_for
+
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+
+def children(pid: int) -> list[int]:
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def job_processes(worker: int) -> list[int]:
+    """What the fork server of the worker has started."""
+    return [job for child in children(worker) for job in children(child)]
+
+
+def failed_fit(site: Site, project) -> Fit | None:  # noqa: F811
+    return site.fits(project).filter(status=Fit.Status.FAILED).first()
+
+
+def test_a_killed_fit_is_repeated_by_the_same_worker(site):  # noqa: F811
+    project = site.project("Killed", "Slow")
+    site.vote("Killed", 6)
+    worker = site.slow_engine(2)
+    wait_for(lambda: site.in_mid_fit(project), 60, why="no fit was under way")
+    [job] = job_processes(worker.child.pid)
+    os.kill(job, signal.SIGKILL)
+    fit = wait_for(lambda: site.published(project), 60, why="the fit was not repeated")
+    assert (fit.number, fit.n_labels) == (2, 6)
+    assert worker.child.poll() is None
+    assert "killed (signal 9)" in render_message(failed_fit(site, project).message)
+
+
+def test_job_processes_end_with_a_killed_worker(site):  # noqa: F811
+    project = site.project("Orphan", "Hanging")
+    site.vote("Orphan", 4)
+    worker = site.slow_engine(1)
+    wait_for(lambda: site.fits(project).exists(), 60, why="no fit was under way")
+    [job] = job_processes(worker.child.pid)
+    worker.kill()
+    wait_for(lambda: not command_of(job), 10, why="the job outlived its worker")
+
+
+LIMITS = {
+    "Hanging": ("WORKER_JOB_SECONDS", "4", "after 4 seconds, the limit"),
+    "Spinning": ("WORKER_JOB_CPU_SECONDS", "1", "after 1 seconds of computing, the limit"),
+    "Greedy": ("WORKER_JOB_MEMORY_MB", "200", "more than 200 MB of memory, the limit"),
+    "Dying": ("WORKER_JOB_SECONDS", "120", "killed (signal 9)"),
+}
+
+
+@pytest.mark.parametrize("estimator", LIMITS)
+def test_a_fit_that_crosses_a_limit_fails_alone_and_says_so(site, estimator):  # noqa: F811
+    name, value, message = LIMITS[estimator]
+    site.env |= {"WORKER_JOB_SECONDS": "120", name: value}
+    bad, good = site.project("A bad one", estimator), site.project("A good one")
+    site.vote("A ", 4)
+    worker = site.slow_engine(1)
+    assert wait_for(lambda: site.published(good), 60, "the good project was not fitted").n_labels == 4
+    wait_for(lambda: site.state(bad).error, 110, "the failure was not recorded")
+    state = site.state(bad)
+    assert message in render_message(state.error)
+    assert state.not_before > timezone.now() - timezone.timedelta(seconds=10)
+    assert render_message(failed_fit(site, bad).message) == render_message(state.error)
+    event = Event.objects.using(ALIAS).get(project=bad, verb="job stopped")
+    assert json.loads(event.details["message"]) == json.loads(state.error)
+    assert worker.child.poll() is None
+    assert WorkerProcess.objects.using(ALIAS).count() == 1
+
+
+def test_while_a_fit_hangs_others_are_fitted_at_once(site):  # noqa: F811
+    hanging, healthy = site.project("Hanging", "Hanging"), site.project("Healthy")
+    site.vote("Hanging", 4)
+    site.slow_engine(1)
+    wait_for(lambda: site.fits(hanging).exists(), 60, "no fit was under way")
+    for n in range(1, 4):
+        site.vote("Healthy", 2, seed=n)
+        fit = wait_for(lambda: site.published(healthy), 20, "it waited for the one that hangs")
+        assert fit.n_labels == 2 * n
+    assert site.state(hanging).owner
+
+
+def test_of_two_long_fits_one_waits_and_neither_holds_up_the_others(site):  # noqa: F811
+    long = [site.project(f"Long {n}", "Slow") for n in range(2)]
+    site.vote("Long", 4)
+    site.slow_engine(8)
+    wait_for(lambda: all(site.fits(one).exists() for one in long), 60, "the second did not have its turn")
+    healthy = site.project("Healthy")
+    site.vote("Healthy", 2)
+    wait_for(lambda: site.published(healthy), 20, "it waited for the long ones")
+    for project in long:
+        wait_for(lambda project=project: site.published(project), 60, "a long fit never came to its end")
+        assert not failed_fit(site, project)
