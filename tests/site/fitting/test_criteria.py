@@ -337,7 +337,7 @@ def test_a_front_end_answers_by_every_criterion(project, alice):
     task = ask("post", "next").json()["task"]
     assert [one["name"] for one in task["criteria"]] == ["Clarity", "Correctness"]
     refused = ask("post", "answer", {"outcome": "choice", "chosen": 0}, args=[task["token"]])
-    assert "speaks of 1 criteria; the project has 2" in refused.content.decode()
+    assert "The answer covers 1 criteria; the project has 2" in refused.content.decode()
     answer = {"outcome": "choice", "chosen": 0, "further": [{"outcome": "choice", "chosen": 1}]}
     assert ask("post", "answer", answer, args=[task["token"]]).status_code == 200
     label = Label.objects.get()

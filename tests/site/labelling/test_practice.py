@@ -94,7 +94,7 @@ def test_who_fails_the_practice_is_thanked_and_may_be_let_in(project, otter, ali
     assert "Failed the practice" in page(owner, project, "annotators")
     assert owner.post(reverse("annotator-let-in", args=[project.pk, otter.key])).status_code == 302
     assert answer_one(otter).presentation.purpose == Purpose.ORDINARY
-    assert "let Quiet Otter in" in page(owner, project, "project-manage")
+    assert "admitted Quiet Otter" in page(owner, project, "project-manage")
 
 
 def test_who_had_begun_is_not_asked_to_practise(project, otter):

@@ -47,7 +47,7 @@ def test_a_careful_annotator_raises_none_and_a_careless_one_several(project, ali
     assert "Too fast: 12 of 12" in shown
     careless.refresh_from_db()
     assert careless.excluded_at is None
-    names = [column.name for column in table.COLUMNS]
+    names = [column.name for column in table.columns(project)]
     rows = {row[0]: dict(zip(names, row, strict=True)) for row in table.rows(project)}
     assert (rows["Careful"]["flags"], rows["Careless"]["flags"]) == ("", "too_fast one_side")
 
