@@ -15,12 +15,13 @@ Tables = dict[str, dict[int, Row]]  # by table and rowid
 
 @dataclass(frozen=True)
 class Changes:
-    """What a fixture wrote: rows by table, and of rows that were there before the columns that changed.
+    """What a fixture wrote: rows by table; of rows that were there before, which went and which columns changed.
 
     keys: the random keys of rows that were there before; in another test they are others.
     """
 
     keys: list[str]
+    deleted: list[tuple[str, int]]
     inserted: dict[str, list[Row]]
     updated: list[tuple[str, int, dict[str, Any]]]
 
@@ -71,16 +72,16 @@ def quoted(names: list[str]) -> str:
 
 def compare(before: Tables, after: Tables) -> Changes:
     inserted: dict[str, list[Row]] = {}
-    updated = []
+    updated, deleted = [], []
     for table, rows in after.items():
-        assert before[table].keys() <= rows.keys(), f"rows of {table} were deleted"
+        deleted += [(table, rowid) for rowid in before[table] if rowid not in rows]
         for rowid, values in rows.items():
             if rowid not in before[table]:
                 inserted.setdefault(table, []).append((rowid, *values))
             elif values != (was := before[table][rowid]):
                 pairs = zip(columns()[table], was, values, strict=True)
                 updated.append((table, rowid, {name: new for name, old, new in pairs if new != old}))
-    return Changes(random_keys(before), inserted, updated)
+    return Changes(random_keys(before), deleted, inserted, updated)
 
 
 def random_keys(tables: Tables) -> list[str]:
@@ -101,16 +102,18 @@ def renamed(value: Any, new: dict[str, str]) -> Any:
 
 
 def write_changes(changes: Changes, new: dict[str, str]) -> None:
-    with connection.cursor() as cursor:
-        for table, rows in changes.inserted.items():
-            names, marks = quoted(["rowid", *columns()[table]]), ", ".join(["%s"] * len(rows[0]))
-            cursor.executemany(
-                f'INSERT INTO "{table}" ({names}) VALUES ({marks})',
-                [[renamed(value, new) for value in row] for row in rows],
-            )
+    with connection.cursor() as cursor:  # in this order: of some rows only one at a time may be, say, published
+        for table, rowid in changes.deleted:
+            cursor.execute(f'DELETE FROM "{table}" WHERE rowid = %s', [rowid])
         for table, rowid, values in changes.updated:
             names = ", ".join(f'"{name}" = %s' for name in values)
             cursor.execute(
                 f'UPDATE "{table}" SET {names} WHERE rowid = %s',
                 [*(renamed(value, new) for value in values.values()), rowid],
+            )
+        for table, rows in changes.inserted.items():
+            names, marks = quoted(["rowid", *columns()[table]]), ", ".join(["%s"] * len(rows[0]))
+            cursor.executemany(
+                f'INSERT INTO "{table}" ({names}) VALUES ({marks})',
+                [[renamed(value, new) for value in row] for row in rows],
             )
