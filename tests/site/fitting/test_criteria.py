@@ -32,6 +32,7 @@ from tests.conftest import NOW, make_annotator
 from tests.site.api_client import Api
 from tests.site.labelling.test_labelling import HTMX, as_annotator
 from tests.site.projects.test_projects import VALID
+from tests.site.replay import replay
 from tests.site.task_types import expected_ranks, form_of, set_task
 
 LATER = NOW + timedelta(hours=1)
@@ -266,10 +267,9 @@ def test_the_labels_are_read_as_the_obvious_way_reads_them(project, otter):
 
 
 @pytest.fixture
-def fitted(project, otter, alice, client):
+def fitted(request, project, otter, alice, client):
     """Two fits, and a browser of the owner."""
-    answer_all(project, otter, 15)
-    fit_now(project)
+    replay(request, "fitted", lambda: (answer_all(project, otter, 15), fit_now(project)))
     client.force_login(alice)
     return project
 
