@@ -140,7 +140,7 @@ def forecast_labels(
         return forecast_labels_for_places(own, places, n_labels=n_labels, rng=rng, prior_sd=prior_sd)
     if project.goal == Goal.BOUNDARIES:
         graded = grade_estimates(project, rows)
-        cuts = graded.cuts / common_unit(own) if graded else []
+        cuts = graded.cuts / common_unit(own) if graded else np.zeros(0)
         return forecast_labels_for_boundaries(own, cuts, n_labels=n_labels, rng=rng, prior_sd=prior_sd)
     return forecast_labels_for_top(own, project.top_k, n_labels=n_labels, rng=rng, prior_sd=prior_sd)
 

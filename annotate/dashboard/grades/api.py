@@ -49,7 +49,7 @@ class GradeSettings(Strict):
     """The best grade first; the last takes the rest."""
 
     by = serializers.ChoiceField(choices=GradesBy.choices)
-    grades = NewGrade(many=True, max_length=MAX_GRADES, min_length=2)
+    grades = serializers.ListField(child=NewGrade(), max_length=MAX_GRADES, min_length=2)
 
 
 class GradeRow(serializers.Serializer):
