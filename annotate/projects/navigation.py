@@ -59,6 +59,7 @@ GROUPS = (
             Page("ranking", _("Ranking"), SEE, ("item",), by_criterion=True),
             Page("tastes", _("Groups"), SEE, ("cohorts",), by_criterion=True),
             Page("grades", _("Grades"), SEE, by_criterion=True),
+            Page("scale", _("Scaled scores"), SEE, by_criterion=True),
             Page("report", _("Report"), SEE, by_criterion=True),
             Page("results-links", _("Share"), OWN),
         ),

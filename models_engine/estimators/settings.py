@@ -65,6 +65,8 @@ def check_settings(estimator: Any) -> None:
 
 def _check_range(name: str, value: Any) -> None:
     """Raise InvalidSetting for a number that no estimator can use under this name."""
+    low: float
+    high: float
     if isinstance(value, Integral) and name in LEAST_WHOLE:
         low, high, rule = LEAST_WHOLE[name], MAX_NUMBER, f"a whole number of {LEAST_WHOLE[name]} or more"
     elif name == "share":

@@ -49,7 +49,7 @@ class GradeSettings(StrictSerializer):
     """The best grade first; the last takes the rest."""
 
     by = serializers.ChoiceField(choices=GradesBy.choices)
-    grades = NewGrade(many=True, max_length=MAX_GRADES, min_length=2)  # type: ignore[call-arg]
+    grades = serializers.ListField(child=NewGrade(), max_length=MAX_GRADES, min_length=2)
 
 
 class GradeRow(serializers.Serializer):

@@ -87,6 +87,8 @@ COVERED = {
     "results-link-revoke": ["results_links_revoke"],
     "ranking": ["ranking_read"],
     "item": ["items_figures"],
+    "scale": ["scale_read"],
+    "scale-export": ["scale_read"],
     "grades": ["grades_read", "grades_update", "grades_remove"],
     "trust": ["trust_read"],
     "progress": ["progress_read", "goals_read"],
