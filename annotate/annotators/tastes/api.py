@@ -21,7 +21,7 @@ from annotate.api.base import (
     FiniteFloatField,
     StrictSerializer,
     check_page_exists,
-    project_for_criterion,
+    validated_criterion,
     validated_query,
 )
 from annotate.fitting.published import published_fit
@@ -82,11 +82,11 @@ class OwnRankingView(ApiView):
         """One annotator's own ranking beside the consensus."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, OwnQuery)
-        project = project_for_criterion(project, query)
+        criterion = validated_criterion(project, query)
         annotator = get_object_or_404(project.annotators, key=key)
         sort = query["sort"]
         order = person_query.OwnRankingQuery(sort.removeprefix("-"), sort.startswith("-"), query["page"])
-        found = person_query.annotator_page(project, annotator, published_fit(project), order)
+        found = person_query.annotator_page(criterion, annotator, published_fit(criterion), order)
         own = found.ranking
         check_page_exists(own.page if own else None, query["page"])
         values = {
@@ -165,7 +165,7 @@ class TastesView(ApiView):
         """The map of tastes: its components, the groups that stand out, where each annotator is."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, TastesQuery)
-        found = taste_map_view(project_for_criterion(project, query), 1, 2, query["page"])
+        found = taste_map_view(validated_criterion(project, query), 1, 2, query["page"])
         if found is None:
             raise NotFound(_("There is no map of tastes. It takes an estimator that learns tastes, and some answers."))
         check_page_exists(found.page, query["page"])

@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 
 from annotate.core.numbers import format_integer, format_number, format_percent
 from annotate.core.stored_messages import render_message
+from annotate.criteria import Criterion
 from annotate.dashboard.ranking.queries import MIN_COMPARISONS
 from annotate.dashboard.trust.calibration import Calibration, calibration_of
 from annotate.models import Evaluation, Project
@@ -52,8 +53,9 @@ class Trust:
         return len(self.checks) - self.n_good - self.n_bad
 
 
-def trust(project: Project, fit: Fit) -> Trust:
+def trust(criterion: Criterion, fit: Fit) -> Trust:
     """From three queries, whatever the size of the project."""
+    project = criterion.project
     counts = Estimate.objects.filter(fit=fit).aggregate(
         n=Count("pk"),
         thin=Count("pk", filter=Q(n_comparisons__lt=MIN_COMPARISONS)),
@@ -63,7 +65,7 @@ def trust(project: Project, fit: Fit) -> Trust:
         not_enough=Count("pk", filter=Q(next_state=NextState.NOT_ENOUGH)),
     )
     kept = fit.diagnostics.get("checks", {})
-    evaluation = Evaluation.objects.filter(project=project, criterion=project.criterion).first()
+    evaluation = Evaluation.objects.filter(project=project, criterion=criterion.number).first()
     return Trust(
         [
             check_enough_answers(counts),

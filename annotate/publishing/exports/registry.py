@@ -4,7 +4,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.dashboard.ranking import table as ranking_table
 from annotate.publishing.exports import annotators, comparisons, fits, items, labels, pairs, preferences
-from annotate.publishing.exports.table import Table, always
+from annotate.publishing.exports.table import Table, always, of_project
 
 TABLES = {
     table.name: table
@@ -21,7 +21,7 @@ TABLES = {
             _("Labels"),
             _("Every answer ever given, in the order of arrival. Voided ones are marked, not left out."),
             always(labels.COLUMNS),
-            labels.rows_of_all,
+            of_project(labels.rows_of_all),
         ),
         Table(
             "comparisons",
@@ -37,7 +37,13 @@ TABLES = {
             annotators.columns,
             annotators.rows,
         ),
-        Table("items", _("Items"), _("The items and their tags, retired ones too."), always(items.COLUMNS), items.rows),
+        Table(
+            "items",
+            _("Items"),
+            _("The items and their tags, retired ones too."),
+            always(items.COLUMNS),
+            of_project(items.rows),
+        ),
         Table(
             "pairs",
             _("Who beat whom"),
@@ -57,7 +63,7 @@ TABLES = {
             _("Fits"),
             _("Every fit that is kept, with settings, data hash, how it went and how long it took."),
             fits.columns,
-            fits.rows,
+            of_project(fits.rows),
         ),
     )
 }
