@@ -18,7 +18,7 @@ from annotate.api.base import (
     StoredMessageField,
     page_serializer,
     paginated_response,
-    project_for_criterion,
+    validated_criterion,
     validated_query,
 )
 from annotate.dashboard.heading import engine_status
@@ -122,9 +122,9 @@ class Ranking(ApiView):
         """Returns the published ranking: the figures of every item, the largest connected part first."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, RankingParameters)
-        project = project_for_criterion(project, query)
-        fit = published_fit(project)
-        waiting = engine_status(project, timezone.now()).n_waiting
+        criterion = validated_criterion(project, query)
+        fit = published_fit(criterion)
+        waiting = engine_status(criterion, timezone.now()).n_waiting
         if fit is None:
             return paginated_response(request, Estimate.objects.none(), query, list, fit=None, n_waiting=waiting)
         sort = query["sort"]

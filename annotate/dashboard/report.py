@@ -84,7 +84,7 @@ def build_report(project: Project, fit: Fit) -> Report:
         forest=forest_plot(found) if found.n_items <= MAX_DRAWN else None,
         annotators=annotators_of(fit),
         grades=grades_of(project, fit, size=MAX_ITEMS),
-        reliability=reliability_of(fit, evaluation_of(project)),
+        reliability=reliability_of(fit, evaluation_of(criterion)),
         n_excluded=Annotator.objects.filter(project=project).exclude(excluded_at=None).count(),
     )
 

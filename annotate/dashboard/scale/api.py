@@ -12,7 +12,7 @@ from annotate.api.base import (
     ApiView,
     CriterionQuery,
     FiniteFloatField,
-    project_for_criterion,
+    validated_criterion,
     validated_query,
 )
 from annotate.api.problems import Unprocessable
@@ -72,8 +72,8 @@ class ScaleView(ApiView):
         """The ranking on another scale: scaled scores, or the scale of a former round carried on by anchors."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, ScaleQuery)
-        project = project_for_criterion(project, query)
-        fit = fit_of(project)
+        criterion = validated_criterion(project, query)
+        fit = fit_of(criterion)
         form = ScaleForm(project, request.user, {name: one for name, one in query.items() if one is not None})
         if query["source"]:
             access.project_for(request, query["source"], access.SEE)

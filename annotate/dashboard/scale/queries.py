@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotate.core.numbers import format_number
+from annotate.criteria import Criterion
 from annotate.fitting.grades import Z90
 from annotate.fitting.published import published_fit
 from annotate.models import Item, Project
@@ -189,7 +190,7 @@ def anchors_of(
 
 def values_to_carry(project: Project, source: Project) -> list[tuple[str, float, float]]:
     """Key, value in logits and its deviation of the items that both projects have, from the source's published fit."""
-    fit = published_fit(source)
+    fit = published_fit(Criterion(source))
     if fit is None:
         return []
     estimates, unit = ranked_estimates(fit), fit.unit or 1.0

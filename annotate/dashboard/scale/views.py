@@ -14,7 +14,7 @@ from annotate.access import SignedInRequest
 from annotate.audit import record_export
 from annotate.core.rate_limits import check_rate_limit
 from annotate.dashboard.pages import render_page
-from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.dashboard.project_lookup import requested_criterion
 from annotate.dashboard.scale.forms import ScaleForm
 from annotate.dashboard.scale.queries import Scaled, scaled_ranking
 from annotate.files.downloads import sent
@@ -34,20 +34,22 @@ def scale_form(request: HttpRequest, project: Project) -> ScaleForm:
 @login_required
 @require_safe
 def scale(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id)
-    form, fit = scale_form(request, project), published_fit(project)
+    criterion = requested_criterion(request, project_id)
+    project, fit = criterion.project, published_fit(criterion)
+    form = scale_form(request, project)
     fits = not form.is_bound or form.is_valid()
     found = scaled_ranking(project, fit, form.scale(), request.GET.get("page", "1")) if fits else None
     context = {"fit": fit, "form": form, "scaled": found, "query": request.GET.urlencode()}
-    return render_page(request, project, "dashboard/scale", context)
+    return render_page(request, criterion, "dashboard/scale", context)
 
 
 @login_required
 @require_safe
 def export(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
     """Every item on the scale of the address, as CSV; 404 where it gives none."""
-    project = project_for_criterion(request, project_id)
-    form, fit = scale_form(request, project), published_fit(project)
+    criterion = requested_criterion(request, project_id)
+    project, fit = criterion.project, published_fit(criterion)
+    form = scale_form(request, project)
     found = scaled_ranking(project, fit, form.scale(), size=EVERYTHING) if not form.errors else None
     if fit is None or found is None or found.problem:
         raise Http404

@@ -16,7 +16,7 @@ from annotate.annotators.cohorts import job as cohorts_job
 from annotate.annotators.cohorts.groupings import groupings, members
 from annotate.annotators.tastes import job as tastes_job
 from annotate.core.transactions import write_transaction
-from annotate.criteria import for_criterion, for_each_criterion
+from annotate.criteria import Criterion, list_criteria
 from annotate.fitting.published import published_fit
 from annotate.jobs import idle
 from annotate.labelling import assignment
@@ -82,7 +82,7 @@ def test_each_criterion_has_a_taste_map_of_its_own(crossed):
     taste_maps = draw_taste_map(crossed)
     assert (
         [one.fit_number for one in taste_maps]
-        == [published_fit(seen).number for seen in for_each_criterion(crossed)]
+        == [published_fit(seen).number for seen in list_criteria(crossed)]
         == [1, 2]
     )
     assert [sides(one) for one in taste_maps] == [HALVES, ALTERNATING]
@@ -190,11 +190,11 @@ def test_groups_are_those_of_the_criterion(crossed):
     odd = set(crossed.annotators.order_by("pk").values_list("pk", flat=True)[1::2])
     AnnotatorTaste.objects.filter(criterion=2).update(group=0)
     AnnotatorTaste.objects.filter(criterion=2, annotator__in=odd).update(group=1)
-    [found] = [one for one in groupings(for_criterion(crossed, 2)) if one.key == "group"]
+    [found] = [one for one in groupings(Criterion(crossed, 2)) if one.key == "group"]
     assert [one.n for one in found.values] == [4, 4]
-    assert members(for_criterion(crossed, 2), "group", "1") == odd
-    assert [one.key for one in groupings(crossed)] == ["source"]
-    assert members(crossed, "group", "1") == set()
+    assert members(Criterion(crossed, 2), "group", "1") == odd
+    assert [one.key for one in groupings(Criterion(crossed))] == ["source"]
+    assert members(Criterion(crossed), "group", "1") == set()
 
 
 def test_the_api_tells_of_one_criterion_at_a_time(alice, crossed):

@@ -3,6 +3,7 @@
 import pytest
 from django.urls import get_resolver, reverse
 
+from annotate.criteria import Criterion
 from annotate.projects.navigation import GROUPS, navigation
 from tests.site.pages import page, signed_in
 from tests.site.test_access import RULES
@@ -44,8 +45,7 @@ def test_annotators_with_an_account_have_no_navigation(project):
 
 def test_links_keep_the_criterion(project):
     project.criteria = [{"name": "A", "question": "?"}, {"name": "B", "question": "?"}]
-    project.criterion = 2
-    addresses = [link.address for link in navigation(project, "owner", "ranking").pages]
+    addresses = [link.address for link in navigation(project, "owner", "ranking", Criterion(project, 2)).pages]
     assert addresses[0].endswith("?criterion=2")
     assert "criterion" not in addresses[5]
 
