@@ -6,19 +6,36 @@ from typing import Any
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from annotate.fitting.estimator_choices import AUTOMATIC
 from annotate.models import Label, Project
+from annotate.models.goals import Goal
 
 Task, Outcome = Project.TaskType, Label.Outcome
 
 
 @dataclass(frozen=True)
+class Example:
+    """A usual size of such a project, from which the start says what it gives."""
+
+    n_items: int
+    n_people: int
+    answers_each: int
+    minutes_per_answer: float
+    n_contexts: int = 1
+
+
+@dataclass(frozen=True)
 class Preset:
-    """`settings`: fields of ProjectForm.   `checks`: fields of QualityForm.   `advice`: what to do besides."""
+    """`settings`: fields of ProjectForm.   `goal`: of GoalForm.   `checks`: of QualityForm.   `advice`: what to do
+    besides.
+    """
 
     key: str
     title: Promise
     text: Promise
-    settings: dict[str, Any] = field(default_factory=dict)
+    example: Example
+    goal: dict[str, Any]
+    settings: dict[str, Any]
     checks: dict[str, Any] = field(default_factory=dict)
     advice: Promise | str = ""
 
@@ -28,7 +45,22 @@ class Preset:
         return {name: str(value) if isinstance(value, Promise) else value for name, value in self.settings.items()}
 
 
-BLANK = Preset("blank", _("Blank"), _("Pairs with ties and skips, three annotators per pair. You choose the rest."))
+def reliable(least: float) -> dict[str, Any]:
+    return {"goal": Goal.RELIABILITY.value, "goal_reliability": least}
+
+
+def compared(times: int) -> dict[str, Any]:
+    return {"goal": Goal.COMPARISONS.value, "goal_comparisons": times}
+
+
+BLANK = Preset(
+    "blank",
+    _("Blank"),
+    _("Pairs with ties and skips, three annotators per pair. You choose the rest."),
+    Example(30, 10, 30, 0.5),
+    reliable(0.8),
+    {"overlap": 3, "top_k": 10, "estimator": AUTOMATIC},
+)
 
 PRESETS = {
     start.key: start
@@ -37,6 +69,8 @@ PRESETS = {
             "arguments",
             _("Convincing arguments"),
             _("Short texts for and against, judged by a crowd: which one convinces more?"),
+            Example(60, 15, 40, 0.5),
+            reliable(0.8),
             {
                 "question": _("Which argument is more convincing?"),
                 "more_means": _("more convincing"),
@@ -50,6 +84,7 @@ PRESETS = {
                 "outcomes": [Outcome.TIE.value, Outcome.SKIP.value],
                 "overlap": 3,
                 "cap": 100,
+                "top_k": 10,
                 "estimator": "CrowdBT",
             },
             {"min_seconds": 3, "break_every": 40, "repeat_percent": 5},
@@ -59,6 +94,8 @@ PRESETS = {
             "translation",
             _("Translation quality"),
             _("Several translations of each source text; bilingual people choose the better one."),
+            Example(200, 10, 80, 0.75, n_contexts=50),
+            compared(6),
             {
                 "question": _("Which translation is better?"),
                 "more_means": _("better translated"),
@@ -72,6 +109,7 @@ PRESETS = {
                 "outcomes": [Outcome.TIE.value, Outcome.BOTH_BAD.value, Outcome.CANT_JUDGE.value],
                 "comments": True,
                 "overlap": 3,
+                "top_k": 10,
                 "estimator": "CrowdBT",
             },
             {"min_seconds": 5, "break_every": 30, "gold_every": 20, "repeat_percent": 5},
@@ -81,6 +119,8 @@ PRESETS = {
             "severity",
             _("Severity in images"),
             _("Photographs or scans, judged by trained eyes: which one shows the more severe case?"),
+            Example(60, 8, 160, 0.4),
+            reliable(0.9),
             {
                 "question": _("Which image shows the more severe case?"),
                 "more_means": _("more severe"),
@@ -91,6 +131,7 @@ PRESETS = {
                 "task_type": Task.PAIR.value,
                 "outcomes": [Outcome.TIE.value, Outcome.CANT_JUDGE.value],
                 "overlap": 3,
+                "top_k": 10,
                 "estimator": "CrowdBT",
             },
             {"practice_pass": 4, "gold_every": 15, "break_every": 30, "repeat_percent": 10},
@@ -100,6 +141,8 @@ PRESETS = {
             "answers",
             _("Model answers"),
             _("Answers of language models to the same prompts: which one is better, for a leaderboard or for tuning?"),
+            Example(400, 10, 90, 1.0, n_contexts=100),
+            compared(4),
             {
                 "question": _("Which answer is better?"),
                 "more_means": _("better"),
@@ -111,6 +154,7 @@ PRESETS = {
                 "outcomes": [Outcome.TIE.value, Outcome.BOTH_GOOD.value, Outcome.BOTH_BAD.value, Outcome.SKIP.value],
                 "comments": True,
                 "overlap": 2,
+                "top_k": 10,
                 "estimator": "BradleyTerry",
             },
             {"min_seconds": 5, "break_every": 30, "repeat_percent": 5},
@@ -120,6 +164,8 @@ PRESETS = {
             "jury",
             _("Jury"),
             _("A few judges, many entries and different tastes: an overall ranking and one for each judge."),
+            Example(24, 6, 15, 3.0),
+            {"goal": Goal.TOP.value},
             {
                 "question": _("Which entry deserves the prize more?"),
                 "more_means": _("more deserving"),
@@ -131,7 +177,7 @@ PRESETS = {
                 "k": 4,
                 "outcomes": [Outcome.CANT_JUDGE.value],
                 "comments": True,
-                "overlap": 5,
+                "overlap": 3,
                 "top_k": 3,
                 "estimator": "CollaborativeGP",
             },
@@ -142,6 +188,8 @@ PRESETS = {
             "essays",
             _("Essays"),
             _("Comparative judgement by teachers: no marks, only which essay is better, again and again."),
+            Example(30, 8, 36, 1.4),
+            reliable(0.8),
             {
                 "question": _("Which essay is the better piece of writing?"),
                 "more_means": _("better written"),
@@ -153,10 +201,11 @@ PRESETS = {
                 "outcomes": [],
                 "comments": True,
                 "overlap": 1,
-                "estimator": "CrowdBT",
+                "top_k": 10,
+                "estimator": "BradleyTerry",
             },
             {"min_seconds": 10, "break_every": 20, "repeat_percent": 5},
-            _("Ten judgements for each essay are a good start; the Progress page says when you can stop."),
+            _("The goal is a reliability of 0.8. The Progress page says how far you are and when you can stop."),
         ),
         BLANK,
     )

@@ -13,8 +13,10 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotate import access
 from annotate.access import SignedInRequest
+from annotate.models.goals import Goal
 from annotate.projects import actions
 from annotate.projects.forms import ProjectForm
+from annotate.projects.setup.estimates import given_starts, what_it_gives
 from annotate.projects.setup.presets import BLANK, PRESETS, Preset
 from annotate.projects.setup.queries import setup_state as setup_of
 
@@ -25,14 +27,14 @@ def create(request: SignedInRequest) -> HttpResponse:
     """Offer what to start from, or the form of one of these; POST makes the project, or starts from another."""
     asked = request.POST if request.method == "POST" else request.GET
     if request.method != "POST" and "start" not in asked:
-        return render(request, "projects/starts.html", {"starts": PRESETS.values()})
+        return render(request, "projects/starts.html", {"starts": given_starts()})
     start = PRESETS.get(asked.get("start", ""), BLANK)
     if "other" in request.POST:
         other = PRESETS.get(request.POST["other"], BLANK)
         return render_form(request, ProjectForm(initial=other.values | initial_values(request, start)), other)
     form = ProjectForm(request.POST or None, initial=start.values)
     if request.method == "POST" and form.is_valid():
-        values = form.values() | start.checks
+        values = form.values() | start.goal | start.checks
         project = actions.create_project(owner=request.user, values=values, now=timezone.now())
         messages.success(request, _("The project is created. Now add the items to compare."))
         return redirect("items-import", project.pk)
@@ -41,7 +43,8 @@ def create(request: SignedInRequest) -> HttpResponse:
 
 def render_form(request: SignedInRequest, form: ProjectForm, start: Preset) -> HttpResponse:
     others = [one for one in PRESETS.values() if one != start]
-    context = {"form": form, "start": start, "others": others}
+    goal = Goal(start.goal["goal"]).label
+    context = {"form": form, "start": start, "gives": what_it_gives(start), "goal": goal, "others": others}
     return render(request, "projects/create.html", context, status=400 if form.errors else 200)
 
 

@@ -3,10 +3,13 @@
 import pytest
 from django.urls import reverse
 
+from annotate.dashboard.goal.forms import GoalForm
 from annotate.models import Item, Project
 from annotate.projects.forms import ProjectForm
 from annotate.projects.quality_settings.forms import QualityForm
+from annotate.projects.setup.estimates import design_of, n_held, share_of_checks
 from annotate.projects.setup.presets import PRESETS
+from models_engine.analysis.plan_design import expected_reliability
 from tests.conftest import make_items
 from tests.site.pages import page, signed_in
 from tests.site.projects.test_projects import VALID
@@ -23,7 +26,7 @@ def test_every_start_makes_a_project_as_it_says(alice, key):
     made = client.post(CREATE, {**data, "name": "Mine", "start": key, "question": data.get("question") or "Which?"})
     project = Project.objects.get()
     assert made["Location"] == reverse("items-import", args=[project.pk])
-    for name, value in {**start.values, **start.checks}.items():
+    for name, value in {**start.values, **start.goal, **start.checks}.items():
         assert getattr(project, name) == value, name
     assert project.state == "draft"
 
@@ -32,8 +35,45 @@ def test_starts_name_nothing_but_settings_of_the_two_pages(db):
     for start in PRESETS.values():
         assert start.settings.keys() <= set(ProjectForm.Meta.fields)
         assert start.checks.keys() <= set(QualityForm.Meta.fields)
-        project = Project(**{"name": "x", "question": "y", **start.values, **start.checks})
+        project = Project(**{"name": "x", "question": "y", **start.values, **start.goal, **start.checks})
         project.full_clean(exclude=["id"])
+
+
+@pytest.mark.parametrize("start", PRESETS.values(), ids=lambda start: start.key)
+def test_every_start_sets_all_that_decides_how_it_ends(start):
+    assert {"overlap", "top_k", "estimator"} <= start.settings.keys()
+    project = Project(**{"name": "x", "question": "y", **start.values, **start.goal})
+    assert project.goal_value, "a goal without its value is not met by anything"
+    assert GoalForm({**start.goal, "price_per": "label", "currency": "EUR"}, instance=project).is_valid()
+
+
+def test_essays_end_at_a_reliability_and_blank_chooses_the_estimator_itself():
+    assert PRESETS["essays"].settings["estimator"] == "BradleyTerry"
+    assert PRESETS["essays"].goal == {"goal": "reliability", "goal_reliability": 0.8}
+    assert PRESETS["blank"].settings["estimator"] == "Automatic"
+
+
+@pytest.mark.parametrize("start", PRESETS.values(), ids=lambda start: start.key)
+def test_the_example_of_a_start_reaches_its_goal(start):
+    design, goal = design_of(start), start.goal
+    assert start.example.n_people * start.example.answers_each <= n_held(start), "nobody is sent away"
+    if goal["goal"] == "reliability":
+        assert expected_reliability(design) >= goal["goal_reliability"]
+    elif goal["goal"] == "comparisons":
+        assert design.n_labels * 2 / design.n_items >= goal["goal_comparisons"]
+
+
+def test_checks_of_a_start_are_subtracted_from_what_it_gives():
+    assert share_of_checks(PRESETS["severity"]) == pytest.approx(1 / 15 + 0.1)
+    design = design_of(PRESETS["severity"])
+    assert design.n_labels == 8 * (160 - 27)
+
+
+def test_the_cards_say_what_a_project_of_that_size_holds_and_takes(alice):
+    shown = signed_in(alice).get(CREATE).content.decode()
+    assert "30 items hold at most 435 answers." in shown, "30 essays make 435 pairs, each for one annotator"
+    assert "8 people × 36 answers, about 50 minutes each: reliability about 0.8" in shown
+    assert "200 items hold at most 900 answers." in shown, "50 sources of 4 translations make 6 pairs each, three times"
 
 
 def test_the_choice_comes_first_and_says_what_each_is(alice):
