@@ -103,7 +103,9 @@ def progress(criterion: Criterion, fit: Fit | None) -> Progress:
     # Not Min and Max together: each end alone is one step into the index.
     span = {"first": times.first(), "last": times.last()}
     unit = unit_of(span["first"], span["last"])
-    counts = cached_if_slow(f"labels-by-{unit.length}-{project.pk}", partial(count_labels, criterion, unit))
+    counts = cached_if_slow(
+        f"labels-by-{unit.length}-{project.pk}-{criterion.number}", partial(count_labels, criterion, unit)
+    )
     stamps = stamps_between(span["first"], span["last"], unit)
     names = [date_format(start, unit.format) for _stamp, start in stamps]
     values = [counts["stamp"][stamp] for stamp, _start in stamps]
