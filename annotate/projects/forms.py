@@ -6,6 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotate.fitting.estimator_choices import CHOICES
+from annotate.labelling.plan.capacity import MAX_OVERLAP
 from annotate.labelling.task_types.base import TaskType
 from annotate.labelling.task_types.registry import TASK_TYPES
 from annotate.models import MAX_ITEMS_SHOWN, Label, Project
@@ -235,6 +236,11 @@ class ProjectForm(forms.ModelForm):
 
 class StateForm(forms.Form):
     state = forms.ChoiceField(choices=Project.State.choices)
+
+
+class OverlapForm(forms.Form):
+    overlap = forms.IntegerField(min_value=1, max_value=MAX_OVERLAP)
+    page = forms.ChoiceField(choices=[("progress", ""), ("share", "")])
 
 
 class DeleteForm(forms.Form):
