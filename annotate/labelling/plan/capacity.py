@@ -7,10 +7,9 @@ from django.db.models import Count, Exists, OuterRef, Sum
 from django.db.models.functions import Least
 
 from annotate.labelling.item_sets import HIDDEN_CHECKS, is_check
-from annotate.labelling.plan.queries import PlanProgress, plan_progress
+from annotate.labelling.plan.queries import NO_LIMIT, PlanProgress, plan_progress
 from annotate.models import GoldSet, PresentedItem, Project
 
-MAX_OVERLAP = 1000  # of the column
 FEW_LEFT, SHARE_LEFT = 10, 0.05  # answers left, below which the owner is told
 
 
@@ -39,7 +38,7 @@ class Capacity:
     @property
     def raised(self) -> int | None:
         """Return the next overlap; None where it can't be raised."""
-        return self.overlap + 1 if self.overlap < MAX_OVERLAP else None
+        return self.overlap + 1 if self.overlap < NO_LIMIT else None
 
     @property
     def n_most_raised(self) -> int:
