@@ -19,6 +19,7 @@ from annotate.core.transactions import write_transaction
 from annotate.labelling import special_tasks
 from annotate.labelling.eligibility import check_can_get_task, check_caps
 from annotate.labelling.item_sets import TAKEN_STATES, is_check, items_of_key, set_key
+from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.labelling.requirements import check_requirements
 from annotate.labelling.special_tasks import conflicting_items
 from annotate.locks import advisory_lock, lock_annotator
@@ -113,7 +114,15 @@ def lease_duration() -> timedelta:
 def choose_items(project: Project, annotator: Annotator) -> ChosenSet:
     """Return what this annotator would be shown next; raises NothingToCompare."""
     following = least_compared_set if project.n_sets is None else planned_set
-    return waiting_set(project, annotator) or following(project, annotator)
+    if project.overlap < NO_LIMIT:
+        return waiting_set(project, annotator) or following(project, annotator)
+    try:  # sets never wait to become full: else all would be shown the same few
+        return following(project, annotator)
+    except NothingToCompare:
+        waiting = waiting_set(project, annotator)
+        if waiting is None:
+            raise
+        return waiting
 
 
 def planned_set(project: Project, annotator: Annotator) -> ChosenSet:

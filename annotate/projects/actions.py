@@ -140,6 +140,14 @@ def change_project(*, project: Project, actor: User, values: dict[str, Any], now
     return changes
 
 
+def raise_overlap(*, project: Project, actor: User, to: int, now: datetime) -> bool:
+    """Raise the overlap to this number, so that a full project takes answers again; False if it was as high before."""
+    with write_transaction():
+        if lock_project(project.pk).overlap >= to:
+            return False
+        return bool(change_project(project=project, actor=actor, values={"overlap": to}, now=now))
+
+
 def check_criteria(project: Project, before: list[dict[str, str]], after: list[dict[str, str]]) -> None:
     """Raises CriteriaFixed: who has a task open, or has answered, was asked by these criteria in this order.
 

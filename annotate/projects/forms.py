@@ -6,6 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotate.fitting.estimator_choices import CHOICES
+from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.labelling.task_types.base import TaskType
 from annotate.labelling.task_types.registry import TASK_TYPES
 from annotate.models import MAX_ITEMS_SHOWN, Label, Project
@@ -132,7 +133,8 @@ class ProjectForm(forms.ModelForm):
             "instruction_line": _("Replaces the line above the items, such as “Mark the best and the worst.”"),
             "overlap": _(
                 "How many different annotators answer each set of items shown together, such as a pair. If you "
-                "lower it later, sets with more answers keep them all."
+                "lower it later, sets with more answers keep them all. 1000 means no limit: the least compared items "
+                "come first, and everybody finds something to answer."
             ),
             "n_sets": _(
                 "Leave empty to create new sets without end. With a number, that many sets are drawn when the "
@@ -235,6 +237,11 @@ class ProjectForm(forms.ModelForm):
 
 class StateForm(forms.Form):
     state = forms.ChoiceField(choices=Project.State.choices)
+
+
+class OverlapForm(forms.Form):
+    overlap = forms.IntegerField(min_value=1, max_value=NO_LIMIT)
+    page = forms.ChoiceField(choices=[("progress", ""), ("share", "")])
 
 
 class DeleteForm(forms.Form):

@@ -27,6 +27,7 @@ urlpatterns = [
     path("projects/<uuid:project_id>/manage/", views.manage, name="project-manage"),
     path("projects/<uuid:project_id>/quality/", quality_settings_views.quality, name="quality"),
     path("projects/<uuid:project_id>/state/", views.set_state, name="project-state"),
+    path("projects/<uuid:project_id>/overlap/", views.raise_overlap, name="raise-overlap"),
     path("projects/<uuid:project_id>/archive/", copies_views.archive, name="project-archive"),
     path("projects/<uuid:project_id>/clone/", copies_views.clone, name="project-clone"),
     path("projects/<uuid:project_id>/delete/", views.delete, name="project-delete"),

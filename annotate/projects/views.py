@@ -19,7 +19,7 @@ from annotate.audit_log.sentences import recent_events
 from annotate.core.errors import UserError
 from annotate.models import Project
 from annotate.projects import actions
-from annotate.projects.forms import DeleteForm, ProjectForm, StateForm
+from annotate.projects.forms import DeleteForm, OverlapForm, ProjectForm, StateForm
 from annotate.projects.queries import projects_of
 
 State = Project.State
@@ -105,6 +105,25 @@ def set_state(request: SignedInRequest, project_id: UUID) -> HttpResponse:
         tell = messages.success if changed else messages.info
         tell(request, state_message(state))
     return redirect("share", project.pk)
+
+
+@login_required
+@require_POST
+def raise_overlap(request: SignedInRequest, project_id: UUID) -> HttpResponse:
+    """Let more annotators answer each set of a project that is full."""
+    project = access.project_for(request, project_id, access.MANAGE)
+    form = OverlapForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("That is not a number of annotators per set. Nothing was changed."))
+        return redirect("share", project.pk)
+    to = form.cleaned_data["overlap"]
+    if actions.raise_overlap(project=project, actor=request.user, to=to, now=timezone.now()):
+        messages.success(request, _("Each set now takes %(n)d annotators: people can go on.") % {"n": to})
+    else:
+        messages.info(
+            request, _("Each set already takes %(n)d annotators or more, so nothing was changed.") % {"n": to}
+        )
+    return redirect(form.cleaned_data["page"], project.pk)
 
 
 def state_message(state: State) -> str:

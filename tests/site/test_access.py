@@ -98,6 +98,7 @@ RULES = {
     "never-shown": (MANAGE, MANAGE),
     "never-shown-remove": (None, MANAGE),
     "project-state": (None, MANAGE),
+    "raise-overlap": (None, MANAGE),
     "project-archive": (None, MANAGE),
     "project-clone": (MANAGE, MANAGE),
     "project-delete": (OWN, OWN),

@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from annotate import access
 from annotate.dashboard.goal.queries import cost_of, goal_status
 from annotate.dashboard.pages import render_page
 from annotate.dashboard.progress.paces import paces
@@ -14,6 +15,7 @@ from annotate.dashboard.progress.queries import progress as progress_page
 from annotate.dashboard.project_lookup import requested_criterion
 from annotate.dashboard.trust.coverage import heat_map
 from annotate.fitting.published import published_fit
+from annotate.labelling.plan.capacity import ending_capacity
 from annotate.labelling.plan.queries import plan_progress
 
 
@@ -25,12 +27,14 @@ def progress(request: HttpRequest, project_id: UUID) -> HttpResponse:
     fit, now = published_fit(criterion), timezone.now()
     found = progress_page(criterion, fit)
     goal = goal_status(criterion, fit, now)
+    plan = plan_progress(project)
     context = {
         "fit": fit,
         "progress": found,
         "goal": goal,
         "cost": cost_of(project, goal.needed if goal else None),
-        "plan": plan_progress(project),
+        "plan": plan,
+        "capacity": ending_capacity(project, plan) if project.role in access.MANAGE else None,
         "heat": heat_map(fit),
         "paces": paces(project, now),
     }

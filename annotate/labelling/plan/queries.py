@@ -7,6 +7,8 @@ from django.db.models.functions import Least
 
 from annotate.models import ItemSet, Project
 
+NO_LIMIT = 1000  # the largest overlap: sets are shown as often as people come, the least compared items first
+
 
 @dataclass(frozen=True)
 class PlanProgress:
@@ -17,6 +19,10 @@ class PlanProgress:
     n_full: int
     n_answers: int
     overlap: int
+
+    @property
+    def has_limit(self) -> bool:
+        return self.overlap < NO_LIMIT
 
     @property
     def n_left(self) -> int:

@@ -22,6 +22,7 @@ from annotate.accounts import mails
 from annotate.audit import record_event
 from annotate.core import rate_limits
 from annotate.core.errors import RateLimited
+from annotate.labelling.plan.capacity import ending_capacity
 from annotate.models import EventVerb, Project
 from annotate.participation.actions import replace_join_link
 from annotate.participation.invitations.forms import InviteForm
@@ -67,6 +68,7 @@ def share(request: SignedInRequest, project_id: UUID) -> HttpResponse:
         "open_link": participation_rules(project).open_link,
         "n_items": project.items.filter(retired_at=None).count(),
         "min_items": project.k,
+        "capacity": ending_capacity(project),
     }
     return render(request, "participation/share.html", context, status=400 if form.errors else 200)
 

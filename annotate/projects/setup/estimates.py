@@ -5,6 +5,7 @@ from math import comb
 from django.utils.translation import gettext as _
 
 from annotate.core.numbers import format_integer, format_number
+from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.labelling.task_types.registry import TASK_TYPES
 from annotate.models import Project
 from annotate.models.goals import Goal
@@ -27,6 +28,8 @@ def what_it_gives(start: Preset) -> str:
         "minutes": round(one.answers_each * one.minutes_per_answer),
     }
     held = _("%(items)s items hold at most %(most)s answers.") % values
+    if start.settings["overlap"] == NO_LIMIT:
+        held = _("%(items)s items take answers without a limit.") % values
     if start.goal["goal"] == Goal.RELIABILITY:
         values["reliability"] = format_number(expected_reliability(design))
         taken = _(

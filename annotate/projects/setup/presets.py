@@ -7,6 +7,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from annotate.fitting.estimator_choices import AUTOMATIC
+from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.models import Label, Project
 from annotate.models.goals import Goal
 
@@ -206,6 +207,28 @@ PRESETS = {
             },
             {"min_seconds": 10, "break_every": 20, "repeat_percent": 5},
             _("The goal is a reliability of 0.8. The Progress page says how far you are and when you can stop."),
+        ),
+        Preset(
+            "poll",
+            _("Public poll"),
+            _("Anybody with the link says which of two they prefer, a few at a time. It never fills up."),
+            Example(15, 60, 10, 0.25),
+            reliable(0.9),
+            {
+                "question": _("Which one do you prefer?"),
+                "more_means": _("preferred"),
+                "instructions": _(
+                    "Two suggestions at a time: choose the one that you would rather have. Ten answers are a great "
+                    "help; you can stop at any time."
+                ),
+                "task_type": Task.PAIR.value,
+                "outcomes": [Outcome.SKIP.value],
+                "overlap": NO_LIMIT,
+                "top_k": 3,
+                "estimator": "BradleyTerry",
+            },
+            {"break_every": 10, "sitting_cap": 50},
+            _("When answers have come in, make a public page of the results: Results, then Share."),
         ),
         BLANK,
     )

@@ -1,16 +1,19 @@
 """Setting a project up: what it starts from, nothing lost on the way back, the steps and which of them is next."""
 
+from datetime import timedelta
+
 import pytest
 from django.urls import reverse
 
 from annotate.dashboard.goal.forms import GoalForm
+from annotate.labelling.plan.actions import draw_plan
 from annotate.models import Item, Project
 from annotate.projects.forms import ProjectForm
 from annotate.projects.quality_settings.forms import QualityForm
 from annotate.projects.setup.estimates import design_of, n_held, share_of_checks
 from annotate.projects.setup.presets import PRESETS
 from models_engine.analysis.plan_design import expected_reliability
-from tests.conftest import make_items
+from tests.conftest import NOW, answer_one, make_annotator, make_items
 from tests.site.pages import page, signed_in
 from tests.site.projects.test_projects import VALID
 
@@ -67,6 +70,31 @@ def test_checks_of_a_start_are_subtracted_from_what_it_gives():
     assert share_of_checks(PRESETS["severity"]) == pytest.approx(1 / 15 + 0.1)
     design = design_of(PRESETS["severity"])
     assert design.n_labels == 8 * (160 - 27)
+
+
+def test_a_public_poll_shuts_nobody_out_and_spreads_its_answers(alice):
+    client, start = signed_in(alice), PRESETS["poll"]
+    assert "15 items take answers without a limit." in client.get(CREATE).content.decode()
+    values = {**start.values, **start.goal, **start.checks, "name": "Parks", "state": "open"}
+    project = Project.objects.create(**values)
+    make_items(project, 6)
+    for i in range(12):
+        person = make_annotator(project, f"Citizen {i}")
+        for second in range(5):
+            answer_one(person, now=NOW + timedelta(seconds=second))
+    shown = project.items.values_list("n_taken", flat=True)
+    assert (min(shown), max(shown)) == (20, 20), "60 answers about six items, each in as many"
+    assert project.item_sets.filter(n_taken__gt=0).count() > 10, "not the same few pairs for everybody"
+
+
+def test_planned_sets_without_a_limit_are_shown_again_when_all_have_been(project):
+    Project.objects.update(overlap=1000, n_sets=4)
+    draw_plan(project)
+    for i in range(3):
+        person = make_annotator(Project.objects.get(), f"Citizen {i}")
+        for second in range(4):
+            answer_one(person, now=NOW + timedelta(seconds=second))
+    assert list(project.item_sets.filter(place__isnull=False).values_list("n_taken", flat=True)) == [3] * 4
 
 
 def test_the_cards_say_what_a_project_of_that_size_holds_and_takes(alice):
