@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from annotate.client import ApiError, Client, NewItem
-from annotate.client.options import COLUMNS, STATES, parser
+from annotate.client.options import COLUMNS, STATES, build_parser
 from annotate.client.transport import BETWEEN_LOOKS
 
 
 def main(arguments: list[str] | None = None, *, program: str = "python -m annotate.client") -> int:
-    options = parser(program, __doc__).parse_args(arguments)
+    options = build_parser(program, __doc__).parse_args(arguments)
     token = os.environ.get("CROWDRANK_TOKEN", "")
     if not options.url or not token:
         return fail("Set CROWDRANK_URL to the site and CROWDRANK_TOKEN to an access token from your account menu.")

@@ -109,7 +109,7 @@ def check_is_new(project: Project, kind: str, digest: str) -> None:
             raise ImportedBefore(earlier)
 
 
-def go_on(*, job: ImportJob, actor: User, now: datetime) -> None:
+def resume_import(*, job: ImportJob, actor: User, now: datetime) -> None:
     """The owner's word: import the right rows and leave the others out, or go on where it stopped or failed.
 
     Raises NotNow, NothingToImport and ImportRunning.
@@ -140,10 +140,10 @@ def stop_import(*, job: ImportJob, actor: User | None, now: datetime) -> None:
         if ImportJob.objects.filter(pk=job.pk, state__in=stoppable).update(**changes):
             job.refresh_from_db()
             record_event(job.project, actor, EventVerb.IMPORT_STOPPED, now, source=job.source, written=job.n_written)
-            settle_labels(job)
+            fit_imported_labels(job)
 
 
-def settle_labels(job: ImportJob) -> None:
+def fit_imported_labels(job: ImportJob) -> None:
     """Imported labels are fitted once the import rests, not after every chunk."""
     if job.n_written and job.project.labels.exists():
         request_fit(job.project)

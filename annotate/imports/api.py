@@ -34,7 +34,7 @@ from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.files.decoding import decode, decode_upload
 from annotate.files.limits import BadFile
-from annotate.imports.actions import go_on, start_import, stop_import
+from annotate.imports.actions import resume_import, start_import, stop_import
 from annotate.imports.comparisons.tables import FORMATS
 from annotate.imports.forms import TEXT_KINDS
 from annotate.imports.guessing import check_votes, guess_items, guess_votes, sheet_of
@@ -250,7 +250,7 @@ class ImportGoOn(ApiView):
     def post(self, request: ApiRequest, project_id: UUID, import_id: int) -> Response:
         """Imports the valid rows and leaves out those with errors; or resumes an import that stopped or failed."""
         job = found(request, project_id, import_id)
-        go_on(job=job, actor=request.user, now=timezone.now())
+        resume_import(job=job, actor=request.user, now=timezone.now())
         job.refresh_from_db()
         return Response(detail(job))
 

@@ -10,12 +10,12 @@ from django.utils.translation import gettext as _
 
 from annotate.audit import record_event
 from annotate.core.errors import UserError
-from annotate.imports.actions import settle_labels
+from annotate.imports.actions import fit_imported_labels
 from annotate.imports.comparisons.actions import Comparison, annotators_called, seen_so_far, with_ids
 from annotate.imports.comparisons.rows import raise_overlap, write_labels
 from annotate.imports.media.archives import Entry, store
 from annotate.imports.prepared import Line
-from annotate.items.actions import add_items, settle_items, want_fit_if_labelled
+from annotate.items.actions import add_items, record_import, request_fit_if_labelled
 from annotate.items.features import add_features
 from annotate.items.rows import NewItem
 from annotate.labelling.plan.actions import draw_plan
@@ -104,7 +104,7 @@ class Sink:
             self.people |= annotators_called(self.project, new, self.now, IMPORTED)
         write_labels(self.project, checked, self.people, self.repeats, self.now, self.rng, wanted=False)
 
-    def settle(self) -> None:
+    def complete(self) -> None:
         """What follows from the whole import."""
         job, actor = self.job, self.job.asked_by
         n_refused = job.n_bad if job.leave_out else 0
@@ -124,15 +124,15 @@ class Sink:
                 refusals=refusals,
                 **numbers,
             )
-            settle_labels(job)
+            fit_imported_labels(job)
         elif job.kind == ImportJob.Kind.FEATURES:
             record_event(
                 self.project, actor, EventVerb.FEATURES_IMPORTED, self.now, items=job.n_written, source=job.source
             )
-            want_fit_if_labelled(self.project)
+            request_fit_if_labelled(self.project)
         else:
             upload = f"job {job.pk}"
-            settle_items(self.project, actor, self.now, upload=upload, n=job.n_written, source=job.source)
+            record_import(self.project, actor, self.now, upload=upload, n=job.n_written, source=job.source)
 
 
 def comparison_of(values: Sequence[Any]) -> Comparison:

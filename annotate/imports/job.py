@@ -24,7 +24,7 @@ from django.utils.translation import override
 from annotate.core.errors import ProjectArchived, UserError
 from annotate.core.transactions import write_transaction, yielding_write_transaction
 from annotate.fitting.scheduling import claimable_projects
-from annotate.imports.actions import LEFT_OUT, ROWS, UPLOAD, discard, settle_labels
+from annotate.imports.actions import LEFT_OUT, ROWS, UPLOAD, discard, fit_imported_labels
 from annotate.imports.chunks import CHUNK, Sink
 from annotate.imports.prepared import Outcome, chunks, prepare
 from annotate.imports.sources import Source, source_of
@@ -53,7 +53,7 @@ def claim_next(*, owner: str, now: datetime, only: int | None = None) -> ImportJ
         if job.attempts >= MAX_ATTEMPTS:
             mine = ImportJob.objects.filter(unchanged, pk=job.pk)
             if mine.update(**job.FREE, state=State.FAILED, message=worker_died(job.owner), finished_at=now):
-                settle_labels(job)
+                fit_imported_labels(job)
         elif job.claim(unchanged, owner=owner, now=now, attempts=job.attempts + 1):
             job.refresh_from_db()
             return job
@@ -69,7 +69,7 @@ def record_failure(row: ImportJob, *, message: str, now: datetime) -> None:
     with write_transaction():
         if row.release(state=State.FAILED, message=message, finished_at=now):
             row.refresh_from_db()
-            settle_labels(row)
+            fit_imported_labels(row)
 
 
 def import_now(job: ImportJob) -> None:
@@ -177,7 +177,7 @@ def complete(row: ImportJob, sink: Sink) -> None:
     with write_transaction():
         row.complete(state=State.DONE, attempts=0, message="", finished_at=timezone.now())
         row.state = State.DONE
-        sink.settle()
+        sink.complete()
     discard(row.folder, keep=LEFT_OUT)
 
 

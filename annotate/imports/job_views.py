@@ -16,7 +16,7 @@ from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core.errors import UserError
 from annotate.fitting import scheduling
-from annotate.imports.actions import go_on, stop_import
+from annotate.imports.actions import resume_import, stop_import
 from annotate.imports.left_out import has_left_out, left_out_file
 from annotate.models import ImportJob
 
@@ -52,7 +52,7 @@ def job(request: SignedInRequest, project_id: UUID, job_id: int) -> HttpResponse
 def act(request: SignedInRequest, job: ImportJob) -> HttpResponse:
     try:
         if request.POST.get("action") == "go":
-            go_on(job=job, actor=request.user, now=timezone.now())
+            resume_import(job=job, actor=request.user, now=timezone.now())
         elif request.POST.get("action") == "stop":
             stop_import(job=job, actor=request.user, now=timezone.now())
             messages.info(request, _("The import is stopped."))

@@ -67,7 +67,7 @@ def import_items(
     try:
         with write_transaction():
             add_items(project, rows, now, rng, features)
-            settle_items(project, actor, now, upload=upload, n=len(rows), source=source)
+            record_import(project, actor, now, upload=upload, n=len(rows), source=source)
     except IntegrityError as error:
         check_is_new(project, upload)  # a double click: the other one was first
         raise KeyTaken from error
@@ -89,11 +89,11 @@ def add_items(
     return items
 
 
-def settle_items(project: Project, actor: User | None, now: datetime, *, upload: str, n: int, source: str) -> None:
+def record_import(project: Project, actor: User | None, now: datetime, *, upload: str, n: int, source: str) -> None:
     """Do what follows from n new items."""
     draw_plan(project)
     record_event(project, actor, IMPORTED, now, upload=upload, items=n, source=source)
-    want_fit_if_labelled(project)
+    request_fit_if_labelled(project)
 
 
 def new_item(project: Project, row: NewItem, now: datetime, rng: random.Random) -> Item:
@@ -191,7 +191,7 @@ def retire_item(*, item: Item, actor: User, now: datetime) -> None:
         if Item.objects.filter(pk=item.pk, retired_at=None).update(retired_at=now):
             draw_plan(item.project)
             record_event(item.project, actor, EventVerb.ITEM_RETIRED, now, key=item.key, retired=[False, True])
-            want_fit_if_labelled(item.project)
+            request_fit_if_labelled(item.project)
 
 
 def bring_back_item(*, item: Item, actor: User, now: datetime) -> None:
@@ -199,7 +199,7 @@ def bring_back_item(*, item: Item, actor: User, now: datetime) -> None:
         if Item.objects.filter(pk=item.pk, retired_at__isnull=False).update(retired_at=None):
             draw_plan(item.project)
             record_event(item.project, actor, EventVerb.ITEM_BROUGHT_BACK, now, key=item.key, retired=[True, False])
-            want_fit_if_labelled(item.project)
+            request_fit_if_labelled(item.project)
 
 
 def delete_item(*, item: Item, actor: User, now: datetime) -> None:
@@ -220,7 +220,7 @@ def delete_item(*, item: Item, actor: User, now: datetime) -> None:
             transaction.on_commit(lambda: delete_media([media]))
 
 
-def want_fit_if_labelled(project: Project) -> None:
+def request_fit_if_labelled(project: Project) -> None:
     if project.labels.exists():
         request_fit(project)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from annotate.audit import record_event
 from annotate.core.transactions import write_transaction
-from annotate.items.actions import want_fit_if_labelled
+from annotate.items.actions import request_fit_if_labelled
 from annotate.labelling.plan.actions import draw_plan
 from annotate.models import EventVerb, Item, Project, Tag, User
 
@@ -53,7 +53,7 @@ def retire_items(*, project: Project, actor: User, items: Sequence[int], retire:
             other.update(retired_at=now if retire else None)
         if changed:
             draw_plan(project)
-            want_fit_if_labelled(project)
+            request_fit_if_labelled(project)
         verb = EventVerb.ITEMS_RETIRED if retire else EventVerb.ITEMS_BROUGHT_BACK
         note_items(project, actor, verb, changed, now, retired=[not retire, retire])
     return len(changed)

@@ -192,7 +192,7 @@ def test_bad_rows_can_be_skipped_and_are_listed(tmp_path, capsys):
     ("options", "message"),
     [
         (["--set", "prior_sd=wide"], "prior_sd='wide' is not allowed; it takes a number"),
-        (["--set", "prior_sd=-1"], "prior_sd=-1.0 must be a positive"),
+        (["--set", "prior_sd=-1"], "prior_sd=-1.0 is not allowed; give a number from"),
         (["--set", "ties=often"], "'davidson' or 'half' or 'ignore'"),
         (["--set", "wide=1"], "no setting 'wide'; it has prior_sd"),
         (["--set", "side"], "not NAME=VALUE"),

@@ -48,6 +48,7 @@ SENT = {
     "never-shown-remove": {},
     "project-state": {"state": "paused"},
     "project-archive": {"to": "archive"},
+    "raise-overlap": {},
     "project-clone": {"name": "Round two"},
     "items": {"action": "retire"},
     "members": {"address": "new@example.org", "role": "viewer"},
