@@ -98,6 +98,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    "annotate.core.database_outages.DatabaseOutageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -148,7 +149,15 @@ if database["ENGINE"] == "django.db.backends.sqlite3":
         ),
     }
 else:
-    database["OPTIONS"] = {"pool": {"min_size": 1, "max_size": env.number("DATABASE_POOL", default=20), "timeout": 20}}
+    # A request waits no longer for a connection; a server that has vanished without a word is noticed as well.
+    wait = env.number("DATABASE_CONNECT_MS", default=1500) / 1000
+    statement_seconds = env.number("DATABASE_STATEMENT_SECONDS", default=600)
+    database["OPTIONS"] = {
+        "pool": {"min_size": 1, "max_size": env.number("DATABASE_POOL", default=20), "timeout": wait},
+        "connect_timeout": max(2, round(wait)),
+        "tcp_user_timeout": 5000,
+        "options": f"-c statement_timeout={statement_seconds}s",
+    }
     # Asked before each use whether it still lives: else a restart of the server fails a request for every one pooled.
     database["CONN_HEALTH_CHECKS"] = True
 # Threads that answer requests in one web process; an export holds one for as long as it lasts.

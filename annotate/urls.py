@@ -27,6 +27,8 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
+handler500 = "annotate.core.error_pages.server_error_page"
+
 websocket_urlpatterns = [
     path("ws/projects/<uuid:project_id>/", consumers.ProjectConsumer.as_asgi(), name="ws-project"),
 ]

@@ -89,6 +89,7 @@ def _list(options: argparse.Namespace) -> int:
 def _fit(options: argparse.Namespace) -> int:
     if not 0 < options.level < 1 or options.top_k < 1:
         raise EngineError(f"--level {options.level} must be between 0 and 1, and --top-k {options.top_k} 1 or more.")
+    _check_folder(options.output)
     if options.estimator == AUTOMATIC and options.set:
         raise EngineError("--set needs one estimator; name it with --estimator instead of Automatic.")
     items = read_features(options.items) if options.items else None
@@ -128,6 +129,15 @@ def _fit(options: argparse.Namespace) -> int:
     verdict = "converged" if posterior.diagnostics.converged else "NOT CONVERGED"
     print(f"{verdict} in {posterior.diagnostics.seconds:.2f} s; wrote {options.output}", file=sys.stderr)
     return 0
+
+
+def _check_folder(path: Path) -> None:
+    """Raise EngineError, before anything is computed, where no files can be written to this folder."""
+    there = next(one for one in (path, *path.absolute().parents) if one.exists() or one.is_symlink())
+    if not there.is_dir():
+        raise EngineError(f"--output {path}: {there} is a file; name a folder, which may be new.")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise EngineError(f"--output {path}: you may not write to {there}; name another folder.")
 
 
 def _leaderboard(

@@ -17,6 +17,8 @@ __all__ = ["log_label_probabilities", "log_order_probabilities"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 N_DRAWS = 256
+MAX_GAP = 40.0
+GRID_NUMBERS = 4_000_000
 
 
 class PredictsLabels(Protocol):
@@ -86,14 +88,48 @@ def _log_last(f: Floats) -> Floats:
     Integral over u = log(rate_last * time): exp(u - e^u) prod_i (1 - exp(-rate_i time)), by the trapezoidal rule.
     """
     u = np.linspace(-30.0, 5.0, 141)
-    scaled = np.exp(f[..., :-1, None] - f[..., -1:, None] + u)
-    log_integrand = u - np.exp(u) + np.log(-np.expm1(-np.maximum(scaled, 1e-300))).sum(axis=-2)
+    log_time = f[..., :-1, None] - f[..., -1:, None] + u
+    arrived = np.log(-np.expm1(-np.exp(np.clip(log_time, -30.0, 10.0))))
+    log_integrand = u - np.exp(u) + np.where(log_time < -30.0, log_time, arrived).sum(axis=-2)
     return logsumexp(log_integrand, axis=-1) + np.log(u[1] - u[0])
 
 
 def _log_thurstone(f: Floats, n_first: int, last: bool) -> Floats:
-    """Return the log probability for perceived utilities N(f, 1/2), integrated over the best's on a grid."""
-    span = np.linspace(0.0, 1.0, 241)
+    """Return the log probability for perceived utilities N(f, 1/2), integrated over the best's on a grid.
+
+    Probabilities below 1e-300 count as that. The grid is as fine as the noise needs, however far apart the utilities;
+    a gap of more than 40 between neighbours counts as 40, as nobody's noise crosses either with more than 1e-300.
+    """
+    flat = _close_gaps(f.reshape(-1, f.shape[-1]))
+    points = _n_grid_points(np.ptp(flat, axis=1))
+    result, order = np.empty(len(flat)), np.argsort(points, kind="stable")
+    start = 0
+    while start < len(order):
+        ahead = order[start : start + max(1, GRID_NUMBERS // (flat.shape[1] * int(points[order[start]])))]
+        rows = ahead[points[ahead] <= 2 * points[ahead[0]]]
+        result[rows] = _log_thurstone_on_grid(flat[None, rows], n_first, last, int(points[rows].max()))[0]
+        start += len(rows)
+    return result.reshape(f.shape[:-1])
+
+
+def _close_gaps(f: Floats) -> Floats:
+    """Return utilities (n, k) with gaps between neighbours of at most 40, each row from 0."""
+    order = np.argsort(f, axis=1)
+    ascending = np.take_along_axis(f, order, axis=1)
+    closer = np.zeros_like(f)
+    closer[:, 1:] = np.cumsum(np.minimum(np.diff(ascending, axis=1), MAX_GAP), axis=1)
+    result = np.empty_like(f)
+    np.put_along_axis(result, order, closer, axis=1)
+    return result
+
+
+def _n_grid_points(span: Floats) -> Ints:
+    """Return 241, or as many (1 + a multiple of 4) as give a step of 1/8 over the span and 5 on either side."""
+    return np.maximum(241, 1 + 4 * np.ceil((span + 10) * 2).astype(np.int64))
+
+
+def _log_thurstone_on_grid(f: Floats, n_first: int, last: bool, n_points: int) -> Floats:
+    span = np.linspace(0.0, 1.0, n_points)
     low, high = f.min(axis=-1, keepdims=True) - 5.0, f.max(axis=-1, keepdims=True) + 5.0
     grid = low + (high - low) * span
     step = (high - low) / (len(span) - 1)
@@ -109,10 +145,17 @@ def _log_thurstone(f: Floats, n_first: int, last: bool) -> Floats:
 
 
 def _middle_and_last(z: Floats, density: Floats, step: Floats) -> Floats:
-    """Return P(every middle item lies between the last item and s) at each grid point s, summed over the last item."""
-    cdf = ndtr(z)
+    """Return P(every middle item lies between the last item and s) at each grid point s, summed over the last item.
+
+    The last item is summed over every fourth point within 5 of its utility, beyond which it has no density.
+    """
+    cdf, n_points = ndtr(z), z.shape[-1]
     result = np.zeros(cdf.shape[:2] + cdf.shape[-1:])
-    for point in range(0, cdf.shape[-1], 4):
-        between = np.maximum(cdf[..., :-1, :] - cdf[..., :-1, point, None], 0.0).prod(axis=-2)
-        result += between * density[..., -1, point, None]
+    first = np.maximum(np.abs(z[..., -1, :]).argmin(axis=-1) - np.ceil(5 / step[..., 0]).astype(np.int64), 0)
+    for offset in range(0, 2 * int(np.ceil(5 / step.min())) + 1, 4):
+        point = np.minimum(first + offset, n_points - 1)[..., None]
+        inside = (first + offset < n_points)[..., None]
+        at = np.take_along_axis(cdf[..., :-1, :], point[..., None, :], axis=-1)
+        between = np.maximum(cdf[..., :-1, :] - at, 0.0).prod(axis=-2)
+        result += between * inside * np.take_along_axis(density[..., -1, :], point, axis=-1)
     return result * 4 * step

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, log_ndtr, ndtr
 
-__all__ = ["Likelihood", "expectation"]
+__all__ = ["Likelihood", "expectation", "log_expectation"]
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class Likelihood:
         mean, variance = np.broadcast_arrays(np.asarray(mean, float), np.asarray(variance, float))
         shown_left = self._no_tie(mean + self.side, variance)
         average = (shown_left + self._no_tie(mean - self.side, variance)) / 2 if self.side else shown_left
-        return self.lapse + (1 - 2 * self.lapse) * average
+        return np.clip(self.lapse + (1 - 2 * self.lapse) * average, 0.0, 1.0)  # rounding errors of the quadrature
 
     def log_outcome(
         self, outcome: ArrayLike, mean: ArrayLike, variance: ArrayLike, *, sided: ArrayLike = True
@@ -54,10 +54,10 @@ class Likelihood:
         win = self._log_win(towards, variance)
         if self.tie is not None:
             nu = self.tie
-            tied = expectation(
+            tied = log_expectation(
                 lambda z: np.log(nu) - np.logaddexp(np.logaddexp(z / 2, -z / 2), np.log(nu)), mean, variance
             )
-            return np.where(is_tie, np.log(tied), win)
+            return np.where(is_tie, tied, win)
         if self.tie_rate is not None and 0 < self.tie_rate < 1:
             return np.where(is_tie, np.log(self.tie_rate), np.log1p(-self.tie_rate) + win)
         return np.where(is_tie, (win + self._log_win(-towards, variance)) / 2, win)
@@ -71,6 +71,8 @@ class Likelihood:
         """Return log P(this side is preferred and it is no tie)."""
         if self.link == "probit" and not self.lapse:
             return log_ndtr(mean / np.sqrt(1 + variance))
+        if (self.tie is None or self.tie <= 0) and not self.lapse:
+            return log_expectation(log_expit, mean, variance)
         if self.tie is None or self.tie <= 0:
             return np.log(self.lapse + (1 - 2 * self.lapse) * self._no_tie(mean, variance))
         log_tie, lapse = np.log(self.tie), self.lapse
@@ -79,11 +81,16 @@ class Likelihood:
             scale = np.logaddexp(np.logaddexp(z / 2, -z / 2), log_tie)
             return np.logaddexp(np.log1p(-lapse) + z / 2, np.log(lapse) - z / 2 if lapse else -np.inf) - scale
 
-        return np.log(expectation(log_probability, mean, variance))
+        return log_expectation(log_probability, mean, variance)
 
 
 def expectation(log_function: Callable[[Floats], Floats], mean: ArrayLike, variance: ArrayLike) -> Floats:
-    """Return E[exp(log_function(z))], z ~ N(mean, variance), elementwise; absolute and relative error below 1e-9.
+    """Return E[exp(log_function(z))], z ~ N(mean, variance), elementwise; see `log_expectation`."""
+    return np.exp(log_expectation(log_function, mean, variance))
+
+
+def log_expectation(log_function: Callable[[Floats], Floats], mean: ArrayLike, variance: ArrayLike) -> Floats:
+    """Return log E[exp(log_function(z))], z ~ N(mean, variance), elementwise; relative error of E below 1e-9.
 
     Trapezoidal rule over z, which converges exponentially for functions analytic in a strip; the step is at most 0.6
     (the logistic's poles lie pi from the real line) and a third of the standard deviation, over 9 of those each way.
@@ -99,8 +106,9 @@ def expectation(log_function: Callable[[Floats], Floats], mean: ArrayLike, varia
         rows = order[start : start + max(1, min(20_000, 2_000_000 // n_points))]
         unit = np.linspace(-9.0, 9.0, n_points)
         weight = np.exp(-(unit**2) / 2)
-        values = np.exp(log_function(flat_mean[rows, None] + flat_sd[rows, None] * unit))
-        result[rows] = values @ (weight / weight.sum())
+        values = log_function(flat_mean[rows, None] + flat_sd[rows, None] * unit)
+        largest = values.max(axis=1)
+        result[rows] = largest + np.log(np.exp(values - largest[:, None]) @ (weight / weight.sum()))
         start += len(rows)
     return result.reshape(means.shape)
 

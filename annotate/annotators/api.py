@@ -23,12 +23,13 @@ from annotate.api.base import (
     StrictSerializer,
     page_serializer,
     paginated_response,
-    project_for_criterion,
     validated_body,
+    validated_criterion,
     validated_query,
 )
+from annotate.criteria import Criterion
 from annotate.fitting.published import published_fit
-from annotate.models import MAX_TAG_LENGTH, Annotator, Project
+from annotate.models import MAX_TAG_LENGTH, Annotator
 from annotate.quality.gold.actions import admit_annotator
 
 SORTS = [value for value, _words in AnnotatorsForm.base_fields["sort"].choices]  # type: ignore[attr-defined]
@@ -109,8 +110,8 @@ class Readmitted(serializers.Serializer):
     )
 
 
-def annotator_row(project: Project, keys: list[int]) -> list[Any]:
-    rows = query.build_rows(keys, published_fit(project))
+def annotator_row(criterion: Criterion, keys: list[int]) -> list[Any]:
+    rows = query.build_rows(keys, published_fit(criterion))
     for row in rows:
         row.__dict__["median_seconds"] = None if row.median_ms is None else row.median_ms / 1000
     return list(AnnotatorRow(rows, many=True).data)
@@ -122,7 +123,7 @@ class Annotators(ApiView):
         """Lists the annotators with number of answers, speed, agreement and reliability; unknown values sort last."""
         project = access.project_for(request, project_id, access.SEE)
         wanted = validated_query(request, AnnotatorQuery)
-        project = project_for_criterion(project, wanted)
+        criterion = validated_criterion(project, wanted)
         people = Annotator.objects.filter(project=project)
         if wanted["q"]:
             people = people.filter(pseudonym__icontains=wanted["q"])
@@ -130,8 +131,8 @@ class Annotators(ApiView):
             people = people.filter(tags__name=wanted["tag"])
         sort = wanted["sort"]
         wanted_order = query.AnnotatorsQuery(sort=sort.removeprefix("-"), descending=sort.startswith("-"))
-        order = query.sort_annotators(project, published_fit(project), wanted_order, people)
-        return paginated_response(request, order, wanted, lambda keys: annotator_row(project, keys))
+        order = query.sort_annotators(criterion, published_fit(criterion), wanted_order, people)
+        return paginated_response(request, order, wanted, lambda keys: annotator_row(criterion, keys))
 
 
 class AnnotatorView(ApiView):
@@ -139,8 +140,8 @@ class AnnotatorView(ApiView):
     def get(self, request: ApiRequest, project_id: UUID, key: UUID) -> Response:
         """Returns one annotator."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, validated_query(request, CriterionQuery))
-        return Response(annotator_row(project, [get_object_or_404(project.annotators, key=key).pk])[0])
+        criterion = validated_criterion(project, validated_query(request, CriterionQuery))
+        return Response(annotator_row(criterion, [get_object_or_404(project.annotators, key=key).pk])[0])
 
 
 class Exclude(ApiView):
@@ -174,4 +175,4 @@ class LetIn(ApiView):
         validated_query(request, NoQuery)
         annotator = get_object_or_404(project.annotators.select_related("project"), key=key)
         admit_annotator(annotator=annotator, actor=request.user, now=timezone.now())
-        return Response(annotator_row(project, [annotator.pk])[0])
+        return Response(annotator_row(Criterion(project), [annotator.pk])[0])

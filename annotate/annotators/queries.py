@@ -12,6 +12,7 @@ from django.db.models.functions import RowNumber
 from annotate.annotators.tags.queries import tags_of
 from annotate.core.caching import cached_if_slow
 from annotate.core.charts import Interval, Scale, Tick
+from annotate.criteria import Criterion
 from annotate.fitting.stored_misfit import Deviation, flagged_deviations
 from annotate.models import Annotator, Label, Project, Purpose
 from annotate.quality.flags.queries import (
@@ -86,13 +87,14 @@ class Annotators:
     chance: float
 
 
-def annotators(project: Project, fit: Fit | None, query: AnnotatorsQuery) -> Annotators:
+def annotators(criterion: Criterion, fit: Fit | None, query: AnnotatorsQuery) -> Annotators:
     """Return one page of the project's annotators, in the same number of queries however many there are."""
+    project = criterion.project
     everyone = Annotator.objects.filter(project=project)
     totals = everyone.aggregate(n=Count("pk"), excluded=Count("excluded_at"))
     wanted = everyone.filter(pseudonym__icontains=query.q) if query.q else everyone
     active = Label.objects.filter(project=project, voided_at=None)
-    page = Paginator(sort_annotators(project, fit, query, wanted), PAGE_SIZE).get_page(query.page)
+    page = Paginator(sort_annotators(criterion, fit, query, wanted), PAGE_SIZE).get_page(query.page)
     shown = build_rows(list(page.object_list), fit)
     inferred = AnnotatorEstimate.objects.filter(fit=fit).aggregate(r=Count("reliability"), t=Count("taste_distance"))
     return Annotators(
@@ -111,7 +113,7 @@ def annotators(project: Project, fit: Fit | None, query: AnnotatorsQuery) -> Ann
 
 
 def sort_annotators(
-    project: Project, fit: Fit | None, query: AnnotatorsQuery, wanted: QuerySet[Annotator]
+    criterion: Criterion, fit: Fit | None, query: AnnotatorsQuery, wanted: QuerySet[Annotator]
 ) -> list[int]:
     """Return the annotators' primary keys in the order asked for; who has no value comes last, equals by pseudonym."""
     names = dict(wanted.values_list("pk", "pseudonym"))
@@ -119,7 +121,8 @@ def sort_annotators(
         values: dict[int, Any] = {pk: name.casefold() for pk, name in names.items()}
     else:
         values = cached_if_slow(
-            f"by-{query.sort}-{project.pk}-{project.criterion}", partial(sort_values, project, fit, query.sort)
+            f"by-{query.sort}-{criterion.project.pk}-{criterion.number}",
+            partial(sort_values, criterion.project, fit, query.sort),
         )
     known = sorted((pk for pk in names if values.get(pk) is not None), key=lambda pk: names[pk].casefold())
     known.sort(key=lambda pk: values[pk], reverse=query.descending)

@@ -22,37 +22,38 @@ from annotate.annotators.exclusion import exclude_annotator, readmit_annotator
 from annotate.annotators.forms import AnnotatorsForm, ExcludeForm
 from annotate.annotators.queries import annotators as annotators_page
 from annotate.core.errors import UserError
+from annotate.criteria import Criterion
 from annotate.dashboard.pages import render_page
-from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.dashboard.project_lookup import requested_criterion
 from annotate.fitting.published import published_fit
-from annotate.models import Annotator, Project
+from annotate.models import Annotator
 from annotate.quality.gold.actions import admit_annotator
 
 
-def redirect_to_list(request: SignedInRequest, project: Project, key: UUID) -> HttpResponse:
+def redirect_to_list(request: SignedInRequest, criterion: Criterion, key: UUID) -> HttpResponse:
     """Redirect to the list, or to the annotator's own page for who came from there."""
     if "stay" in request.POST:
-        return redirect(reverse("annotator", args=[project.pk, key]) + project.criterion_query)
-    return redirect(reverse("annotators", args=[project.pk]) + project.criterion_query)
+        return redirect(reverse("annotator", args=[criterion.project.pk, key]) + criterion.query)
+    return redirect(reverse("annotators", args=[criterion.project.pk]) + criterion.query)
 
 
-def redirect_to_comparison(text: str, project: Project, annotator: Annotator) -> SafeString:
+def redirect_to_comparison(text: str, criterion: Criterion, annotator: Annotator) -> SafeString:
     """Return what was done, with the way to what it changes."""
-    criterion = {"criterion": project.criterion} if project.criterion > 1 else {}
-    query = urlencode({"annotator": annotator.key, **criterion})
-    address = f"{reverse('compare', args=[project.pk])}?{query}"
+    number = {"criterion": criterion.number} if criterion.number > 1 else {}
+    query = urlencode({"annotator": annotator.key, **number})
+    address = f"{reverse('compare', args=[criterion.project.pk])}?{query}"
     return format_html('{} <a href="{}">{}</a>', text, address, _("Ranking before and after"))
 
 
 @login_required
 @require_POST
 def exclude(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id, access.MANAGE)
-    annotator = get_object_or_404(project.annotators, key=key)
+    criterion = requested_criterion(request, project_id, access.MANAGE)
+    annotator = get_object_or_404(criterion.project.annotators, key=key)
     form = ExcludeForm(request.POST)
     if not form.is_valid():
         messages.error(request, " ".join(str(error) for errors in form.errors.values() for error in errors))
-        return redirect_to_list(request, project, key)
+        return redirect_to_list(request, criterion, key)
     try:
         n = exclude_annotator(
             annotator=annotator, actor=request.user, reason=form.cleaned_data["reason"], now=timezone.now()
@@ -66,36 +67,36 @@ def exclude(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpRespon
             n,
         )
         messages.success(
-            request, redirect_to_comparison(text % {"name": annotator.pseudonym, "n": n}, project, annotator)
+            request, redirect_to_comparison(text % {"name": annotator.pseudonym, "n": n}, criterion, annotator)
         )
-    return redirect_to_list(request, project, key)
+    return redirect_to_list(request, criterion, key)
 
 
 @login_required
 @require_POST
 def admit(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse:
     """Admits an annotator who failed the practice."""
-    project = project_for_criterion(request, project_id, access.MANAGE)
-    annotator = get_object_or_404(project.annotators, key=key)
+    criterion = requested_criterion(request, project_id, access.MANAGE)
+    annotator = get_object_or_404(criterion.project.annotators, key=key)
     try:
         admit_annotator(annotator=annotator, actor=request.user, now=timezone.now())
     except UserError as refusal:
         messages.info(request, str(refusal))
     else:
         messages.success(request, _("%(name)s can now answer.") % {"name": annotator.pseudonym})
-    return redirect_to_list(request, project, key)
+    return redirect_to_list(request, criterion, key)
 
 
 @login_required
 @require_POST
 def readmit(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id, access.MANAGE)
-    annotator = get_object_or_404(project.annotators, key=key)
+    criterion = requested_criterion(request, project_id, access.MANAGE)
+    annotator = get_object_or_404(criterion.project.annotators, key=key)
     try:
         result = readmit_annotator(annotator=annotator, actor=request.user, now=timezone.now())
     except UserError as refusal:
         messages.info(request, str(refusal))
-        return redirect_to_list(request, project, key)
+        return redirect_to_list(request, criterion, key)
     text = ngettext(
         "%(name)s is readmitted: %(n)d answer counts again.",
         "%(name)s is readmitted: %(n)d answers count again.",
@@ -107,17 +108,17 @@ def readmit(request: SignedInRequest, project_id: UUID, key: UUID) -> HttpRespon
             "%(n)d answers stay void, because others have answered those sets since.",
             result.kept_voided,
         ) % {"n": result.kept_voided}
-    messages.success(request, redirect_to_comparison(text, project, annotator))
-    return redirect_to_list(request, project, key)
+    messages.success(request, redirect_to_comparison(text, criterion, annotator))
+    return redirect_to_list(request, criterion, key)
 
 
 @login_required
 @require_safe
 @gzip_page
 def annotators(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id)
+    criterion = requested_criterion(request, project_id)
     form = AnnotatorsForm(request.GET)
     query = form.query()
-    fit = published_fit(project)
-    context = {"form": form, "query": query, "fit": fit, "annotators": annotators_page(project, fit, query)}
-    return render_page(request, project, "annotators/annotators", context)
+    fit = published_fit(criterion)
+    context = {"form": form, "query": query, "fit": fit, "annotators": annotators_page(criterion, fit, query)}
+    return render_page(request, criterion, "annotators/annotators", context)

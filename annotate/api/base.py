@@ -21,7 +21,7 @@ from annotate.api.authentication import AnnotatorAuthentication, HasScope, Token
 from annotate.api.renderers import Parser, Renderer
 from annotate.api.throttling import ApiThrottle
 from annotate.core.stored_messages import render_message
-from annotate.criteria import for_criterion, n_criteria
+from annotate.criteria import Criterion, n_criteria
 from annotate.models import MAX_CRITERIA, Project, User
 
 DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE = 100, 1000
@@ -134,12 +134,12 @@ class CriterionQuery(StrictSerializer):
     )
 
 
-def project_for_criterion(project: Project, query: dict[str, Any]) -> Project:
-    """Return the project for the criterion in the query; raises Unprocessable."""
+def validated_criterion(project: Project, query: dict[str, Any]) -> Criterion:
+    """Return the project's criterion with the number in the query; raises Unprocessable."""
     if query["criterion"] > n_criteria(project):
         text = _("There is no criterion %(value)d; the project has %(n)d.")
         raise problems.Unprocessable({"criterion": [text % {"value": query["criterion"], "n": n_criteria(project)}]})
-    return for_criterion(project, query["criterion"])
+    return Criterion(project, query["criterion"])
 
 
 class NoQuery(StrictSerializer):

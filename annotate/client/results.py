@@ -59,6 +59,11 @@ class Results(Transport):
     def remove_grades(self, project: str) -> dict[str, Any]:
         return cast(dict[str, Any], self.call("DELETE", f"projects/{project}/grades/"))
 
+    def scale(self, project: str, **settings: Any) -> dict[str, Any]:
+        """The ranking on another scale, all items. kind: spread (mean, deviation), source (an earlier project) or
+        anchors (lines of key; value; deviation). criterion: of a project with several, its number."""
+        return self._whole(f"projects/{project}/scale/", settings)
+
     def labels(self, project: str, **filters: Any) -> Iterator[Label]:
         """Yields labels in the order of arrival; `cursor` is the last label that you have."""
         query = {"page_size": PAGE, **filters}

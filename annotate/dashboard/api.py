@@ -18,13 +18,14 @@ from annotate.api.base import (
     StoredMessageField,
     page_serializer,
     paginated_response,
-    project_for_criterion,
+    validated_criterion,
     validated_query,
 )
 from annotate.dashboard.heading import engine_status
 from annotate.dashboard.ranking import table
 from annotate.dashboard.ranking.queries import SORTS, RankingQuery, sort_estimates
 from annotate.fitting.published import published_fit
+from annotate.fitting.stored_misfit import stored_misfit
 from annotate.models import MAX_CRITERIA, Item
 from models_engine.models import Estimate, Fit
 
@@ -104,6 +105,10 @@ class RankedItem(serializers.Serializer):
     next_state = serializers.ChoiceField(choices=Estimate.NextState.choices)
     n_comparisons = serializers.IntegerField()
     divisiveness = FiniteFloatField(allow_null=True)
+    infit = FiniteFloatField(
+        allow_null=True, help_text="How far the answers deviate from the order: 1 is what chance gives, more is misfit."
+    )
+    infit_z = FiniteFloatField(allow_null=True, help_text="The same, standardised: over 2.5 deserves a look.")
 
 
 class RankingPage(page_serializer(RankedItem)):  # type: ignore[misc]
@@ -117,32 +122,33 @@ class Ranking(ApiView):
         """Returns the published ranking: the figures of every item, the largest connected part first."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, RankingParameters)
-        project = project_for_criterion(project, query)
-        fit = published_fit(project)
-        waiting = engine_status(project, timezone.now()).n_waiting
+        criterion = validated_criterion(project, query)
+        fit = published_fit(criterion)
+        waiting = engine_status(criterion, timezone.now()).n_waiting
         if fit is None:
             return paginated_response(request, Estimate.objects.none(), query, list, fit=None, n_waiting=waiting)
         sort = query["sort"]
         order = RankingQuery(sort.removeprefix("-"), sort.startswith("-"), query["q"], query["tag"])
         estimates = sort_estimates(project, Estimate.objects.filter(fit=fit), order)
-        number = fit.number
         return paginated_response(
             request,
             estimates,
             query,
-            lambda rows: ranked(rows, number),
+            lambda rows: ranked(rows, fit),
             fit=FitRow(fit).data,
             n_waiting=waiting,
         )
 
 
-def ranked(estimates: list[Estimate], number: int) -> list[Any]:
+def ranked(estimates: list[Estimate], fit: Fit) -> list[Any]:
+    misfits = stored_misfit(fit, "items")
     items = Item.objects.prefetch_related("tags").in_bulk([estimate.item_id for estimate in estimates])
     rows = []
     for estimate in estimates:
         item = items.get(estimate.item_id)
         if item:
-            values = dict(zip(NAMES, table.row(estimate, item, number), strict=True))
+            figures = [*table.row(estimate, item, fit.number), *misfits.get(item.pk, (None, None))]
+            values = dict(zip(NAMES, figures, strict=True))
             rows.append({**values, "tags": sorted(tag.name for tag in item.tags.all())})
     return list(RankedItem(rows, many=True).data)
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from annotate.access import MANAGE, OWN
 from annotate.core.caching import cached_if_slow
 from annotate.core.stored_messages import render_message
+from annotate.criteria import Criterion
 from annotate.fitting import scheduling
 from annotate.fitting.published import published_fit
 from annotate.live.queries import Revision, fit_states, revision
@@ -57,11 +58,12 @@ class Heading:
     may_own: bool
 
 
-def engine_status(project: Project, now: datetime) -> EngineStatus:
+def engine_status(criterion: Criterion, now: datetime) -> EngineStatus:
+    project = criterion.project
     state = fit_states().filter(project=project).first() or FitState(project=project)
-    fit = published_fit(project)
+    fit = published_fit(criterion)
     # Of several criteria each has a fit that may have failed while those of the others went on.
-    failed = state.failing.get(str(project.criterion)) if project.criteria else None
+    failed = state.failing.get(str(criterion.number)) if project.criteria else None
     given_up = failed.get("given_up") if failed else state.given_up
     seen = (fit.data_version if fit else 0) if failed else state.fitted
     return EngineStatus(
@@ -80,7 +82,8 @@ def engine_status(project: Project, now: datetime) -> EngineStatus:
     )
 
 
-def page_heading(project: Project, now: datetime) -> Heading:
+def page_heading(criterion: Criterion, now: datetime) -> Heading:
+    project = criterion.project
     since = now - ANNOTATING_WINDOW
     recent = Label.objects.filter(project=project, created_at__gte=since)
     return Heading(
@@ -88,7 +91,7 @@ def page_heading(project: Project, now: datetime) -> Heading:
         now=now,
         n_labels=cached_if_slow(f"n-labels-{project.pk}", Label.objects.filter(project=project, voided_at=None).count),
         n_annotating=recent.values("annotator").distinct().count(),
-        engine=engine_status(project, now),
+        engine=engine_status(criterion, now),
         may_manage=project.role in MANAGE,
         may_own=project.role in OWN,
     )

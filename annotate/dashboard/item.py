@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from annotate.core.charts import Scale
+from annotate.criteria import Criterion
 from annotate.dashboard.fits.figures import ItemFigures, figures_of, rivals_of
 from annotate.labelling.label_rows import (
     ShownItem,
@@ -16,7 +17,7 @@ from annotate.labelling.label_rows import (
     without_prefix,
 )
 from annotate.labelling.outcomes import INFORMATIVE
-from annotate.models import Annotator, Item, Label, Project
+from annotate.models import Annotator, Item, Label
 from models_engine.constants import Z90
 from models_engine.models import Estimate, Fit
 
@@ -90,23 +91,23 @@ class ItemPage:
         return all(one.score is not None for one in self.history)
 
 
-def item_page(project: Project, item: Item, fit: Fit | None) -> ItemPage:
+def item_page(criterion: Criterion, item: Item, fit: Fit | None) -> ItemPage:
     """Read an item's page in the same number of queries whatever its comparisons."""
     estimates = Estimate.objects.filter(fit=fit)
     estimate = estimates.filter(item_id=item.pk).first()
     part = dict(estimates.filter(part=estimate.part).values_list("item_id", "rank")) if estimate else {}
     utilities = dict(estimates.values_list("item_id", "utility")) if estimate else {}
-    answers = answers_on(project, item)
+    answers = answers_on(criterion, item)
     records, outcomes = count_records(answers, item)
     beats = probabilities_above(fit, item) if estimate and estimate.n_comparisons else {}
     shown = sorted(records, key=lambda pk: (-sum(records[pk]), pk))[:MAX_ROWS]
-    items = Item.objects.filter(project=project).in_bulk({*shown, *beats})
+    items = Item.objects.filter(project=criterion.project).in_bulk({*shown, *beats})
 
     def against(pk: int) -> HeadToHead:
         return HeadToHead(items[pk], part.get(pk), *records.get(pk, (0, 0, 0)), beats.get(pk))
 
     views = count_dissent(answers, item, utilities if estimate else {})
-    history, ticks = utility_history(project, item)
+    history, ticks = utility_history(criterion, item)
     return ItemPage(
         item=item,
         estimate=estimate,
@@ -127,13 +128,13 @@ def item_page(project: Project, item: Item, fit: Fit | None) -> ItemPage:
 Answer = tuple[int, list[list[ShownItem]]]  # annotator, groups best first
 
 
-def answers_on(project: Project, item: Item) -> list[Answer]:
+def answers_on(criterion: Criterion, item: Item) -> list[Answer]:
     """Return the latest answers that count and showed the item."""
-    found = Label.objects.filter(project=project, voided_at=None, presentation__presented__item=item)
+    found = Label.objects.filter(project=criterion.project, voided_at=None, presentation__presented__item=item)
     labels: list[dict[str, Any]] = list(
-        labels_by_criterion(project, found, outcomes=INFORMATIVE)
+        labels_by_criterion(criterion, found, outcomes=INFORMATIVE)
         .order_by("-pk")
-        .values(*fields_by_criterion(project), "annotator")[:MAX_LABELS]
+        .values(*fields_by_criterion(criterion), "annotator")[:MAX_LABELS]
     )
     labels = [without_prefix(label) for label in labels]
     shown, items = items_shown(labels)
@@ -189,9 +190,9 @@ def probabilities_above(fit: Fit | None, item: Item) -> dict[int, float]:
     return rivals_of(kept, item.pk) if kept else {}
 
 
-def utility_history(project: Project, item: Item) -> tuple[list[HistoryPoint], list[tuple[float, str]]]:
+def utility_history(criterion: Criterion, item: Item) -> tuple[list[HistoryPoint], list[tuple[float, str]]]:
     """Return the latest fits that hold the item, oldest first, and the lines of the drawing."""
-    done = Fit.objects.filter(project_id=project.pk, criterion=project.criterion, status=Fit.Status.DONE)
+    done = Fit.objects.filter(project_id=criterion.project.pk, criterion=criterion.number, status=Fit.Status.DONE)
     fits = done.exclude(arrays=None)
     rows = [
         (fit.number, figures[item.pk])

@@ -7,23 +7,24 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 
+from annotate.criteria import Criterion
 from annotate.dashboard.heading import page_heading
-from annotate.models import Project
 
 
-def render_page(request: HttpRequest, project: Project, name: str, context: dict[str, Any]) -> HttpResponse:
+def render_page(request: HttpRequest, criterion: Criterion, name: str, context: dict[str, Any]) -> HttpResponse:
     """Renders the template `name`.html, or for htmx `name`_fragment.html, the part that changes.
 
     Both come from one address, so caches must tell them apart.
     """
     now = timezone.now()
-    told = page_heading(project, now)
+    told = page_heading(criterion, now)
     # The latest fit by any criterion, which is what watchers are told of; none where one came out between two reads.
     is_latest = context.get("fit", told.engine.fit) == told.engine.fit
     is_fragment = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]
     context = {
         **context,
-        "project": project,
+        "project": criterion.project,
+        "criterion": criterion,
         "heading": told,
         "drawn_at": told.engine.revision["fit"] if is_latest else None,
         "now": now,

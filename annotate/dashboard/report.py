@@ -7,6 +7,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
+from annotate.criteria import Criterion
 from annotate.dashboard.grades.queries import Grades, grades_of
 from annotate.dashboard.ranking.forest_plot import ForestPlot, forest_plot
 from annotate.dashboard.ranking.queries import Ranking, RankingQuery, ranking
@@ -66,6 +67,7 @@ class Report:
 
 
 def build_report(project: Project, fit: Fit) -> Report:
+    criterion = Criterion(project, fit.criterion)
     found = ranking(project, fit, RankingQuery(), size=MAX_ITEMS)
     times = (
         Label.objects.filter(project=project, voided_at=None)
@@ -84,7 +86,7 @@ def build_report(project: Project, fit: Fit) -> Report:
         forest=forest_plot(found) if found.n_items <= MAX_DRAWN else None,
         annotators=annotators_of(fit),
         grades=grades_of(project, fit, size=MAX_ITEMS),
-        reliability=reliability_of(fit, evaluation_of(project)),
+        reliability=reliability_of(fit, evaluation_of(criterion)),
         n_excluded=Annotator.objects.filter(project=project).exclude(excluded_at=None).count(),
     )
 

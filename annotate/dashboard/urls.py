@@ -11,6 +11,8 @@ from annotate.dashboard.grades import api as grades_api
 from annotate.dashboard.grades import views as grades_views
 from annotate.dashboard.progress import api as progress_api
 from annotate.dashboard.progress import views as progress_views
+from annotate.dashboard.scale import api as scale_api
+from annotate.dashboard.scale import views as scale_views
 from annotate.dashboard.trust import api as trust_api
 
 urlpatterns = [
@@ -18,6 +20,8 @@ urlpatterns = [
     path("projects/<uuid:project_id>/", views.ranking, name="ranking"),
     path("projects/<uuid:project_id>/ranking/<int:item_id>/", views.item, name="item"),
     path("projects/<uuid:project_id>/grades/", grades_views.grades, name="grades"),
+    path("projects/<uuid:project_id>/scale/", scale_views.scale, name="scale"),
+    path("projects/<uuid:project_id>/scale/export/", scale_views.export, name="scale-export"),
     path("projects/<uuid:project_id>/trust/", views.trust, name="trust"),
     path("projects/<uuid:project_id>/progress/", progress_views.progress, name="progress"),
     path("projects/<uuid:project_id>/progress/goal/", goal_views.goal, name="goal"),
@@ -34,6 +38,7 @@ api_urlpatterns = [
     path(f"{PROJECT}fits/", api.Fits.as_view(), name="api-fits"),
     path(f"{PROJECT}fits/compare/", trust_api.CompareView.as_view(), name="api-fits-compare"),
     path(f"{PROJECT}models/", trust_api.ModelsView.as_view(), name="api-models"),
+    path(f"{PROJECT}scale/", scale_api.ScaleView.as_view(), name="api-scale"),
     path(f"{PROJECT}trust/", trust_api.TrustView.as_view(), name="api-trust"),
     path(f"{PROJECT}report/", trust_api.ReportView.as_view(), name="api-report"),
     path(f"{PROJECT}progress/", progress_api.ProgressView.as_view(), name="api-progress"),

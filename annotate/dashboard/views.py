@@ -14,12 +14,13 @@ from django.utils.translation import get_language
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
+from annotate.criteria import Criterion
 from annotate.dashboard.detail import shows_expert
 from annotate.dashboard.fits.queries import fits_page
 from annotate.dashboard.forms import RankingForm
 from annotate.dashboard.item import item_page
 from annotate.dashboard.pages import render_page
-from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.dashboard.project_lookup import requested_criterion
 from annotate.dashboard.ranking.forest_plot import forest_plot
 from annotate.dashboard.ranking.queries import RankingQuery
 from annotate.dashboard.ranking.queries import ranking as ranking_page
@@ -37,28 +38,29 @@ CACHE_SECONDS = 300
 @require_safe
 @gzip_page
 def ranking(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id)
-    form = RankingForm(project, request.GET, expert=shows_expert(request))
+    criterion = requested_criterion(request, project_id)
+    form = RankingForm(criterion.project, request.GET, expert=shows_expert(request))
     query = form.query()
-    fit = published_fit(project)
+    fit = published_fit(criterion)
     context = {"form": form, "query": query, "fit": fit, "is_plot": form.is_plot, "expert": shows_expert(request)}
     if fit and fit.n_items:
-        context["table"] = ranking_html(request, project, fit, query, context)
-    return render_page(request, project, "dashboard/ranking", context)
+        context["table"] = ranking_html(request, criterion, fit, query, context)
+    return render_page(request, criterion, "dashboard/ranking", context)
 
 
 def ranking_html(
-    request: HttpRequest, project: Project, fit: Fit, query: RankingQuery, context: dict[str, Any]
+    request: HttpRequest, criterion: Criterion, fit: Fit, query: RankingQuery, context: dict[str, Any]
 ) -> SafeString:
     """Render the headline with the table or the plot; the default order comes from the cache."""
+    project = criterion.project
     is_common = (
         query == RankingQuery(page=query.page)
         and query.page <= CACHED_PAGES
         and set(request.GET) <= {"page", "criterion"}
     )
     detail = "expert" if context["expert"] else "simple"
-    key = f"ranking-{project.pk}-{project.criterion}-{query.page}-{get_language()}-{detail}"
-    shown = (project.name, project.question_asked, project.more_means, project.top_k, project.state)
+    key = f"ranking-{project.pk}-{criterion.number}-{query.page}-{get_language()}-{detail}"
+    shown = (project.name, criterion.question, project.more_means, project.top_k, project.state)
     version = (fit.pk, shown, items_version(project))
     cached = cache.get(key) if is_common else None
     if cached and cached[0] == version:
@@ -67,6 +69,7 @@ def ranking_html(
     context = {
         **context,
         "project": project,
+        "criterion": criterion,
         "ranking": table,
         "forest": forest_plot(table) if context["is_plot"] else None,
     }
@@ -86,28 +89,29 @@ def items_version(project: Project) -> tuple[Any, ...]:
 @login_required
 @require_safe
 def trust(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id)
-    fit = published_fit(project)
-    context = {"fit": fit, "trust": trust_page(project, fit) if fit and fit.n_items else None}
-    return render_page(request, project, "dashboard/trust", context)
+    criterion = requested_criterion(request, project_id)
+    fit = published_fit(criterion)
+    context = {"fit": fit, "trust": trust_page(criterion, fit) if fit and fit.n_items else None}
+    return render_page(request, criterion, "dashboard/trust", context)
 
 
 @login_required
 @require_safe
 def item(request: HttpRequest, project_id: UUID, item_id: int) -> HttpResponse:
-    project = project_for_criterion(request, project_id)
+    criterion = requested_criterion(request, project_id)
+    project = criterion.project
     found = get_object_or_404(Item, project=project, pk=item_id)
-    fit = published_fit(project)
+    fit = published_fit(criterion)
     k = fit.settings.get("top_k", project.top_k) if fit else project.top_k
-    context = {"fit": fit, "page": item_page(project, found, fit), "k": k, "expert": shows_expert(request)}
-    return render_page(request, project, "dashboard/item", context)
+    context = {"fit": fit, "page": item_page(criterion, found, fit), "k": k, "expert": shows_expert(request)}
+    return render_page(request, criterion, "dashboard/item", context)
 
 
 @login_required
 @require_safe
 def engine(request: HttpRequest, project_id: UUID) -> HttpResponse:
     """Show the engine page, or only the status line where a page's status line fetches it."""
-    project = project_for_criterion(request, project_id)
+    criterion = requested_criterion(request, project_id)
     if request.htmx.target == "status":  # type: ignore[attr-defined]
-        return render_page(request, project, "dashboard/status", {})
-    return render_page(request, project, "dashboard/engine", {"fits": fits_page(project)})
+        return render_page(request, criterion, "dashboard/status", {})
+    return render_page(request, criterion, "dashboard/engine", {"fits": fits_page(criterion)})

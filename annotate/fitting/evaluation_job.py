@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
-from annotate.criteria import for_criterion
+from annotate.criteria import Criterion
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import read_labels
 from annotate.fitting.reliability import measure_halves
@@ -86,8 +86,8 @@ def work(row: Evaluation, progress: Progress) -> None:
 
     Raises Cancelled and LeaseLost.
     """
-    project = for_criterion(row.project, row.criterion)
-    fit, labels = published_fit(project), read_labels(project)
+    criterion = Criterion(row.project, row.criterion)
+    fit, labels = published_fit(criterion), read_labels(criterion)
     if fit is None or labels is None:
         raise LeaseLost(str(row.project_id))
     data = labels.data

@@ -19,6 +19,7 @@ from django.db import DatabaseError, connections
 from annotate.core.child_processes import end_with_parent
 from annotate.core.stored_messages import store_message
 from annotate.fitting.job_runner import JobRunner, Outcome, Task, WorkerJobs
+from annotate.jobs.leases import worker_died
 from annotate.jobs.limits import KILLED, JobLimits, limited, resident_bytes
 
 logger = logging.getLogger("annotate.worker")
@@ -82,7 +83,9 @@ class JobProcess:
         number = -(self.process.exitcode or 0)
         if number == signal.SIGXCPU:
             return Outcome(crossed=self.limits.cpu_message())
-        return Outcome(crossed=store_message(KILLED, number=number), killed=True)
+        name = f"{self.process.pid}"
+        message = store_message(KILLED, number=number) if number > 0 else worker_died(name)
+        return Outcome(crossed=message, killed=True)
 
     def ask_to_stop(self) -> None:
         if self.asked_to_stop_at is None:

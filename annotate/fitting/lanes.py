@@ -12,6 +12,7 @@ from datetime import datetime
 from multiprocessing.connection import wait
 from uuid import UUID
 
+from django.db import DatabaseError
 from django.utils import timezone
 
 from annotate.core.stored_messages import render_message
@@ -59,7 +60,7 @@ class Lanes:
 
     def run(self, task: Task) -> None:
         """Works on the task until it is done or goes on in the background."""
-        process, self.spare = self.spare or JobProcess(self.create_jobs), None
+        process = self.take_process()
         n_rows = 0 if task.claim else self.jobs.queues[task.queue].n_rows(task.row)
         process.begin(task, job_limits(task.project_id, n_rows))
         self.front = process
@@ -71,6 +72,13 @@ class Lanes:
                 self.stop()
             elif self.front is process and process.seconds > LONG_SECONDS:
                 self.make_room()
+
+    def take_process(self) -> JobProcess:
+        """Returns a process that is ready; a new one where there is none, or it has ended meanwhile."""
+        spare, self.spare = self.spare, None
+        if spare is not None and spare.process.is_alive():
+            return spare
+        return JobProcess(self.create_jobs)
 
     def make_room(self) -> None:
         """Sends the job in front to the background; where that has one of its kind, asks it to stop."""
@@ -141,7 +149,10 @@ class Lanes:
         for process in self.busy():
             process.ask_to_stop()
         while self.busy():
-            self.wait(LOOK_SECONDS)
+            try:
+                self.wait(LOOK_SECONDS)
+            except DatabaseError:
+                logger.exception("The database did not answer; the lease of a job will run out instead.")
         if self.spare:
             self.spare.end()
 

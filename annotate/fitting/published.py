@@ -1,10 +1,10 @@
-"""Finds the published fit of a project."""
+"""Finds the published fit of a criterion."""
 
-from annotate.models import Project
+from annotate.criteria import Criterion
 from models_engine.models import Fit
 
 
-def published_fit(project: Project) -> Fit | None:
-    """Return the published fit, by the criterion that the project is looked at by, without its arrays."""
-    fits = Fit.objects.filter(project_id=project.pk, criterion=project.criterion, published=True)
+def published_fit(criterion: Criterion) -> Fit | None:
+    """Return the published fit, by the criterion's published fit without its arrays, None before the first."""
+    fits = Fit.objects.filter(project_id=criterion.project.pk, criterion=criterion.number, published=True)
     return fits.defer("arrays").first()

@@ -8,10 +8,11 @@ import numpy as np
 from django.db.models import Exists, OuterRef, Q
 from numpy.typing import NDArray
 
+from annotate.criteria import Criterion
 from annotate.fitting.comparisons import to_comparisons
 from annotate.fitting.features import annotator_features, item_features
 from annotate.labelling.outcomes import INFORMATIVE
-from annotate.models import Item, PresentedItem, Project
+from annotate.models import Item, PresentedItem
 from models_engine.data import Comparisons
 
 Ints = NDArray[np.int64]
@@ -50,14 +51,15 @@ class Labels:
                 yield int(parts[places[0]]), kept[places]
 
 
-def read_labels(project: Project) -> Labels | None:
+def read_labels(criterion: Criterion) -> Labels | None:
     """Return the labels in one query, the items in another; None for a project without items.
 
-    Where there are several criteria, what the labels say by the one that the project is looked at by.
+    Where there are several criteria, what the labels say by this one.
     """
-    columns = (f"{LABEL}annotator_id", *(answer_path(project) + name for name in ("chosen_id", "ranks")))
+    project = criterion.project
+    columns = (f"{LABEL}annotator_id", *(answer_path(criterion) + name for name in ("chosen_id", "ranks")))
     rows = (
-        PresentedItem.objects.filter(presentation__label__project=project, **counted_label_filter(project))
+        PresentedItem.objects.filter(presentation__label__project=project, **counted_label_filter(criterion))
         .order_by("presentation__label__pk", "position")
         .values_list("item_id", *columns)
     )
@@ -66,7 +68,7 @@ def read_labels(project: Project) -> Labels | None:
     )
     table: Ints = np.fromiter(numbers, dtype=np.dtype((np.int64, 4)))
     shown = table.reshape(-1, project.k, 4)  # label, place (0 is A), (item, annotator, chosen, ranks)
-    item_ids, retired = read_items(project)
+    item_ids, retired = read_items(criterion)
     if not len(item_ids):
         return None
     annotator_ids, annotators = number_by_first_use(shown[:, 0, 1])
@@ -85,27 +87,27 @@ def read_labels(project: Project) -> Labels | None:
     return Labels(item_ids, ~retired, annotator_ids, data)
 
 
-def answer_path(project: Project) -> str:
-    """Return the way from a PresentedItem to the answer by the criterion."""
-    return LABEL if project.criterion == 1 else f"{LABEL}further__"
+def answer_path(criterion: Criterion) -> str:
+    """Return the way from a PresentedItem to the answer by this criterion."""
+    return LABEL if criterion.number == 1 else f"{LABEL}further__"
 
 
-def counted_label_filter(project: Project) -> dict[str, Any]:
-    """Return what filters PresentedItem for labels that say something by the project's criterion."""
-    answer = answer_path(project)
+def counted_label_filter(criterion: Criterion) -> dict[str, Any]:
+    """Return what filters PresentedItem for labels that say something by this criterion."""
+    answer = answer_path(criterion)
     return {
         f"{LABEL}voided_at": None,
         f"{answer}outcome__in": INFORMATIVE,
-        "presentation__purpose__in": project.counted_purposes,
-        **({} if answer == LABEL else {f"{answer}criterion": project.criterion}),
+        "presentation__purpose__in": criterion.project.counted_purposes,
+        **({} if answer == LABEL else {f"{answer}criterion": criterion.number}),
     }
 
 
-def read_items(project: Project) -> tuple[Ints, NDArray[np.bool_]]:
+def read_items(criterion: Criterion) -> tuple[Ints, NDArray[np.bool_]]:
     """Return (primary keys ascending, which are retired). Retired items with labels stay: those tell of other items
     too."""
-    used = Exists(PresentedItem.objects.filter(item=OuterRef("pk"), **counted_label_filter(project)))
-    rows = Item.objects.filter(Q(retired_at=None) | used, project=project).order_by("pk")
+    used = Exists(PresentedItem.objects.filter(item=OuterRef("pk"), **counted_label_filter(criterion)))
+    rows = Item.objects.filter(Q(retired_at=None) | used, project=criterion.project).order_by("pk")
     pairs = list(rows.values_list("pk", "retired_at"))
     ids = np.array([pk for pk, _ in pairs], dtype=np.int64)
     return ids, np.array([retired_at is not None for _, retired_at in pairs], dtype=bool)

@@ -9,6 +9,7 @@ import numpy as np
 from django.utils.translation import gettext_noop
 
 from annotate.core.stored_messages import store_message
+from annotate.criteria import Criterion
 from annotate.fitting.arrays import pack, warm_start
 from annotate.fitting.automatic import choose_estimator
 from annotate.fitting.estimates import LEVEL, annotator_estimate_rows, estimate_rows
@@ -147,16 +148,19 @@ class FittedPosterior:
     warm: bool
 
 
-def compute_result(fit: Fit, project: Project, former: Fit | None, progress: Progress, watch: Stopwatch) -> FitResult:
+def compute_result(
+    fit: Fit, criterion: Criterion, former: Fit | None, progress: Progress, watch: Stopwatch
+) -> FitResult:
     """Reads the labels, fits the project's estimator and builds the result; writes nothing.
 
     `fit` is the row that the result's estimates refer to.   `former`: the published fit, to start from.
     Raises what the estimator raises, Cancelled and UnknownEstimator.
     """
+    project = criterion.project
     automatic = project.estimator == AUTOMATIC
     if not automatic and project.estimator not in ESTIMATORS:
         raise UnknownEstimator(project.estimator)
-    labels = read_labels(project)
+    labels = read_labels(criterion)
     watch.lap("reading")
     if labels is None:
         return FitResult.without_items(project)

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotate.core.stored_messages import render_message
 from annotate.core.transactions import write_transaction
-from annotate.criteria import for_each_criterion
+from annotate.criteria import Criterion, list_criteria
 from annotate.fitting import scheduling
 from annotate.fitting.result import Stopwatch, compute_result
 from annotate.fitting.scheduling import Claim
@@ -30,8 +30,8 @@ SEED = 0
 class CriterionFailed(EngineError):
     """One of several fits failed; what the others gave is published."""
 
-    def __init__(self, project: Project, error: Exception) -> None:
-        super().__init__(f"“{project.criterion_name}”: {render_message(error_message(error))}")
+    def __init__(self, criterion: Criterion, error: Exception) -> None:
+        super().__init__(f"“{criterion.name}”: {render_message(error_message(error))}")
 
 
 class NothingDue(EngineError):
@@ -59,7 +59,7 @@ def run(claim: Claim, *, progress: Progress, clock: Clock = timezone.now) -> Fit
     if project is None:
         raise LeaseLost(str(claim.project_id))
     if not project.criteria:
-        return fit_criterion(project, claim, progress, clock)
+        return fit_criterion(Criterion(project), claim, progress, clock)
     return fit_criteria(project, claim, progress, clock)
 
 
@@ -70,16 +70,16 @@ def fit_criteria(project: Project, claim: Claim, progress: Progress, clock: Cloc
     due = [one for one in outdated_criteria(project, claim) if not waits_for_retry(one, failing, clock(), claim)]
     failures: list[CriterionFailed] = []
     fit = None
-    for one in due:
-        number = str(one.criterion)
+    for criterion in due:
+        number = str(criterion.number)
         try:
             others = failing.keys() - {number}
-            fit = fit_criterion(one, claim, progress, clock, settles=one is due[-1] and not others)
+            fit = fit_criterion(criterion, claim, progress, clock, settles=criterion is due[-1] and not others)
         except (Cancelled, LeaseLost, LimitCrossed, DatabaseError):
             raise
         except Exception as error:
-            logger.exception("The fit by criterion %d of project %s failed.", one.criterion, project.pk)
-            failures.append(CriterionFailed(one, error))
+            logger.exception("The fit by criterion %d of project %s failed.", criterion.number, project.pk)
+            failures.append(CriterionFailed(criterion, error))
             failing[number] = scheduling.next_failure(
                 failing.get(number), estimator=project.estimator, message=error_message(error), now=clock()
             )
@@ -94,28 +94,29 @@ def fit_criteria(project: Project, claim: Claim, progress: Progress, clock: Cloc
     return fit
 
 
-def waits_for_retry(project: Project, failing: dict[str, Any], now: datetime, claim: Claim) -> bool:
+def waits_for_retry(criterion: Criterion, failing: dict[str, Any], now: datetime, claim: Claim) -> bool:
     """Tells whether the criterion failed by this estimator and its retry is not due yet, or given up for these data."""
-    one = failing.get(str(project.criterion))
-    if one is None or one["estimator"] != project.estimator:
+    one = failing.get(str(criterion.number))
+    if one is None or one["estimator"] != criterion.project.estimator:
         return False
     return one.get("given_up") == claim.version or datetime.fromisoformat(one["not_before"]) > now
 
 
-def outdated_criteria(project: Project, claim: Claim) -> list[Project]:
-    """Returns the project by each criterion whose published fit has not seen this version of the labels."""
+def outdated_criteria(project: Project, claim: Claim) -> list[Criterion]:
+    """Returns each criterion whose published fit has not seen this version of the labels."""
     seen = Fit.objects.filter(project_id=project.pk, published=True, data_version=claim.version)
     fitted = set(seen.values_list("criterion", flat=True))
-    return [one for one in for_each_criterion(project) if one.criterion not in fitted]
+    return [one for one in list_criteria(project) if one.number not in fitted]
 
 
-def fit_criterion(project: Project, claim: Claim, progress: Progress, clock: Clock, settles: bool = True) -> Fit:
-    """Fits and publishes the criterion that the project is looked at by; the last one completes the claim."""
-    former = Fit.objects.filter(project_id=project.pk, criterion=project.criterion, published=True).first()
-    fit = create_fit(project, claim, clock())
+def fit_criterion(criterion: Criterion, claim: Claim, progress: Progress, clock: Clock, settles: bool = True) -> Fit:
+    """Fits and publishes one criterion; the last one completes the claim."""
+    project = criterion.project
+    former = Fit.objects.filter(project_id=project.pk, criterion=criterion.number, published=True).first()
+    fit = create_fit(criterion, claim, clock())
     watch = Stopwatch()
     try:
-        result = compute_result(fit, project, former, progress, watch)
+        result = compute_result(fit, criterion, former, progress, watch)
         write_result(fit, result, progress, watch, clock)
         publish(fit, claim, former, settles)
     except (Cancelled, LeaseLost):
@@ -132,13 +133,14 @@ def fit_criterion(project: Project, claim: Claim, progress: Progress, clock: Clo
     return fit
 
 
-def create_fit(project: Project, claim: Claim, now: datetime) -> Fit:
+def create_fit(criterion: Criterion, claim: Claim, now: datetime) -> Fit:
     """Creates the row of a new fit, its number one more than the project's last."""
+    project = criterion.project
     with write_transaction():
         last = Fit.objects.filter(project_id=project.pk).aggregate(n=Max("number"))["n"] or 0
         return Fit.objects.create(
             project_id=project.pk,
-            criterion=project.criterion,
+            criterion=criterion.number,
             number=last + 1,
             estimator=project.estimator,
             seed=SEED,

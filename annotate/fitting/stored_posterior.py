@@ -9,10 +9,10 @@ from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
 from annotate.core.stored_messages import NotEnoughData
+from annotate.criteria import Criterion
 from annotate.fitting.arrays import SITE, from_bytes, restore_covariances, warm_start
 from annotate.fitting.reading import Labels, read_labels
 from annotate.jobs.queues import Progress
-from annotate.models import Project
 from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData, NotConverged
 from models_engine.estimators.base import EstimatorEntry
@@ -33,7 +33,7 @@ class FittedTastes:
     posterior: CollaborativePosterior
 
 
-def load_tastes(fit: Fit, project: Project, progress: Progress) -> FittedTastes:
+def load_tastes(fit: Fit, criterion: Criterion, progress: Progress) -> FittedTastes:
     """Return the tastes of a fit that has components. Raises InsufficientData where no label is left.
 
     A fit of more than about 650 items was too large to store its tastes; it is fitted again, from where it ended, to
@@ -46,7 +46,7 @@ def load_tastes(fit: Fit, project: Project, progress: Progress) -> FittedTastes:
         posterior: BasePosterior = entry.posterior.from_arrays(restore_covariances(kept))
         items, annotators = arrays[SITE + "items"], arrays[SITE + "annotators"]
     else:
-        labels = require_labels(project)
+        labels = require_labels(criterion)
         posterior = fit_posterior(entry, labels.data, fit.seed, progress, warm_start(fit, entry, labels))
         items, annotators = labels.item_ids, labels.annotator_ids
     if not isinstance(posterior, CollaborativePosterior):
@@ -54,8 +54,8 @@ def load_tastes(fit: Fit, project: Project, progress: Progress) -> FittedTastes:
     return FittedTastes(items, annotators, posterior)
 
 
-def require_labels(project: Project) -> Labels:
-    labels = read_labels(project)
+def require_labels(criterion: Criterion) -> Labels:
+    labels = read_labels(criterion)
     if labels is None or not labels.data.n_labels:
         raise NotEnoughData(gettext_noop("There are no answers that count yet. Try again when there are some."))
     return labels

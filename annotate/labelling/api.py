@@ -16,7 +16,7 @@ from annotate.api.authentication import ANNOTATE
 from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_body, validated_query
 from annotate.core import rate_limits
 from annotate.core.errors import UserError
-from annotate.criteria import criteria_of
+from annotate.criteria import named_criteria
 from annotate.labelling import assignment
 from annotate.labelling.actions import MAX_RESPONSE_MS, Answer, record_and_assign_next, undo_label
 from annotate.labelling.forms import parse_comment, parse_reason
@@ -190,7 +190,7 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
         "question": project.question,
         "instruction": task.hint,
         "marks": dict(task.marks),
-        "criteria": criteria_of(project),
+        "criteria": named_criteria(project),
         "asked": task.asked,
         "graded": task.graded,
         "n_named": task.n_named,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from annotate.criteria import Criterion, criteria_of
+from annotate.criteria import Criterion, named_criteria
 from annotate.models import Label, Project
 
 Outcome = Label.Outcome
@@ -51,7 +51,7 @@ class CriterionFields:
 
 def fields_by_criterion(project: Project, task: Any, given: Mapping[str, str]) -> list[CriterionFields]:
     """task: annotate.labelling.queries.Task.   given: a form to show again."""
-    return [fields_of_criterion(criterion, task, given) for criterion in criteria_of(project)]
+    return [fields_of_criterion(criterion, task, given) for criterion in named_criteria(project)]
 
 
 def fields_of_criterion(criterion: Criterion, task: Any, given: Mapping[str, str]) -> CriterionFields:

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
+from annotate.criteria import Criterion
 from annotate.labelling.outcomes import INFORMATIVE, TIES
 from annotate.labelling.special_tasks import correctness
 from annotate.models import CHECKED_PURPOSES, Item, Label, PresentedItem, Project
@@ -56,13 +57,15 @@ class ShownItem(NamedTuple):
     body: str
 
 
-def label_chunks(project: Project) -> Iterator[tuple[list[dict[str, Any]], dict[int, list[int]], dict[int, ShownItem]]]:
+def label_chunks(
+    criterion: Criterion,
+) -> Iterator[tuple[list[dict[str, Any]], dict[int, list[int]], dict[int, ShownItem]]]:
     """Yield labels, the items of their presentations in the order shown, and those items; three queries each."""
     last = 0
     while True:
-        found = labels_by_criterion(project, Label.objects.filter(project=project, pk__gt=last))
+        found = labels_by_criterion(criterion, Label.objects.filter(project=criterion.project, pk__gt=last))
         labels = [
-            without_prefix(label) for label in found.order_by("pk").values(*fields_by_criterion(project))[:CHUNK_SIZE]
+            without_prefix(label) for label in found.order_by("pk").values(*fields_by_criterion(criterion))[:CHUNK_SIZE]
         ]
         if not labels:
             return
@@ -71,17 +74,17 @@ def label_chunks(project: Project) -> Iterator[tuple[list[dict[str, Any]], dict[
 
 
 def labels_by_criterion(
-    project: Project, labels: QuerySet[Label], outcomes: Collection[str] | None = None
+    criterion: Criterion, labels: QuerySet[Label], outcomes: Collection[str] | None = None
 ) -> QuerySet[Label]:
-    """Return those that say something by the project's criterion, of these outcomes where some are given."""
-    way = CRITERION_PREFIX if project.criterion > 1 else ""
-    wanted: dict[str, Any] = {f"{way}criterion": project.criterion} if way else {}
+    """Return those that say something by this criterion, of these outcomes where some are given."""
+    way = CRITERION_PREFIX if criterion.number > 1 else ""
+    wanted: dict[str, Any] = {f"{way}criterion": criterion.number} if way else {}
     return labels.filter(**wanted, **({} if outcomes is None else {f"{way}outcome__in": outcomes}))
 
 
-def fields_by_criterion(project: Project) -> list[str]:
-    """Return FIELDS by the criterion; `plain` gives them their usual names."""
-    way = CRITERION_PREFIX if project.criterion > 1 else ""
+def fields_by_criterion(criterion: Criterion) -> list[str]:
+    """Return FIELDS by this criterion; `plain` gives them their usual names."""
+    way = CRITERION_PREFIX if criterion.number > 1 else ""
     return [way + name if name in ANSWER_FIELDS else name for name in FIELDS]
 
 

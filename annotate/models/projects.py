@@ -82,8 +82,6 @@ class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
     created_at = models.DateTimeField(db_default=Now())
     # Put away: nothing in it changes and the list of projects leaves it out.
     archived_at = models.DateTimeField(null=True, blank=True, editable=False)
-    # No column: by which criterion this copy of the project is looked at (annotate.criteria.seen_by).
-    criterion = 1
     # No column: the role of whom annotate.access found the project for; None where nobody asked for it.
     role: str | None = None
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="projects")
@@ -108,21 +106,6 @@ class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
 
     def __str__(self) -> str:
         return self.name
-
-    @property
-    def criterion_name(self) -> str:
-        """Empty where there is but one criterion."""
-        return str(self.criteria[self.criterion - 1]["name"]) if self.criteria else ""
-
-    @property
-    def question_asked(self) -> str:
-        """By the criterion that the project is looked at by."""
-        return str(self.criteria[self.criterion - 1]["question"]) if self.criteria else self.question
-
-    @property
-    def criterion_query(self) -> str:
-        """Return the query that keeps the criterion in an address of the dashboard."""
-        return f"?criterion={self.criterion}" if self.criterion > 1 else ""
 
 
 class Membership(models.Model):

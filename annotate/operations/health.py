@@ -1,6 +1,9 @@
 """Reports the state of the site to monitoring: database, workers, pending fits."""
 
+import os
+import shutil
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -12,19 +15,23 @@ from annotate.fitting import scheduling
 from annotate.models import Label
 from models_engine.models import Fit
 
+MIN_FREE_BYTES = 20 * 2**20
 BEFORE_ALL = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def check_health(now: datetime) -> dict[str, Any]:
     """Returns plain values from two queries; none names a project or host. Raises DatabaseError without a database.
 
-    `status` is "ok", or "degraded" where no worker has been heard of within its lease.
+    `status` is "ok", "degraded" where no worker has been heard of within its lease, or "down" where SQLite's disk is
+    full or read-only.
     """
     seen = list(scheduling.live_workers(now).values_list("seen_at", flat=True))
     waiting = list(scheduling.outdated_projects().annotate(since=since()).values_list("error", "since"))
+    disk = check_disk()
     return {
-        "status": "ok" if seen else "degraded",
+        "status": "down" if disk != "ok" else "ok" if seen else "degraded",
         "database": connection.vendor,
+        "disk": disk,
         "engines": {"running": len(seen), "seen_seconds_ago": seconds_ago(max(seen, default=None), now)},
         "projects": {
             "waiting": len(waiting),
@@ -33,6 +40,16 @@ def check_health(now: datetime) -> dict[str, Any]:
         },
         "version": settings.VERSION,
     }
+
+
+def check_disk() -> str:
+    """Returns "full" or "read-only" where SQLite's file cannot grow or change, else "ok"; a server has its own disk."""
+    path = Path(str(connection.settings_dict["NAME"]))
+    if connection.vendor != "sqlite" or not path.is_file():
+        return "ok"
+    if not os.access(path, os.W_OK) or not os.access(path.parent, os.W_OK):
+        return "read-only"
+    return "full" if shutil.disk_usage(path.parent).free < MIN_FREE_BYTES else "ok"
 
 
 def since() -> Subquery:

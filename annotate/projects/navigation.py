@@ -8,6 +8,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from annotate.access import MANAGE, OWN, SEE
+from annotate.criteria import Criterion
 from annotate.models import Project
 
 
@@ -59,6 +60,7 @@ GROUPS = (
             Page("ranking", _("Ranking"), SEE, ("item",), by_criterion=True),
             Page("tastes", _("Groups"), SEE, ("cohorts",), by_criterion=True),
             Page("grades", _("Grades"), SEE, by_criterion=True),
+            Page("scale", _("Scaled scores"), SEE, by_criterion=True),
             Page("report", _("Report"), SEE, by_criterion=True),
             Page("results-links", _("Share"), OWN),
         ),
@@ -117,8 +119,12 @@ GROUPS = (
 )
 
 
-def navigation(project: Project, role: str, here: str) -> Navigation:
-    """Return the groups and pages that the role may see; `here` is the name of the page's address."""
+def navigation(project: Project, role: str, here: str, criterion: Criterion | None = None) -> Navigation:
+    """Return the groups and pages that the role may see; `here` is the name of the page's address.
+
+    Links to pages about one criterion keep `criterion`.
+    """
+    query = criterion.query if criterion else ""
     visible = [(group, [page for page in group.pages if role in page.roles]) for group in GROUPS]
     groups, current = [], []
     for group, pages in visible:
@@ -126,16 +132,16 @@ def navigation(project: Project, role: str, here: str) -> Navigation:
             continue
         is_here = any(here in page.url_names for page in pages)
         title = group.title if len(pages) > 1 else pages[0].title
-        groups.append(Link(title, _address(project, pages[0]), "true" if is_here else "", group.is_button))
+        groups.append(Link(title, _address(project, pages[0], query), "true" if is_here else "", group.is_button))
         if is_here:
-            current = [_link(project, page, here) for page in pages]
+            current = [_link(project, page, here, query) for page in pages]
     return Navigation(groups, current if len(current) > 1 else [])
 
 
-def _link(project: Project, page: Page, here: str) -> Link:
+def _link(project: Project, page: Page, here: str, query: str) -> Link:
     current = "page" if here == page.url_name else "true" if here in page.others else ""
-    return Link(page.title, _address(project, page), current)
+    return Link(page.title, _address(project, page, query), current)
 
 
-def _address(project: Project, page: Page) -> str:
-    return reverse(page.url_name, args=[project.pk]) + (project.criterion_query if page.by_criterion else "")
+def _address(project: Project, page: Page, query: str) -> str:
+    return reverse(page.url_name, args=[project.pk]) + (query if page.by_criterion else "")

@@ -13,4 +13,4 @@ register = template.Library()
 @register.inclusion_tag("projects/tabs.html", takes_context=True)
 def project_tabs(context: dict[str, Any], project: Project, role: str) -> dict[str, Any]:
     match = context["request"].resolver_match
-    return {"navigation": navigation(project, role, match.url_name if match else "")}
+    return {"navigation": navigation(project, role, match.url_name if match else "", context.get("criterion"))}

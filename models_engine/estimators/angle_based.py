@@ -11,6 +11,7 @@ from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData, InvalidSetting
 from models_engine.estimators.angle_posterior import AnglePosterior
 from models_engine.estimators.plackett_luce import split_rhat
+from models_engine.estimators.settings import check_settings
 from models_engine.inference.angle.completions import Completions, draw_rankings
 from models_engine.inference.angle.likelihood import AngleLabels, AngleTarget, Variational, fit_variational, match_gamma
 from models_engine.inference.angle.permutations import EXACT_LIMIT, log_constant, place_scores
@@ -63,8 +64,7 @@ class AngleBased:
         progress: Progress | None = None,
     ) -> AnglePosterior:
         """See Estimator.fit. "mle" raises InsufficientData where the likelihood has no maximum; `start` is not used."""
-        if not self.prior_sd > 0:
-            raise InvalidSetting(f"prior_sd is {self.prior_sd}; give a number above 0.")
+        check_settings(self)
         rng = np.random.default_rng(0) if rng is None else rng
         labels = AngleLabels.of(data)
         exact = data.n_items <= EXACT_LIMIT and self.inference != "vi"

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
 
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData, InvalidSetting
+from models_engine.errors import InvalidData
 from models_engine.estimators.angle_posterior import AnglePosterior
+from models_engine.estimators.settings import check_settings
 from models_engine.inference.angle.completions import draw_rankings
 from models_engine.inference.angle.mixture import LabelProfiles, MixtureGroups
 from models_engine.inference.angle.permutations import EXACT_LIMIT, place_scores
@@ -60,8 +61,7 @@ class AngleBasedMixture:
         progress: Progress | None = None,
     ) -> "AngleMixturePosterior":
         """See Estimator.fit. `start` is not used."""
-        if not self.prior_sd > 0 or (self.n_groups is not None and self.n_groups < 1):
-            raise InvalidSetting(f"prior_sd is {self.prior_sd}, n_groups {self.n_groups}; both must be above 0.")
+        check_settings(self)
         profiles = LabelProfiles.of(data)
         if data.n_items > EXACT_LIMIT and (profiles.which >= 0).any():
             raise InvalidData(

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from models_engine.covariance.forms import Covariance, DenseCovariance
 from models_engine.covariance.graph import GraphCovariance
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData, InvalidSetting, TooLarge
+from models_engine.errors import InvalidData, TooLarge
+from models_engine.estimators.settings import check_settings
 from models_engine.implied_pairs import PairTable
 from models_engine.inference.davidson.mode import MAX_DENSE_ITEMS, Curvature, DavidsonProblem, PairCounts, maximise
 from models_engine.inference.davidson.variational import find_nearest_gaussian, start_gaussian
@@ -85,10 +86,7 @@ class BradleyTerry:
         return GaussianPosterior(f - f.mean(), covariance, diagnostics, likelihood, prior_sd=prior_sd)
 
     def _check(self, data: Comparisons) -> None:
-        for name in ("prior_sd", "tie_sd", "side_sd", "tolerance", "max_iterations"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < np.inf:
-                raise InvalidSetting(f"{name}={value} must be a positive finite number.")
+        check_settings(self)
         if self.inference == "variational" and data.n_items > MAX_DENSE_ITEMS:
             raise TooLarge(
                 f"variational inference needs a matrix over all items; {data.n_items:,} is above its limit of "

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from models_engine.covariance.forms import DenseCovariance
 from models_engine.data import Comparisons
-from models_engine.errors import InsufficientData, InvalidSetting, TooLarge
+from models_engine.errors import InsufficientData, TooLarge
 from models_engine.estimators.competitor_posterior import CompetitorPosterior, Effects
 from models_engine.estimators.competitor_table import CompetitorTable
+from models_engine.estimators.settings import check_settings
 from models_engine.implied_pairs import PairTable
 from models_engine.inference.competitors.annotators import (
     TasteSpread,
@@ -91,10 +92,7 @@ class Competitors:
         )
 
     def _check(self) -> None:
-        for name in ("feature_sd", "side_sd", "tie_sd", "tolerance", "max_iterations"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value > 0):
-                raise InvalidSetting(f"{name}={value} must be a finite number above 0.")
+        check_settings(self)
 
     def _pairs(self, data: Comparisons) -> PairTable:
         pairs = data.pairs_with_ties() if self.tied_ranks else data.pairs()

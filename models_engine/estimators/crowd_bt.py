@@ -10,6 +10,7 @@ from models_engine.covariance.forms import Covariance
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidSetting
 from models_engine.estimators.crowd_posterior import CrowdPosterior, beta_from_moments, summarise_reliabilities
+from models_engine.estimators.settings import check_settings
 from models_engine.implied_pairs import PairTable
 from models_engine.inference.crowd_bt.fit import CrowdFitSpec, Solution, ascend_objective, solve_crowd
 from models_engine.inference.crowd_bt.laplace import laplace
@@ -101,10 +102,7 @@ class CrowdBT:
         return _posterior(f, covariance, diagnostics, likelihood, scales, (mean, variance))
 
     def _check(self) -> None:
-        for name in ("prior_sd", "tie_sd", "side_sd", "tolerance", "max_iterations"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < np.inf:
-                raise InvalidSetting(f"{name}={value} must be a positive finite number.")
+        check_settings(self)
         if self.reliability is not None:
             alpha, beta = self.reliability
             if not (0.1 <= beta < alpha < np.inf):

@@ -10,6 +10,7 @@ from models_engine.covariance.forms import LowRankCovariance
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData, InvalidSetting
 from models_engine.estimators.crowd_posterior import CrowdPosterior, summarise_reliabilities
+from models_engine.estimators.settings import check_settings
 from models_engine.inference.crowd_bt.moment_matching import match_moments, update_beta
 from models_engine.posterior import Diagnostics, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
@@ -64,9 +65,7 @@ class CrowdBTOnline:
         return self._run(state.with_posterior(posterior, self), data, progress)
 
     def _check(self) -> None:
-        for name in ("prior_sd", "tie_sd", "side_sd"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise InvalidSetting(f"{name}={getattr(self, name)} must be a positive finite number.")
+        check_settings(self)
         alpha, beta = self.reliability
         if not 0.1 <= beta < alpha < np.inf:
             raise InvalidSetting(f"reliability={self.reliability} must be (alpha, beta) with alpha > beta >= 0.1.")

@@ -7,12 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidSetting, TooLarge
+from models_engine.errors import TooLarge
 from models_engine.estimators.collaborative.fit import CollaborativeFit
 from models_engine.estimators.collaborative.learning import CANDIDATES, EPStart, LearnedShape
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.collaborative.sampled import scale_densities
 from models_engine.estimators.collaborative.steps import Steps, count_folds
+from models_engine.estimators.settings import check_settings
 from models_engine.inference.pairwise_gp.model import GammaPrior
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior
@@ -101,14 +102,12 @@ class CrowdGPPL:
         return False
 
     def _check(self, data: Comparisons) -> None:
+        check_settings(self)
         if data.n_items > MAX_ITEMS:
             raise TooLarge(
                 f"CrowdGPPL holds {self.n_components + 1} matrices of {data.n_items:,} x {data.n_items:,} items; the "
                 f"limit is {MAX_ITEMS:,}. Use CollaborativeGP, or fit a part of the items."
             )
-        for name in ("n_components", "prior_shape", "prior_rate", "consensus_sd", "taste_sd", "tolerance", "max_steps"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise InvalidSetting(f"{name} is {getattr(self, name)}; give a finite number above 0.")
 
     def _n_steps(self, folds: int) -> int:
         scales = 0 if self.log_scale_sd == 0 else 90

@@ -11,9 +11,10 @@ from scipy.special import softmax
 
 from models_engine.covariance.forms import DenseCovariance, check_dense
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData, InvalidSetting
+from models_engine.errors import InvalidData
 from models_engine.estimators.feature_posterior import FeaturePosterior, scaled_features
 from models_engine.estimators.plackett_luce import ChoiceProblem
+from models_engine.estimators.settings import check_settings
 from models_engine.inference.plackett_luce.bounds import ChoiceBounds
 from models_engine.inference.plackett_luce.fits import GaussianFit, fit_bound, fit_mode
 from models_engine.linalg import cholesky
@@ -62,9 +63,7 @@ class FeaturePlackettLuce:
         progress: Progress | None = None,
     ) -> FeaturePosterior:
         """See Estimator.fit. Nothing is random. Raises TooLarge above 5,000 items."""
-        for name, value, least in (("prior_sd", self.prior_sd, "above 0"), ("item_sd", self.item_sd, "of 0 or more")):
-            if value is not None and not (value > 0 or (value == 0 and name == "item_sd")):
-                raise InvalidSetting(f"{name} is {value}; give a number {least}, or None to have it chosen.")
+        check_settings(self)
         check_dense(data.n_items)
         mean = np.zeros(data.n_items)
         if start is not None:

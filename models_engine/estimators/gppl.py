@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from models_engine.covariance.forms import Covariance, DenseCovariance, LowRankCovariance
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidSetting, TooLarge
+from models_engine.errors import TooLarge
 from models_engine.estimators.gppl_posterior import FORMS, FittedProcess, GPPLPosterior
+from models_engine.estimators.settings import check_settings
 from models_engine.inference.pairwise_gp.ep import PairwiseEP, pool_sites
 from models_engine.inference.pairwise_gp.inducing import ItemPrior, build_item_prior
 from models_engine.inference.pairwise_gp.kernel_choice import choose_kernel, kernel_candidates
@@ -138,15 +139,7 @@ class GPPL:
         return self._posterior(data, kernel, prior, moments, inverse_scale, diagnostics)
 
     def _check(self, data: Comparisons) -> None:
-        names = ("prior_shape", "prior_rate", "n_inducing", "epochs", "forget", "max_iterations", "tolerance")
-        for name in (*names, "length_scale", "batch_size"):
-            value = getattr(self, name)
-            if value is not None and not 0 < value < np.inf:
-                raise InvalidSetting(f"{name}={value} must be a positive finite number.")
-        if not self.delay >= 0:
-            raise InvalidSetting(f"delay={self.delay} must be 0 or more.")
-        if self.share is not None and not 0 <= self.share <= 1:
-            raise InvalidSetting(f"share={self.share} must be between 0 and 1.")
+        check_settings(self)
         if self._features(data) is None and data.n_items > MAX_ITEMS:
             raise TooLarge(
                 f"without item features GPPL needs a matrix over all items; {data.n_items:,} is above its limit of "

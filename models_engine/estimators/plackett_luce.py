@@ -11,7 +11,7 @@ from scipy.special import polygamma
 
 from models_engine.covariance.forms import DenseCovariance, check_dense
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidSetting
+from models_engine.estimators.settings import check_settings
 from models_engine.implied_pairs import Stages
 from models_engine.linalg import sum_by_group
 from models_engine.posterior import BasePosterior, GaussianPosterior, Likelihood, Posterior, SamplePosterior
@@ -50,8 +50,7 @@ class PlackettLuce:
         progress: Progress | None = None,
     ) -> BasePosterior:
         """See Estimator.fit. Raises TooLarge above 5,000 items by "map"."""
-        if self.prior_sd <= 0:
-            raise InvalidSetting(f"prior_sd is {self.prior_sd}; give a number above 0.")
+        check_settings(self)
         problem = ChoiceProblem(data, match_gamma_shape(self.prior_sd))
         utilities = np.zeros(data.n_items)
         if start is not None:

@@ -123,7 +123,7 @@ def test_signing_up(live_site, page, settings, django_user_model):
 def test_nobody_signs_up_where_accounts_are_by_invitation(live_site, page, settings):
     settings.SIGNUP_OPEN = False
     page.goto(f"{live_site}/accounts/signup/")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Accounts are by invitation")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Accounts are by invitation only")
     expect(page.get_by_label("Email")).to_have_count(0)
 
 

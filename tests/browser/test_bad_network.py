@@ -1,11 +1,15 @@
 """Answers on a bad network or server: kept on the page, sent once, and the annotator told."""
 
 import re
+import threading
 
 import pytest
+from django.db import OperationalError
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from annotate.core import database_outages
+from annotate.core.database_outages import Breaker
 from annotate.models import Annotator, Label
 from tests.browser.annotating import come_in, expect_done, expect_label, labels, long_enough, stop_at_will
 from tests.site.task_types import set_task
@@ -76,6 +80,30 @@ def test_a_failing_server_is_asked_again(live_site, page, project):
         assert len(sent) > 1
         assert len(set(sent)) == 1  # the same answer, with the timing it was given with
     assert labels(annotator) == [("choice", 0)] * 3
+
+
+def test_an_answer_given_while_the_database_is_away_is_kept_and_sent(live_site, page, project, monkeypatch):
+    back = threading.Event()
+
+    def probe() -> None:
+        if not back.is_set():
+            raise OperationalError("away")
+
+    breaker = Breaker(probe)
+    monkeypatch.setattr(database_outages, "BREAKER", breaker)
+    annotator = come_in(page, live_site, project)
+    breaker.open()
+    page.keyboard.press("1")
+    expect(page.get_by_text("Not sent yet – retrying.", exact=True)).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", name="The site cannot reach its data right now")).to_be_visible()
+    assert labels(annotator) == []
+    back.set()
+    while breaker.is_open():
+        page.wait_for_timeout(50)
+    page.reload()
+    expect_done(page, 1)
+    assert labels(annotator) == [("choice", 0)]
 
 
 def test_the_choice_is_confirmed_on_its_card_while_it_is_sent(live_site, page, project):

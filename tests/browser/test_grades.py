@@ -1,5 +1,7 @@
 """Grades in a real browser: boundaries moved by keys and pointer, saved; without JavaScript; axe is content."""
 
+from urllib.parse import urlencode
+
 import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
@@ -19,15 +21,21 @@ def graded(project) -> Project:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (320, "light"), (1280, "light")])
-def test_the_page_is_accessible(live_site, open_page, sign_in, axe, alice, graded, width, scheme):
+def test_the_pages_are_accessible(live_site, open_page, sign_in, axe, alice, graded, width, scheme):
     page = open_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
     sign_in(alice, page)
-    page.goto(live_site + reverse("grades", args=[graded.pk]))
-    expect(page.get_by_role("heading", level=1)).to_have_text("Grades")
-    for details in page.locator("main details").all():
-        details.evaluate("details => { details.open = true; }")
-    assert page.evaluate(SIDEWAYS) == 0
-    axe(page)
+    anchors = "\n".join(f"{key}; {value}" for key, value in (("item-0", 90), ("item-5", 10)))
+    for path, title in (
+        (reverse("grades", args=[graded.pk]), "Grades"),
+        (reverse("scale", args=[graded.pk]), "Scaled scores"),
+        (f"{reverse('scale', args=[graded.pk])}?{urlencode({'kind': 'anchors', 'anchors': anchors})}", "Scaled scores"),
+    ):
+        page.goto(live_site + path)
+        expect(page.get_by_role("heading", level=1)).to_have_text(title)
+        for details in page.locator("main details").all():
+            details.evaluate("details => { details.open = true; }")
+        assert page.evaluate(SIDEWAYS) == 0, path
+        axe(page)
 
 
 def test_boundaries_are_moved_by_keys_and_pointer_and_saved(live_site, page, sign_in, alice, graded):

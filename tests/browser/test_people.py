@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from annotate.annotators.cohorts import job as cohorts_job
 from annotate.annotators.cohorts.actions import request_comparison
-from annotate.criteria import for_criterion
+from annotate.criteria import Criterion
 from annotate.models import Annotator, Project
 from tests.site.annotators.test_by_criterion import crossed  # noqa: F401  (a fixture)
 from tests.site.annotators.test_by_criterion import draw_taste_map as each_portrayed
@@ -22,25 +22,28 @@ def known(alice, divided) -> Project:  # noqa: F811
     draw_taste_map(divided)
     people = list(divided.annotators.order_by("pk").values_list("pk", flat=True))
     Annotator.objects.filter(pk__in=people[:4]).update(source="platform")
-    compare_those_who_came(alice, divided)
+    compare_those_who_came(alice, Criterion(divided))
     return divided
 
 
 @pytest.fixture
-def by_correctness(alice, crossed) -> Project:  # noqa: F811
-    """A project of two criteria, looked at by the second."""
+def by_correctness(alice, crossed) -> Criterion:  # noqa: F811
+    """The second of a project's two criteria."""
     each_portrayed(crossed)
-    project = for_criterion(crossed, 2)
-    compare_those_who_came(alice, project)
-    return project
+    criterion = Criterion(crossed, 2)
+    compare_those_who_came(alice, criterion)
+    return criterion
 
 
-def compare_those_who_came(alice, project: Project) -> None:
-    request_comparison(project=project, actor=alice, by="source", first="platform", second="link", now=timezone.now())
+def compare_those_who_came(alice, criterion: Criterion) -> None:
+    request_comparison(
+        criterion=criterion, actor=alice, by="source", first="platform", second="link", now=timezone.now()
+    )
     cohorts_job.QUEUE.work(cohorts_job.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
 
 
-def look_at_all(page, axe, live_site: str, project: Project) -> None:
+def look_at_all(page, axe, live_site: str, criterion: Criterion) -> None:
+    project = criterion.project
     person = project.annotators.order_by("pk").first()
     paths = [
         (reverse("annotator", args=[project.pk, person.key]), "Annotator"),
@@ -49,7 +52,7 @@ def look_at_all(page, axe, live_site: str, project: Project) -> None:
         (reverse("annotators", args=[project.pk]), "Annotators"),
     ]
     for path, title in paths:
-        page.goto(live_site + path + project.criterion_query)
+        page.goto(live_site + path + criterion.query)
         expect(page.get_by_role("heading", level=1)).to_have_text(title)
         for details in page.locator("main details:not(.menu)").all():
             details.evaluate("details => { details.open = true; }")
@@ -60,16 +63,16 @@ def look_at_all(page, axe, live_site: str, project: Project) -> None:
 def test_pages_about_people_are_accessible(live_site, open_page, sign_in, axe, alice, known):
     page = open_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
     sign_in(alice, page)
-    look_at_all(page, axe, live_site, known)
+    look_at_all(page, axe, live_site, Criterion(known))
 
 
 def test_pages_about_people_stay_with_the_criterion_chosen(live_site, open_page, sign_in, axe, alice, by_correctness):
     page = open_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
     sign_in(alice, page)
     look_at_all(page, axe, live_site, by_correctness)
-    chosen, second = page.locator(".chip[aria-current=true]"), by_correctness.annotators.order_by("pk")[1]
+    chosen, second = page.locator(".chip[aria-current=true]"), by_correctness.project.annotators.order_by("pk")[1]
     titles = page.locator("#annotator .own-table tbody th")
-    keys = [item.title for item in by_correctness.items.order_by("pk")]
+    keys = [item.title for item in by_correctness.project.items.order_by("pk")]
     page.set_viewport_size({"width": 1280, "height": 900})
     # From the table to a person, by the criterion chosen there; then by the other.
     page.get_by_role("link", name=second.pseudonym, exact=True).click()

@@ -11,7 +11,7 @@ def test_the_owner_answers_as_an_annotator_would_and_nothing_is_stored(live_site
     project.save()
     sign_in(alice)
     page.set_viewport_size({"width": 1440, "height": 1000})
-    page.goto(f"{live_site}/projects/{project.pk}/settings/")
+    page.goto(f"{live_site}/projects/{project.pk}/share/")
     page.get_by_role("link", name="First preview the task as annotators see it.").click()
     expect(page.get_by_role("complementary", name="About this preview")).to_contain_text("nothing is stored")
     axe(page)

@@ -28,7 +28,7 @@ def test_a_link_is_made_looked_at_and_revoked(live_site, open_page, sign_in, axe
     owner.get_by_role("button", name="Revoke").click()
     expect(owner.get_by_role("status").filter(has_text="revoked")).to_be_visible()
     stranger.reload()
-    expect(stranger.locator("main")).to_contain_text("Dieser Link zeigt nichts mehr")
+    expect(stranger.locator("main")).to_contain_text("Dieser Link gilt nicht mehr")
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -11,7 +11,7 @@ from annotate.models import Evaluation, Project, RunRecord
 from tests.conftest import NOW, make_annotator
 from tests.site.dashboard.test_fits import arrays, evaluated
 from tests.site.dashboard.test_trust import DIAGNOSTICS, a_bin
-from tests.site.factories import engine_is_up, make_labels, spread_fit
+from tests.site.factories import engine_is_up, estimate_annotator, make_labels, spread_fit
 
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 PATIENCE = 30_000
@@ -19,13 +19,20 @@ PATIENCE = 30_000
 
 @pytest.fixture
 def watched(project) -> Project:
-    """Two fits with figures, labels, an evaluation with a calibration, a run record that can be had."""
+    """Two fits with figures, of which one names who judges unlike the order, grades, labels, an evaluation with a
+    calibration, a run record that can be had."""
     engine_is_up(timezone.now() + timedelta(hours=1))
     items = list(project.items.order_by("pk"))
-    make_labels(project, [make_annotator(project, "Otter"), make_annotator(project, "Heron")], 40)
+    otter, heron = (make_annotator(project, name) for name in ("Otter", "Heron"))
+    make_labels(project, [otter, heron], 40)
+    Project.objects.filter(pk=project.pk).update(grades=[{"name": "A", "limit": 60.0}, {"name": "B", "limit": None}])
     utilities = [2.0, 1.2, 0.4, -0.4, -1.2, -2.0]
+    unlike = {"items": items[1].pk, "annotators": otter.pk}
+    misfit = {side: {"n": 6, "n_flagged": 1, "worst": [[key, 1.62, 3.1, 24]]} for side, key in unlike.items()}
     for sd in (0.5, 0.2):
-        spread_fit(project, items, sd=sd, arrays=arrays(items, utilities, sd), diagnostics=DIAGNOSTICS)
+        diagnostics = DIAGNOSTICS | {"misfit": misfit}
+        fit = spread_fit(project, items, sd=sd, arrays=arrays(items, utilities, sd), diagnostics=diagnostics)
+    estimate_annotator(fit, otter)
     evaluated(project)
     evaluation = project.evaluations.get()
     evaluation.figures[1]["bins"] = [a_bin(0.6, 200, 0.65, 0.64), a_bin(0.8, 200, 0.85, 0.86)]
@@ -69,7 +76,7 @@ def test_trust_follows_the_fits_and_keeps_what_was_opened(live_site, page, sign_
     figures = watched.evaluations.get().figures
     figures[1] |= {"bins": [a_bin(0.8, 900, 0.85, 0.62)], "z": 9.0, "n_pairs": 900}
     Evaluation.objects.filter(project=watched).update(figures=figures, made_at=NOW + timedelta(hours=1))
-    expect(page.locator("#trust")).to_contain_text("of 900 hidden answers", timeout=PATIENCE)
+    expect(page.locator("#trust")).to_contain_text("of 900 answers predicted", timeout=PATIENCE)
     expect(page.get_by_text("0.61 (0.38 to 0.48)")).to_be_visible()
 
 

@@ -12,6 +12,7 @@ from django.db import connection  # noqa: E402
 from django.db.migrations.executor import MigrationExecutor  # noqa: E402
 
 from annotate import models as now_models  # noqa: E402
+from annotate.criteria import Criterion  # noqa: E402
 from annotate.fitting.reading import read_labels  # noqa: E402
 from annotate.labelling.actions import Answer, record_label  # noqa: E402
 from annotate.labelling.item_sets import set_key  # noqa: E402
@@ -102,7 +103,7 @@ presentation = now_models.Presentation.objects.get(token=token)
 record_label(presentation=presentation, answer=Answer("choice", chosen=0), now=AT + timedelta(days=1))
 project = now_models.Project.objects.get()
 picture = now_models.Item.objects.get(key="p")
-found = read_labels(project)
+found = read_labels(Criterion(project))
 print(
     json.dumps(
         {

@@ -120,6 +120,8 @@ RULES = {
     "ranking": (SEE, None),
     "item": (SEE, None),
     "grades": (SEE, MANAGE),
+    "scale": (SEE, None),
+    "scale-export": (SEE, None),
     "trust": (SEE, None),
     "compare": (SEE, None),
     "estimator-use": (None, MANAGE),

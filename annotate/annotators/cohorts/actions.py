@@ -10,9 +10,10 @@ from annotate.annotators.cohorts.queries import comparisons
 from annotate.audit import record_event
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
+from annotate.criteria import Criterion
 from annotate.fitting.published import published_fit
 from annotate.locks import lock_project
-from annotate.models import CohortComparison, EventVerb, Project, User
+from annotate.models import CohortComparison, EventVerb, User
 
 MAX_COMPARISONS = 20
 Status = CohortComparison.Status
@@ -29,29 +30,30 @@ class NoSuchCohorts(UserError):
 
 
 def request_comparison(
-    *, project: Project, actor: User, by: str, first: str, second: str, now: datetime
+    *, criterion: Criterion, actor: User, by: str, first: str, second: str, now: datetime
 ) -> CohortComparison:
     """Request the comparison by one criterion, again if it was made before; the oldest past MOST_KEPT are forgotten.
 
     second: "" for everybody else. Raises NothingToCompareYet and NoSuchCohorts.
     """
-    division = next((one for one in groupings(project) if one.key == by), None)
+    project = criterion.project
+    division = next((one for one in groupings(criterion) if one.key == by), None)
     values = {one.key for one in division.values} if division else set()
     if first not in values or second not in values | {""} or first == second:
         raise NoSuchCohorts
     with write_transaction():
         lock_project(project.pk)
-        if published_fit(project) is None:
+        if published_fit(criterion) is None:
             raise NothingToCompareYet
         cohorts = {"by": by, "first": first, "second": second}
         row, is_new = CohortComparison.objects.get_or_create(
-            project=project, criterion=project.criterion, **cohorts, defaults={"asked_by": actor, "asked_at": now}
+            project=project, criterion=criterion.number, **cohorts, defaults={"asked_by": actor, "asked_at": now}
         )
         if not is_new and row.status in (Status.READY, Status.FAILED):
             asked = {"status": Status.ASKED, "asked_by": actor, "asked_at": now, "attempts": 0, "message": ""}
             CohortComparison.objects.filter(pk=row.pk).update(**asked)
-        old = comparisons(project).values_list("pk", flat=True)[MAX_COMPARISONS:]
+        old = comparisons(criterion).values_list("pk", flat=True)[MAX_COMPARISONS:]
         CohortComparison.objects.filter(pk__in=list(old)).delete()
-        criterion: dict[str, Any] = {"criterion": project.criterion} if project.criteria else {}
-        record_event(project, actor, EventVerb.COHORTS_COMPARED, now, by=by, **criterion)
+        number: dict[str, Any] = {"criterion": criterion.number} if project.criteria else {}
+        record_event(project, actor, EventVerb.COHORTS_COMPARED, now, by=by, **number)
     return row

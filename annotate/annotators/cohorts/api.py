@@ -22,13 +22,13 @@ from annotate.api.base import (
     FiniteFloatField,
     NoQuery,
     check_page_exists,
-    project_for_criterion,
     validated_body,
+    validated_criterion,
     validated_query,
 )
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.core.rate_limits import check_rate_limit
-from annotate.criteria import for_criterion
+from annotate.criteria import Criterion
 from annotate.files.limits import MAX_TAG
 from annotate.models import CohortComparison
 
@@ -131,11 +131,11 @@ class CohortsView(ApiView):
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Lists the cohorts that can be compared and the comparisons requested, by one criterion."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, validated_query(request, CriterionQuery))
-        found = groupings(project)
+        criterion = validated_criterion(project, validated_query(request, CriterionQuery))
+        found = groupings(criterion)
         values = {
             "divisions": found,
-            "comparisons": [side_by_side_row(comparison_status(row, found)) for row in comparisons(project)],
+            "comparisons": [side_by_side_row(comparison_status(row, found)) for row in comparisons(criterion)],
         }
         return Response(CohortsDetail(values).data)
 
@@ -147,11 +147,11 @@ class CohortsView(ApiView):
         validated_query(request, NoQuery)
         check_rate_limit(request, "export")
         asking = validated_body(request, Asking)
-        project = project_for_criterion(project, asking)
+        criterion = validated_criterion(project, asking)
         cohorts = {name: asking[name] for name in ("by", "first", "second")}
-        row = request_comparison(project=project, actor=request.user, now=timezone.now(), **cohorts)
+        row = request_comparison(criterion=criterion, actor=request.user, now=timezone.now(), **cohorts)
         row.refresh_from_db()
-        return Response(ComparisonRow(side_by_side_row(comparison_status(row, groupings(project)))).data, status=202)
+        return Response(ComparisonRow(side_by_side_row(comparison_status(row, groupings(criterion)))).data, status=202)
 
 
 class CohortsRead(ApiView):
@@ -161,12 +161,12 @@ class CohortsRead(ApiView):
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, SideQuery)
         row = get_object_or_404(project.cohort_comparisons, pk=comparison_id)
-        project = for_criterion(project, row.criterion)
+        criterion = Criterion(project, row.criterion)
         sort = query["sort"]
         order = SideBySideQuery(row.pk, sort.removeprefix("-"), sort.startswith("-"), query["tag"], query["page"])
-        table = side_by_side(project, bytes(row.arrays), order) if row.arrays else None
+        table = side_by_side(criterion.project, bytes(row.arrays), order) if row.arrays else None
         check_page_exists(table.page if table else None, query["page"])
-        values = side_by_side_row(comparison_status(row, groupings(project))) | {
+        values = side_by_side_row(comparison_status(row, groupings(criterion))) | {
             "n_items": table.n_items if table else 0,
             "n_separated": table.n_separated if table else 0,
             "correlation": table and table.correlation,

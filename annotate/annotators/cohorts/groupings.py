@@ -8,7 +8,8 @@ from statistics import median
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotate.models import Annotator, AnnotatorTag, AnnotatorTaste, Project, QuestionAnswer, QuestionField, TasteMap
+from annotate.criteria import Criterion
+from annotate.models import Annotator, AnnotatorTag, AnnotatorTaste, QuestionAnswer, QuestionField, TasteMap
 
 SOURCE, GROUP, TAG, FIELD = "source", "group", "tag", "field:"
 MAX_VALUES = 50
@@ -37,16 +38,17 @@ class Grouping:
         return next((one.name for one in self.values if one.key == value), value)
 
 
-def groupings(project: Project) -> list[Grouping]:
+def groupings(criterion: Criterion) -> list[Grouping]:
     """Return those with two values or more (of tags, one), in as many queries however many annotators there are; groups
-    are those of the project's current criterion."""
+    are those by this criterion."""
+    project = criterion.project
     sources = dict(Annotator.Source.choices)
     names = {GROUP: _("Group found"), TAG: _("Tag"), SOURCE: _("How they joined")}
     fields = {one.pk: one for one in project.fields.order_by("number")}
     said: dict[str, list[tuple[str, str]]] = {GROUP: [], TAG: [], SOURCE: []}
     came = Annotator.objects.filter(project=project, excluded_at=None).values_list("source", flat=True)
     said[SOURCE] = [(one, str(sources.get(one, one))) for one in came]
-    said[GROUP] = [(str(one), group_name(one)) for one in groups_of(project).values()]
+    said[GROUP] = [(str(one), group_name(one)) for one in groups_of(criterion).values()]
     tags = AnnotatorTag.objects.filter(annotator__project=project, annotator__excluded_at=None)
     said[TAG] = [(name, name) for name in tags.values_list("name", flat=True)]
     answers = QuestionAnswer.objects.filter(field__project=project, annotator__excluded_at=None)
@@ -80,12 +82,13 @@ def describe_value(field: QuestionField, value: str, values: list[str]) -> tuple
     return ABOVE, _("Above %(n)s") % {"n": middle}
 
 
-def members(project: Project, by: str, value: str) -> set[int]:
+def members(criterion: Criterion, by: str, value: str) -> set[int]:
     """Return primary keys of the annotators who have the value."""
+    project = criterion.project
     if by == SOURCE:
         return set(Annotator.objects.filter(project=project, source=value).values_list("pk", flat=True))
     if by == GROUP:
-        return {pk for pk, group in groups_of(project).items() if str(group) == value}
+        return {pk for pk, group in groups_of(criterion).items() if str(group) == value}
     if by == TAG:
         tagged = AnnotatorTag.objects.filter(annotator__project=project, name=value)
         return set(tagged.values_list("annotator", flat=True))
@@ -99,10 +102,11 @@ def members(project: Project, by: str, value: str) -> set[int]:
     return {pk for pk, said in answers.items() if (one := describe_value(field, said, values)) and one[0] == value}
 
 
-def groups_of(project: Project) -> dict[int, int]:
-    """Return the group of each annotator by the latest taste map of the criterion; empty where no groups stand out."""
+def groups_of(criterion: Criterion) -> dict[int, int]:
+    """Return the group of each annotator by this taste map of the criterion; empty where no groups stand out."""
+    project = criterion.project
     taste_map = (
-        TasteMap.objects.filter(project=project, criterion=project.criterion, n_groups__gt=1).defer("arrays").first()
+        TasteMap.objects.filter(project=project, criterion=criterion.number, n_groups__gt=1).defer("arrays").first()
     )
     if taste_map is None or taste_map.fit_number is None:
         return {}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from annotate.annotators.cohorts.groupings import members
 from annotate.core.stored_messages import NotEnoughData, store_message
-from annotate.criteria import for_criterion
+from annotate.criteria import Criterion
 from annotate.fitting.arrays import to_bytes
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import Labels
@@ -54,15 +54,15 @@ def work(row: CohortComparison, progress: Progress) -> None:
     everybody's taste to be scattered around one consensus, so it pulls cohorts together, and its intervals for their
     difference held the true one for 57% of the items of a simulated crowd where these held it for 97%.
     """
-    project = for_criterion(row.project, row.criterion)
-    fit = published_fit(project)
+    criterion = Criterion(row.project, row.criterion)
+    fit = published_fit(criterion)
     if fit is None or fit.estimator not in ESTIMATORS:
         raise NotComparable(gettext_noop("There is no ranking yet. Try again once there is one."))
-    labels = require_labels(project)
-    inside = np.isin(labels.annotator_ids, list(members(project, row.by, row.first)))
+    labels = require_labels(criterion)
+    inside = np.isin(labels.annotator_ids, list(members(criterion, row.by, row.first)))
     other = ~inside
     if row.second:
-        other = np.isin(labels.annotator_ids, list(members(project, row.by, row.second)))
+        other = np.isin(labels.annotator_ids, list(members(criterion, row.by, row.second)))
     both = inside & other  # who has both of two tags says nothing of their difference
     inside, other = inside & ~both, other & ~both
     rows = [np.flatnonzero(cohort[labels.data.annotators]) for cohort in (inside, other)]

@@ -11,6 +11,7 @@ from annotate.annotators.cohorts.groupings import Grouping, groupings
 from annotate.annotators.page.queries import ranks
 from annotate.core.charts import Interval, Scale, Tick
 from annotate.core.stored_messages import render_message
+from annotate.criteria import Criterion
 from annotate.dashboard.fits.comparison import correlation
 from annotate.models import CohortComparison, Item, Project, Tag
 from models_engine.constants import Z90
@@ -83,20 +84,20 @@ class Cohorts:
     table: SideBySide | None
 
 
-def cohorts(project: Project, query: SideBySideQuery) -> Cohorts:
-    found = groupings(project)
-    rows = list(comparisons(project))
+def cohorts(criterion: Criterion, query: SideBySideQuery) -> Cohorts:
+    found = groupings(criterion)
+    rows = list(comparisons(criterion))
     kept = [comparison_status(row, found) for row in rows]
     shown = next((one for one in kept if one.comparison.pk == query.show), kept[0] if kept and not query.show else None)
     table = None
     if shown and shown.comparison.arrays:  # one more query: those of the list come without
-        table = side_by_side(project, bytes(shown.comparison.arrays), query)
+        table = side_by_side(criterion.project, bytes(shown.comparison.arrays), query)
     return Cohorts(found, kept, shown, table)
 
 
-def comparisons(project: Project) -> QuerySet[CohortComparison]:
-    """Return those kept by the criterion that the project is looked at by, the latest first."""
-    rows = project.cohort_comparisons.filter(criterion=project.criterion)
+def comparisons(criterion: Criterion) -> QuerySet[CohortComparison]:
+    """Return those kept by this criterion, the latest first."""
+    rows = criterion.project.cohort_comparisons.filter(criterion=criterion.number)
     return rows.defer("arrays").order_by("-asked_at", "-pk")
 
 

@@ -21,7 +21,7 @@ from annotate.annotators.cohorts.queries import tags_of
 from annotate.core.errors import UserError
 from annotate.core.rate_limits import check_rate_limit
 from annotate.dashboard.pages import render_page
-from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.dashboard.project_lookup import requested_criterion
 from annotate.fitting.published import published_fit
 
 
@@ -29,18 +29,18 @@ from annotate.fitting.published import published_fit
 @require_safe
 @gzip_page
 def cohorts(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id)
-    form = CohortsForm(tags_of(project), request.GET)
+    criterion = requested_criterion(request, project_id)
+    form = CohortsForm(tags_of(criterion.project), request.GET)
     query = form.query()
-    context = {"form": form, "query": query, "fit": published_fit(project), "cohorts": cohorts_page(project, query)}
-    return render_page(request, project, "annotators/cohorts", context)
+    context = {"form": form, "query": query, "fit": published_fit(criterion), "cohorts": cohorts_page(criterion, query)}
+    return render_page(request, criterion, "annotators/cohorts", context)
 
 
 @login_required
 @require_POST
 def compare_cohorts(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id, access.MANAGE)
-    page = reverse("cohorts", args=[project.pk]) + project.criterion_query
+    criterion = requested_criterion(request, project_id, access.MANAGE)
+    page = reverse("cohorts", args=[criterion.project.pk]) + criterion.query
     check_rate_limit(request, "export")
     form = CompareCohortsForm(request.POST)
     if not form.is_valid():
@@ -49,9 +49,9 @@ def compare_cohorts(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     by, first, second = form.cohorts()
     try:
         row = request_comparison(
-            project=project, actor=request.user, by=by, first=first, second=second, now=timezone.now()
+            criterion=criterion, actor=request.user, by=by, first=first, second=second, now=timezone.now()
         )
     except UserError as refusal:
         messages.error(request, str(refusal))
         return redirect(page)
-    return redirect(f"{page}{'&' if project.criterion_query else '?'}show={row.pk}")
+    return redirect(f"{page}{'&' if criterion.query else '?'}show={row.pk}")

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from annotate.annotators.queries import AnnotatorRow, build_rows
 from annotate.core import charts
 from annotate.core.charts import Interval, Scale, Tick
+from annotate.criteria import Criterion
 from annotate.models import Annotator, AnnotatorTaste, Item, Label, Project, TasteMap
 from models_engine.constants import Z90
 from models_engine.models import Fit
@@ -75,11 +76,14 @@ class AnnotatorPage:
     ends: str
 
 
-def annotator_page(project: Project, annotator: Annotator, fit: Fit | None, query: OwnRankingQuery) -> AnnotatorPage:
+def annotator_page(
+    criterion: Criterion, annotator: Annotator, fit: Fit | None, query: OwnRankingQuery
+) -> AnnotatorPage:
     """Read an annotator's page in the same number of queries whatever they answered."""
+    project = criterion.project
     row = build_rows([annotator.pk], fit)[0]
     n_counted = row.estimate.n_labels if row.estimate else 0
-    taste_map = TasteMap.objects.filter(project=project, criterion=project.criterion).first()
+    taste_map = TasteMap.objects.filter(project=project, criterion=criterion.number).first()
     own = None
     if taste_map and taste_map.fit_number is not None:
         own = annotator.tastes.filter(fit_number=taste_map.fit_number).first()

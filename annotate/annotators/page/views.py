@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from annotate.annotators.page.forms import AnnotatorForm
 from annotate.annotators.page.queries import annotator_page
 from annotate.dashboard.pages import render_page
-from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.dashboard.project_lookup import requested_criterion
 from annotate.fitting.published import published_fit
 
 
@@ -19,9 +19,9 @@ from annotate.fitting.published import published_fit
 @require_safe
 @gzip_page
 def annotator(request: HttpRequest, project_id: UUID, key: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id)
-    found = get_object_or_404(project.annotators, key=key)
+    criterion = requested_criterion(request, project_id)
+    found = get_object_or_404(criterion.project.annotators, key=key)
     form = AnnotatorForm(request.GET)
-    query, fit = form.query(), published_fit(project)
-    context = {"form": form, "query": query, "fit": fit, "person": annotator_page(project, found, fit, query)}
-    return render_page(request, project, "annotators/annotator", context)
+    query, fit = form.query(), published_fit(criterion)
+    context = {"form": form, "query": query, "fit": fit, "person": annotator_page(criterion, found, fit, query)}
+    return render_page(request, criterion, "annotators/annotator", context)

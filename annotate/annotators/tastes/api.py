@@ -21,7 +21,7 @@ from annotate.api.base import (
     FiniteFloatField,
     StrictSerializer,
     check_page_exists,
-    project_for_criterion,
+    validated_criterion,
     validated_query,
 )
 from annotate.fitting.published import published_fit
@@ -83,11 +83,11 @@ class OwnRankingView(ApiView):
         """Returns one annotator's own ranking beside the consensus."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, OwnQuery)
-        project = project_for_criterion(project, query)
+        criterion = validated_criterion(project, query)
         annotator = get_object_or_404(project.annotators, key=key)
         sort = query["sort"]
         order = person_query.OwnRankingQuery(sort.removeprefix("-"), sort.startswith("-"), query["page"])
-        found = person_query.annotator_page(project, annotator, published_fit(project), order)
+        found = person_query.annotator_page(criterion, annotator, published_fit(criterion), order)
         own = found.ranking
         check_page_exists(own.page if own else None, query["page"])
         values = {
@@ -168,7 +168,7 @@ class TastesView(ApiView):
         """Returns the taste map: its components, the groups found and the position of each annotator."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, TastesQuery)
-        found = taste_map_view(project_for_criterion(project, query), 1, 2, query["page"])
+        found = taste_map_view(validated_criterion(project, query), 1, 2, query["page"])
         if found is None:
             raise NotFound(
                 _(

@@ -13,7 +13,7 @@ from django.utils import timezone
 from numpy.typing import NDArray
 
 from annotate.core.transactions import yielding_write_transaction
-from annotate.criteria import for_criterion
+from annotate.criteria import Criterion
 from annotate.fitting.arrays import to_bytes
 from annotate.fitting.stored_posterior import FittedTastes, load_tastes, main_part_rows
 from annotate.jobs.idle import IdleJobs
@@ -71,7 +71,7 @@ def work(row: TasteMap, progress: Progress) -> None:
     fit = Fit.objects.filter(project_id=row.project_id, criterion=row.criterion, published=True).first()
     if fit is None or not fit.components:
         raise LeaseLost(str(row.project_id))
-    known = load_tastes(fit, for_criterion(row.project, row.criterion), progress)
+    known = load_tastes(fit, Criterion(row.project, row.criterion), progress)
     kept = main_part_rows(fit, known.item_ids)
     tastes = compute_tastes(fit, known, kept, progress)
     write_tastes(row, fit, known, tastes, progress)

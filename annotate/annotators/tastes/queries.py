@@ -9,6 +9,7 @@ from django.core.paginator import Page, Paginator
 from numpy.typing import NDArray
 
 from annotate.core.charts import Scale
+from annotate.criteria import Criterion
 from annotate.models import AnnotatorTaste, Item, Project, TasteMap
 
 Floats = NDArray[np.float64]
@@ -89,9 +90,10 @@ class TasteMapView:
         return self.n_annotators > len(self.dots)
 
 
-def taste_map_view(project: Project, across: int, up: int, page: int) -> TasteMapView | None:
-    """Read the latest taste map of the criterion; None before the first. Components are numbered from 1."""
-    taste_map = TasteMap.objects.filter(project=project, criterion=project.criterion).first()
+def taste_map_view(criterion: Criterion, across: int, up: int, page: int) -> TasteMapView | None:
+    """Read the latest taste map of this criterion; None before the first. Components are numbered from 1."""
+    project = criterion.project
+    taste_map = TasteMap.objects.filter(project=project, criterion=criterion.number).first()
     if taste_map is None or taste_map.fit_number is None or not taste_map.arrays:
         return None
     with np.load(io.BytesIO(bytes(taste_map.arrays)), allow_pickle=False) as file:

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from annotate.annotators.tastes.forms import TastesForm
 from annotate.annotators.tastes.queries import taste_map_view
 from annotate.dashboard.pages import render_page
-from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.dashboard.project_lookup import requested_criterion
 from annotate.fitting.published import published_fit
 
 
@@ -18,10 +18,10 @@ from annotate.fitting.published import published_fit
 @require_safe
 @gzip_page
 def tastes(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id)
+    criterion = requested_criterion(request, project_id)
     form = TastesForm(request.GET)
     across, up = form.axes()
-    found = taste_map_view(project, across, up, form.cleaned().get("page", 1))
+    found = taste_map_view(criterion, across, up, form.cleaned().get("page", 1))
     return render_page(
-        request, project, "annotators/tastes", {"form": form, "fit": published_fit(project), "map": found}
+        request, criterion, "annotators/tastes", {"form": form, "fit": published_fit(criterion), "map": found}
     )

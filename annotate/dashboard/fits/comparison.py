@@ -9,8 +9,9 @@ from django.db.models import QuerySet
 
 from annotate.audit_log.queries import CHANGES_OF_DATA
 from annotate.audit_log.sentences import Told, told
+from annotate.criteria import Criterion
 from annotate.dashboard.fits.figures import ItemFigures, figures_of
-from annotate.models import Event, Item, Project
+from annotate.models import Event, Item
 from models_engine.constants import Z90
 from models_engine.models import Fit
 
@@ -76,19 +77,19 @@ class FitComparison:
     correlation: float | None
 
 
-def fits_to_compare(project: Project, limit: int = 50) -> list[Fit]:
+def fits_to_compare(criterion: Criterion, limit: int = 50) -> list[Fit]:
     """Return the latest fits that kept their figures, newest first."""
-    return list(kept_fits(project).defer("arrays", "diagnostics", "components").order_by("-number")[:limit])
+    return list(kept_fits(criterion).defer("arrays", "diagnostics", "components").order_by("-number")[:limit])
 
 
-def kept_fits(project: Project) -> QuerySet[Fit]:
-    done = Fit.objects.filter(project_id=project.pk, criterion=project.criterion, status=Fit.Status.DONE)
+def kept_fits(criterion: Criterion) -> QuerySet[Fit]:
+    done = Fit.objects.filter(project_id=criterion.project.pk, criterion=criterion.number, status=Fit.Status.DONE)
     return done.exclude(arrays=None)
 
 
-def fits_around_event(project: Project, *, event: str = "", annotator: str = "") -> FitsAroundEvent | None:
+def fits_around_event(criterion: Criterion, *, event: str = "", annotator: str = "") -> FitsAroundEvent | None:
     """Find the event by its number, or the latest one of the annotator with this key; None if there is none."""
-    events = Event.objects.filter(project=project, verb__in=CHANGES_OF_DATA, details__has_key="version")
+    events = Event.objects.filter(project=criterion.project, verb__in=CHANGES_OF_DATA, details__has_key="version")
     if event.isdecimal() and len(event) < 18:
         events = events.filter(pk=int(event))
     elif is_uuid(annotator):
@@ -98,7 +99,7 @@ def fits_around_event(project: Project, *, event: str = "", annotator: str = "")
     found = events.select_related("actor", "annotator").order_by("-pk").first()
     if found is None:
         return None
-    fits = kept_fits(project).defer("arrays", "diagnostics", "components")
+    fits = kept_fits(criterion).defer("arrays", "diagnostics", "components")
     # A fit that was running at that moment may or may not include the change, so it is neither.
     before = fits.filter(finished_at__lte=found.at).order_by("-number").first()
     after = fits.filter(data_version__gte=found.details["version"]).order_by("number").first()
@@ -113,9 +114,9 @@ def is_uuid(text: str) -> bool:
     return True
 
 
-def compare_two_fits(project: Project, numbers: tuple[int, int], page: str | None) -> FitComparison | None:
+def compare_two_fits(criterion: Criterion, numbers: tuple[int, int], page: str | None) -> FitComparison | None:
     """Compare two fits, widest differences first; None where one of them is not kept."""
-    found = {fit.number: fit for fit in kept_fits(project).filter(number__in=numbers)}
+    found = {fit.number: fit for fit in kept_fits(criterion).filter(number__in=numbers)}
     if not set(numbers) <= found.keys():
         return None
     first, second = (found[number] for number in numbers)
@@ -126,7 +127,7 @@ def compare_two_fits(project: Project, numbers: tuple[int, int], page: str | Non
     common = sorted(one.keys() & other.keys(), key=lambda pk: (-abs(other[pk].utility - one[pk].utility), pk))
     places_one, places_other = places(one, common), places(other, common)
     shown = Paginator(common, PAGE_SIZE).get_page(page)
-    items = Item.objects.filter(project=project).in_bulk(list(shown.object_list))
+    items = Item.objects.filter(project=criterion.project).in_bulk(list(shown.object_list))
     far = sum(is_beyond_error(one[pk], other[pk]) for pk in common)
     return FitComparison(
         first=first,

@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from annotate.core import charts, numbers
+from annotate.criteria import Criterion
 from annotate.fitting.estimator_choices import ESTIMATORS
-from annotate.models import Evaluation, Project
+from annotate.models import Evaluation
 from models_engine.models import Fit
 
 MAX_FITS = 30
@@ -44,20 +45,22 @@ class EvaluationTable:
     made_at: datetime | None
 
 
-def fits_page(project: Project) -> Fits:
-    fits = Fit.objects.filter(project_id=project.pk, criterion=project.criterion)
+def fits_page(criterion: Criterion) -> Fits:
+    fits = Fit.objects.filter(project_id=criterion.project.pk, criterion=criterion.number)
     latest = list(fits.defer("arrays").order_by("-number")[:MAX_FITS])
     published = next((fit for fit in latest if fit.published), None)
     return Fits(
         published=published,
         latest=latest,
         trace=build_trace(published) if published else None,
-        evaluation=evaluation_table(project),
+        evaluation=evaluation_table(criterion),
     )
 
 
-def evaluation_table(project: Project) -> EvaluationTable | None:
-    found = Evaluation.objects.filter(project=project, criterion=project.criterion).exclude(made_at=None).first()
+def evaluation_table(criterion: Criterion) -> EvaluationTable | None:
+    found = (
+        Evaluation.objects.filter(project=criterion.project, criterion=criterion.number).exclude(made_at=None).first()
+    )
     known = [one for one in found.figures if one["loss"] is not None] if found else []
     if found is None or not known:
         return None

@@ -17,7 +17,7 @@ from annotate.dashboard.detail import shows_expert
 from annotate.dashboard.fits.comparison import compare_two_fits, fits_around_event, fits_to_compare
 from annotate.dashboard.fits.forms import CompareForm, PublishEstimatorForm
 from annotate.dashboard.heading import page_heading
-from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.dashboard.project_lookup import requested_criterion
 from annotate.projects.actions import change_project
 
 
@@ -25,11 +25,12 @@ from annotate.projects.actions import change_project
 @require_POST
 def use(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     """Make the project's next fits use the estimator that was sent."""
-    project = project_for_criterion(request, project_id, access.MANAGE)
+    criterion = requested_criterion(request, project_id, access.MANAGE)
+    project = criterion.project
     form = PublishEstimatorForm(request.POST)
     if not form.is_valid():
         messages.error(request, _("This site does not offer that estimator. Use one of the buttons in the table."))
-        return redirect(reverse("engine", args=[project.pk]) + project.criterion_query)
+        return redirect(reverse("engine", args=[project.pk]) + criterion.query)
     values = {"estimator": form.cleaned_data["estimator"]}
     changes = change_project(project=project, actor=request.user, values=values, now=timezone.now())
     if changes and request.POST.get("next") == "tastes":
@@ -42,16 +43,16 @@ def use(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     else:
         messages.info(request, _("%(name)s is already in use.") % {"name": values["estimator"]})
     page = "tastes" if request.POST.get("next") == "tastes" else "engine"
-    return redirect(reverse(page, args=[project.pk]) + project.criterion_query)
+    return redirect(reverse(page, args=[project.pk]) + criterion.query)
 
 
 @login_required
 @require_safe
 def compare_fits(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id)
-    fits, now = fits_to_compare(project), timezone.now()
+    criterion = requested_criterion(request, project_id)
+    fits, now = fits_to_compare(criterion), timezone.now()
     happened = fits_around_event(
-        project, event=request.GET.get("event", ""), annotator=request.GET.get("annotator", "")
+        criterion, event=request.GET.get("event", ""), annotator=request.GET.get("annotator", "")
     )
     if happened:
         numbers = (happened.before.number, happened.after.number) if happened.before and happened.after else None
@@ -60,13 +61,14 @@ def compare_fits(request: HttpRequest, project_id: UUID) -> HttpResponse:
         form = CompareForm(fits, request.GET)
         numbers = form.numbers()
     context = {
-        "project": project,
-        "heading": page_heading(project, now),
+        "project": criterion.project,
+        "criterion": criterion,
+        "heading": page_heading(criterion, now),
         "now": now,
         "expert": shows_expert(request),
         "form": form,
         "around": happened,
         "fits": fits,
-        "compared": compare_two_fits(project, numbers, request.GET.get("page")) if numbers else None,
+        "compared": compare_two_fits(criterion, numbers, request.GET.get("page")) if numbers else None,
     }
     return render(request, "dashboard/compare.html", context)

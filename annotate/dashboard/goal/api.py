@@ -16,15 +16,15 @@ from annotate.api.base import (
     FiniteFloatField,
     NoQuery,
     StrictSerializer,
-    project_for_criterion,
     validated_body,
+    validated_criterion,
     validated_query,
 )
 from annotate.api.problems import Unprocessable
+from annotate.criteria import Criterion
 from annotate.dashboard.goal.forms import GoalForm
 from annotate.dashboard.goal.queries import cost_of, goal_status
 from annotate.fitting.published import published_fit
-from annotate.models import Project
 from annotate.models.goals import Goal, PricePer
 from annotate.projects.actions import change_project
 
@@ -102,14 +102,14 @@ class GoalDetail(serializers.Serializer):
     cost = Cost(allow_null=True, help_text="Null if no price is set.")
 
 
-def render_goal(project: Project) -> Response:
-    fit = published_fit(project)
-    found = goal_status(project, fit, timezone.now())
-    values: dict[str, Any] = {name: getattr(project, name) for name in NAMES}
+def render_goal(criterion: Criterion) -> Response:
+    fit = published_fit(criterion)
+    found = goal_status(criterion, fit, timezone.now())
+    values: dict[str, Any] = {name: getattr(criterion.project, name) for name in NAMES}
     if found:
         values |= {name: getattr(found, name) for name in ("sentence", "verdict", "stands", "needed", "hours")}
         values["labels_per_hour"] = found.rate and found.rate.per_hour
-    values["cost"] = cost_of(project, found.needed if found else None)
+    values["cost"] = cost_of(criterion.project, found.needed if found else None)
     return Response(GoalDetail(values).data)
 
 
@@ -118,7 +118,7 @@ class GoalView(ApiView):
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Returns the goal, whether it is met, and the forecast of labels, time and cost until then."""
         project = access.project_for(request, project_id, access.SEE)
-        return render_goal(project_for_criterion(project, validated_query(request, CriterionQuery)))
+        return render_goal(validated_criterion(project, validated_query(request, CriterionQuery)))
 
     @extend_schema(operation_id="goals_update", request=GoalSettings, responses=GoalDetail)
     def patch(self, request: ApiRequest, project_id: UUID) -> Response:
@@ -147,4 +147,4 @@ def save_goal(request: ApiRequest, project_id: UUID, values: dict[str, Any]) -> 
     """values are set; the project is read anew, because a form has put its values into the one it checked."""
     project = access.project_for(request, project_id, access.MANAGE)
     change_project(project=project, actor=request.user, values=values, now=timezone.now())
-    return render_goal(access.project_for(request, project_id, access.MANAGE))
+    return render_goal(Criterion(access.project_for(request, project_id, access.MANAGE)))

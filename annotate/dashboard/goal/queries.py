@@ -14,6 +14,7 @@ from django.utils.translation import ngettext
 
 from annotate.core.caching import cached_if_slow
 from annotate.core.numbers import format_integer, format_number
+from annotate.criteria import Criterion
 from annotate.labelling.label_rows import labels_by_criterion
 from annotate.labelling.outcomes import INFORMATIVE
 from annotate.models import IMPORTED_APP_VERSION, Label, Project
@@ -74,15 +75,16 @@ class Cost:
     between: str
 
 
-def goal_status(project: Project, fit: Fit | None, now: datetime) -> GoalStatus | None:
+def goal_status(criterion: Criterion, fit: Fit | None, now: datetime) -> GoalStatus | None:
+    project = criterion.project
     if not project.goal:
         return None
     kept = (fit.diagnostics.get("goal") or {}) if fit else {}
     if fit is None or (kept.get("kind"), kept.get("value")) != (project.goal, project.goal_value):
         return GoalStatus(goal_sentence(project), "waiting", "", None, None, "")
-    needed = None if kept["met"] else remaining_labels(kept["needed"], n_labels_since(project, fit))
+    needed = None if kept["met"] else remaining_labels(kept["needed"], n_labels_since(criterion, fit))
     verdict = "met" if kept["met"] else "open" if needed else kept["why"] or "far"
-    rate = current_rate(project, now) if needed else None
+    rate = current_rate(criterion, now) if needed else None
     hours = duration(needed, rate) if needed and rate else ""
     return GoalStatus(
         goal_sentence(project), verdict, current_state_sentence(project, kept.get("state")), needed, rate, hours
@@ -136,21 +138,22 @@ def remaining_labels(kept: list[Any] | None, since: int) -> Needed | None:
     return Needed(low or 0, max(middle or 0, 1), high)
 
 
-def n_labels_since(project: Project, fit: Fit) -> int:
+def n_labels_since(criterion: Criterion, fit: Fit) -> int:
     """Return labels given since the fit began that the next one will count: the forecast is in those, skips bring it no
     nearer."""
-    return is_informative(project).filter(created_at__gt=fit.started_at).count()
+    return is_informative(criterion).filter(created_at__gt=fit.started_at).count()
 
 
-def is_informative(project: Project) -> QuerySet[Label]:
+def is_informative(criterion: Criterion) -> QuerySet[Label]:
     """Return labels that say something of the items and reach the engine."""
+    project = criterion.project
     labels = Label.objects.filter(project=project, voided_at=None, presentation__purpose__in=project.counted_purposes)
-    return labels_by_criterion(project, labels, outcomes=INFORMATIVE)
+    return labels_by_criterion(criterion, labels, outcomes=INFORMATIVE)
 
 
-def current_rate(project: Project, now: datetime) -> Rate | None:
+def current_rate(criterion: Criterion, now: datetime) -> Rate | None:
     words = [_("in the last hour"), _("in the last day"), _("in the last week")]
-    labels = is_informative(project).exclude(
+    labels = is_informative(criterion).exclude(
         app_version=IMPORTED_APP_VERSION
     )  # what came in by a file says nothing of people's pace
     for span, told in zip(SPANS, words, strict=True):

@@ -16,15 +16,15 @@ from annotate.api.base import (
     FiniteFloatField,
     NoQuery,
     StrictSerializer,
-    project_for_criterion,
     validated_body,
+    validated_criterion,
     validated_query,
 )
 from annotate.api.problems import Unprocessable
+from annotate.criteria import Criterion
 from annotate.dashboard.grades.forms import MAX_NAME_LENGTH, find_problems
 from annotate.dashboard.grades.queries import grades_of
 from annotate.fitting.published import published_fit
-from annotate.models import Project
 from annotate.models.grades import MAX_GRADES, GradesBy
 from annotate.projects.actions import change_project
 
@@ -49,7 +49,7 @@ class GradeSettings(StrictSerializer):
     """The best grade first; the last takes the rest."""
 
     by = serializers.ChoiceField(choices=GradesBy.choices)
-    grades = NewGrade(many=True, max_length=MAX_GRADES, min_length=2)
+    grades = serializers.ListField(child=NewGrade(), max_length=MAX_GRADES, min_length=2)
 
 
 class GradeRow(serializers.Serializer):
@@ -81,8 +81,8 @@ class GradesDetail(serializers.Serializer):
     results = GradedRow(many=True, help_text="Items of the largest part, the best first, 50 a page.")
 
 
-def render_grades(project: Project, page: int = 1) -> Response:
-    fit = published_fit(project)
+def render_grades(criterion: Criterion, page: int = 1) -> Response:
+    project, fit = criterion.project, published_fit(criterion)
     found = grades_of(project, fit, str(page))
     grades: list[dict[str, Any]] = [dict(grade) for grade in project.grades]
     for grade, line in zip(grades, found.lines if found else [], strict=False):
@@ -103,7 +103,7 @@ class GradesView(ApiView):
         """The grades, where they begin, and the probability of each grade for each item."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, GradesQuery)
-        return render_grades(project_for_criterion(project, query), query["page"])
+        return render_grades(validated_criterion(project, query), query["page"])
 
     @extend_schema(operation_id="grades_update", request=GradeSettings, responses=GradesDetail)
     def put(self, request: ApiRequest, project_id: UUID) -> Response:
@@ -129,4 +129,4 @@ class GradesView(ApiView):
 def save_grades(request: ApiRequest, project_id: UUID, values: dict[str, Any]) -> Response:
     project = access.project_for(request, project_id, access.MANAGE)
     change_project(project=project, actor=request.user, values=values, now=timezone.now())
-    return render_grades(access.project_for(request, project_id, access.MANAGE))
+    return render_grades(Criterion(access.project_for(request, project_id, access.MANAGE)))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
+from annotate.criteria import Criterion
 from annotate.dashboard.grades.queries import grades_of
 from annotate.files.columns import Column, Kind, Row
 from annotate.fitting.published import published_fit
@@ -31,9 +32,9 @@ def columns(project: Project) -> list[Column]:
     return [*COLUMNS, *own]
 
 
-def rows(project: Project) -> Iterator[Row]:
-    fit = published_fit(project)
-    found = grades_of(project, fit, size=EVERYTHING)
+def rows(criterion: Criterion) -> Iterator[Row]:
+    fit = published_fit(criterion)
+    found = grades_of(criterion.project, fit, size=EVERYTHING)
     if fit is None or found is None:
         return
     for one in found.rows:

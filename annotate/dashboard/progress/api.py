@@ -12,7 +12,7 @@ from annotate.api.base import (
     ApiView,
     CriterionQuery,
     FiniteFloatField,
-    project_for_criterion,
+    validated_criterion,
     validated_query,
 )
 from annotate.dashboard.progress.queries import progress
@@ -43,5 +43,5 @@ class ProgressView(ApiView):
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Returns how many answers there are, of which kind, and how well they cover the items."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, validated_query(request, CriterionQuery))
-        return Response(ProgressDetail(progress(project, published_fit(project))).data)
+        criterion = validated_criterion(project, validated_query(request, CriterionQuery))
+        return Response(ProgressDetail(progress(criterion, published_fit(criterion))).data)

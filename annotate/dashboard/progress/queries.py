@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core import charts
 from annotate.core.caching import cached_if_slow
+from annotate.criteria import Criterion
 from annotate.dashboard.ranking.queries import MIN_COMPARISONS
 from annotate.labelling.label_rows import labels_by_criterion
 from annotate.models import Event, EventVerb, Label, Project
@@ -95,13 +96,16 @@ class Progress:
         return self.n_given - self.n_counting
 
 
-def progress(project: Project, fit: Fit | None) -> Progress:
+def progress(criterion: Criterion, fit: Fit | None) -> Progress:
     """Read the progress from six queries, whatever the number of labels."""
+    project = criterion.project
     times = Label.objects.filter(project=project).order_by("created_at").values_list("created_at", flat=True)
     # Not Min and Max together: each end alone is one step into the index.
     span = {"first": times.first(), "last": times.last()}
     unit = unit_of(span["first"], span["last"])
-    counts = cached_if_slow(f"labels-by-{unit.length}-{project.pk}", partial(count_labels, project, unit))
+    counts = cached_if_slow(
+        f"labels-by-{unit.length}-{project.pk}-{criterion.number}", partial(count_labels, criterion, unit)
+    )
     stamps = stamps_between(span["first"], span["last"], unit)
     names = [date_format(start, unit.format) for _stamp, start in stamps]
     values = [counts["stamp"][stamp] for stamp, _start in stamps]
@@ -127,11 +131,11 @@ def progress(project: Project, fit: Fit | None) -> Progress:
     )
 
 
-def count_labels(project: Project, unit: Unit) -> dict[str, Counter[str]]:
+def count_labels(criterion: Criterion, unit: Unit) -> dict[str, Counter[str]]:
     """Return how many labels have which void_reason and, of the others, which outcome and stamp; from one query."""
     counts: dict[str, Counter[str]] = {"stamp": Counter(), "outcome": Counter(), "void_reason": Counter()}
-    outcome = "further__outcome" if project.criterion > 1 else "outcome"
-    labels = labels_by_criterion(project, Label.objects.filter(project=project)).order_by()
+    outcome = "further__outcome" if criterion.number > 1 else "outcome"
+    labels = labels_by_criterion(criterion, Label.objects.filter(project=criterion.project)).order_by()
     groups = labels.values(outcome, "void_reason", stamp=Stamp("created_at", length=unit.length))
     for group in groups.annotate(n=Count("pk")):
         if group["void_reason"]:

@@ -12,7 +12,7 @@ from annotate.dashboard.goal.queries import cost_of, goal_status
 from annotate.dashboard.pages import render_page
 from annotate.dashboard.progress.paces import paces
 from annotate.dashboard.progress.queries import progress as progress_page
-from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.dashboard.project_lookup import requested_criterion
 from annotate.dashboard.trust.coverage import heat_map
 from annotate.fitting.published import published_fit
 from annotate.labelling.plan.capacity import ending_capacity
@@ -22,10 +22,11 @@ from annotate.labelling.plan.queries import plan_progress
 @login_required
 @require_safe
 def progress(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id)
-    fit, now = published_fit(project), timezone.now()
-    found = progress_page(project, fit)
-    goal = goal_status(project, fit, now)
+    criterion = requested_criterion(request, project_id)
+    project = criterion.project
+    fit, now = published_fit(criterion), timezone.now()
+    found = progress_page(criterion, fit)
+    goal = goal_status(criterion, fit, now)
     plan = plan_progress(project)
     context = {
         "fit": fit,
@@ -37,4 +38,4 @@ def progress(request: HttpRequest, project_id: UUID) -> HttpResponse:
         "heat": heat_map(fit),
         "paces": paces(project, now),
     }
-    return render_page(request, project, "dashboard/progress", context)
+    return render_page(request, criterion, "dashboard/progress", context)

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext_lazy as _
 
+from annotate.criteria import Criterion
 from annotate.files.columns import Column, Kind, Row, by_component, of_components
 from annotate.fitting.published import published_fit
 from annotate.fitting.stored_misfit import stored_misfit
-from annotate.models import Item, Project
+from annotate.models import Item
 from models_engine.models import Estimate
 
 CHUNK = 1000  # items read at a time
@@ -93,8 +94,8 @@ COLUMNS = [
 ]
 
 
-def rows(project: Project) -> Iterator[Row]:
-    fit = published_fit(project)
+def rows(criterion: Criterion) -> Iterator[Row]:
+    fit = published_fit(criterion)
     if fit is None:
         return
     misfits = stored_misfit(fit, "items")

@@ -18,9 +18,10 @@ from annotate.api.base import (
     ApiView,
     CriterionQuery,
     FiniteFloatField,
-    project_for_criterion,
+    validated_criterion,
     validated_query,
 )
+from annotate.criteria import Criterion
 from annotate.dashboard import item as item_query
 from annotate.dashboard.fits.comparison import compare_two_fits
 from annotate.dashboard.fits.queries import evaluation_table
@@ -28,15 +29,14 @@ from annotate.dashboard.report import build_report
 from annotate.dashboard.trust.check import FAIL, PASS, UNKNOWN
 from annotate.dashboard.trust.queries import trust
 from annotate.fitting.published import published_fit
-from annotate.models import Project
 from models_engine.models import Fit
 
 MAX_FIT_NUMBER = 2**31 - 1
 
 
-def fit_of(project: Project) -> Fit:
+def fit_of(criterion: Criterion) -> Fit:
     """Return the published fit; raises NotFound before the first."""
-    fit = published_fit(project)
+    fit = published_fit(criterion)
     if fit is None or not fit.n_items:
         raise NotFound(_("There is no ranking yet. Try again once there is one."))
     return fit
@@ -124,9 +124,9 @@ class TrustView(ApiView):
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Returns each check of the published ranking with its verdict, a sentence and the figures behind it."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, validated_query(request, CriterionQuery))
-        fit = fit_of(project)
-        found = trust(project, fit)
+        criterion = validated_criterion(project, validated_query(request, CriterionQuery))
+        fit = fit_of(criterion)
+        found = trust(criterion, fit)
         for check in found.checks:
             check.__dict__["facts"] = [{"name": name, "figure": figure} for name, figure in check.facts]
         found.__dict__["fit"] = fit.number
@@ -153,8 +153,8 @@ class ReportView(ApiView):
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Returns the text of the ranking report: the main result, how it was obtained and its limits."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, validated_query(request, CriterionQuery))
-        found = build_report(project, fit_of(project))
+        criterion = validated_criterion(project, validated_query(request, CriterionQuery))
+        found = build_report(project, fit_of(criterion))
         found.__dict__["verdict"] = plain_text(found.verdict)
         return Response(ReportDetail(found).data)
 
@@ -188,8 +188,8 @@ class ModelsView(ApiView):
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Compares the estimators by how well they predict labels they have not seen."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, validated_query(request, CriterionQuery))
-        found = evaluation_table(project)
+        criterion = validated_criterion(project, validated_query(request, CriterionQuery))
+        found = evaluation_table(criterion)
         names = ("best", "n_labels", "fit_number", "made_at", "rows")
         values = {name: getattr(found, name) if found else None for name in names}
         return Response(ModelsDetail({**values, "rows": values["rows"] or [], "estimator": project.estimator}).data)
@@ -238,8 +238,8 @@ class CompareView(ApiView):
         """Compares two fits item by item."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, CompareQuery)
-        project = project_for_criterion(project, query)
-        found = compare_two_fits(project, (query["first"], query["second"]), str(query["page"]))
+        criterion = validated_criterion(project, query)
+        found = compare_two_fits(criterion, (query["first"], query["second"]), str(query["page"]))
         if found is None:
             raise NotFound(_("One of these fits is no longer kept. The list of fits names those that are."))
         found.__dict__["results"] = [
@@ -318,8 +318,8 @@ class ItemFiguresView(ApiView):
     def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
         """Returns the details of an item: place, rivals, results against others, who disagrees, and history."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, validated_query(request, CriterionQuery))
-        fit = published_fit(project)
-        page: Any = item_query.item_page(project, get_object_or_404(project.items, pk=item_id), fit)
+        criterion = validated_criterion(project, validated_query(request, CriterionQuery))
+        fit = published_fit(criterion)
+        page: Any = item_query.item_page(criterion, get_object_or_404(project.items, pk=item_id), fit)
         page.__dict__["fit"] = fit.number if fit else None
         return Response(ItemFigures(page).data)

@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 
 from annotate.core.numbers import format_integer, format_number, format_percent
 from annotate.core.stored_messages import render_message
+from annotate.criteria import Criterion
 from annotate.dashboard.ranking.queries import MIN_COMPARISONS
 from annotate.dashboard.trust.calibration import calibration_of
 from annotate.dashboard.trust.check import FAIL, PASS, UNKNOWN, Check
@@ -43,7 +44,7 @@ class Trust:
         return len(self.checks) - self.n_good - self.n_bad
 
 
-def trust(project: Project, fit: Fit) -> Trust:
+def trust(criterion: Criterion, fit: Fit) -> Trust:
     """Read the trust page from three queries, whatever the size of the project."""
     counts = Estimate.objects.filter(fit=fit).aggregate(
         n=Count("pk"),
@@ -54,7 +55,7 @@ def trust(project: Project, fit: Fit) -> Trust:
         not_enough=Count("pk", filter=Q(next_state=NextState.NOT_ENOUGH)),
     )
     kept = fit.diagnostics.get("checks", {})
-    evaluation = evaluation_of(project)
+    evaluation = evaluation_of(criterion)
     reliability = reliability_of(fit, evaluation)
     return Trust(
         checks=[
@@ -64,7 +65,7 @@ def trust(project: Project, fit: Fit) -> Trust:
             check_separation(counts),
             check_reliability(reliability),
             check_agreement(kept.get("agreement", {})),
-            check_side_bias(project, kept.get("first_place", {})),
+            check_side_bias(criterion.project, kept.get("first_place", {})),
             check_calibration(fit, evaluation),
             check_balance(kept.get("balance", {})),
         ],

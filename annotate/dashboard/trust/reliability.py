@@ -7,8 +7,9 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotate.core.numbers import format_integer, format_number
+from annotate.criteria import Criterion
 from annotate.dashboard.trust.check import FAIL, PASS, UNKNOWN, Check
-from annotate.models import Evaluation, Project
+from annotate.models import Evaluation
 from models_engine.models import Fit
 
 ENOUGH, HIGH, LOW = 0.8, 0.9, 0.7
@@ -63,8 +64,8 @@ class Reliability:
         return " ".join(sentences)
 
 
-def evaluation_of(project: Project) -> Evaluation | None:
-    return Evaluation.objects.filter(project=project, criterion=project.criterion).first()
+def evaluation_of(criterion: Criterion) -> Evaluation | None:
+    return Evaluation.objects.filter(project=criterion.project, criterion=criterion.number).first()
 
 
 def reliability_of(fit: Fit, evaluation: Evaluation | None) -> Reliability:

@@ -7,6 +7,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 
 from annotate.models import MAX_ITEMS_SHOWN, Label, Project
+from models_engine.analysis.plan_design import Kind
 
 Outcome = Label.Outcome
 T = TypeVar("T")
@@ -31,7 +32,8 @@ class TaskType:
     item_has_key: ClassVar[bool] = False  # the key is shown beside the item's letter, and its card is what it presses
     is_swiped: ClassVar[bool] = False
     scrolls_together: ClassVar[bool] = True
-    # The engine, the export of comparisons and other formats.
+    # The engine, its planner, the export of comparisons and other formats.
+    design: ClassVar[Kind] = "choices"
     engine_layout: ClassVar[str] = "choices"  # a key of fitting.comparisons.LAYOUTS
     export_columns: ClassVar[tuple[str, ...]] = ("chosen",)  # columns of publishing.exports.comparisons
     names_last: ClassVar[bool] = False  # an answer names the worst of the items shown

@@ -14,6 +14,7 @@ MARKS = ("best", "worst")  # names of the form's fields
 
 class BestWorst(TaskType):
     name = Project.TaskType.BEST_WORST
+    design = "best_worst"
     outcome = Outcome.BEST_WORST
     help_text = gettext_lazy("Two choices in each set: much information for little work.")
     n_items = (3, MAX_ITEMS_SHOWN)

@@ -9,6 +9,7 @@ from annotate.models import Project
 
 class Pair(TaskType):
     name = Project.TaskType.PAIR
+    design = "pairs"
     help_text = gettext_lazy("Two at a time, one press for each answer. The usual choice.")
     n_items = (2, 2)
     bar_template = "labelling/task_types/choose_bar.html"

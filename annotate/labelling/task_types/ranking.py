@@ -12,6 +12,7 @@ from annotate.models import Project
 
 class Ranking(TaskType):
     name = Project.TaskType.RANKING
+    design = "rankings"
     outcome = Outcome.RANKING
     help_text = gettext_lazy(
         "Put the whole set in order, best first, by tapping, keys or dragging. Each task gives the most information."

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
 from annotate.core.stored_messages import render_message
-from annotate.criteria import for_criterion, n_criteria
+from annotate.criteria import Criterion, n_criteria
 from annotate.models import Project
 from annotate.publishing.run_records import job as run_records_job
 from models_engine.errors import EngineError
@@ -40,7 +40,7 @@ class Command(BaseCommand):
             raise CommandError(f"{folder} is not empty; name a new folder.")
         try:
             made = run_records_job.write_run_record(
-                for_criterion(found, criterion), folder, progress=lambda *_: True, now=timezone.now()
+                Criterion(found, criterion), folder, progress=lambda *_: True, now=timezone.now()
             )
         except EngineError as error:
             raise CommandError(render_message(str(error))) from error

@@ -13,6 +13,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from annotate.core import server
 from annotate.core.child_processes import Child
+from annotate.core.database_outages import require_database
 from annotate.core.folders import COMMAND
 
 
@@ -36,6 +37,7 @@ class Command(BaseCommand):
             raise CommandError(f"--workers {workers} is too few: at least one web process has to answer.")
         listener = server.listen(host, port)
         check_static_files()
+        require_database()
         prepare_database()
         if options["no_engine"]:
             warning = "`--no-engine` is called `--no-worker` now; the old name works until version 0.3."

@@ -15,6 +15,7 @@ from django.core.management.base import BaseCommand
 
 from annotate.annotators.cohorts import job as cohorts_job
 from annotate.annotators.tastes import job as tastes_job
+from annotate.core.database_outages import require_database
 from annotate.fitting import evaluation_job, scheduling
 from annotate.fitting.job_process import CONTEXT
 from annotate.fitting.job_runner import WorkerJobs
@@ -60,6 +61,7 @@ class Command(BaseCommand):
             signal.signal(number, lambda *_: worker.stopping.set())
         if not options["once"] and hasattr(os, "nice"):
             os.nice(NICENESS)
+        require_database()
         scheduling.release_former_claims(worker.name)
         n_fits = worker.run(poll=options["poll"], once=options["once"])
         if options["once"]:

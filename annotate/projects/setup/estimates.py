@@ -6,20 +6,11 @@ from django.utils.translation import gettext as _
 
 from annotate.core.numbers import format_integer, format_number
 from annotate.labelling.plan.queries import NO_LIMIT
+from annotate.labelling.task_types.registry import TASK_TYPES
 from annotate.models import Project
 from annotate.models.goals import Goal
 from annotate.projects.setup.presets import PRESETS, Preset
-from models_engine.analysis.plan_design import Design, Kind, expected_reliability
-
-Task = Project.TaskType
-KINDS: dict[str, Kind] = {
-    Task.PAIR: "pairs",
-    Task.GRADED: "pairs",
-    Task.BEST: "choices",
-    Task.BEST_WORST: "best_worst",
-    Task.RANKING: "rankings",
-    Task.TOP: "rankings",
-}
+from models_engine.analysis.plan_design import Design, expected_reliability
 
 
 def given_starts() -> list[tuple[Preset, str]]:
@@ -67,7 +58,7 @@ def design_of(start: Preset) -> Design:
         n_items=one.n_items,
         n_people=one.n_people,
         answers_each=one.answers_each,
-        kind=KINDS[settings.get("task_type", Task.PAIR)],
+        kind=TASK_TYPES[settings.get("task_type", Project._meta.get_field("task_type").default)].design,
         k=settings.get("k", 2),
         checks_each=round(one.answers_each * share_of_checks(start)),
         minutes_per_answer=one.minutes_per_answer,

@@ -6,6 +6,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotate.annotators import queries as query
+from annotate.criteria import Criterion
 from annotate.dashboard.ranking.table import MISFIT
 from annotate.files.columns import Column, Kind, Row, by_component, of_components
 from annotate.fitting.published import published_fit
@@ -87,8 +88,9 @@ def columns(project: Project) -> list[Column]:
     return [*COLUMNS, *fields, *MISFIT]
 
 
-def rows(project: Project) -> Iterator[Row]:
-    fit, last, fields = published_fit(project), 0, answered_questions(project)
+def rows(criterion: Criterion) -> Iterator[Row]:
+    project = criterion.project
+    fit, last, fields = published_fit(criterion), 0, answered_questions(project)
     misfits = stored_misfit(fit, "annotators")
     while True:
         people = Annotator.objects.filter(project=project, pk__gt=last).order_by("pk")

@@ -12,9 +12,10 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from annotate import access
-from annotate.api.base import ApiRequest, ApiView, CriterionQuery, NoQuery, project_for_criterion, validated_query
+from annotate.api.base import ApiRequest, ApiView, CriterionQuery, NoQuery, validated_criterion, validated_query
 from annotate.audit import record_export
 from annotate.core.rate_limits import check_rate_limit
+from annotate.criteria import Criterion
 from annotate.files.writers import FORMATS
 from annotate.publishing.exports.registry import TABLES
 from annotate.publishing.exports.views import SPECIAL, file_response, is_available
@@ -34,7 +35,7 @@ class Exports(ApiView):
         """Lists the exports, with their columns and addresses."""
         project = access.project_for(request, project_id, access.SEE)
         validated_query(request, NoQuery)
-        formats = is_available(project)
+        formats = is_available(Criterion(project))
         rows = [
             {
                 "table": name,
@@ -72,10 +73,10 @@ class Export(ApiView):
     def get(self, request: ApiRequest, project_id: UUID, table: str, file_format: str) -> HttpResponseBase:
         """Streams a whole table; labels and fits include all criteria. `exports_list` lists the formats."""
         project = access.project_for(request, project_id, access.SEE)
-        project = project_for_criterion(project, validated_query(request, CriterionQuery))
+        criterion = validated_criterion(project, validated_query(request, CriterionQuery))
         if (table, file_format) not in SPECIAL and (table not in TABLES or file_format not in FORMATS):
             raise Http404
         check_rate_limit(request, "export")
         now = timezone.now()
         record_export(project=project, actor=request.user, table=table, file_format=file_format, now=now)
-        return file_response(request._request, project, table, file_format)
+        return file_response(request._request, criterion, table, file_format)

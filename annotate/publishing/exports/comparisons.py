@@ -6,6 +6,7 @@ from dataclasses import replace
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
+from annotate.criteria import Criterion
 from annotate.files.columns import Column, Kind, Row
 from annotate.labelling.label_rows import ShownItem, is_informative, label_chunks, ranked_groups
 from annotate.labelling.task_types.registry import task_type_of
@@ -41,12 +42,12 @@ def with_words(column: Column, project: Project) -> Column:
     return replace(column, meaning=format_lazy(meaning, meaning=column.meaning, words=words)) if words else column
 
 
-def rows(project: Project) -> Iterator[Row]:
-    for labels, shown, items in label_chunks(project):
+def rows(criterion: Criterion) -> Iterator[Row]:
+    for labels, shown, items in label_chunks(criterion):
         for label in labels:
-            if is_informative(project, label):
+            if is_informative(criterion.project, label):
                 places = [items[item] for item in shown[label["presentation"]]]
-                yield [label["annotator__pseudonym"], *answer(project, label, places)]
+                yield [label["annotator__pseudonym"], *answer(criterion.project, label, places)]
 
 
 def answer(project: Project, label: dict, shown: list[ShownItem]) -> Row:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from annotate.criteria import for_each_criterion
+from annotate.criteria import Criterion, list_criteria
 from annotate.files.columns import Column, Kind, Row
 from annotate.labelling.label_rows import ShownItem, correctness_of, label_chunks, outcome_of, ranked_groups
 from annotate.labelling.task_types.registry import task_type_of
@@ -93,21 +93,22 @@ COLUMNS = [
 ]
 
 
-def rows(project: Project) -> Iterator[Row]:
+def rows(criterion: Criterion) -> Iterator[Row]:
     """Yield the labels by one criterion; see rows_of_all."""
-    for labels, shown, items in label_chunks(project):
-        held = correctness_of(labels) if project.criterion == 1 else {}
+    for labels, shown, items in label_chunks(criterion):
+        held = correctness_of(labels) if criterion.number == 1 else {}
         for label in labels:
-            yield row(project, label, [items[item] for item in shown[label["presentation"]]], held)
+            yield row(criterion, label, [items[item] for item in shown[label["presentation"]]], held)
 
 
 def rows_of_all(project: Project) -> Iterator[Row]:
     """Yield every label by every criterion, one criterion after the other."""
-    for one in for_each_criterion(project):
-        yield from rows(one)
+    for criterion in list_criteria(project):
+        yield from rows(criterion)
 
 
-def row(project: Project, label: dict[str, Any], shown: list[ShownItem], held: dict[int, bool]) -> Row:
+def row(criterion: Criterion, label: dict[str, Any], shown: list[ShownItem], held: dict[int, bool]) -> Row:
+    project = criterion.project
     left, right = shown if len(shown) == 2 else (None, None)
     groups = ranked_groups(label, shown)
     winner = groups[0][0] if len(groups) > 1 else None
@@ -121,7 +122,7 @@ def row(project: Project, label: dict[str, Any], shown: list[ShownItem], held: d
         label["presentation__item_set"],
         project.task_type,
         len(shown),
-        project.criterion_name or project.question,
+        criterion.name or project.question,
         label["annotator__pseudonym"],
         label["annotator__source"],
         label["session"],

@@ -17,9 +17,10 @@ from annotate.api.base import (
     ApiView,
     CriterionQuery,
     FiniteFloatField,
-    project_for_criterion,
+    validated_criterion,
     validated_query,
 )
+from annotate.criteria import Criterion
 from annotate.labelling.label_rows import (
     correctness_of,
     fields_by_criterion,
@@ -27,7 +28,7 @@ from annotate.labelling.label_rows import (
     labels_by_criterion,
     without_prefix,
 )
-from annotate.models import Label, Project
+from annotate.models import Label
 from annotate.publishing.exports.labels import COLUMNS, row
 
 NAMES = [column.name for column in COLUMNS]
@@ -97,8 +98,8 @@ class Labels(ApiView):
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, LabelQuery)
         size = query["page_size"]
-        project = project_for_criterion(project, query)
-        found = filter_labels(project, query).order_by("pk").values(*fields_by_criterion(project))
+        criterion = validated_criterion(project, query)
+        found = filter_labels(criterion, query).order_by("pk").values(*fields_by_criterion(criterion))
         labels = [without_prefix(label) for label in found[: size + 1]]
         page = labels[:size]
         cursor = page[-1]["pk"] if page else query["cursor"]
@@ -108,14 +109,15 @@ class Labels(ApiView):
             {
                 "next": address if len(labels) > size else None,
                 "cursor": cursor,
-                "results": label_row(project, page),
+                "results": label_row(criterion, page),
             }
         )
 
 
-def filter_labels(project: Project, query: dict[str, Any]) -> QuerySet[Label]:
+def filter_labels(criterion: Criterion, query: dict[str, Any]) -> QuerySet[Label]:
+    project = criterion.project
     outcomes = [query["outcome"]] if "outcome" in query else None
-    labels = labels_by_criterion(project, Label.objects.filter(project=project, pk__gt=query["cursor"]), outcomes)
+    labels = labels_by_criterion(criterion, Label.objects.filter(project=project, pk__gt=query["cursor"]), outcomes)
     if "annotator" in query:
         labels = labels.filter(annotator__key=query["annotator"])
     if "item" in query:
@@ -130,8 +132,8 @@ def filter_labels(project: Project, query: dict[str, Any]) -> QuerySet[Label]:
     return labels
 
 
-def label_row(project: Project, labels: list[dict[str, Any]]) -> list[Any]:
+def label_row(criterion: Criterion, labels: list[dict[str, Any]]) -> list[Any]:
     shown, items = items_shown(labels)
-    held = correctness_of(labels) if project.criterion == 1 else {}
-    rows = [row(project, label, [items[item] for item in shown[label["presentation"]]], held) for label in labels]
+    held = correctness_of(labels) if criterion.number == 1 else {}
+    rows = [row(criterion, label, [items[item] for item in shown[label["presentation"]]], held) for label in labels]
     return list(LabelRow([dict(zip(NAMES, values, strict=True)) for values in rows], many=True).data)

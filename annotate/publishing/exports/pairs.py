@@ -7,6 +7,7 @@ import numpy as np
 from django.db.models import Count
 from django.utils.translation import gettext_lazy as _
 
+from annotate.criteria import Criterion
 from annotate.files.columns import Column, Kind, Row
 from annotate.files.counting import Counts, Rows, Tally
 from annotate.labelling.label_rows import is_informative, label_chunks, labels_by_criterion, ranked_groups
@@ -29,10 +30,10 @@ COLUMNS = [
 FIRST, SECOND, TIED = range(3)  # what an answer says of a pair
 
 
-def rows(project: Project) -> Iterator[Row]:
-    keys = keys_of(project)
+def rows(criterion: Criterion) -> Iterator[Row]:
+    keys = keys_of(criterion.project)
     names = list(keys.values())
-    said, n = count_wins(project, keys)
+    said, n = count_wins(criterion, keys)
     is_new = np.ones(len(said), bool)
     is_new[1:] = (said[1:, :2] != said[:-1, :2]).any(axis=1)  # sorted: what is said of a pair stands together
     pairs = said[is_new, :2]
@@ -44,12 +45,12 @@ def rows(project: Project) -> Iterator[Row]:
             yield [names[first], names[second], *figures, sum(figures)]
 
 
-def matrix(project: Project) -> tuple[list[str], Iterator[Row]]:
+def matrix(criterion: Criterion) -> tuple[list[str], Iterator[Row]]:
     """Return (header, rows): cell (i, j) says how often item i was put above item j. A tie counts for neither."""
-    keys = keys_of(project)
+    keys = keys_of(criterion.project)
 
     def lines() -> Iterator[Row]:
-        said, n = count_wins(project, keys)
+        said, n = count_wins(criterion, keys)
         wins = np.zeros((len(keys), len(keys)), np.int64)
         for which, above, below in ((FIRST, 0, 1), (SECOND, 1, 0)):
             those = said[:, 2] == which
@@ -69,20 +70,20 @@ def is_by_pairs(project: Project) -> bool:
     return project.k == 2 and not task_type_of(project).is_ordered
 
 
-def count_wins(project: Project, keys: Mapping[int, str]) -> tuple[Rows, Counts]:
+def count_wins(criterion: Criterion, keys: Mapping[int, str]) -> tuple[Rows, Counts]:
     """Return rows (place of the first item among the keys, of the second, what was said), and how many labels say so.
 
     A label on several items says something of each two that it tells apart; of items that came after the keys were
     read, nothing.
     """
     place = {pk: n for n, pk in enumerate(keys)}
-    if is_by_pairs(project):
-        return count_wins_in_database(project, place)
+    if is_by_pairs(criterion.project):
+        return count_wins_in_database(criterion, place)
     tally = Tally(3)
-    for labels, shown, items in label_chunks(project):
+    for labels, shown, items in label_chunks(criterion):
         found: list[tuple[int, int, int]] = []
         for label in labels:
-            if is_informative(project, label) and place.keys() >= set(shown[label["presentation"]]):
+            if is_informative(criterion.project, label) and place.keys() >= set(shown[label["presentation"]]):
                 groups = ranked_groups(label, [items[item] for item in shown[label["presentation"]]])
                 found += pairs_of([[place[item.pk] for item in group] for group in groups])
         tally.add(found)
@@ -98,17 +99,19 @@ def pairs_of(groups: list[list[int]]) -> Iterator[tuple[int, int, int]]:
                 yield (better, worse, FIRST) if better < worse else (worse, better, SECOND)
 
 
-def count_wins_in_database(project: Project, place: Mapping[int, int]) -> tuple[Rows, Counts]:
+def count_wins_in_database(criterion: Criterion, place: Mapping[int, int]) -> tuple[Rows, Counts]:
     """Return the same of pairs with one chosen: the database adds up, some sets at a time, so that memory stays flat.
 
     The sets alone say which project's labels they are: asked by the project as well, SQLite would go through all its
     labels for each part of the sets.
     """
-    labels = Label.objects.filter(voided_at=None, presentation__purpose__in=project.counted_purposes).order_by()
-    answer = "further__chosen" if project.criterion > 1 else "chosen"
-    counted = labels_by_criterion(project, labels, outcomes=INFORMATIVE)
+    labels = Label.objects.filter(
+        voided_at=None, presentation__purpose__in=criterion.project.counted_purposes
+    ).order_by()
+    answer = "further__chosen" if criterion.number > 1 else "chosen"
+    counted = labels_by_criterion(criterion, labels, outcomes=INFORMATIVE)
     tally, last = Tally(3), 0
-    while sets := dict(project.item_sets.filter(pk__gt=last).order_by("pk").values_list("pk", "key")[:CHUNK]):
+    while sets := dict(criterion.project.item_sets.filter(pk__gt=last).order_by("pk").values_list("pk", "key")[:CHUNK]):
         first, last = min(sets), max(sets)
         some = counted.filter(presentation__item_set__gte=first, presentation__item_set__lte=last)
         groups = some.values_list("presentation__item_set", answer).annotate(n=Count("pk"))

@@ -9,26 +9,28 @@ from datetime import datetime
 
 import numpy as np
 
+from annotate.criteria import Criterion
 from annotate.files.counting import Counts, Rows, Tally
 from annotate.labelling.label_rows import is_informative, label_chunks, labels_by_criterion, ranked_groups
 from annotate.labelling.outcomes import TIES
 from annotate.labelling.task_types.registry import task_type_of
-from annotate.models import MAX_ITEMS_SHOWN, Label, Project
+from annotate.models import MAX_ITEMS_SHOWN, Label
 from annotate.publishing.exports import pairs
 
 CHUNK = 1000  # votes written at a time
 
 
-def kind(project: Project) -> str:
+def kind(criterion: Criterion) -> str:
     """Return soc, soi, toc or toi."""
+    project = criterion.project
     complete = project.k == project.items.count()
     labels = Label.objects.filter(project=project, voided_at=None, presentation__purpose__in=project.counted_purposes)
-    ties = labels_by_criterion(project, labels, outcomes=TIES)
+    ties = labels_by_criterion(criterion, labels, outcomes=TIES)
     strict = task_type_of(project).is_strict or (project.k == 2 and not ties.exists())
     return f"{'so' if strict else 'to'}{'c' if complete else 'i'}"
 
 
-def preflib_chunks(project: Project, data_type: str, now: datetime) -> Iterator[bytes]:
+def preflib_chunks(criterion: Criterion, data_type: str, now: datetime) -> Iterator[bytes]:
     """Yield what is known beforehand at once; the rest when all votes are counted, for the format asks for their
     number.
 
@@ -36,8 +38,8 @@ def preflib_chunks(project: Project, data_type: str, now: datetime) -> Iterator[
     """
     yield lines(
         f"# FILE NAME: crowdrank.{data_type}",
-        f"# TITLE: {line(project.name)}",
-        f"# DESCRIPTION: {line(project.question_asked)}",
+        f"# TITLE: {line(criterion.project.name)}",
+        f"# DESCRIPTION: {line(criterion.question)}",
         f"# DATA TYPE: {data_type}",
         "# MODIFICATION TYPE: original",
         "# RELATES TO: ",
@@ -45,8 +47,8 @@ def preflib_chunks(project: Project, data_type: str, now: datetime) -> Iterator[
         f"# PUBLICATION DATE: {now:%Y-%m-%d}",
         f"# MODIFICATION DATE: {now:%Y-%m-%d}",
     )
-    keys = pairs.keys_of(project)
-    votes, n = count_orders(project, keys)
+    keys = pairs.keys_of(criterion.project)
+    votes, n = count_orders(criterion, keys)
     yield lines(
         f"# NUMBER ALTERNATIVES: {len(keys)}",
         f"# NUMBER VOTERS: {n.sum()}",
@@ -60,24 +62,24 @@ def preflib_chunks(project: Project, data_type: str, now: datetime) -> Iterator[
         yield lines(*(f"{times}: {format_items(vote)}" for times, vote in orders))
 
 
-def count_orders(project: Project, keys: Mapping[int, str]) -> tuple[Rows, Counts]:
+def count_orders(criterion: Criterion, keys: Mapping[int, str]) -> tuple[Rows, Counts]:
     """Votes and how often each was given: numbers of alternatives, best first, below zero where not told apart from
     the one before, zero after the last."""
-    if pairs.is_by_pairs(project):
-        said, n = pairs.count_wins(project, keys)
+    if pairs.is_by_pairs(criterion.project):
+        said, n = pairs.count_wins(criterion, keys)
         first, second, which = said.T
         votes = np.stack([np.where(which == pairs.SECOND, second, first), first + second], axis=1) + 1
         votes[:, 1] -= votes[:, 0] - 1
         votes[which == pairs.TIED, 1] *= -1
         return votes, n
     number, tally = {pk: place for place, pk in enumerate(keys, start=1)}, Tally(MAX_ITEMS_SHOWN)
-    for labels, shown, items in label_chunks(project):
+    for labels, shown, items in label_chunks(criterion):
         tally.add(
             [
                 format_order([[number[item.pk] for item in group] for group in ranked_groups(label, places)])
                 for label in labels
                 for places in [[items[item] for item in shown[label["presentation"]]]]
-                if is_informative(project, label) and all(item.pk in number for item in places)
+                if is_informative(criterion.project, label) and all(item.pk in number for item in places)
             ]
         )
     return tally.result()

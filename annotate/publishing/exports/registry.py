@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 from annotate.dashboard.grades import table as grades_table
 from annotate.dashboard.ranking import table as ranking_table
 from annotate.publishing.exports import annotators, comparisons, fits, items, labels, pairs, preferences
-from annotate.publishing.exports.table import Table, always
+from annotate.publishing.exports.table import Table, always, of_project
 
 TABLES = {
     table.name: table
@@ -29,7 +29,7 @@ TABLES = {
             _("Labels"),
             _("Every answer ever given, in order of arrival. Void answers are included and marked."),
             always(labels.COLUMNS),
-            labels.rows_of_all,
+            of_project(labels.rows_of_all),
         ),
         Table(
             "comparisons",
@@ -45,7 +45,13 @@ TABLES = {
             annotators.columns,
             annotators.rows,
         ),
-        Table("items", _("Items"), _("The items and their tags, retired ones too."), always(items.COLUMNS), items.rows),
+        Table(
+            "items",
+            _("Items"),
+            _("The items and their tags, retired ones too."),
+            always(items.COLUMNS),
+            of_project(items.rows),
+        ),
         Table(
             "pairs",
             _("Who beat whom"),
@@ -68,7 +74,7 @@ TABLES = {
             _("Fits"),
             _("Every stored fit with its settings, data hash, convergence and duration."),
             fits.columns,
-            fits.rows,
+            of_project(fits.rows),
         ),
     )
 }

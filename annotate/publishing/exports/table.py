@@ -5,19 +5,20 @@ from dataclasses import dataclass
 
 from django.utils.functional import Promise
 
+from annotate.criteria import Criterion
 from annotate.files.columns import Column, Row
 from annotate.models import Project
 
 
 @dataclass(frozen=True)
 class Table:
-    """`columns` may differ with the project's task; `rows` reads the database as it is asked for rows."""
+    """`columns` may differ with the project's task; `rows` are by one criterion, read as they are asked for."""
 
     name: str
     title: Promise
     about: Promise
     columns: Callable[[Project], Sequence[Column]]
-    rows: Callable[[Project], Iterator[Row]]
+    rows: Callable[[Criterion], Iterator[Row]]
 
     def names(self, project: Project) -> list[str]:
         return [column.name for column in self.columns(project)]
@@ -26,3 +27,8 @@ class Table:
 def always(columns: Sequence[Column]) -> Callable[[Project], Sequence[Column]]:
     """Return the same columns whatever the project."""
     return lambda project: columns
+
+
+def of_project(rows: Callable[[Project], Iterator[Row]]) -> Callable[[Criterion], Iterator[Row]]:
+    """The same rows whatever the criterion."""
+    return lambda criterion: rows(criterion.project)

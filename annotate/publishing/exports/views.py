@@ -17,16 +17,17 @@ from django.views.decorators.http import require_safe
 from annotate.access import SignedInRequest
 from annotate.audit import record_export
 from annotate.core.rate_limits import check_rate_limit
+from annotate.criteria import Criterion
 from annotate.dashboard.detail import shows_expert
 from annotate.dashboard.heading import page_heading
-from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.dashboard.project_lookup import requested_criterion
 from annotate.dashboard.ranking.forest_plot import forest_plot
 from annotate.dashboard.ranking.queries import RankingQuery, ranking
 from annotate.dashboard.report import build_report
 from annotate.files.downloads import sent
 from annotate.files.writers import FORMATS, csv_chunks
 from annotate.fitting.published import published_fit
-from annotate.models import Project, RunRecord
+from annotate.models import RunRecord
 from annotate.publishing.exports.pairs import MAX_ITEMS, matrix
 from annotate.publishing.exports.preflib import kind, preflib_chunks
 from annotate.publishing.exports.registry import TABLES
@@ -35,12 +36,14 @@ from annotate.publishing.exports.registry import TABLES
 @login_required
 @require_safe
 def choose(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id)
+    criterion = requested_criterion(request, project_id)
+    project = criterion.project
     now = timezone.now()
-    records = RunRecord.objects.filter(project=project, criterion=project.criterion).order_by("-pk")
+    records = RunRecord.objects.filter(project=project, criterion=criterion.number).order_by("-pk")
     context = {
         "project": project,
-        "heading": page_heading(project, now),
+        "criterion": criterion,
+        "heading": page_heading(criterion, now),
         "now": now,
         "tables": [(table, table.columns(project)) for table in TABLES.values()],
         "formats": list(FORMATS),
@@ -59,37 +62,37 @@ def choose(request: HttpRequest, project_id: UUID) -> HttpResponse:
 def download(
     request: SignedInRequest, project_id: UUID, table: str, file_format: str
 ) -> HttpResponse | StreamingHttpResponse:
-    project = project_for_criterion(request, project_id)
+    criterion = requested_criterion(request, project_id)
     if (table, file_format) not in SPECIAL and (table not in TABLES or file_format not in FORMATS):
         raise Http404
     check_rate_limit(request, "export")
     if request.method == "GET":
         now = timezone.now()
-        record_export(project=project, actor=request.user, table=table, file_format=file_format, now=now)
-    return file_response(request, project, table, file_format)
+        record_export(project=criterion.project, actor=request.user, table=table, file_format=file_format, now=now)
+    return file_response(request, criterion, table, file_format)
 
 
 def file_response(
-    request: HttpRequest, project: Project, table: str, file_format: str
+    request: HttpRequest, criterion: Criterion, table: str, file_format: str
 ) -> HttpResponse | StreamingHttpResponse:
     """Send what there is under this name and format, to be saved under a name with the project's."""
     special = SPECIAL.get((table, file_format))
     if (table, file_format) == PREFLIB:
-        file_format = kind(project)
-    response = special(request, project, file_format) if special else stream(request, project, table, file_format)
-    criterion = f"-{project.criterion}" if project.criteria and table not in ALL_CRITERIA else ""
-    name = f"{slugify(project.name)[:60] or 'project'}-{table}{criterion}.{file_format}"
+        file_format = kind(criterion)
+    response = special(request, criterion, file_format) if special else stream(request, criterion, table, file_format)
+    number = f"-{criterion.number}" if criterion.project.criteria and table not in ALL_CRITERIA else ""
+    name = f"{slugify(criterion.project.name)[:60] or 'project'}-{table}{number}.{file_format}"
     response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
     response["Cache-Control"] = "no-store"
     response["X-Content-Type-Options"] = "nosniff"
     return response
 
 
-def is_available(project: Project) -> dict[str, tuple[str, str, list[str]]]:
+def is_available(criterion: Criterion) -> dict[str, tuple[str, str, list[str]]]:
     """Return title, explanation and formats of everything that can be exported now, by name."""
     special = dict.fromkeys(SPECIAL, True)
-    special["matrix", "csv"] = project.items.count() <= MAX_ITEMS
-    fit = published_fit(project)
+    special["matrix", "csv"] = criterion.project.items.count() <= MAX_ITEMS
+    fit = published_fit(criterion)
     special["ranking", "svg"] = bool(fit and fit.n_items)
     found = {
         name: (str(table.title), str(table.about), [*FORMATS, *(kind for one, kind in SPECIAL if one == name)])
@@ -102,28 +105,28 @@ def is_available(project: Project) -> dict[str, tuple[str, str, list[str]]]:
     return {name: one for name, one in found.items() if one[2]}
 
 
-def stream(request: HttpRequest, project: Project, table: str, file_format: str) -> StreamingHttpResponse:
+def stream(request: HttpRequest, criterion: Criterion, table: str, file_format: str) -> StreamingHttpResponse:
     content_type, encode = FORMATS[file_format]
-    return sent(request, encode(TABLES[table].columns(project), TABLES[table].rows(project)), content_type)
+    return sent(request, encode(TABLES[table].columns(criterion.project), TABLES[table].rows(criterion)), content_type)
 
 
-def win_matrix(request: HttpRequest, project: Project, _ending: str) -> StreamingHttpResponse:
-    if project.items.count() > MAX_ITEMS:
+def win_matrix(request: HttpRequest, criterion: Criterion, _ending: str) -> StreamingHttpResponse:
+    if criterion.project.items.count() > MAX_ITEMS:
         raise Http404
-    return sent(request, csv_chunks(*matrix(project)), FORMATS["csv"][0])
+    return sent(request, csv_chunks(*matrix(criterion)), FORMATS["csv"][0])
 
 
-def preflib(request: HttpRequest, project: Project, ending: str) -> StreamingHttpResponse:
-    return sent(request, preflib_chunks(project, ending, timezone.now()), "text/plain; charset=utf-8")
+def preflib(request: HttpRequest, criterion: Criterion, ending: str) -> StreamingHttpResponse:
+    return sent(request, preflib_chunks(criterion, ending, timezone.now()), "text/plain; charset=utf-8")
 
 
-def plot(request: HttpRequest, project: Project, _ending: str) -> HttpResponse:
+def plot(request: HttpRequest, criterion: Criterion, _ending: str) -> HttpResponse:
     """Send the forest plot of the ranking's first page as a file of its own."""
-    fit = published_fit(project)
+    fit = published_fit(criterion)
     if fit is None or not fit.n_items:
         raise Http404
-    table = ranking(project, fit, RankingQuery())
-    context = {"project": project, "ranking": table, "forest": forest_plot(table), "is_file": True}
+    table = ranking(criterion.project, fit, RankingQuery())
+    context = {"project": criterion.project, "ranking": table, "forest": forest_plot(table), "is_file": True}
     return HttpResponse(render_to_string("dashboard/forest.svg", context), content_type="image/svg+xml")
 
 
@@ -131,14 +134,15 @@ def plot(request: HttpRequest, project: Project, _ending: str) -> HttpResponse:
 @require_safe
 def report_page(request: HttpRequest, project_id: UUID) -> HttpResponse:
     """Show the ranking report, made to be printed."""
-    project = project_for_criterion(request, project_id)
-    fit, now = published_fit(project), timezone.now()
+    criterion = requested_criterion(request, project_id)
+    fit, now = published_fit(criterion), timezone.now()
     context = {
-        "project": project,
-        "heading": page_heading(project, now),
+        "project": criterion.project,
+        "criterion": criterion,
+        "heading": page_heading(criterion, now),
         "now": now,
         "expert": shows_expert(request),
-        "report": build_report(project, fit) if fit and fit.n_items else None,
+        "report": build_report(criterion.project, fit) if fit and fit.n_items else None,
     }
     return render(request, "publishing/report.html", context)
 
@@ -146,7 +150,7 @@ def report_page(request: HttpRequest, project_id: UUID) -> HttpResponse:
 ALL_CRITERIA = ("labels", "items", "fits")
 PREFLIB = ("comparisons", "preflib")
 # What is no table in a format of tables; each is given the end of its file's name.
-SPECIAL: dict[tuple[str, str], Callable[[HttpRequest, Project, str], HttpResponse | StreamingHttpResponse]] = {
+SPECIAL: dict[tuple[str, str], Callable[[HttpRequest, Criterion, str], HttpResponse | StreamingHttpResponse]] = {
     ("ranking", "svg"): plot,
     ("matrix", "csv"): win_matrix,
     PREFLIB: preflib,

@@ -20,12 +20,12 @@ from annotate.api.base import (
     StrictSerializer,
     page_serializer,
     paginated_response,
-    project_for_criterion,
     validated_body,
+    validated_criterion,
     validated_query,
 )
 from annotate.core import rate_limits
-from annotate.criteria import for_criterion
+from annotate.criteria import Criterion
 from annotate.dashboard.ranking.queries import RankingQuery, sort_estimates
 from annotate.fitting.published import published_fit
 from annotate.models import MAX_CRITERIA, Item, ResultsLink
@@ -69,7 +69,7 @@ class ResultsLinks(ApiView):
         project = access.project_for(request, project_id, access.OWN)
         validated_query(request, NoQuery)
         values = validated_body(request, NewResultsLink)
-        project_for_criterion(project, values)
+        validated_criterion(project, values)
         link = make_link(project=project, actor=request.user, now=timezone.now(), **values)
         return Response(link_row(link, request), status=201)
 
@@ -138,11 +138,12 @@ class Results(ApiView):
         rate_limits.check_rate_limit(request, "results")
         query = validated_query(request, PageQuery)
         link = access.results_link(token, timezone.now())
-        project = for_criterion(link.project, link.criterion)
-        fit = published_fit(project)
+        criterion = Criterion(link.project, link.criterion)
+        project = criterion.project
+        fit = published_fit(criterion)
         more = {
             "project": project.name,
-            "question": project.question_asked,
+            "question": criterion.question,
             "more_means": project.more_means,
             "n_labels": fit.n_labels if fit else 0,
             "n_annotators": fit.n_annotators if fit else 0,

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotate.criteria import criteria_of
+from annotate.criteria import named_criteria
 from annotate.models import Project
 
 LIFETIMES = [
@@ -25,7 +25,7 @@ class ResultsLinkForm(forms.Form):
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if project.criteria:
-            self.fields["criterion"].choices = [(one.number, one.name) for one in criteria_of(project)]  # type: ignore[attr-defined]
+            self.fields["criterion"].choices = [(one.number, one.name) for one in named_criteria(project)]  # type: ignore[attr-defined]
         else:
             del self.fields["criterion"]
 

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core.rate_limits import check_rate_limit
-from annotate.criteria import for_criterion
+from annotate.criteria import Criterion
 from annotate.dashboard.ranking.forest_plot import forest_plot
 from annotate.dashboard.ranking.queries import RankingQuery, ranking
 from annotate.dashboard.report import cautions
@@ -55,14 +55,16 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
     check_rate_limit(request, "results")
     now = timezone.now()
     link = access.results_link(token, now)
-    project = for_criterion(link.project, link.criterion)
-    fit = published_fit(project)
+    criterion = Criterion(link.project, link.criterion)
+    project = criterion.project
+    fit = published_fit(criterion)
     page = request.GET.get("page", "")
     query = RankingQuery(page=int(page) if page.isdecimal() and len(page) < 9 else 1)
     found = replace(ranking(project, fit, query), shows_divisiveness=False) if fit and fit.n_items else None
     is_plot = request.GET.get("view") == "plot"
     context = {
         "project": project,
+        "criterion": criterion,
         "link": link,
         "fit": fit,
         "ranking": found,
@@ -81,7 +83,7 @@ def results_media(request: HttpRequest, token: str, item_id: int) -> HttpRespons
     """Send the picture of an item that the ranking behind the link shows."""
     check_rate_limit(request, "results-media")
     link = access.results_link(token, timezone.now())
-    fit = published_fit(for_criterion(link.project, link.criterion))
+    fit = published_fit(Criterion(link.project, link.criterion))
     item = get_object_or_404(Item, pk=item_id, project=link.project, kind=Item.Kind.IMAGE)
     if fit is None or not Estimate.objects.filter(fit=fit, item_id=item.pk).exists():
         raise Http404

@@ -21,7 +21,7 @@ from annotate.api.base import (
     StoredMessageField,
     page_serializer,
     paginated_response,
-    project_for_criterion,
+    validated_criterion,
     validated_query,
 )
 from annotate.api.idempotency import HEADER, idempotent
@@ -71,9 +71,9 @@ class Records(ApiView):
         One is made at a time: one being made already is told instead, whichever criterion it is by.
         """
         project = access.project_for(request, project_id, access.MANAGE)
-        project = project_for_criterion(project, validated_query(request, CriterionQuery))
+        criterion = validated_criterion(project, validated_query(request, CriterionQuery))
         check_rate_limit(request, "export")
-        request_record(project=project, actor=request.user, now=timezone.now())
+        request_record(criterion=criterion, actor=request.user, now=timezone.now())
         latest = RunRecord.objects.filter(project=project).order_by("-pk")[:1]
         return Response(record_row(request, project, list(latest))[0], status=202)
 

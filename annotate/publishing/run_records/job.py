@@ -12,14 +12,14 @@ from django.utils.translation import gettext_noop
 
 from annotate.core.stored_messages import NotEnoughData
 from annotate.core.transactions import yielding_write_transaction
-from annotate.criteria import for_criterion
+from annotate.criteria import Criterion
 from annotate.fitting.estimates import LEVEL
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import read_labels
 from annotate.jobs.leases import worker_died
 from annotate.jobs.queues import Progress
 from annotate.jobs.requested import RequestedJobs
-from annotate.models import Annotator, FitState, Item, Project, RunRecord, RunRecordPart
+from annotate.models import Annotator, FitState, Item, RunRecord, RunRecordPart
 from annotate.models.leased_jobs import LeaseLost
 from models_engine.io.run_records import FitSpec, write_record
 
@@ -42,14 +42,15 @@ Names are percent-encoded where a spreadsheet would run them or a list would bre
 """
 
 
-def write_run_record(project: Project, folder: Path, *, progress: Progress, now: datetime) -> dict[str, Any]:
+def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, now: datetime) -> dict[str, Any]:
     """Writes the record of today's labels, by the published fit's estimator and settings; returns record.json.
 
     Raises NotEnoughData before the first fit.
     """
+    project = criterion.project
     version = FitState.objects.filter(project=project).values_list("wanted", flat=True).first()
-    fit = published_fit(project)
-    labels = read_labels(project)
+    fit = published_fit(criterion)
+    labels = read_labels(criterion)
     if fit is None or labels is None or not fit.n_items:
         raise NotEnoughData(
             gettext_noop("There is no ranking yet, so there is nothing to record. Try again once there is one.")
@@ -68,8 +69,8 @@ def write_run_record(project: Project, folder: Path, *, progress: Progress, now:
     about = {
         "project": project.name,
         "project_id": str(project.pk),
-        "question": project.question_asked,
-        **({"criterion": project.criterion_name} if project.criteria else {}),
+        "question": criterion.question,
+        **({"criterion": criterion.name} if project.criteria else {}),
         "task_type": project.task_type,
         "made_at": now.isoformat(),
         "data_version": version,
@@ -87,11 +88,11 @@ def work(row: RunRecord, progress: Progress) -> None:
 
     Raises what the fit raises, and LeaseLost.
     """
-    project, now = for_criterion(row.project, row.criterion), timezone.now()
+    project, criterion, now = row.project, Criterion(row.project, row.criterion), timezone.now()
     with tempfile.TemporaryDirectory(prefix="run-record-") as place:
-        criterion = f"-{project.criterion}" if project.criteria else ""
-        folder = Path(place) / f"{slugify(project.name)[:60] or 'project'}{criterion}-run-record"
-        made = write_run_record(project, folder, progress=progress, now=now)
+        number = f"-{criterion.number}" if project.criteria else ""
+        folder = Path(place) / f"{slugify(project.name)[:60] or 'project'}{number}-run-record"
+        made = write_run_record(criterion, folder, progress=progress, now=now)
         archive = Path(place) / "record.zip"
         zip_folder(folder, archive)
         store_parts(row, archive)

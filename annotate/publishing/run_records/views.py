@@ -19,7 +19,7 @@ from annotate.access import SignedInRequest
 from annotate.audit import record_export
 from annotate.core.errors import UserError
 from annotate.core.rate_limits import check_rate_limit
-from annotate.dashboard.project_lookup import project_for_criterion
+from annotate.dashboard.project_lookup import requested_criterion
 from annotate.files.downloads import stepwise
 from annotate.models import Project, RunRecord
 from annotate.publishing.run_records.actions import request_record
@@ -29,10 +29,10 @@ from annotate.publishing.run_records.files import read_chunks
 @login_required
 @require_POST
 def request_run_record(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    project = project_for_criterion(request, project_id, access.MANAGE, in_archive=True)
+    criterion = requested_criterion(request, project_id, access.MANAGE, in_archive=True)
     check_rate_limit(request, "export")
     try:
-        is_new = request_record(project=project, actor=request.user, now=timezone.now())
+        is_new = request_record(criterion=criterion, actor=request.user, now=timezone.now())
     except UserError as refusal:
         messages.error(request, str(refusal))
     else:
@@ -40,7 +40,7 @@ def request_run_record(request: SignedInRequest, project_id: UUID) -> HttpRespon
             messages.success(request, _("The run record is being created. You can leave this page."))
         else:
             messages.info(request, _("A run record is already being created."))
-    return redirect(reverse("exports", args=[project.pk]) + project.criterion_query)
+    return redirect(reverse("exports", args=[criterion.project.pk]) + criterion.query)
 
 
 @login_required

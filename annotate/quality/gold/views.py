@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core import rate_limits
+from annotate.criteria import Criterion
 from annotate.files.cells import RowError
 from annotate.files.limits import BadFile
 from annotate.models import Project
@@ -60,6 +61,7 @@ def render_gold_sets(
     keys += [f"key-{n}" for n in range(len(keys) + 1, project.k + 1)]
     context = {
         "project": project,
+        "criterion": Criterion(project),  # the first: gold sets are answered by it
         "form": form,
         "problems": problems[:SHOWN_PROBLEMS],
         "n_problems": len(problems),

@@ -6,11 +6,12 @@ from typing import Literal
 import numpy as np
 
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidSetting, TooLarge
+from models_engine.errors import TooLarge
 from models_engine.estimators.collaborative.fit import CollaborativeFit
 from models_engine.estimators.collaborative.learning import CANDIDATES
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.collaborative.steps import Steps, count_folds
+from models_engine.estimators.settings import check_settings
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.pair_sites import build_sites, build_sites_with_rankings, cap_sites
 from models_engine.posterior import Posterior
@@ -92,14 +93,12 @@ class CollaborativeGP:
         return fitting.run(start if isinstance(start, CollaborativePosterior) else None)
 
     def _check(self, data: Comparisons) -> None:
+        check_settings(self)
         if data.n_items > MAX_ITEMS:
             raise TooLarge(
                 f"CollaborativeGP holds matrices of {data.n_items:,} x {data.n_items:,} items; the limit is "
                 f"{MAX_ITEMS:,}. Use BradleyTerry, or fit a part of the items."
             )
-        for name in ("consensus_sd", "taste_sd", "pseudo_annotators", "tolerance", "n_components", "max_steps"):
-            if not getattr(self, name) > 0:
-                raise InvalidSetting(f"{name} is {getattr(self, name)}; give a number above 0.")
 
     def _n_steps(self, folds: int) -> int:
         scales = 0 if self.log_scale_sd == 0 else 90

@@ -396,7 +396,7 @@ def test_maximum_likelihood_without_a_maximum_is_refused():
 
 
 def test_a_prior_of_zero_width_is_rejected():
-    with pytest.raises(InvalidSetting, match="prior_sd is 0"):
+    with pytest.raises(InvalidSetting, match="prior_sd=0"):
         AngleBased(prior_sd=0).fit(mixed_labels())
 
 

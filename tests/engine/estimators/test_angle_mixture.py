@@ -203,7 +203,7 @@ def test_a_group_whose_mode_diverges_is_reported():
 
 
 def test_bad_settings_are_reported():
-    with pytest.raises(InvalidSetting, match="n_groups 0"):
+    with pytest.raises(InvalidSetting, match="n_groups=0"):
         AngleBasedMixture(0).fit(two_groups(n=10)[0])
     with pytest.raises(InvalidData, match="give two or more"):
         AngleBasedMixture(1).fit(Comparisons.from_pairs([], [], [], n_items=1))

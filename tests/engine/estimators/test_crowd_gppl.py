@@ -219,7 +219,7 @@ def test_features_predict_new_items_and_new_annotators():
 def test_limits_and_settings_are_reported():
     with pytest.raises(TooLarge, match="Use CollaborativeGP"):
         CrowdGPPL().fit(Comparisons.from_pairs([0], [1], [1], n_items=1_001))
-    with pytest.raises(InvalidSetting, match="prior_rate is 0"):
+    with pytest.raises(InvalidSetting, match="prior_rate=0"):
         CrowdGPPL(prior_rate=0).fit(Comparisons.from_pairs([0], [1], [1]))
 
 

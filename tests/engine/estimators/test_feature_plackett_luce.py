@@ -306,9 +306,9 @@ def test_difficult_data_give_an_answer_or_a_named_error(seed, case, inference):
 
 def test_bad_settings_and_features_are_reported():
     data = with_features(labels(), np.random.default_rng(0))
-    with pytest.raises(InvalidSetting, match="prior_sd is 0"):
+    with pytest.raises(InvalidSetting, match="prior_sd=0"):
         FeaturePlackettLuce(prior_sd=0).fit(data)
-    with pytest.raises(InvalidSetting, match="item_sd is nan"):
+    with pytest.raises(InvalidSetting, match="item_sd=nan"):
         FeaturePlackettLuce(item_sd=float("nan")).fit(data)
     with pytest.raises(InvalidData, match="same for every item"):
         FeaturePlackettLuce(item_sd=0.0).fit(given_features(labels(), np.ones((6, 2))))

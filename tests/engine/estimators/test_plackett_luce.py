@@ -156,7 +156,7 @@ def test_split_rhat_detects_a_drift():
 
 
 def test_a_prior_of_zero_width_is_rejected():
-    with pytest.raises(InvalidSetting, match="prior_sd is 0"):
+    with pytest.raises(InvalidSetting, match="prior_sd=0"):
         PlackettLuce(prior_sd=0).fit(rankings())
 
 

@@ -209,6 +209,19 @@ def test_bad_options_are_rejected(tmp_path, capsys, options, message):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("output", ["taken", "taken/below", "gone"])
+def test_an_output_that_is_no_folder_is_named_before_the_fit(tmp_path, capsys, output):
+    labels, taken = tmp_path / "labels.csv", tmp_path / "taken"
+    labels.write_text("winner,loser\na,b\n")
+    taken.write_text("mine")
+    (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
+    assert main(["fit", str(labels), "--output", str(tmp_path / output)]) == 2
+    found = capsys.readouterr().err
+    assert "is a file; name a folder" in found
+    assert "BradleyTerry on" not in found, "nothing was fitted"
+    assert taken.read_text() == "mine"
+
+
 def test_feature_files_are_checked(tmp_path, capsys):
     for content, message in (
         ("item,f\nå1,nan\n", "line 2, column f: 'nan'"),

@@ -5,6 +5,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.annotators.exclusion import exclude_annotator, readmit_annotator
+from annotate.criteria import Criterion
 from annotate.dashboard.fits.comparison import fits_around_event
 from annotate.models import Annotator, Event
 from models_engine.models import Fit
@@ -37,14 +38,14 @@ def excluded(annotator, alice) -> Event:
 def test_the_two_fits_around_it_are_found(project, careless, alice):
     before = Fit.objects.get()
     event = excluded(careless, alice)
-    waiting = fits_around_event(project, event=str(event.pk))
+    waiting = fits_around_event(Criterion(project), event=str(event.pk))
     assert (waiting.before, waiting.after) == (before, None)
     after = later_fit(project)
     readmit_annotator(annotator=careless, actor=alice, now=timezone.now())
     again = later_fit(project)
-    found = fits_around_event(project, event=str(event.pk))
+    found = fits_around_event(Criterion(project), event=str(event.pk))
     assert (found.before, found.after) == (before, after)
-    latest = fits_around_event(project, annotator=str(careless.key))
+    latest = fits_around_event(Criterion(project), annotator=str(careless.key))
     assert (latest.before, latest.after) == (after, again)
     assert [fit.n_labels for fit in (before, after)] == [45, 30]
     assert again.n_labels > 30
@@ -54,7 +55,7 @@ def test_a_fit_under_way_meanwhile_is_neither(project, careless, alice):
     event = excluded(careless, alice)
     under_way = later_fit(project)
     Fit.objects.filter(pk=under_way.pk).update(data_version=event.details["version"] - 1)
-    found = fits_around_event(project, event=str(event.pk))
+    found = fits_around_event(Criterion(project), event=str(event.pk))
     assert (found.before.number, found.after) == (under_way.number - 1, None)
 
 

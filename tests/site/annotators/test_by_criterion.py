@@ -16,7 +16,7 @@ from annotate.annotators.cohorts import job as cohorts_job
 from annotate.annotators.cohorts.groupings import groupings, members
 from annotate.annotators.tastes import job as tastes_job
 from annotate.core.transactions import write_transaction
-from annotate.criteria import for_criterion, for_each_criterion
+from annotate.criteria import Criterion, list_criteria
 from annotate.fitting.published import published_fit
 from annotate.jobs import idle
 from annotate.labelling import assignment
@@ -29,16 +29,22 @@ from tests.site.api_client import Api
 from tests.site.fitting.test_criteria import CRITERIA
 from tests.site.fitting.test_run import fit_now
 from tests.site.pages import signed_in
+from tests.site.replay import replay
 
 pytestmark = pytest.mark.embedded
 
 
 @pytest.fixture
-def crossed(project) -> Project:
+def crossed(request, project) -> Project:
     """Eight people and six items: by clarity the first four rank them by their order and the others the other way
     round, by correctness every second one does."""
     project.criteria, project.estimator, project.overlap = CRITERIA, "CollaborativeGP", 30
     project.save()
+    replay(request, "crossed", lambda: answer_crossed(project))
+    return project
+
+
+def answer_crossed(project: Project) -> None:
     for number in range(8):
         otter = make_annotator(project, f"Otter {number}", source="platform" if number < 4 else "link")
         for pair in combinations(project.items.order_by("pk"), 2):
@@ -47,7 +53,6 @@ def crossed(project) -> Project:
             clarity, correctness = int(number >= 4), number % 2
             answer = Answer("choice", clarity, further=(Answer("choice", correctness),))
             record_label(presentation=shown, answer=answer, now=NOW)
-    return project
 
 
 def draw_taste_map(project: Project) -> list[TasteMap]:
@@ -56,6 +61,11 @@ def draw_taste_map(project: Project) -> list[TasteMap]:
     while row := tastes_job.QUEUE.claim_next(owner="test", now=timezone.now()):
         tastes_job.QUEUE.work(row, progress=go_on)
     return list(TasteMap.objects.filter(project=project).order_by("criterion"))
+
+
+@pytest.fixture
+def mapped(request, crossed) -> None:
+    replay(request, "mapped", lambda: draw_taste_map(crossed))
 
 
 def sides(taste_map: TasteMap) -> list[bool]:
@@ -72,7 +82,7 @@ def test_each_criterion_has_a_taste_map_of_its_own(crossed):
     taste_maps = draw_taste_map(crossed)
     assert (
         [one.fit_number for one in taste_maps]
-        == [published_fit(seen).number for seen in for_each_criterion(crossed)]
+        == [published_fit(seen).number for seen in list_criteria(crossed)]
         == [1, 2]
     )
     assert [sides(one) for one in taste_maps] == [HALVES, ALTERNATING]
@@ -97,8 +107,8 @@ def test_tastes_that_were_too_large_to_store_are_fitted_to_the_criterions_answer
     assert [sides(one) for one in TasteMap.objects.order_by("criterion")] == [HALVES, ALTERNATING]
 
 
+@pytest.mark.usefixtures("mapped")
 def test_an_own_ranking_is_by_the_criterion_looked_at(alice, crossed):
-    draw_taste_map(crossed)
     client, second = signed_in(alice), crossed.annotators.order_by("pk")[1]
     for query, backwards in (("", False), ("&criterion=1", False), ("&criterion=2", True)):
         html = annotator_page(client, second, f"?sort=place{query}")
@@ -111,9 +121,9 @@ def test_an_own_ranking_is_by_the_criterion_looked_at(alice, crossed):
 PAGES = ["annotators", "annotator", "tastes", "cohorts"]
 
 
+@pytest.mark.usefixtures("mapped")
 @pytest.mark.parametrize("name", PAGES)
 def test_links_of_the_pages_about_people_keep_the_criterion(alice, crossed, name):
-    draw_taste_map(crossed)
     client, first = signed_in(alice), crossed.annotators.first()
     asked = {"first": "source|platform", "second": ""}
     client.post(reverse("cohorts-compare", args=[crossed.pk]) + "?criterion=2", asked)
@@ -147,9 +157,9 @@ def test_who_is_excluded_on_a_criterions_page_leads_back_to_it(alice, crossed):
     assert f"annotator={first.key}&amp;criterion=2" in client.get(response["Location"]).content.decode()
 
 
+@pytest.mark.usefixtures("mapped")
 @pytest.mark.slow
 def test_cohorts_are_fitted_by_the_answers_to_the_criterion(alice, crossed):
-    draw_taste_map(crossed)
     client, url = signed_in(alice), reverse("cohorts-compare", args=[crossed.pk])
     for query in ("", "?criterion=2"):
         sent = client.post(url + query, {"first": "source|platform", "second": "source|link"})
@@ -171,20 +181,20 @@ def test_cohorts_are_fitted_by_the_answers_to_the_criterion(alice, crossed):
     assert [one["criterion"] for one in details] == [1, 2]
 
 
+@pytest.mark.usefixtures("mapped")
 def test_groups_are_those_of_the_criterion(crossed):
     """Whatever eight people's groups are, here there are said to be two by the second criterion, none by the first."""
-    draw_taste_map(crossed)
     TasteMap.objects.filter(criterion=1).update(n_groups=1)
     TasteMap.objects.filter(criterion=2).update(n_groups=2)
     AnnotatorTaste.objects.filter(annotator__project=crossed).update(group=0)
     odd = set(crossed.annotators.order_by("pk").values_list("pk", flat=True)[1::2])
     AnnotatorTaste.objects.filter(criterion=2).update(group=0)
     AnnotatorTaste.objects.filter(criterion=2, annotator__in=odd).update(group=1)
-    [found] = [one for one in groupings(for_criterion(crossed, 2)) if one.key == "group"]
+    [found] = [one for one in groupings(Criterion(crossed, 2)) if one.key == "group"]
     assert [one.n for one in found.values] == [4, 4]
-    assert members(for_criterion(crossed, 2), "group", "1") == odd
-    assert [one.key for one in groupings(crossed)] == ["source"]
-    assert members(crossed, "group", "1") == set()
+    assert members(Criterion(crossed, 2), "group", "1") == odd
+    assert [one.key for one in groupings(Criterion(crossed))] == ["source"]
+    assert members(Criterion(crossed), "group", "1") == set()
 
 
 def test_the_api_tells_of_one_criterion_at_a_time(alice, crossed):
@@ -206,8 +216,8 @@ def test_the_api_tells_of_one_criterion_at_a_time(alice, crossed):
     assert [len(api("get", "cohorts", criterion=n).json()["comparisons"]) for n in (1, 2)] == [0, 1]
 
 
+@pytest.mark.usefixtures("mapped")
 def test_own_data_names_the_criterion_of_every_figure(alice, crossed):
-    draw_taste_map(crossed)
     first = crossed.annotators.first()
     content = b"".join(Api(alice, crossed)("get", "annotator-data", args=[first.key]).streaming_content)
     files = zipfile.ZipFile(io.BytesIO(content))

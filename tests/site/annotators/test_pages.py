@@ -88,7 +88,7 @@ def test_groups_are_turned_on_where_they_are_looked_for(alice, divided):  # noqa
     Project.objects.filter(pk=divided.pk).update(estimator="CrowdBT")
     fit_now(divided)
     client = signed_in(alice)
-    assert "one ranking for all" in annotator_page(client, divided.annotators.first())
+    assert "one shared ranking for everybody" in annotator_page(client, divided.annotators.first())
     html = page(client, divided, "tastes")
     assert "This project looks for one shared ranking." in html
     assert "Turn on groups" in html

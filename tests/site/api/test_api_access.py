@@ -64,6 +64,7 @@ RULES = {
         "get": (READ, SEE, None),
         "post": (WRITE, MANAGE, {"action": "tag", "rows": [{"annotator": "Target", "tags": ["experts"]}]}),
     },
+    "api-scale": {"get": (READ, SEE, None)},
     "api-grades": {
         "get": (READ, SEE, None),
         "put": (WRITE, MANAGE, {"by": "score", "grades": [{"name": "Pass", "limit": 50}, {"name": "Fail"}]}),
@@ -179,7 +180,9 @@ def arguments(project, people):
     answered = answer_one(bob, now=timezone.now())
     presentation = assignment.next_presentation(annotator=bob, now=timezone.now(), rng=random.Random(1))
     target = make_annotator(project, "Target")
-    Project.objects.filter(pk=project.pk).update(goal="top")
+    Project.objects.filter(pk=project.pk).update(
+        goal="top", grades_by="score", grades=[{"name": "Old", "limit": 40.0}, {"name": "Rest", "limit": None}]
+    )
     unseen = project.items.exclude(presented__isnull=False).first()
     known = GoldSet.objects.create(project=project, purpose="gold", item_set=presentation.item_set, outcome="tie")
     items = list(project.items.order_by("pk"))

@@ -87,6 +87,8 @@ COVERED = {
     "results-link-revoke": ["results_links_revoke"],
     "ranking": ["ranking_read"],
     "item": ["items_figures"],
+    "scale": ["scale_read"],
+    "scale-export": ["scale_read"],
     "grades": ["grades_read", "grades_update", "grades_remove"],
     "trust": ["trust_read"],
     "progress": ["progress_read", "goals_read"],
@@ -150,7 +152,7 @@ def test_screen_and_api_tell_the_same_of_annotators_and_of_trust(alice, project)
     html = client.get(reverse("trust", args=[project.pk])).content.decode().replace("&#x27;", "'")
     told = api("get", "trust").json()
     assert told["fit"] == fit.number
-    assert len(told["checks"]) == told["n_good"] + told["n_bad"] + told["n_unknown"] == 8
+    assert len(told["checks"]) == told["n_good"] + told["n_bad"] + told["n_unknown"] == 9
     for check in told["checks"]:
         assert check["sentence"] in html
         for fact in check["facts"]:

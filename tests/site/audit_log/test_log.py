@@ -60,6 +60,7 @@ SENT = {
     "own-data": {"sure": "on"},
     "retention": {"days": "9", "drops": "personal"},
     "goal": {"goal": "width", "goal_width": "1"},
+    "grades": {"grades_by": "score", "name_0": "Pass", "limit_0": "50", "name_1": "Fail", "limit_1": ""},
     "annotator-let-in": {},
     "cohorts-compare": {"first": "tag|novices"},
     "record-ask": {},

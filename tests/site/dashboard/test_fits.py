@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from django.urls import reverse
 
+from annotate.criteria import Criterion
 from annotate.dashboard.fits.comparison import compare_two_fits, fits_to_compare
 from annotate.fitting.arrays import to_bytes
 from annotate.models import Evaluation, Event, FitState, Item, Project, User
@@ -31,7 +32,7 @@ def two_fits(project) -> list[Fit]:
 
 
 def test_two_fits_item_by_item(project, two_fits, alice):
-    found = compare_two_fits(project, (1, 2), None)
+    found = compare_two_fits(Criterion(project), (1, 2), None)
     assert (found.n_common, found.n_only_first, found.n_only_second, found.n_far) == (5, 0, 1, 1)
     widest = found.rows[0]
     assert (widest.item.key, widest.first_place, widest.second_place) == ("item-0", 1, 5)
@@ -54,7 +55,7 @@ def test_items_that_came_move_no_others(project):
     items = list(project.items.order_by("pk"))
     spread_fit(project, items[:4], arrays=arrays(items[:4], [1.5, 0.5, -0.5, -1.5], 0.1))
     spread_fit(project, items, arrays=arrays(items, [3.5, 2.5, 1.5, 0.5, -4.0, -4.0], 0.1))
-    found = compare_two_fits(project, (1, 2), None)
+    found = compare_two_fits(Criterion(project), (1, 2), None)
     assert [row.change for row in found.rows] == [0] * 4
     assert (found.n_common, found.n_only_second, found.n_far) == (4, 2, 0)
 
@@ -75,7 +76,7 @@ def test_an_address_that_names_no_fit_says_so(project, two_fits, alice, query):
 def test_one_fit_has_nothing_to_be_compared_with(project, alice):
     spread_fit(project, list(project.items.all()), arrays=b"")
     Fit.objects.update(arrays=None)
-    assert fits_to_compare(project) == []
+    assert fits_to_compare(Criterion(project)) == []
     assert "There is nothing to compare yet" in page(signed_in(alice), project, "compare")
 
 

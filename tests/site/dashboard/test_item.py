@@ -8,6 +8,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from annotate.criteria import Criterion
 from annotate.dashboard.item import item_page
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
@@ -49,7 +50,7 @@ def fit_now(project: Project) -> Fit:
 def test_comparisons_are_counted_as_given(compared):
     item, items = compared.items.order_by("pk")[2], list(compared.items.order_by("pk"))
     fit = spread_fit(compared, items)
-    found = item_page(compared, item, fit)
+    found = item_page(Criterion(compared), item, fit)
     won, lost, tied = Counter(), Counter(), Counter()
     for label in Label.objects.filter(project=compared, voided_at=None).exclude(outcome="skip"):
         shown = [one.item_id for one in label.presentation.presented.all()]
@@ -70,7 +71,7 @@ def test_comparisons_are_counted_as_given(compared):
 def test_rivals_are_the_neighbours_with_the_posteriors_probabilities(compared):
     Item.objects.filter(project=compared, key="item-3").update(retired_at=NOW)
     alone = Item.objects.create(project=compared, key="alone", body="Alone")
-    labels = read_labels(compared)
+    labels = read_labels(Criterion(compared))
     posterior = BradleyTerry().fit(labels.data)
     kept = nearest_rivals(posterior, labels)
     retired, single = (int(np.flatnonzero(~labels.ranked)[0]), labels.item_ids.tolist().index(alone.pk))
@@ -96,7 +97,7 @@ def test_the_page_follows_the_item_over_the_fits(compared, alice, vera):
     make_labels(compared, [make_annotator(compared, "Lynx")], 12, seed=9)
     second = fit_now(compared)
     estimate = Estimate.objects.get(fit=second, item_id=item.pk)
-    found = item_page(compared, item, Fit.objects.get(pk=second.pk))
+    found = item_page(Criterion(compared), item, Fit.objects.get(pk=second.pk))
     assert [one.number for one in found.history] == [first.number, second.number]
     assert found.history[-1].utility == pytest.approx(estimate.utility, abs=1e-6)  # one part: the same zero
     assert found.history[-1].low == pytest.approx(estimate.low, abs=1e-3)

@@ -76,7 +76,7 @@ def test_parts_that_nothing_connects_have_no_such_goal(plain, alice, values):
     ]  # fmt: skip
     Label.objects.filter(pk__in=across).update(voided_at=NOW, void_reason="excluded")
     assert kept(fit_now(plain))["why"] == "parts"
-    assert "there is no one ranking yet" in page(signed_in(alice), plain, "progress")
+    assert "there is no common ranking yet" in page(signed_in(alice), plain, "progress")
 
 
 def test_without_an_answer_nothing_is_met(plain, alice):

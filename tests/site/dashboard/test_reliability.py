@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from django.utils import timezone
 
+from annotate.criteria import Criterion
 from annotate.dashboard.trust.reliability import Coefficient, Reliability
 from annotate.fitting import reliability, scheduling
 from annotate.fitting import run as fitting_run
@@ -75,7 +76,7 @@ def test_fewer_than_five_items_are_not_enough_data(project, alice):
 
 def test_halves_of_the_answers_are_correlated_and_stepped_up(project):
     fitted(project)
-    found = reliability.measure_halves(read_labels(project), go_on)
+    found = reliability.measure_halves(read_labels(Criterion(project)), go_on)
     for one in (found["annotators"], found["answers"]):
         assert one["half"] < one["full"] < 1
         assert one["low"] < one["full"] < one["high"]
@@ -85,7 +86,7 @@ def test_halves_of_the_answers_are_correlated_and_stepped_up(project):
 
 def test_one_annotator_has_no_halves_but_the_answers_do(project):
     fitted(project, n_annotators=1)
-    found = reliability.measure_halves(read_labels(project), go_on)
+    found = reliability.measure_halves(read_labels(Criterion(project)), go_on)
     assert found["annotators"] is None
     assert found["answers"]["n_splits"] == 20
 
@@ -93,13 +94,13 @@ def test_one_annotator_has_no_halves_but_the_answers_do(project):
 def test_too_many_labels_are_not_halved(project, monkeypatch):
     monkeypatch.setattr(reliability, "MAX_SPLIT_LABELS", 100)
     fitted(project)
-    assert reliability.measure_halves(read_labels(project), go_on) == {}
+    assert reliability.measure_halves(read_labels(Criterion(project)), go_on) == {}
 
 
 def test_halving_gives_up_when_told_to(project):
     fitted(project)
     with pytest.raises(Cancelled):
-        reliability.measure_halves(read_labels(project), lambda *_: False)
+        reliability.measure_halves(read_labels(Criterion(project)), lambda *_: False)
 
 
 def test_only_the_largest_part_is_halved(project):
@@ -112,7 +113,7 @@ def test_only_the_largest_part_is_halved(project):
         if len({one.item_id == items[-1].pk for one in label.presentation.presented.all()}) == 2
     ]
     Label.objects.filter(pk__in=across).update(voided_at=NOW, void_reason="excluded")
-    data = reliability.largest_part(read_labels(project))
+    data = reliability.largest_part(read_labels(Criterion(project)))
     assert data.n_labels == 120 - len(across)
     assert data.n_comparisons()[-1] == 0
 

@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 
 from annotate.annotators.tastes import job as tastes_job
+from annotate.criteria import Criterion
 from annotate.dashboard.trust.queries import trust
 from annotate.fitting import evaluation_job, scheduling
 from annotate.fitting import run as fitting_run
@@ -47,12 +48,12 @@ def evaluated(project: Project, z: float, bins: list[dict], **values) -> Evaluat
 
 def states(project: Project) -> dict[str, str]:
     fit = Fit.objects.get(project_id=project.pk, published=True)
-    return {check.key: check.state for check in trust(project, fit).checks}
+    return {check.key: check.state for check in trust(Criterion(project), fit).checks}
 
 
 def sentence(project: Project, key: str) -> str:
     fit = Fit.objects.get(project_id=project.pk, published=True)
-    return next(check.sentence for check in trust(project, fit).checks if check.key == key)
+    return next(check.sentence for check in trust(Criterion(project), fit).checks if check.key == key)
 
 
 def test_a_sound_ranking_passes_everything(project, alice):

@@ -90,7 +90,7 @@ def test_the_engine_page_says_which_and_why(client, alice, project, n_labels):
     client.force_login(alice)
     html = client.get(f"/projects/{project.pk}/engine/").content.decode()
     assert "Why this estimator" in html
-    assert f"Chosen automatically at {fit.n_labels} labels" in html
+    assert f"Chosen automatically at {fit.n_labels} answers" in html
     for trial in fit.diagnostics["choice"]["trials"]:
         assert f"{trial['loss']:.4f}" in html
     project.estimator = "CrowdBT"

@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from annotate.annotators.exclusion import exclude_annotator, readmit_annotator
 from annotate.core.errors import InvalidAnswer
-from annotate.criteria import for_criterion, for_each_criterion
+from annotate.criteria import Criterion, list_criteria
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
 from annotate.fitting.published import published_fit
@@ -32,6 +32,7 @@ from tests.conftest import NOW, make_annotator
 from tests.site.api_client import Api
 from tests.site.labelling.test_labelling import HTMX, as_annotator
 from tests.site.projects.test_projects import VALID
+from tests.site.replay import replay
 from tests.site.task_types import expected_ranks, form_of, set_task
 
 LATER = NOW + timedelta(hours=1)
@@ -90,9 +91,9 @@ def form_by_each(project: Project, orders: list[list[int]]) -> dict[str, str]:
     return found
 
 
-def order_of_labels(project: Project) -> list[str]:
-    estimates = Estimate.objects.filter(fit=published_fit(project)).order_by("rank")
-    keys = dict(project.items.values_list("pk", "key"))
+def order_of_labels(criterion: Criterion) -> list[str]:
+    estimates = Estimate.objects.filter(fit=published_fit(criterion)).order_by("rank")
+    keys = dict(criterion.project.items.values_list("pk", "key"))
     return [keys[row.item_id] for row in estimates]
 
 
@@ -185,13 +186,13 @@ def test_a_task_is_skipped_as_a_whole_and_undone_as_a_whole(project, otter):
     again = undo_label(annotator=otter, now=NOW)
     assert items_of(again) == items_of(presentation)
     record_label(presentation=again, answer=Answer("choice", 0, further=(Answer("choice", 1),)), now=NOW)
-    counted = [read_labels(one).data for one in for_each_criterion(project)]
+    counted = [read_labels(one).data for one in list_criteria(project)]
     assert [data.n_labels for data in counted] == [1, 1]
     assert not (counted[0].data_hash() == counted[1].data_hash())
     exclude_annotator(annotator=otter, actor=project.members.get(), reason="", now=NOW)
-    assert [read_labels(one).data.n_labels for one in for_each_criterion(project)] == [0, 0]
+    assert [read_labels(one).data.n_labels for one in list_criteria(project)] == [0, 0]
     readmit_annotator(annotator=otter, actor=project.members.get(), now=NOW)
-    assert [read_labels(one).data.n_labels for one in for_each_criterion(project)] == [1, 1]
+    assert [read_labels(one).data.n_labels for one in list_criteria(project)] == [1, 1]
 
 
 def test_the_database_holds_one_answer_per_criterion(project, otter):
@@ -225,15 +226,15 @@ def test_each_criterion_has_a_fit_of_its_own(project, otter):
     answer_all(project, otter, 15)
     fit_now(project)
     keys = sorted(project.items.values_list("key", flat=True))
-    assert [order_of_labels(one) for one in for_each_criterion(project)] == [keys, keys[::-1]]
-    assert [published_fit(one).number for one in for_each_criterion(project)] == [1, 2]
+    assert [order_of_labels(one) for one in list_criteria(project)] == [keys, keys[::-1]]
+    assert [published_fit(one).number for one in list_criteria(project)] == [1, 2]
     state = FitState.objects.get()
     assert (state.fitted, state.published_fit, state.owner) == (state.wanted, 2, "")
     # The next fits start each from its own.
     FitState.objects.update(wanted=state.wanted + 1, not_before=None)
     fit_now(project)
-    assert [order_of_labels(one) for one in for_each_criterion(project)] == [keys, keys[::-1]]
-    fits = [published_fit(one) for one in for_each_criterion(project)]
+    assert [order_of_labels(one) for one in list_criteria(project)] == [keys, keys[::-1]]
+    fits = [published_fit(one) for one in list_criteria(project)]
     assert [(fit.number, fit.warm, fit.n_labels) for fit in fits] == [(3, True, 15), (4, True, 15)]
     assert set(Estimate.objects.values_list("fit__number", flat=True)) == {1, 2, 3, 4}
 
@@ -255,7 +256,7 @@ def test_the_labels_are_read_as_the_obvious_way_reads_them(project, otter):
     for answer in CriterionAnswer.objects.order_by("label"):
         left, right = items_of(answer.label.presentation)
         rows.append((items.index(left.pk), items.index(right.pk), float(answer.chosen_id == left.pk)))
-    data = read_labels(for_criterion(project, 2)).data
+    data = read_labels(Criterion(project, 2)).data
     assert list(zip(*(column.tolist() for column in (data.pairs().left, data.pairs().right)), strict=True)) == [
         row[:2] for row in rows
     ]
@@ -266,10 +267,9 @@ def test_the_labels_are_read_as_the_obvious_way_reads_them(project, otter):
 
 
 @pytest.fixture
-def fitted(project, otter, alice, client):
+def fitted(request, project, otter, alice, client):
     """Two fits, and a browser of the owner."""
-    answer_all(project, otter, 15)
-    fit_now(project)
+    replay(request, "fitted", lambda: (answer_all(project, otter, 15), fit_now(project)))
     client.force_login(alice)
     return project
 
@@ -337,7 +337,7 @@ def test_a_front_end_answers_by_every_criterion(project, alice):
     task = ask("post", "next").json()["task"]
     assert [one["name"] for one in task["criteria"]] == ["Clarity", "Correctness"]
     refused = ask("post", "answer", {"outcome": "choice", "chosen": 0}, args=[task["token"]])
-    assert "speaks of 1 criteria; the project has 2" in refused.content.decode()
+    assert "The answer covers 1 criteria; the project has 2" in refused.content.decode()
     answer = {"outcome": "choice", "chosen": 0, "further": [{"outcome": "choice", "chosen": 1}]}
     assert ask("post", "answer", answer, args=[task["token"]]).status_code == 200
     label = Label.objects.get()
@@ -353,7 +353,7 @@ def test_a_program_names_criteria(alice, project):
 @pytest.mark.process
 def test_a_run_record_is_of_one_criterion(fitted, tmp_path):
     made = run_records_job.write_run_record(
-        for_criterion(fitted, 2), tmp_path / "record", progress=lambda *_: True, now=NOW
+        Criterion(fitted, 2), tmp_path / "record", progress=lambda *_: True, now=NOW
     )
     assert (made["about"]["criterion"], made["about"]["published_fit"]) == ("Correctness", 2)
     with (tmp_path / "record" / "ranking.csv").open(encoding="utf-8-sig") as file:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
-from annotate.criteria import for_each_criterion
+from annotate.criteria import Criterion, list_criteria
 from annotate.dashboard.heading import engine_status
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
@@ -33,14 +33,14 @@ def answer_again(project) -> None:  # noqa: F811
 
 
 def numbers(project) -> list[int | None]:  # noqa: F811
-    return [fit.number if (fit := published_fit(one)) else None for one in for_each_criterion(project)]
+    return [fit.number if (fit := published_fit(one)) else None for one in list_criteria(project)]
 
 
 @pytest.fixture
 def clarity_fails(project, otter, monkeypatch) -> Project:  # noqa: F811
     """The first of two criteria can't be fitted, the second was."""
     answer_all(project, otter, 8)
-    fit, first = BradleyTerry.fit, read_labels(next(for_each_criterion(project))).data.data_hash()
+    fit, first = BradleyTerry.fit, read_labels(Criterion(project)).data.data_hash()
 
     def fit_but_the_first(self, data, **values):
         if data.data_hash() == first:
@@ -107,7 +107,7 @@ def test_where_all_that_is_owed_rests_nothing_is_fitted(clarity_fails):
 
 def test_only_its_own_pages_say_so(clarity_fails, alice):
     engine_is_up(LATER)
-    first, second = (engine_status(one, LATER) for one in for_each_criterion(clarity_fails))
+    first, second = (engine_status(one, LATER) for one in list_criteria(clarity_fails))
     assert (first.error, first.n_waiting > 0, second.error, second.n_waiting) == ("ArithmeticError: no", True, "", 0)
     client = signed_in(alice)
     for name in ("ranking", "engine", "trust"):

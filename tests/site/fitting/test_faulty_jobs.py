@@ -104,3 +104,18 @@ def test_of_two_long_fits_one_waits_and_neither_holds_up_the_others(site):  # no
     for project in long:
         wait_for(lambda project=project: site.published(project), 60, "a long fit never came to its end")
         assert not failed_fit(site, project)
+
+
+def test_a_killed_fork_server_is_replaced_and_nobody_is_blamed(site):  # noqa: F811
+    project = site.project("Server", "BradleyTerry")
+    site.vote("Server", 2)
+    worker = site.slow_engine(1)
+    wait_for(lambda: site.published(project), 60, "the first fit did not come")
+    [job] = job_processes(worker.child.pid)
+    [server] = [one for one in children(worker.child.pid) if job in children(one)]
+    os.kill(server, signal.SIGKILL)
+    wait_for(lambda: not command_of(job), 10, "its process outlived it")
+    site.vote("Server", 2, seed=2)
+    assert wait_for(lambda: site.published(project), 60, "the second fit did not come").n_labels == 4
+    assert not failed_fit(site, project)
+    assert not Event.objects.using(ALIAS).filter(verb="job stopped").exists()

@@ -7,6 +7,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from annotate.criteria import Criterion
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
 from annotate.fitting.result import FitResult, Stopwatch, compute_result
@@ -31,14 +32,14 @@ def fit(project) -> Fit:
     make_labels(project, [make_annotator(project, name) for name in ("Otter", "Heron")], 40)
     request_fit(project)
     claim = scheduling.claim_next(owner="test", now=NOW + timedelta(hours=1), pause=timedelta(0))
-    return fitting_run.create_fit(project, claim, NOW)
+    return fitting_run.create_fit(Criterion(project), claim, NOW)
 
 
 def test_computing_writes_nothing(project, fit):
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        result = compute_result(fit, project, None, go_on, Stopwatch())
+        result = compute_result(fit, Criterion(project), None, go_on, Stopwatch())
     assert [query["sql"] for query in queries if query["sql"].startswith(WRITES)] == []
     assert (result.n_labels, len(result.annotator_estimates), len(result.estimates)) == (40, 2, result.n_items)
     assert not Estimate.objects.exists()
@@ -48,7 +49,7 @@ def test_computing_writes_nothing(project, fit):
 
 def test_what_was_computed_is_what_is_stored(project, fit):
     watch = Stopwatch()
-    result = compute_result(fit, project, None, go_on, watch)
+    result = compute_result(fit, Criterion(project), None, go_on, watch)
     write_result(fit, result, go_on, watch, lambda: NOW)
     stored = Fit.objects.get(pk=fit.pk)
     for name, value in result.columns().items():
@@ -63,7 +64,7 @@ def test_what_was_computed_is_what_is_stored(project, fit):
 
 
 def test_a_fit_whose_row_is_gone_is_not_written(project, fit):
-    result = compute_result(fit, project, None, go_on, Stopwatch())
+    result = compute_result(fit, Criterion(project), None, go_on, Stopwatch())
     Fit.objects.filter(pk=fit.pk).delete()
     with pytest.raises(LeaseLost):
         write_result(fit, result, go_on, Stopwatch(), lambda: NOW)

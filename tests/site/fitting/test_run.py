@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
+from annotate.criteria import Criterion
 from annotate.dashboard.fits.figures import figures_of
 from annotate.fitting import arrays as fitting_arrays
 from annotate.fitting import run as fitting_run
@@ -455,10 +456,10 @@ def test_fits_are_thinned_to_the_last_fifty_and_one_an_hour(project, crowd):
 def test_labels_are_read_in_as_many_queries_however_many(project, crowd, django_assert_num_queries):
     make_labels(project, crowd, 10)
     with django_assert_num_queries(3):  # items, labels, names of features
-        read_labels(project)
+        read_labels(Criterion(project))
     make_labels(project, crowd, 200, start=NOW + timedelta(hours=2))
     with django_assert_num_queries(3):
-        assert read_labels(project).data.n_labels == 210
+        assert read_labels(Criterion(project)).data.n_labels == 210
 
 
 def test_rows_are_written_a_few_at_a_time(project, crowd):
@@ -483,7 +484,7 @@ def test_the_stored_posterior_answers_as_the_fitted_one_did(project, crowd):
     make_labels(project, crowd, 60)
     data, _ = slow_comparisons(project)
     posterior = BradleyTerry().fit(data)
-    labels = read_labels(project)
+    labels = read_labels(Criterion(project))
     again = warm_start(Fit(arrays=pack(posterior, labels)), ESTIMATORS["BradleyTerry"], labels)
     assert again.superiority(0, [1, 2, 3]) == pytest.approx(posterior.superiority(0, [1, 2, 3]), abs=1e-6)
     assert again.utilities() == pytest.approx(posterior.utilities())
@@ -505,7 +506,7 @@ def test_a_posterior_too_large_to_store_still_starts_the_next_fit(project, crowd
 def test_covariances_of_tastes_take_a_quarter_and_what_is_too_large_starts_cold(project, crowd, monkeypatch):
     make_labels(project, crowd, 60)
     data, _ = slow_comparisons(project)
-    posterior, labels = CollaborativeGP().fit(data), read_labels(project)
+    posterior, labels = CollaborativeGP().fit(data), read_labels(Criterion(project))
     packed = from_bytes(pack(posterior, labels))
     assert {"tastes/taste/triangle", "tastes/covariance/triangle", "tastes/learned/triangle"} <= set(packed)
     again = warm_start(Fit(arrays=pack(posterior, labels)), ESTIMATORS["CollaborativeGP"], labels)

@@ -10,17 +10,22 @@ from annotate.models import Project
 from models_engine.models import MAX_COMPONENTS, AnnotatorEstimate, Estimate
 from tests.conftest import make_annotator
 from tests.site.fitting.test_run import answer_pairs, fit_now
+from tests.site.replay import replay
 
 pytestmark = pytest.mark.embedded
 
 
 @pytest.fixture
-def divided(project) -> Project:
+def divided(request, project) -> Project:
     """Six items, ranked by their order by half of the crowd and the other way round by the other half."""
+    replay(request, "divided", lambda: answer_divided(project))
+    return project
+
+
+def answer_divided(project: Project) -> None:
     pairs = list(combinations(project.items.order_by("pk"), 2))
     for number in range(8):
         answer_pairs([make_annotator(project, f"Otter {number}")], pairs, lambda a, b, n=number: int(n < 4))
-    return project
 
 
 def fitted(project: Project, estimator: str):

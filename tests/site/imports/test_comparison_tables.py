@@ -13,6 +13,7 @@ from django.urls import reverse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotate.criteria import Criterion
 from annotate.files.decoding import decode
 from annotate.files.writers import csv_chunks, jsonl_chunks
 from annotate.fitting.reading import read_labels
@@ -206,7 +207,7 @@ def test_our_own_export_comes_back_as_it_was(project, encode):
     Label.objects.filter(pk=Label.objects.first().pk).update(voided_at=NOW, void_reason="undone")
     Label.objects.filter(pk=Label.objects.last().pk).update(comment="=1+1", response_ms=1500)
     names = [column.name for column in label_table.COLUMNS]
-    content = b"".join(encode(names, label_table.rows(project)))
+    content = b"".join(encode(names, label_table.rows(Criterion(project))))
     copy = other_project(project)
     job = take(copy, content, "labels.csv" if encode is csv_chunks else "labels.jsonl", leave_out=True)
     assert (job.state, job.n_bad) == ("done", 1)
@@ -215,12 +216,17 @@ def test_our_own_export_comes_back_as_it_was(project, encode):
     assert (last.comment, last.response_ms, last.app_version) == ("=1+1", 1500, "import")
 
 
+def as_preflib(project: Project) -> bytes:
+    criterion = Criterion(project)
+    return b"".join(preflib_chunks(criterion, kind(criterion), NOW))
+
+
 def test_preflib_comes_back_and_fits_the_same(project):
     make_labels(project, [make_annotator(project, f"Otter {n}") for n in range(4)], 30)
-    content = b"".join(preflib_chunks(project, kind(project), NOW))
+    content = as_preflib(project)
     copy = other_project(project)
     assert take(copy, content, "crowdrank.toi").state == "done"
-    assert b"".join(preflib_chunks(copy, kind(copy), NOW)).splitlines()[12:] == content.splitlines()[12:]
+    assert as_preflib(copy).splitlines()[12:] == content.splitlines()[12:]
 
 
 def test_the_fit_of_an_import_is_the_fit_of_the_file(project):
@@ -235,7 +241,7 @@ def test_the_fit_of_an_import_is_the_fit_of_the_file(project):
     first = [float((min(a, b) if n % 5 else b) == a) for n, (a, b) in enumerate(pairs)]
     data = Comparisons.from_pairs(left, right, first, [n % 4 for n in range(60)], n_items=6, n_annotators=4)
     fit = ESTIMATORS["BradleyTerry"].estimator().fit
-    expected, found = fit(data), fit(read_labels(project).data)
+    expected, found = fit(data), fit(read_labels(Criterion(project)).data)
     np.testing.assert_allclose(found.utilities(), expected.utilities(), atol=1e-9)
     np.testing.assert_allclose(found.standard_deviations(), expected.standard_deviations(), atol=1e-9)
 

@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.core.stored_messages import render_message
+from annotate.criteria import Criterion
 from annotate.fitting.reading import read_labels
 from annotate.imports import chunks
 from annotate.imports import job as imports_job
@@ -208,7 +209,7 @@ def test_features_from_columns_and_from_a_matrix_reach_the_engine(project, alice
     assert FeatureNames.objects.get(project=project).names == ["size", "f1", "f2"]
     assert ItemFeatures.objects.count() == 10
     answer_one(make_annotator(project, "Otter"))
-    found = read_labels(project).data.item_features
+    found = read_labels(Criterion(project)).data.item_features
     assert found[:, 1:].tolist() == matrix.tolist()
     assert found[6:, 0].tolist() == [0, 1, 2, 3]
     assert found[:6, 0].tolist() == [1.5] * 6  # not known: the mean of the others

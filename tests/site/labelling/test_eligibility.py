@@ -11,6 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.core import errors
+from annotate.criteria import Criterion
 from annotate.fitting.reading import read_labels
 from annotate.labelling import assignment
 from annotate.labelling.actions import Answer, record_label, undo_label
@@ -140,8 +141,8 @@ def test_skipping_asks_why_and_the_reason_is_kept_apart(project, otter):
     skipped, chosen = Label.objects.order_by("pk")
     assert (skipped.reason, chosen.reason) == ("It's mine", "")
     names = [column.name for column in table.COLUMNS]
-    assert [row[names.index("reason")] for row in table.rows(project)] == ["It's mine", ""]
-    assert read_labels(project).data.n_labels == 1
+    assert [row[names.index("reason")] for row in table.rows(Criterion(project))] == ["It's mine", ""]
+    assert read_labels(Criterion(project)).data.n_labels == 1
 
 
 def test_active_time_is_kept_beside_the_raw_one(project, otter):
@@ -151,7 +152,7 @@ def test_active_time_is_kept_beside_the_raw_one(project, otter):
     client.post(submit_url(Presentation.objects.get()), sent)
     label = Label.objects.get()
     assert (label.response_ms, label.active_ms) == (90_000, 31_000)
-    row = dict(zip([column.name for column in table.COLUMNS], next(table.rows(project)), strict=True))
+    row = dict(zip([column.name for column in table.COLUMNS], next(table.rows(Criterion(project))), strict=True))
     assert (row["response_seconds"], row["active_seconds"]) == (90.0, 31.0)
 
 

@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from annotate.annotators.exclusion import exclude_annotator, readmit_annotator
 from annotate.core import errors
+from annotate.criteria import Criterion
 from annotate.fitting.reading import read_labels
 from annotate.models import Presentation, Purpose
 from annotate.quality.gold.actions import admit_annotator
@@ -59,7 +60,7 @@ def test_practice_comes_first_with_feedback_until_it_is_passed(project, otter):
     assert real.purpose == Purpose.ORDINARY
     assert "0 of 40" in client.get(task_of(project)).content.decode(), "practice counts for nothing"
     client.post(submit_url(real), {"answer": "a"})
-    assert read_labels(project).data.n_labels == 1
+    assert read_labels(Criterion(project)).data.n_labels == 1
     true_counts(project)
     otter.refresh_from_db()
     assert (otter.practised, otter.screened_out_at) == (4, None)
@@ -94,7 +95,7 @@ def test_who_fails_the_practice_is_thanked_and_may_be_let_in(project, otter, ali
     assert "Failed the practice" in page(owner, project, "annotators")
     assert owner.post(reverse("annotator-let-in", args=[project.pk, otter.key])).status_code == 302
     assert answer_one(otter).presentation.purpose == Purpose.ORDINARY
-    assert "let Quiet Otter in" in page(owner, project, "project-manage")
+    assert "admitted Quiet Otter" in page(owner, project, "project-manage")
 
 
 def test_who_had_begun_is_not_asked_to_practise(project, otter):
@@ -115,11 +116,11 @@ def test_excluded_and_readmitted_with_checks_and_practice(project, otter, alice)
         admit_annotator(annotator=otter, actor=alice, now=NOW)
     answer_all(otter, 12)
     before = Counter(otter.labels.filter(voided_at=None).values_list("presentation__purpose", flat=True))
-    n_fitted = read_labels(project).data.n_labels
+    n_fitted = read_labels(Criterion(project)).data.n_labels
     assert exclude_annotator(annotator=otter, actor=alice, reason="", now=NOW) == before.total() == 13
-    assert read_labels(project).data.n_labels == 0
+    assert read_labels(Criterion(project)).data.n_labels == 0
     true_counts(project)
     assert readmit_annotator(annotator=otter, actor=alice, now=NOW).kept_voided == 0
     assert Counter(otter.labels.filter(voided_at=None).values_list("presentation__purpose", flat=True)) == before
-    assert read_labels(project).data.n_labels == n_fitted
+    assert read_labels(Criterion(project)).data.n_labels == n_fitted
     true_counts(project)

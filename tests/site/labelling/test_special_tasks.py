@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotate.core import errors
+from annotate.criteria import Criterion
 from annotate.fitting.reading import read_labels
 from annotate.labelling import assignment, special_tasks
 from annotate.labelling.actions import Answer, record_label, undo_label
@@ -70,12 +71,12 @@ def test_what_is_not_ordinary_reaches_the_consensus_only_where_the_project_says_
     answer_all(otter, 14)
     by_purpose = Counter(otter.labels.values_list("presentation__purpose", flat=True))
     assert all(by_purpose[purpose] for purpose in ("gold", "attention", "repeat"))
-    found = read_labels(project)
+    found = read_labels(Criterion(project))
     assert found.data.n_labels == by_purpose["ordinary"] + gold * by_purpose["gold"] + repeats * by_purpose["repeat"]
     only_checked = set(project.items.filter(retired_at__isnull=False).values_list("pk", flat=True))
     assert bool(only_checked & set(found.item_ids.tolist())) == gold
     names = [column.name for column in table.COLUMNS]
-    rows = [dict(zip(names, row, strict=True)) for row in table.rows(project)]
+    rows = [dict(zip(names, row, strict=True)) for row in table.rows(Criterion(project))]
     assert sum(row["valid"] for row in rows) == found.data.n_labels
     for row in rows:
         assert row["is_gold"] == (row["purpose"] in ("gold", "attention"))

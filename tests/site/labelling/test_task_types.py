@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotate.core.errors import InvalidAnswer, NothingToCompare
+from annotate.criteria import Criterion
 from annotate.demo.manifest import open_folder
 from annotate.files.writers import csv_chunks
 from annotate.fitting.reading import read_labels
@@ -96,19 +97,20 @@ def there_and_back(project, alice, folder, task, data) -> None:
             expected.append([0, 0])
     assert [order_said(label) for label in project.labels.order_by("pk")] == said
 
-    labels = read_labels(project)
+    labels = read_labels(Criterion(project))
     assert labels.data.ranks.reshape(-1, project.k).tolist() == expected
     assert sorted(labels.data.positions.tolist()) == sorted(list(range(project.k)) * len(expected))
 
     (folder / "labels.csv").write_bytes(b"".join(csv_chunks(TABLES["labels"].names(project), rows_of(project))))
     copy = imported(project, alice, folder)
     assert [order_said(label) for label in copy.labels.order_by("pk")] == said
-    again = read_labels(copy)
+    again = read_labels(Criterion(copy))
     assert again.data.data_hash() == labels.data.data_hash()
 
     if len(expected):
         columns = TABLES["comparisons"].names(project)
-        (folder / "comparisons.csv").write_bytes(b"".join(csv_chunks(columns, TABLES["comparisons"].rows(project))))
+        rows = TABLES["comparisons"].rows(Criterion(project))
+        (folder / "comparisons.csv").write_bytes(b"".join(csv_chunks(columns, rows)))
         by_engine = read_file(folder / "comparisons.csv")
         assert by_engine.data.ranks.tolist() == labels.data.ranks.tolist()
         keys = list(project.items.order_by("pk").values_list("key", flat=True))
@@ -123,7 +125,7 @@ def make_items_more(project: Project, n: int) -> None:
 
 
 def rows_of(project: Project):
-    return TABLES["labels"].rows(project)
+    return TABLES["labels"].rows(Criterion(project))
 
 
 def order_said(label: Label) -> tuple[str, list[str], list[int] | str, str, str]:
@@ -184,7 +186,7 @@ def test_every_estimator_offered_takes_every_task(project, task, name):
             best_first = sorted(range(len(keys)), key=lambda place: int(keys[place].split("-")[1]))
             order = [best_first[0], best_first[-1]] if task[0] == "best_worst" else best_first[: n_ranked(project)]
             send(presentation, form_of(project, order))
-    data = read_labels(project).data
+    data = read_labels(Criterion(project)).data
     utilities = ESTIMATORS[name].estimator().fit(data).utilities()
     told_apart = utilities if task[0] in ("ranking",) else utilities[[0, len(utilities) - 1]]
     assert np.all(np.diff(told_apart) < 0)
@@ -300,7 +302,7 @@ def test_grades_change_nothing_that_fits_count(project):
     set_task(project, "graded", 2, overlap=9)
     for name, grade in (("Otter", "slightly"), ("Heron", "clearly")):
         send(next_for(make_annotator(project, name)), form_of(project, [0], grade))
-    first, second = read_labels(project).data.pairs().weight
+    first, second = read_labels(Criterion(project)).data.pairs().weight
     assert first == second == 1
     with pytest.raises(IntegrityError), transaction.atomic():
         Label.objects.update(outcome="skip", chosen=None)
@@ -408,7 +410,7 @@ def test_the_engines_own_constructors_are_what_labels_become(project):
     shown = [[int(key.split("-")[1]) for key in shown_keys(label)] for label in Label.objects.order_by("pk")]
     rankings = [[shown[0][place] for place in (2, 0, 1)], shown[1]]
     expected = Comparisons.from_rankings(rankings, annotators=[0, 1], shown=shown, n_items=6)
-    assert read_labels(project).data.data_hash() == expected.data_hash()
+    assert read_labels(Criterion(project)).data.data_hash() == expected.data_hash()
 
 
 # --- The owner's word -------------------------------------------------------------------------------------------------

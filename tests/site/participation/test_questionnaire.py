@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotate.access import SESSION_KEY
+from annotate.criteria import Criterion
 from annotate.fitting.features import annotator_features
 from annotate.fitting.reading import read_labels
 from annotate.labelling.requirements import QuestionnaireRequired
@@ -206,7 +207,7 @@ def test_answers_become_features_and_columns(project, owner, asked):
         kinds = [asked[kind].pk for kind in ("number", "choice", "yes_no")]
         save_question_answers(annotator=person, at_end=False, values=dict(zip(kinds, values, strict=True)), now=NOW)
         answer_one(person)
-    labels = read_labels(project)
+    labels = read_labels(Criterion(project))
     wanted = FitState.objects.get().wanted
     save_question_answers(annotator=people[0], at_end=True, values={asked["text"].pk: ""}, now=NOW)
     assert FitState.objects.get().wanted > wanted  # said after the last label, it still reaches a fit

@@ -26,6 +26,7 @@ from django.test import Client
 from annotate.accounts.actions import create_token
 from annotate.annotators.exclusion import exclude_annotator, readmit_annotator
 from annotate.core.errors import AnnotatorErased, UserError
+from annotate.criteria import Criterion
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
 from annotate.imports import uploads
@@ -120,7 +121,7 @@ def person(project, alice, others) -> User:
     AnnotatorTaste.objects.create(annotator=annotator, fit_number=1, n_labels=4, scores=[1], score_sds=[1])
     CohortComparison.objects.create(project=project, by="field-1", first=SAID, asked_by=user, asked_at=NOW)
     default_storage.save("import-jobs/a/left-out.csv", ContentFile(PSEUDONYM.encode()))
-    request_record(project=project, actor=user, now=NOW)
+    request_record(criterion=Criterion(project), actor=user, now=NOW)
     run_records_job.QUEUE.work(run_records_job.QUEUE.claim_next(owner="engine", now=NOW), progress=go_on)
     return user
 
@@ -416,7 +417,7 @@ def test_nor_is_one_that_is_just_about_to_be(project, others):
 
 def test_an_evaluation_and_a_run_record_under_way_are_not_kept(project, others, alice):
     fit_now(project)
-    request_record(project=project, actor=alice, now=NOW)
+    request_record(criterion=Criterion(project), actor=alice, now=NOW)
     record = run_records_job.QUEUE.claim_next(owner="engine", now=NOW)
     row = Evaluation.objects.create(project=project, owner="engine")
     guest = others[1]

@@ -3,6 +3,7 @@
 import pytest
 from django.urls import get_resolver, reverse
 
+from annotate.criteria import Criterion
 from annotate.projects.navigation import GROUPS, navigation
 from tests.site.pages import page, signed_in
 from tests.site.test_access import RULES
@@ -27,15 +28,15 @@ def test_whoever_sees_a_link_may_open_it():
 def test_owners_see_six_groups_and_the_pages_of_one(project):
     found = navigation(project, "owner", "tastes")
     assert titles(found.groups) == ["Results", "People", "Trust and progress", "Set up", "More", "Invite"]
-    assert titles(found.pages) == ["Ranking", "Groups", "Grades", "Report", "Share"]
+    assert titles(found.pages) == ["Ranking", "Groups", "Grades", "Scaled scores", "Report", "Share"]
     assert [link.current for link in found.groups] == ["true", "", "", "", "", ""]
-    assert [link.current for link in found.pages] == ["", "page", "", "", ""]
+    assert [link.current for link in found.pages] == ["", "page", "", "", "", ""]
 
 
 def test_viewers_see_no_page_that_changes_anything(project):
     found = navigation(project, "viewer", "ranking")
     assert titles(found.groups) == ["Results", "Annotators", "Trust and progress", "Preview", "More"]
-    assert titles(found.pages) == ["Ranking", "Groups", "Grades", "Report"]
+    assert titles(found.pages) == ["Ranking", "Groups", "Grades", "Scaled scores", "Report"]
 
 
 def test_annotators_with_an_account_have_no_navigation(project):
@@ -44,10 +45,9 @@ def test_annotators_with_an_account_have_no_navigation(project):
 
 def test_links_keep_the_criterion(project):
     project.criteria = [{"name": "A", "question": "?"}, {"name": "B", "question": "?"}]
-    project.criterion = 2
-    addresses = [link.address for link in navigation(project, "owner", "ranking").pages]
+    addresses = [link.address for link in navigation(project, "owner", "ranking", Criterion(project, 2)).pages]
     assert addresses[0].endswith("?criterion=2")
-    assert "criterion" not in addresses[4]
+    assert "criterion" not in addresses[5]
 
 
 # The preview is shown in the frame of the task, as annotators see it.

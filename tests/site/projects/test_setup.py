@@ -83,7 +83,8 @@ def test_a_public_poll_shuts_nobody_out_and_spreads_its_answers(alice):
         for second in range(5):
             answer_one(person, now=NOW + timedelta(seconds=second))
     shown = project.items.values_list("n_taken", flat=True)
-    assert (min(shown), max(shown)) == (20, 20), "60 answers about six items, each in as many"
+    # Nobody is shown a pair twice, so that the last pairs of a person are not always those of the least shown items.
+    assert max(shown) - min(shown) <= 4, "60 answers about six items, each in nearly as many"
     assert project.item_sets.filter(n_taken__gt=0).count() > 10, "not the same few pairs for everybody"
 
 

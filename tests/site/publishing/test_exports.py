@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pyarrow import parquet
 
+from annotate.criteria import Criterion
 from annotate.files import writers
 from annotate.files.writers import csv_chunks
 from annotate.fitting import reading as fitting_reading
@@ -299,7 +300,7 @@ def test_comparisons_are_what_the_fit_counts_and_what_the_command_line_reads(own
     make_labels(project, people, 4, outcome=Label.Outcome.CANT_JUDGE)
     make_labels(project, people, 5, voided_at=timezone.now(), void_reason="undone")
     text = body(owner, project, "comparisons")
-    data = fitting_reading.read_labels(project).data
+    data = fitting_reading.read_labels(Criterion(project)).data
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == data.n_labels == 66
     assert [float(row["outcome"]) for row in rows] == data.pairs().outcome.tolist()

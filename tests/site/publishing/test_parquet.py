@@ -29,6 +29,8 @@ def comparable(value):
 
 @pytest.mark.parametrize("table", TABLES)
 def test_parquet_holds_the_rows_of_json_with_their_types(alice, project, table):
+    project.grades = [{"name": "Pass", "limit": 50.0}, {"name": "Fail", "limit": None}]
+    project.save()
     people = [make_annotator(project, f"=Otter {i}") for i in range(3)]
     make_labels(project, people, 12, comment="=1+1")
     make_labels(project, people, 3, outcome="tie", seed=1, voided_at=NOW, void_reason="excluded")

@@ -10,6 +10,7 @@ from django.test import AsyncClient
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from annotate.criteria import Criterion
 from annotate.files import writers
 from annotate.files.downloads import stepwise
 from annotate.files.writers import csv_chunks, jsonl_chunks
@@ -106,7 +107,7 @@ def test_chunks_of_other_items_take_the_same_statements(alice, project, table, m
     monkeypatch.setattr(label_rows, "CHUNK_SIZE", 3)
     seen = {
         len({item for one in shown.values() for item in one})
-        for _labels, shown, _items in label_rows.label_chunks(project)
+        for _labels, shown, _items in label_rows.label_chunks(Criterion(project))
     }
     with CaptureQueriesContext(connection) as queries:
         body(alice, project, table)
@@ -121,7 +122,8 @@ def test_memory_stays_flat(project):
 
     def peak() -> int:
         tracemalloc.start()
-        n_bytes = sum(map(len, csv_chunks(TABLES["labels"].names(project), TABLES["labels"].rows(project))))
+        rows = TABLES["labels"].rows(Criterion(project))
+        n_bytes = sum(map(len, csv_chunks(TABLES["labels"].names(project), rows)))
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert n_bytes > 0

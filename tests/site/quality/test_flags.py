@@ -5,6 +5,7 @@ import random
 import pytest
 
 from annotate.annotators.exclusion import exclude_annotator, readmit_annotator
+from annotate.criteria import Criterion
 from annotate.fitting.reading import read_labels
 from annotate.labelling import assignment
 from annotate.labelling.actions import Answer, record_label
@@ -47,8 +48,8 @@ def test_a_careful_annotator_raises_none_and_a_careless_one_several(project, ali
     assert "Too fast: 12 of 12" in shown
     careless.refresh_from_db()
     assert careless.excluded_at is None
-    names = [column.name for column in table.COLUMNS]
-    rows = {row[0]: dict(zip(names, row, strict=True)) for row in table.rows(project)}
+    names = [column.name for column in table.columns(project)]
+    rows = {row[0]: dict(zip(names, row, strict=True)) for row in table.rows(Criterion(project))}
     assert (rows["Careful"]["flags"], rows["Careless"]["flags"]) == ("", "too_fast one_side")
 
 
@@ -97,12 +98,12 @@ def test_repeats_answered_otherwise(project):
     assert found.repeats.n >= 3
     assert "inconsistent" in flags_of(lefty)
     owner = project.memberships.get(role="owner").user
-    n = read_labels(project).data.n_labels
+    n = read_labels(Criterion(project)).data.n_labels
     exclude_annotator(annotator=lefty, actor=owner, reason="flags", now=NOW)
-    assert read_labels(project).data.n_labels == 0
+    assert read_labels(Criterion(project)).data.n_labels == 0
     assert flags_of(lefty) == {}, "what was voided is not held against anybody"
     readmit_annotator(annotator=lefty, actor=owner, now=NOW)
-    assert read_labels(project).data.n_labels == n
+    assert read_labels(Criterion(project)).data.n_labels == n
     assert "inconsistent" in flags_of(lefty)
 
 

@@ -13,9 +13,9 @@ from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
-from django.core.management import call_command
 from django.urls import reverse
 
+from annotate.management.commands.worker import create_worker
 from annotate.models import Webhook, WebhookDelivery
 from annotate.operations import daily_cleanup
 from annotate.projects.actions import set_state
@@ -294,7 +294,7 @@ def test_the_engine_tells_of_its_fits(project, loopback):
     with receiving() as server:
         hook(project, server.url)
         answer_one(make_annotator(project, "Otter"))
-        call_command("worker", once=True, verbosity=0)
+        assert create_worker("test").run(poll=0.1, once=True) == 1
         WebhookDelivery.objects.update(not_before=NOW)
         courier = threading.Thread(target=webhooks_delivery.deliver_until, args=[stopping])
         courier.start()

@@ -1,0 +1,151 @@
+"""Scaled scores: a mean and a spread, an earlier project's scale, or anchors of known value; nothing is stored."""
+
+import csv
+import io
+from math import sqrt
+from statistics import fmean, stdev
+from urllib.parse import urlencode
+
+import pytest
+from django.urls import reverse
+
+from annotate.dashboard.scale.queries import Scale, scaled_ranking
+from annotate.models import Event, Item, Membership, Project
+from models_engine.models import Fit
+from tests.conftest import NOW, make_items
+from tests.site.api_client import Api
+from tests.site.factories import make_fit, spread_fit
+from tests.site.pages import page, rows_shown, signed_in
+
+
+def fitted(project: Project, **values) -> Fit:
+    return spread_fit(project, list(project.items.order_by("pk")), sd=0.3, unit=1.0, **values)
+
+
+def earlier(alice, n: int = 3, shift: float = 1.0) -> Project:
+    """A project of Alice's that ranked items with the same first keys, `shift` logits higher."""
+    other = Project.objects.create(name="Last year", question="Which?", created_at=NOW)
+    Membership.objects.create(project=other, user=alice, role="owner")
+    items = make_items(other, n)
+    make_fit(other, [[(item, shift + 2 - 0.8 * place, 0.2, 20) for place, item in enumerate(items)]], unit=1.0)
+    return other
+
+
+def query_of(**values) -> str:
+    return f"?{urlencode(values)}"
+
+
+def lines(*rows: str) -> str:
+    return "\n".join(rows)
+
+
+def test_values_have_the_mean_and_spread_that_were_chosen(project):
+    found = scaled_ranking(project, fitted(project), Scale(100, 10))
+    values = [row.value for row in found.rows]
+    assert fmean(values) == pytest.approx(100)
+    assert stdev(values) == pytest.approx(10)
+    assert values == sorted(values, reverse=True)
+    first = found.rows[0]
+    per_logit = 10 / stdev(row.estimate.utility for row in found.rows)
+    assert (first.high - first.low) / 2 == pytest.approx(1.6448536 * 0.3 * per_logit)
+
+
+def test_two_anchors_set_zero_and_unit(project):
+    """Fixed values of the best and the last: the line goes through both."""
+    fit = fitted(project)
+    keys = list(project.items.order_by("pk").values_list("key", flat=True))
+    found = scaled_ranking(project, fit, Scale(anchors=((keys[0], 90.0, None), (keys[-1], 10.0, None))))
+    assert found.slope == pytest.approx((90 - 10) / (2 - -2), rel=1e-6)
+    assert [row.value for row in found.rows] == pytest.approx([90, 74, 58, 42, 26, 10], rel=1e-6)
+    assert [row.is_anchor for row in found.rows] == [True, False, False, False, False, True]
+
+
+def test_one_anchor_sets_the_zero_alone_and_its_error_widens_every_interval(project):
+    fit = fitted(project)
+    key = project.items.order_by("pk").first().key
+    found = scaled_ranking(project, fit, Scale(anchors=((key, 62.0, 0.4),)))
+    assert found.slope == 1
+    assert [row.value for row in found.rows] == pytest.approx([62 - 0.8 * place for place in range(6)])
+    reach = 1.6448536 * sqrt(0.3**2 + 0.3**2 + 0.4**2)  # the item's own, the anchor's now and its value's
+    assert found.rows[3].high - found.rows[3].value == pytest.approx(reach, rel=1e-4)
+
+
+def test_an_anchor_that_has_moved_is_named(project, alice):
+    fitted(project)
+    keys = list(project.items.order_by("pk").values_list("key", flat=True))
+    rows = [f"{key}; {50 - 8 * place}; 0.5" for place, key in enumerate(keys)]
+    rows[2] = f"{keys[2]}; 80; 0.5"
+    html = page(signed_in(alice), project, "scale", query_of(kind="anchors", anchors=lines(*rows)))
+    assert "1 of them no longer fits" in html
+    assert html.count("no: it has moved") == 1
+
+
+def test_an_earlier_project_carries_its_scale_on_by_items_with_the_same_key(project, alice):
+    fitted(project)
+    other = earlier(alice)
+    html = page(signed_in(alice), project, "scale", query_of(kind="source", source=other.pk))
+    assert "3 anchors carry the scale: a step of one logit is worth 1.00." in html
+    result = Api(alice, project)("get", "scale", kind="source", source=str(other.pk)).json()
+    assert [row["is_anchor"] for row in result["results"]] == [True] * 3 + [False] * 3
+    assert [row["value"] for row in result["results"]] == pytest.approx([3 - 0.8 * place for place in range(6)])
+    assert [row["known"] for row in result["anchors"]] == pytest.approx([3.0, 2.2, 1.4])
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"kind": "anchors", "anchors": ""}, "There is no anchor. Write one a line"),
+        ({"kind": "anchors", "anchors": "item-0"}, "“item-0” has 1 cells. Write key; value"),
+        ({"kind": "anchors", "anchors": "item-0; good"}, "“good” is no number. Write one such as 62"),
+        ({"kind": "anchors", "anchors": "item-0; 62; -1"}, "the deviation is -1. Write 0 or more."),
+        ({"kind": "anchors", "anchors": "E99; 62"}, "Line 1: no item has the key “E99”."),
+        ({"kind": "anchors", "anchors": "item-0; 62\nitem-0; 63"}, "Line 2: “item-0” is there twice."),
+        ({"kind": "source", "source": ""}, "Choose the project whose scale is carried on."),
+        ({"kind": "spread", "mean": "", "deviation": "15"}, "Write a number; 50 and 15 are common."),
+        (
+            {"kind": "anchors", "anchors": "item-0; 10\nitem-5; 90"},
+            "must differ, and rise where scores rise",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_next_step(project, alice, values, said):
+    fitted(project)
+    html = page(signed_in(alice), project, "scale", query_of(**values))
+    assert said in html
+    assert rows_shown(html) == []
+
+
+def test_a_project_of_others_cannot_be_chosen(project, alice, vera):
+    fitted(project)
+    other = earlier(alice)
+    html = page(signed_in(vera), project, "scale", query_of(kind="source", source=other.pk))
+    assert "Last year" not in html
+    assert rows_shown(html) == []
+    assert Api(vera, project)("get", "scale", kind="source", source=str(other.pk)).status_code == 404
+
+
+def test_the_export_has_every_item_and_is_logged(project, alice):
+    fit = fitted(project)
+    client = signed_in(alice)
+    address = reverse("scale-export", args=[project.pk])
+    assert address in page(client, project, "scale")
+    response = client.get(address + query_of(kind="spread", mean=100, deviation=10))
+    found = list(csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode())))
+    assert len(found) == 6
+    assert fmean(float(row["value"]) for row in found) == pytest.approx(100)
+    assert {row["fit"] for row in found} == {str(fit.number)}
+    assert Event.objects.filter(project=project, verb="export taken").exists()
+    assert client.get(address + query_of(kind="anchors", anchors="")).status_code == 404
+
+
+def test_before_a_fit_there_is_nothing_to_scale(project, alice):
+    assert 'id="scale-caption"' not in page(signed_in(alice), project, "scale")
+    assert signed_in(alice).get(reverse("scale-export", args=[project.pk])).status_code == 404
+    assert Api(alice, project)("get", "scale").status_code == 404
+
+
+def test_anchors_that_are_not_ranked_yet_are_told(project, alice):
+    fit = fitted(project)
+    Item.objects.create(project=project, key="new", body="Not compared yet")
+    found = scaled_ranking(project, fit, Scale(anchors=(("new", 50.0, None),)))
+    assert found.problem.startswith("None of the 1 anchors is in the ranking yet.")
