@@ -333,6 +333,8 @@ WORKER_LEASE_SECONDS = env.number("WORKER_LEASE_SECONDS", default=30)
 WORKER_JOB_MEMORY_MB = env.number("WORKER_JOB_MEMORY_MB", default=0)
 WORKER_JOB_CPU_SECONDS = env.number("WORKER_JOB_CPU_SECONDS", default=0)
 WORKER_JOB_SECONDS = env.number("WORKER_JOB_SECONDS", default=0)
+# An evaluation of the estimators waits for an idle worker this many minutes at most; then it goes before a fit.
+WORKER_EVALUATION_MINUTES = env.number("WORKER_EVALUATION_MINUTES", default=10)
 
 LOGGING = {
     "version": 1,

@@ -64,4 +64,5 @@ def clip_failing_criteria(now: datetime, latest: datetime) -> int:
 def clip_past_moments(now: datetime) -> int:
     """Sets what has happened already to now at the latest."""
     n = FitState.objects.filter(last_fit_at__gt=now + TOLERANCE).update(last_fit_at=now)
+    n += Evaluation.objects.filter(due_since__gt=now + TOLERANCE).update(due_since=now)
     return n + WorkerProcess.objects.filter(seen_at__gt=now + TOLERANCE).update(seen_at=now)

@@ -16,7 +16,7 @@ from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
 from annotate.fitting.scheduling import Claim
 from annotate.jobs.limits import LimitCrossed, named_error
-from annotate.jobs.queues import JobQueue
+from annotate.jobs.queues import IdleQueue, JobQueue
 from annotate.models.leased_jobs import LeaseLost
 from models_engine.errors import Cancelled, EngineError
 
@@ -28,13 +28,14 @@ RENEW_SECONDS = 0.5  # between two records of how far a fit is
 class WorkerJobs:
     """What a worker does besides fits.
 
-    alternating: takes turns with fits.   requested: when no fit is pending.   idle: when nothing else is to be done.
+    alternating: takes turns with fits.   requested: when no fit is pending.   idle: when nothing else is to be done, or
+    it has waited too long.
     clean_up: called once a day.
     """
 
     alternating: JobQueue
     requested: tuple[JobQueue, ...]
-    idle: tuple[JobQueue, ...]
+    idle: tuple[IdleQueue, ...]
     clean_up: Callable[[datetime], None]
 
     @property

@@ -23,6 +23,7 @@ from annotate.webhooks.http_client import MAX_SECONDS
 
 logger = logging.getLogger("annotate.worker")
 IDLE_SECONDS = 2.0  # between two looks for idle jobs
+SHARE_SECONDS = 10.0  # between two looks for idle jobs that have waited too long
 CLIP_SECONDS = 60.0  # between two looks for moments in the future
 CLEAN_UP_SECONDS = 24 * 3600.0
 
@@ -44,6 +45,7 @@ class Worker:
         self.clock = ClockWatch()
         self.n_published = 0
         self._steady_from = self._looked_at = 0.0
+        self._shared_at: float | None = None
         self._cleaned_at: float | None = None
         self._clipped_at: float | None = None
 
@@ -70,6 +72,8 @@ class Worker:
     def _work_until_stopped(self, *, poll: float, once: bool) -> None:
         while not self.stopping.is_set():
             self.watch_clock()
+            if not once:
+                self.run_overdue_job()
             fitted = self.run_fit(pause=timedelta(0) if once else scheduling.MIN_PAUSE)
             worked = self.run_job(self.jobs.alternating)
             if fitted is None and not worked and not any(self.run_job(queue) for queue in self.jobs.requested):
@@ -106,13 +110,20 @@ class Worker:
             self._wait_for_database()
             return None
 
-    def run_job(self, queue: JobQueue) -> bool:
+    def run_overdue_job(self) -> bool:
+        """Runs one idle job that has waited too long, ahead of fits, if it is time to look for one."""
+        if self._shared_at is not None and time.monotonic() - self._shared_at < SHARE_SECONDS:
+            return False
+        self._shared_at = time.monotonic()
+        return any(self.run_job(queue, queue.claim_overdue) for queue in self.jobs.idle)
+
+    def run_job(self, queue: JobQueue, claim: Callable[..., Any] | None = None) -> bool:
         """Runs one job of the queue and tells whether there was one, whatever its result."""
         number = self.jobs.queues.index(queue)
         if not self.is_steady() or (self.lanes and self.lanes.is_occupied(number)):
             return False
         try:
-            row: Any = queue.claim_next(owner=self.owner, now=timezone.now())
+            row: Any = (claim or queue.claim_next)(owner=self.owner, now=timezone.now())
             if row is not None:
                 self._perform(Task(queue=number, row=row))
             return row is not None

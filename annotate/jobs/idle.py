@@ -35,12 +35,19 @@ class IdleJobs(Generic[Row]):
 
     def claim_next(self, *, owner: str, now: datetime) -> Row | None:
         """Claims the row of the oldest outdated fit that is free, not waiting to be retried and not archived."""
+        return self.claim_among(self.outdated_fits(), owner=owner, now=now)
+
+    def claim_overdue(self, *, owner: str, now: datetime) -> Row | None:
+        """Claims a row that goes before fits, because it has waited too long: none, unless the queue says otherwise."""
+        return None
+
+    def claim_among(self, fits: QuerySet[Fit], *, owner: str, now: datetime) -> Row | None:
         claimable = self.model.is_free(now) & (Q(not_before=None) | Q(not_before__lte=now))
         rows = self.model._default_manager
         own = rows.filter(project_id=OuterRef("project_id"), criterion=OuterRef("criterion"))
         given_up = Exists(own.filter(given_up=OuterRef("number")))
         archived = Project.objects.filter(pk=OuterRef("project_id"), archived_at__isnull=False)
-        waiting = self.outdated_fits().exclude(Exists(archived)).exclude(Exists(own.exclude(claimable)))
+        waiting = fits.exclude(Exists(archived)).exclude(Exists(own.exclude(claimable)))
         for fit in waiting.exclude(given_up)[:5]:
             if not Project.objects.filter(pk=fit.project_id).exists():
                 continue

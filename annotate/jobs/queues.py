@@ -26,3 +26,9 @@ class JobQueue(Protocol):
     def may_yield(self, row: Any) -> bool:
         """Tells whether the row's work is given up while a fit is pending."""
         ...
+
+
+class IdleQueue(JobQueue, Protocol):
+    """A queue that workers look at when no fit is pending, and now and then for what has waited too long."""
+
+    def claim_overdue(self, *, owner: str, now: datetime) -> Any: ...

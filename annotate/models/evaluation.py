@@ -22,6 +22,8 @@ class Evaluation(IdleJob):
     # Reliability from halves, {"annotators": ..., "answers": ...}: each a models_engine.analysis.reliability.SplitHalf
     # as JSON, or null where the labels do not suffice; empty where it was not computed.
     split_half = models.JSONField(default=dict)
+    # Since when the labels have outgrown it; null where they have not.
+    due_since = models.DateTimeField(null=True, blank=True)
     made_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
