@@ -48,7 +48,7 @@ SENT = {
     "never-shown-remove": {},
     "project-state": {"state": "paused"},
     "project-archive": {"to": "archive"},
-    "raise-overlap": {},
+    "raise-overlap": {"overlap": "9", "page": "share"},
     "project-clone": {"name": "Round two"},
     "items": {"action": "retire"},
     "members": {"address": "new@example.org", "role": "viewer"},
