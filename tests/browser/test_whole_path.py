@@ -88,7 +88,7 @@ def test_from_an_empty_site_to_a_live_ranking(running, open_page, axe):
     token = create_project(dashboard)
     project = Project.objects.using(ALIAS).get()
     dashboard.goto(f"{running}/projects/{project.pk}/")
-    expect(dashboard.get_by_text(re.compile("No labels yet", re.I)).first).to_be_visible()
+    expect(dashboard.get_by_text(re.compile("No answers yet", re.I)).first).to_be_visible()
     dashboard.evaluate("() => { document.body.dataset.sameDocument = 'yes' }")
 
     by_keys = open_page(viewport={"width": 390, "height": 844})

@@ -44,6 +44,7 @@ COVERED = {
     "settings-amount": ["projects_read", "projects_update"],
     "settings-ranking": ["projects_read", "projects_update"],
     "project-manage": ["projects_read", "log_list"],
+    "raise-overlap": ["projects_update"],
     "project-state": ["projects_set_state"],
     "project-archive": ["projects_archive"],
     "project-clone": ["projects_clone"],
