@@ -25,7 +25,7 @@ from annotate.imports.media.files import Medium, read_media
 from annotate.imports.uploads import Upload
 from annotate.imports.wizard import Contents, Wizard
 from annotate.items import queries
-from annotate.items.media.views import HARMLESS, RECORDINGS
+from annotate.items.media.delivery import HARMLESS, RECORDINGS
 from annotate.items.rows import Keys, NewItem
 from annotate.models import Item, Project, User
 

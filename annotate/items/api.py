@@ -34,7 +34,7 @@ from annotate.files.column_guessing import Columns
 from annotate.files.limits import MAX_KEY, MAX_LINK, MAX_TAG, MAX_TAGS, MAX_TEXT, MAX_TITLE
 from annotate.files.sheets import Sheet, SheetRow
 from annotate.items import actions
-from annotate.items.media.views import item_media
+from annotate.items.media.delivery import send_media
 from annotate.items.queries import filtered, keys, lines
 from annotate.items.rows import check
 from annotate.models import Item, Project, Tag
@@ -235,4 +235,4 @@ class ItemMedia(ApiView):
     def get(self, request: ApiRequest, project_id: UUID, item_id: int) -> HttpResponseBase:
         """Returns the file of an item, to members who see the project and annotators who have seen the item."""
         validated_query(request, NoQuery)
-        return item_media(request, item_seen(request, project_id, item_id).pk)
+        return send_media(request, item_seen(request, project_id, item_id))

@@ -20,7 +20,7 @@ from annotate.models import MAX_RETENTION_DAYS, Project, Retention
 from annotate.models.retention import notice_text, retention_rule
 from annotate.participation.joining.pseudonyms import MAX_PSEUDONYM_LENGTH
 from annotate.privacy.erasure.actions import BY_OWNER, erase_annotator
-from annotate.privacy.own_data.views import zip_response
+from annotate.privacy.own_data.download import zip_response
 from annotate.privacy.retention.actions import change_retention
 from annotate.privacy.retention.forms import DROPS
 

@@ -10,8 +10,7 @@ from rest_framework.response import Response
 from annotate import access
 from annotate.api.base import ApiRequest, ApiView, StrictSerializer, validated_query
 from annotate.labelling.api import StopDetail, TaskDetail, task_json
-from annotate.labelling.preview.queries import sample_task
-from annotate.labelling.preview.views import MAX_PREVIEW_ANSWERS
+from annotate.labelling.preview.queries import MAX_PREVIEW_ANSWERS, sample_task
 
 
 class PreviewQuery(StrictSerializer):

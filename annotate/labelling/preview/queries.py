@@ -9,6 +9,8 @@ from annotate.labelling.queries import ITEM_COLUMNS, LastAnswer, Task, build_tas
 from annotate.labelling.stop_pages import stop_page
 from annotate.models import Item, Project
 
+MAX_PREVIEW_ANSWERS = 100_000
+
 MAX_ITEMS_READ = 1000  # items that samples are drawn from
 TOKEN = "preview"  # noqa: S105  (of no presentation)
 

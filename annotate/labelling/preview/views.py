@@ -22,12 +22,10 @@ from annotate.core.errors import UserError
 from annotate.labelling.actions import Answer, check_answers
 from annotate.labelling.answer_text import describe_answers, summarize_answer
 from annotate.labelling.forms import AnswerForm
-from annotate.labelling.preview.queries import TOKEN, sample_task
+from annotate.labelling.preview.queries import MAX_PREVIEW_ANSWERS, TOKEN, sample_task
 from annotate.labelling.queries import LastAnswer
 from annotate.labelling.views import is_htmx
 from annotate.models import Annotator, Project
-
-MAX_PREVIEW_ANSWERS = 100_000
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,8 @@
 """What the site holds about a person: the page that tells it, taking it away, and erasing it."""
 
-from collections.abc import Iterator
-
 from django.contrib import messages
 from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_required
-from django.core.handlers.asgi import ASGIRequest
 from django.db.models import Count, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import redirect, render
@@ -17,14 +14,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core.rate_limits import check_rate_limit
-from annotate.files.downloads import stepwise
-from annotate.files.zip_stream import zip_chunks
 from annotate.models import Annotator, Project, User
 from annotate.models.retention import retention_notice
 from annotate.privacy.erasure.accounts import StillOwner, erase_account, projects_owned_alone
 from annotate.privacy.erasure.actions import BY_THEMSELF, erase_annotator
 from annotate.privacy.erasure.forms import ConfirmForm, PasswordForm
-from annotate.privacy.own_data.export import files_of
+from annotate.privacy.own_data.download import zip_response
 
 MOST_SHOWN = 100  # projects listed on the page; the download has all
 
@@ -52,18 +47,6 @@ def annotators_of(user: User) -> QuerySet[Annotator]:
 def account_export(request: SignedInRequest) -> StreamingHttpResponse:
     check_rate_limit(request, "export")
     return zip_response(request, annotators_of(request.user), request.user)
-
-
-def zip_response(
-    request: HttpRequest, annotators: QuerySet[Annotator], user: User | None = None, *, for_owner: bool = False
-) -> StreamingHttpResponse:
-    chunks: Iterator[bytes] = zip_chunks(files_of(annotators, user, for_owner=for_owner))
-    content = stepwise(chunks) if isinstance(request, ASGIRequest) else chunks
-    response = StreamingHttpResponse(content, content_type="application/zip")
-    response["Content-Disposition"] = 'attachment; filename="crowdrank-my-data.zip"'
-    response["Cache-Control"] = "no-store"
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
 
 
 @never_cache

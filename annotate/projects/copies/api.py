@@ -14,8 +14,7 @@ from annotate.api.idempotency import HEADER, idempotent
 from annotate.models import Membership, Project
 from annotate.projects.api import ProjectDetail, project_detail
 from annotate.projects.copies.archiving import archive_project, unarchive_project
-from annotate.projects.copies.cloning import clone_project
-from annotate.projects.copies.views import RNG
+from annotate.projects.copies.cloning import RNG, clone_project
 
 LONGEST_NAME = Project._meta.get_field("name").max_length
 

@@ -32,6 +32,8 @@ from annotate.models import (
 )
 from annotate.participation.questionnaire.actions import newest_question
 
+RNG = random.SystemRandom()
+
 BATCH = 1000
 # Every column of these tables is copied but for those named here; tests/site/projects/test_cloning.py holds them to
 # the models.

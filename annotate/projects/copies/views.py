@@ -1,6 +1,5 @@
 """Projects as wholes: putting one away and bringing it back, making one like another."""
 
-import random
 from uuid import UUID
 
 from django.contrib import messages
@@ -14,10 +13,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.projects.copies.archiving import archive_project, unarchive_project
-from annotate.projects.copies.cloning import clone_project
+from annotate.projects.copies.cloning import RNG, clone_project
 from annotate.projects.forms import ArchiveForm, CloneForm
-
-RNG = random.SystemRandom()
 
 
 @login_required

@@ -26,7 +26,7 @@ from annotate.api.idempotency import HEADER, idempotent
 from annotate.core import rate_limits
 from annotate.models import Membership
 from annotate.projects.members import actions
-from annotate.projects.members.views import invite
+from annotate.projects.members.invitations import invite
 
 log = logging.getLogger(__name__)
 

@@ -10,19 +10,18 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotate import access
 from annotate.access import SignedInRequest
-from annotate.accounts import mails
 from annotate.core import rate_limits
 from annotate.core.errors import UserError
 from annotate.models import Membership, Project
 from annotate.projects.members import actions
 from annotate.projects.members.forms import AddMemberForm, RoleForm
+from annotate.projects.members.invitations import invite
 
 PAGE_SIZE = 50
 log = logging.getLogger(__name__)
@@ -69,18 +68,6 @@ def add_or_invite(request: SignedInRequest, project: Project, address: str, role
             _("A message to %(address)s is on its way. If there is an account with this address, it is a member now.")
             % {"address": address},
         )
-
-
-def invite(request: SignedInRequest, project: Project, address: str, role: str, *, has_account: bool) -> None:
-    page = reverse("label" if role == Membership.Role.ANNOTATOR else "ranking", args=[project.pk])
-    mails.send_invitation(
-        project=project,
-        by=request.user,
-        address=address,
-        role=str(Membership.Role(role).label),
-        link=request.build_absolute_uri(page if has_account else reverse("home")),
-        has_account=has_account,
-    )
 
 
 @login_required

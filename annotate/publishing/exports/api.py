@@ -17,8 +17,8 @@ from annotate.audit import record_export
 from annotate.core.rate_limits import check_rate_limit
 from annotate.criteria import Criterion
 from annotate.files.writers import FORMATS
+from annotate.publishing.exports.downloads import SPECIAL, file_response, is_available
 from annotate.publishing.exports.registry import TABLES
-from annotate.publishing.exports.views import SPECIAL, file_response, is_available
 
 
 class ExportRow(serializers.Serializer):

@@ -26,7 +26,7 @@ from annotate.dashboard.ranking.forest_plot import forest_plot
 from annotate.dashboard.ranking.queries import RankingQuery, ranking
 from annotate.dashboard.report import cautions
 from annotate.fitting.published import published_fit
-from annotate.items.media.views import send_media
+from annotate.items.media.delivery import send_media
 from annotate.models import Item
 from annotate.publishing.results_links.actions import make_link, revoke_link
 from annotate.publishing.results_links.forms import ResultsLinkForm

@@ -29,7 +29,7 @@ from annotate.audit import record_export
 from annotate.core.rate_limits import check_rate_limit
 from annotate.models import Project, RunRecord
 from annotate.publishing.run_records.actions import request_record
-from annotate.publishing.run_records.views import sent_record
+from annotate.publishing.run_records.download import record_response
 
 
 class RecordRow(serializers.Serializer):
@@ -99,4 +99,4 @@ class RecordDownload(ApiView):
         now = timezone.now()
         record_export(project=project, actor=request.user, table="run record", file_format="zip", now=now)
         plain: HttpRequest = request._request
-        return sent_record(plain, project, record)
+        return record_response(plain, project, record)

@@ -4,13 +4,10 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.http import content_disposition_header
-from django.utils.text import slugify
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
@@ -20,10 +17,9 @@ from annotate.audit import record_export
 from annotate.core.errors import UserError
 from annotate.core.rate_limits import check_rate_limit
 from annotate.dashboard.project_lookup import requested_criterion
-from annotate.files.downloads import stepwise
-from annotate.models import Project, RunRecord
+from annotate.models import RunRecord
 from annotate.publishing.run_records.actions import request_record
-from annotate.publishing.run_records.files import read_chunks
+from annotate.publishing.run_records.download import record_response
 
 
 @login_required
@@ -52,16 +48,4 @@ def download(request: SignedInRequest, project_id: UUID, record_id: int) -> Stre
     if request.method == "GET":
         now = timezone.now()
         record_export(project=project, actor=request.user, table="run record", file_format="zip", now=now)
-    return sent_record(request, project, record)
-
-
-def sent_record(request: HttpRequest, project: Project, record: RunRecord) -> StreamingHttpResponse:
-    content = stepwise(read_chunks(record)) if isinstance(request, ASGIRequest) else read_chunks(record)
-    response = StreamingHttpResponse(content, content_type="application/zip")
-    criterion = f"-{record.criterion}" if project.criteria else ""
-    name = f"{slugify(project.name)[:60] or 'project'}{criterion}-run-record-{record.pk}.zip"
-    response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
-    response["Content-Length"] = str(record.n_bytes)
-    response["Cache-Control"] = "no-store"
-    response["X-Content-Type-Options"] = "nosniff"
-    return response
+    return record_response(request, project, record)
