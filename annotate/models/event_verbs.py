@@ -34,11 +34,11 @@ class EventVerb(StrEnum):
         _("Project: restored from the archive"),
         _("restored the project from the archive"),
     )
-    PROJECT_CLONED = "project cloned", _("Project: cloned"), _("cloned the project as “%(clone)s”")
+    PROJECT_CLONED = "project cloned", _("Project: duplicated"), _("duplicated the project as “%(clone)s”")
     PROJECT_MADE_AS_A_CLONE = (
         "project made as a clone",
-        _("Project: created as a clone"),
-        _("created this project as a clone of “%(source)s”"),
+        _("Project: created as a duplicate"),
+        _("created this project as a duplicate of “%(source)s”"),
     )
     SETTINGS_CHANGED = "settings changed", _("Settings"), _("changed %(changes)s")
     ENTRY_CHANGED = "entry changed", _("Who may take part"), _("changed who may take part: %(fields)s")

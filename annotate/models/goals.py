@@ -7,10 +7,10 @@ from django.utils.translation import gettext_lazy as _
 
 class Goal(models.TextChoices):
     NONE = "", _("No goal")
-    TOP = "top", _("The top is told apart from the rest")
+    TOP = "top", _("The top places are clear")
     WIDTH = "width", _("Every interval is narrow enough")
     COMPARISONS = "comparisons", _("Every item is compared often enough")
-    PLAN = "plan", _("Every planned set has its annotators")
+    PLAN = "plan", _("Every planned set is answered")
     RELIABILITY = "reliability", _("The order is reliable enough")
     PLACES = "places", _("Places are stable")
     BOUNDARIES = "boundaries", _("Grade boundaries are settled")
@@ -32,8 +32,8 @@ class GoalSettings(models.Model):
         blank=True,
         validators=[MinValueValidator(1), MaxValueValidator(10**6)],
     )
-    goal_reliability = models.FloatField(_("least reliability"), null=True, blank=True)
-    goal_places = models.FloatField(_("places off on average"), null=True, blank=True)
+    goal_reliability = models.FloatField(_("reliability to reach"), null=True, blank=True)
+    goal_places = models.FloatField(_("average error of the places"), null=True, blank=True)
     price = models.DecimalField(_("price"), max_digits=12, decimal_places=4, null=True, blank=True)
     price_per = models.CharField(_("price per"), max_length=5, choices=PricePer, default=PricePer.LABEL)
     currency = models.CharField(_("currency"), max_length=3, default="EUR")

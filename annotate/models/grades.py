@@ -17,7 +17,7 @@ class GradeSettings(models.Model):
     # A list of {"name", "limit"}, the best grade first. limit: by score, where the grade begins; by share, the
     # percentage of the items that have it. None in the last, which takes the rest. Empty where there are no grades.
     grades = models.JSONField(_("grades"), default=list, blank=True)
-    grades_by = models.CharField(_("grades go"), max_length=5, choices=GradesBy, default=GradesBy.SCORE)
+    grades_by = models.CharField(_("grades are given"), max_length=5, choices=GradesBy, default=GradesBy.SCORE)
 
     class Meta:
         abstract = True

@@ -23,7 +23,7 @@ class ImportJob(LeasedJob):
 
     class State(models.TextChoices):
         UPLOADED = "uploaded", _("Waiting to be checked")
-        CHECKED = "checked", _("Checked, waits for your word")
+        CHECKED = "checked", _("Checked: waiting for you to confirm")
         RUNNING = "running", _("Being imported")
         DONE = "done", _("Done")
         FAILED = "failed", _("Failed")

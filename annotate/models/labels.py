@@ -112,7 +112,7 @@ class Label(models.Model):
     class VoidReason(models.TextChoices):
         UNDONE = "undone", _("Undone by the annotator")
         EXCLUDED = "excluded", _("Annotator excluded")
-        LATE = "late", _("Came after its lease had run out and others had filled the overlap")
+        LATE = "late", _("Sent too late: others had answered in the meantime")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="labels")
     presentation = models.OneToOneField(Presentation, on_delete=models.CASCADE, related_name="label")

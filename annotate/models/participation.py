@@ -18,13 +18,13 @@ class ParticipationRules(models.Model):
     class Codes(models.TextChoices):
         NONE = "none", _("No code")
         STUDY = "study", _("One code for all")
-        INDIVIDUAL = "individual", _("A signed code for each, valid once")
+        INDIVIDUAL = "individual", _("A signed code for each person, valid once")
 
     project = models.OneToOneField(Project, on_delete=models.CASCADE, primary_key=True, related_name="entry")
     open_link = models.BooleanField(_("join link"), default=True)
     # At most so many take part by links; a place that nobody used for so long goes to somebody else.
-    places = models.PositiveIntegerField(_("most participants"), null=True, blank=True)
-    place_minutes = models.PositiveIntegerField(_("an unused place is kept for (minutes)"), null=True, blank=True)
+    places = models.PositiveIntegerField(_("maximum number of participants"), null=True, blank=True)
+    place_minutes = models.PositiveIntegerField(_("minutes an unused place is kept"), null=True, blank=True)
     platform = models.BooleanField(_("platform link"), default=False)
     platform_token = models.CharField(max_length=40, unique=True, default=new_token)
     # What the platform's parameters are called; an empty one is not read.
@@ -32,7 +32,7 @@ class ParticipationRules(models.Model):
     study_parameter = models.CharField(_("study's parameter"), max_length=50, default="STUDY_ID", blank=True)
     session_parameter = models.CharField(_("session's parameter"), max_length=50, default="SESSION_ID", blank=True)
     consent = models.TextField(_("consent text"), blank=True, max_length=50_000)
-    thanks = models.TextField(_("words of thanks"), blank=True, max_length=5_000)
+    thanks = models.TextField(_("thank-you message"), blank=True, max_length=5_000)
     codes = models.CharField(_("codes"), max_length=10, choices=Codes, default=Codes.NONE)
     complete_code = models.CharField(_("code for those who finish"), max_length=100, blank=True)
     screened_out_code = models.CharField(_("code for those screened out"), max_length=100, blank=True)

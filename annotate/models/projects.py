@@ -57,7 +57,7 @@ class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
         _("annotators per set"), default=3, validators=[MinValueValidator(1), MaxValueValidator(1000)]
     )
     cap = models.PositiveIntegerField(
-        _("most answers from one annotator"), null=True, blank=True, validators=[MinValueValidator(1)]
+        _("maximum answers per annotator"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
     # How many different sets are asked about; they are drawn beforehand. Null: new ones are made as annotators ask.
     n_sets = models.PositiveIntegerField(

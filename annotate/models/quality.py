@@ -22,12 +22,12 @@ class QualitySettings(models.Model):
         _("answers between breaks"), null=True, blank=True, validators=[MinValueValidator(2)]
     )
     sitting_cap = models.PositiveIntegerField(
-        _("most answers in one sitting"), null=True, blank=True, validators=[MinValueValidator(1)]
+        _("maximum answers in one sitting"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
     # Practice comes before the first task, where there are sets for it; empty: none.
     practice_pass = models.PositiveSmallIntegerField(_("right answers to pass the practice"), null=True, blank=True)
     practice_tries = models.PositiveSmallIntegerField(
-        _("times the practice may be tried"), default=2, validators=[MinValueValidator(1), MaxValueValidator(10)]
+        _("attempts at the practice"), default=2, validators=[MinValueValidator(1), MaxValueValidator(10)]
     )
     # One among so many tasks, at a random place.
     gold_every = models.PositiveSmallIntegerField(

@@ -20,8 +20,8 @@ class Retention(models.Model):
     """A project's promise to its annotators; one without this row has the site's (settings.RETENTION_DAYS)."""
 
     class Drops(models.TextChoices):
-        PERSONAL = "personal", _("What names people; their answers stay, of nobody in particular")
-        LABELS = "labels", _("Everything: answers too, and what was computed from them")
+        PERSONAL = "personal", _("Personal data only: answers stay, without names")
+        LABELS = "labels", _("Everything: also the answers and the results computed from them")
 
     project = models.OneToOneField(Project, on_delete=models.CASCADE, primary_key=True, related_name="retention")
     # Days from closing; 0 keeps everything, null is what the site does.

@@ -12,11 +12,11 @@ LETTER = "{letter}"  # in choice_words it stands for A, B, ...
 class TaskWords(models.Model):
     """Columns of Project; where one is empty, the task page has the usual words."""
 
-    best_words = models.CharField(_("words for the best"), max_length=MAX_END_LENGTH, blank=True, default="")
-    worst_words = models.CharField(_("words for the worst"), max_length=MAX_END_LENGTH, blank=True, default="")
-    choice_words = models.CharField(_("words on the buttons"), max_length=MAX_CHOICE_LENGTH, blank=True, default="")
+    best_words = models.CharField(_("wording for the best"), max_length=MAX_END_LENGTH, blank=True, default="")
+    worst_words = models.CharField(_("wording for the worst"), max_length=MAX_END_LENGTH, blank=True, default="")
+    choice_words = models.CharField(_("wording on the buttons"), max_length=MAX_CHOICE_LENGTH, blank=True, default="")
     instruction_line = models.CharField(
-        _("line above the items"), max_length=MAX_INSTRUCTION_LENGTH, blank=True, default=""
+        _("instruction above the items"), max_length=MAX_INSTRUCTION_LENGTH, blank=True, default=""
     )
 
     class Meta:

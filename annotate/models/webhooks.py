@@ -24,7 +24,7 @@ class Webhook(models.Model):
     class Event(models.TextChoices):
         FIT_PUBLISHED = "fit.published", _("A fit is published: the ranking may have changed")
         GOAL_MET = "goal.met", _("The goal is met: no more labels are needed")
-        FLAG_RAISED = "annotator.flagged", _("An annotator is flagged: their answers need a look")
+        FLAG_RAISED = "annotator.flagged", _("An annotator is flagged: check their answers")
         STATE_CHANGED = "project.state_changed", _("The project is opened, paused, closed or reopened")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="webhooks")
@@ -48,7 +48,7 @@ class WebhookDelivery(LeasedJob):
     class State(models.TextChoices):
         WAITING = "waiting", _("Waiting")
         DELIVERED = "delivered", _("Delivered")
-        FAILED = "failed", _("Given up")
+        FAILED = "failed", _("Not delivered")
 
     FREE: ClassVar[dict[str, Any]] = {}
     LEASE = timedelta(minutes=1)

@@ -38,7 +38,7 @@ def test_an_import_is_followed_and_carried_out_by_keyboard(live_site, page, sign
     page.goto(live_site + reverse("import-job", args=[project.pk, job.pk]))
     reads("Waiting to be checked")
     imports_job.import_now(job)
-    reads("Checked, waits for your word", "light", "dark")  # the page has seen it by itself
+    reads("Checked: waiting for you to confirm", "light", "dark")  # the page has seen it by itself
     expect(page.locator(".row-errors li")).to_have_count(6)
     page.get_by_role("button", name="Import the 18 good rows, leave out 6").focus()
     page.keyboard.press("Enter")

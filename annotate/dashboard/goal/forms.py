@@ -41,7 +41,7 @@ class GoalForm(forms.ModelForm):
         help_text=_("In units of utility. 1 is common. Half the width needs about four times as many answers."),
     )
     goal_reliability = forms.FloatField(
-        label=_("Least reliability"),
+        label=_("Reliability to reach"),
         min_value=0.5,
         max_value=0.99,
         required=False,
@@ -49,7 +49,7 @@ class GoalForm(forms.ModelForm):
         help_text=_("0.8 serves decisions about groups of items, 0.9 about single items."),
     )
     goal_places = forms.FloatField(
-        label=_("Places off on average"),
+        label=_("Average error of the places"),
         min_value=0.1,
         max_value=1000,
         required=False,
@@ -102,7 +102,10 @@ class GoalForm(forms.ModelForm):
         if goal == Goal.RELIABILITY and not values.get("goal_reliability") and "goal_reliability" not in self.errors:
             self.add_error("goal_reliability", _("Say how reliable, 0.5 to 0.99; or choose another goal."))
         if goal == Goal.PLACES and not values.get("goal_places") and "goal_places" not in self.errors:
-            self.add_error("goal_places", _("Say how many places off on average, 0.1 to 1000; or choose another goal."))
+            self.add_error(
+                "goal_places",
+                _("Say by how many places an item may be off on average, 0.1 to 1000; or choose another goal."),
+            )
         if goal == Goal.BOUNDARIES and len(self.instance.grades) < 2:
             self.add_error("goal", _("This project has no grades. Set them first: on the page Ranking, under Grades."))
         if goal == Goal.PLAN and self.instance.n_sets is None:

@@ -89,7 +89,7 @@ def test_without_an_answer_nothing_is_met(plain, alice):
     ("goal", "field", "said"),
     [
         ("reliability", "goal_reliability", "Say how reliable, 0.5 to 0.99"),
-        ("places", "goal_places", "Say how many places off on average"),
+        ("places", "goal_places", "Say by how many places an item may be off"),
         ("boundaries", "goal", "This project has no grades. Set them first"),
     ],
 )

@@ -45,7 +45,7 @@ def test_what_is_saved_is_kept_shown_and_noted(owner, project):
     project.refresh_from_db()
     assert ConsentText.objects.get().version == project.consent_version
     assert project.has_ending
-    assert "most participants" in owner.get(reverse("project-manage", args=[project.pk])).content.decode()
+    assert "maximum number of participants" in owner.get(reverse("project-manage", args=[project.pk])).content.decode()
     owner.post(page, VALID)
     assert Event.objects.filter(verb="entry changed").count() == 1  # nothing was different
     owner.post(page, VALID | {"consent": "", "platform": "", "codes": "none"})
