@@ -224,7 +224,7 @@ SIGN_IN_LOG_DAYS = env.number("SIGN_IN_LOG_DAYS", default=90)
 # --- Language and time ------------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 # In their own words. The browser's wish decides, unless a person has chosen (a cookie keeps that).
-LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("es", "Español"), ("fr", "Français")]
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_SECURE = HTTPS
 LANGUAGE_COOKIE_HTTPONLY = True
