@@ -221,6 +221,12 @@ if RETENTION_SCOPE not in ("personal", "labels") or RETENTION_DAYS < 0:
 # How long it is remembered who signed in, or tried to, from which network address.
 SIGN_IN_LOG_DAYS = env.number("SIGN_IN_LOG_DAYS", default=90)
 
+# --- First page ---------------------------------------------------------------------------------------------------
+# The id of a project of short texts: visitors meet two of its items, and the first places of its ranking.
+LANDING_PROJECT = env.identifier("LANDING_PROJECT")
+# Where the source code is, for the foot of every page.
+SOURCE_URL = env.str("SOURCE_URL", default="")
+
 # --- Language and time ------------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 # In their own words. The browser's wish decides, unless a person has chosen (a cookie keeps that).
@@ -278,6 +284,7 @@ REST_FRAMEWORK = {
         "results": env.rate("RATE_LIMIT_RESULTS", default="120/min"),
         "results-media": env.rate("RATE_LIMIT_RESULTS_MEDIA", default="2000/min"),
         "code": env.rate("RATE_LIMIT_CODE", default="60/min"),
+        "example": env.rate("RATE_LIMIT_EXAMPLE", default="5/hour"),
     },
     "NUM_PROXIES": env.number("NUM_PROXIES", default=0),
 }

@@ -7,6 +7,7 @@ from django.views.i18n import set_language
 from annotate.live import consumers
 
 urlpatterns = [
+    path("", include("annotate.welcome.urls")),
     path("", include("annotate.projects.urls")),
     path("", include("annotate.items.urls")),
     path("", include("annotate.imports.urls")),

@@ -12,7 +12,6 @@ from annotate.projects.quality_settings import views as quality_settings_views
 from annotate.projects.setup import views as setup_views
 
 urlpatterns = [
-    path("", views.home, name="home"),
     path("projects/new/", setup_views.create, name="project-create"),
     path("projects/<uuid:project_id>/setup/", setup_views.setup, name="setup"),
     *(

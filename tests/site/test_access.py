@@ -49,6 +49,10 @@ NOBODY: set[str] = set()
 # Who may use each address by GET and by POST; None: the method is not allowed to anybody.
 RULES = {
     "home": (EVERYONE, None),
+    "help": (EVERYONE, None),
+    "help-page": (EVERYONE, None),
+    "tour": (EVERYONE, None),
+    "make-example": (None, ACCOUNTS),
     "healthz": (EVERYONE, None),
     "set_language": (EVERYONE, EVERYONE),
     "join": (EVERYONE, EVERYONE),
@@ -188,6 +192,7 @@ def arguments(project):
     return {
         "project_id": project.pk,
         "link_id": link.pk,
+        "name": "using",
         "item_id": image.pk,
         "key": target.key,
         "token_id": make_token(Membership.objects.get(project=project, role="owner").user)[0].pk,

@@ -17,6 +17,10 @@ pytestmark = pytest.mark.embedded
 # By screen: the operations that do what it does, or in words why there is none.
 COVERED = {
     "home": ["projects_list"],
+    "help": "the documentation, which stands beside the API",
+    "help-page": "as for help",
+    "tour": "as for help",
+    "make-example": "an example to look at on pages; projects_create makes real ones",
     "healthz": "not a screen: monitoring asks it without a token",
     "detail": "the API gives every figure; which of them pages show is one's own choice",
     "set_language": "the API answers in the language of Accept-Language",
