@@ -52,6 +52,10 @@ class Results(Transport):
         """Where the grades begin, and the probability of each for each item, all items."""
         return self._whole(f"projects/{project}/grades/", {"criterion": criterion})
 
+    def overall(self, project: str) -> dict[str, Any]:
+        """The weighted total over all criteria: places, P(first) and P(top k), all items; weights are settings."""
+        return self._whole(f"projects/{project}/overall/", {"page_size": PAGE})
+
     def set_grades(self, project: str, by: str, grades: list[dict[str, Any]]) -> dict[str, Any]:
         """by: score or share.   grades: name and limit of each, the best first; the last has no limit."""
         return cast(dict[str, Any], self.call("PUT", f"projects/{project}/grades/", body={"by": by, "grades": grades}))
@@ -113,8 +117,8 @@ class Results(Transport):
     def publish_results(
         self, project: str, *, criterion: int | None = None, expires_at: str | None = None
     ) -> dict[str, Any]:
-        """Creates a link; anyone who has it can see the ranking."""
-        body = {"criterion": criterion or 1, "expires_at": expires_at}
+        """Creates a link; anyone who has it can see the ranking. criterion 0: the overall ranking."""
+        body = {"criterion": 1 if criterion is None else criterion, "expires_at": expires_at}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/results-links/", body=body))
 
     def revoke_results_link(self, project: str, link: str) -> None:

@@ -12,12 +12,13 @@ from annotate.core.stored_messages import render_message
 from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion, list_criteria
 from annotate.fitting import scheduling
+from annotate.fitting.overall import compute_overall
 from annotate.fitting.result import Stopwatch, compute_result
 from annotate.fitting.scheduling import Claim
 from annotate.fitting.storage import Clock, delete_fit, delete_superseded, publish, write_result
 from annotate.jobs.limits import LimitCrossed, named_error
 from annotate.jobs.queues import Progress
-from annotate.models import FitState, Project
+from annotate.models import DerivedRanking, FitState, Project
 from annotate.models.leased_jobs import LeaseLost
 from annotate.quality.flags.notices import notify_new_flags
 from models_engine.errors import Cancelled, EngineError
@@ -118,7 +119,7 @@ def fit_criterion(criterion: Criterion, claim: Claim, progress: Progress, clock:
     try:
         result = compute_result(fit, criterion, former, progress, watch)
         write_result(fit, result, progress, watch, clock)
-        publish(fit, claim, former, settles)
+        publish(fit, claim, former, settles, derived_rankings(project, fit, clock()))
     except (Cancelled, LeaseLost):
         delete_fit(fit)
         raise
@@ -131,6 +132,12 @@ def fit_criterion(criterion: Criterion, claim: Claim, progress: Progress, clock:
     delete_superseded(fit, former)
     notify_new_flags(project=project, since=former.started_at if former else None, now=clock())
     return fit
+
+
+def derived_rankings(project: Project, fit: Fit, now: datetime) -> list[DerivedRanking]:
+    """Return the rankings that follow from the fit, not yet stored."""
+    overall = compute_overall(project, fit, now)
+    return [overall] if overall else []
 
 
 def create_fit(criterion: Criterion, claim: Claim, now: datetime) -> Fit:

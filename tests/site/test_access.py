@@ -119,6 +119,7 @@ RULES = {
     "results-link-revoke": (None, OWN),
     "ranking": (SEE, None),
     "item": (SEE, None),
+    "overall": (SEE, None),
     "grades": (SEE, MANAGE),
     "scale": (SEE, None),
     "scale-export": (SEE, None),

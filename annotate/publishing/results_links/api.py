@@ -1,10 +1,12 @@
 """Makes and revokes results links and serves the published ranking through the API."""
 
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
@@ -24,18 +26,23 @@ from annotate.api.base import (
     validated_criterion,
     validated_query,
 )
+from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.criteria import Criterion
+from annotate.dashboard.overall.places import Place, stored_places
+from annotate.dashboard.overall.queries import overall_ranking
 from annotate.dashboard.ranking.queries import RankingQuery, sort_estimates
 from annotate.fitting.published import published_fit
-from annotate.models import MAX_CRITERIA, Item, ResultsLink
+from annotate.models import MAX_CRITERIA, OVERALL, Item, ResultsLink
 from annotate.publishing.results_links.actions import make_link, revoke_link
-from models_engine.models import Estimate
+from models_engine.models import Estimate, Fit
 
 
 class ResultsLinkRow(serializers.Serializer):
     id = serializers.UUIDField(source="pk")
-    criterion = serializers.IntegerField(help_text="Number of the criterion shown; 1 if the project has only one.")
+    criterion = serializers.IntegerField(
+        help_text="Number of the criterion shown; 1 if the project has only one, 0 for the overall ranking."
+    )
     made_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True, help_text="Null: valid until revoked.")
     revoked_at = serializers.DateTimeField(allow_null=True)
@@ -47,7 +54,9 @@ class ResultsLinkRow(serializers.Serializer):
 
 
 class NewResultsLink(StrictSerializer):
-    criterion = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MAX_CRITERIA)
+    criterion = serializers.IntegerField(
+        required=False, default=1, min_value=0, max_value=MAX_CRITERIA, help_text="0: the overall ranking."
+    )
     expires_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
 
 
@@ -70,6 +79,9 @@ class ResultsLinks(ApiView):
         validated_query(request, NoQuery)
         values = validated_body(request, NewResultsLink)
         validated_criterion(project, values)
+        if values["criterion"] == OVERALL and not project.criteria:
+            text = _("The project has no named criteria, so it has no overall ranking. Give criterion 1.")
+            raise Unprocessable({"criterion": [text]})
         link = make_link(project=project, actor=request.user, now=timezone.now(), **values)
         return Response(link_row(link, request), status=201)
 
@@ -107,6 +119,9 @@ class PublishedItem(serializers.Serializer):
     low = FiniteFloatField(allow_null=True, help_text="Lower end of the 90% interval of the utility.")
     high = FiniteFloatField(allow_null=True)
     p_top_k = FiniteFloatField(allow_null=True, source="p_top")
+    p_first = FiniteFloatField(
+        allow_null=True, default=None, help_text="Probability of being the best; null for the ranking by one criterion."
+    )
     tier = serializers.IntegerField()
     rank_class = serializers.IntegerField(
         allow_null=True,
@@ -138,6 +153,8 @@ class Results(ApiView):
         rate_limits.check_rate_limit(request, "results")
         query = validated_query(request, PageQuery)
         link = access.results_link(token, timezone.now())
+        if link.criterion == OVERALL:
+            return unlisted(overall_response(request, link, query))
         criterion = Criterion(link.project, link.criterion)
         project = criterion.project
         fit = published_fit(criterion)
@@ -154,10 +171,38 @@ class Results(ApiView):
             if fit
             else Estimate.objects.none()
         )
-        response = paginated_response(request, estimates, query, published, **more)
-        response["X-Robots-Tag"] = "noindex, nofollow"
-        response["Cache-Control"] = "no-store"
-        return response
+        return unlisted(paginated_response(request, estimates, query, published, **more))
+
+
+def unlisted(response: Response) -> Response:
+    response["X-Robots-Tag"] = "noindex, nofollow"
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def overall_response(request: ApiRequest, link: ResultsLink, query: dict[str, Any]) -> Response:
+    """Returns one page of the weighted total; counts are those of the fit that caused it."""
+    project = link.project
+    row = overall_ranking(project)
+    fit = Fit.objects.filter(project_id=project.pk, number=row.fit_number).defer("arrays").first() if row else None
+    more = {
+        "project": project.name,
+        "question": project.question,
+        "more_means": project.more_means,
+        "n_labels": fit.n_labels if fit else 0,
+        "n_annotators": fit.n_annotators if fit else 0,
+        "fitted_at": row.made_at if row else None,
+    }
+    return paginated_response(request, stored_places(row), query, published_places, **more)
+
+
+def published_places(places: list[Place]) -> list[Any]:
+    items = Item.objects.only("name", "kind", "body").in_bulk([place.item_id for place in places])
+    there = [place for place in places if place.item_id in items]
+    rows = [
+        asdict(place) | {"title": items[place.item_id].title, "part": 0, "tier": place.rank_class} for place in there
+    ]
+    return list(PublishedItem(rows, many=True).data)
 
 
 def published(estimates: list[Estimate]) -> list[Any]:

@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotate.criteria import named_criteria
-from annotate.models import Project
+from annotate.models import OVERALL, Project
 
 LIFETIMES = [
     ("", _("Until you revoke it")),
@@ -25,7 +25,9 @@ class ResultsLinkForm(forms.Form):
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if project.criteria:
-            self.fields["criterion"].choices = [(one.number, one.name) for one in named_criteria(project)]  # type: ignore[attr-defined]
+            named = [(one.number, one.name) for one in named_criteria(project)]
+            self.fields["criterion"].choices = [(OVERALL, _("Overall")), *named]  # type: ignore[attr-defined]
+            self.fields["criterion"].initial = 1
         else:
             del self.fields["criterion"]
 

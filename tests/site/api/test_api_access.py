@@ -64,6 +64,7 @@ RULES = {
         "get": (READ, SEE, None),
         "post": (WRITE, MANAGE, {"action": "tag", "rows": [{"annotator": "Target", "tags": ["experts"]}]}),
     },
+    "api-overall": {"get": (READ, SEE, None)},
     "api-scale": {"get": (READ, SEE, None)},
     "api-grades": {
         "get": (READ, SEE, None),

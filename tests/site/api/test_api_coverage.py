@@ -90,6 +90,7 @@ COVERED = {
     "item": ["items_figures"],
     "scale": ["scale_read"],
     "scale-export": ["scale_read"],
+    "overall": ["overall_read"],
     "grades": ["grades_read", "grades_update", "grades_remove"],
     "trust": ["trust_read"],
     "progress": ["progress_read", "goals_read"],
