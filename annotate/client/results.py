@@ -115,11 +115,17 @@ class Results(Transport):
         return self._rows(f"projects/{project}/results-links/")
 
     def publish_results(
-        self, project: str, *, criterion: int | None = None, expires_at: str | None = None
+        self, project: str, *, criterion: int | None = None, expires_at: str | None = None, **live: Any
     ) -> dict[str, Any]:
-        """Creates a link; anyone who has it can see the ranking. criterion 0: the overall ranking."""
-        body = {"criterion": 1 if criterion is None else criterion, "expires_at": expires_at}
+        """Creates a link; anyone who has it can see the ranking. criterion 0: the overall ranking.
+
+        live: what the projector view does: hides_names, shows_join, deadline."""
+        body = {"criterion": 1 if criterion is None else criterion, "expires_at": expires_at, **live}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/results-links/", body=body))
+
+    def change_results_link(self, project: str, link: str, **changes: Any) -> dict[str, Any]:
+        """revealed: true reveals the names, false hides them; deadline: what the projector view counts down to."""
+        return cast(dict[str, Any], self.call("PATCH", f"projects/{project}/results-links/{link}/", body=changes))
 
     def revoke_results_link(self, project: str, link: str) -> None:
         self.call("DELETE", f"projects/{project}/results-links/{link}/")

@@ -69,8 +69,8 @@ def publish(
     settles: bool = True,
     derived: Sequence[DerivedRanking] = (),
 ) -> None:
-    """Publishes the fit instead of the one before, at once, with what is derived from it; the last of the project's fits
-    completes the claim.
+    """Publishes the fit instead of the one before, at once, with what is derived from it; the last of the
+    project's fits completes the claim.
 
     Raises LeaseLost, with nothing changed.
     """

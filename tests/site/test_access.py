@@ -114,8 +114,10 @@ RULES = {
     "members": (OWN, OWN),
     "member-change": (None, OWN),
     "results": (EVERYONE, None),
+    "results-live": (EVERYONE, None),
     "results-media": (EVERYONE, None),
     "results-links": (OWN, OWN),
+    "results-link-live": (OWN, OWN),
     "results-link-revoke": (None, OWN),
     "ranking": (SEE, None),
     "item": (SEE, None),
@@ -210,6 +212,7 @@ def arguments(project):
         "own-export": target.resume_token,
         "submit": presentation.token,
         "results": link.token,
+        "results-live": link.token,
         "results-media": link.token,
         "platform": entry.platform_token,
     }

@@ -31,8 +31,13 @@ class Podium:
     is_settled: bool
 
 
-def podium(places: Sequence[Place], titles: Mapping[int, str], *, hidden: bool = False) -> Podium | None:
-    """Returns the podium of a ranking, best first; None for fewer than two items. hidden: nothing names an item."""
+def podium(
+    places: Sequence[Place], titles: Mapping[int, str], *, hidden: bool = False, n_items: int | None = None
+) -> Podium | None:
+    """Returns the podium of a ranking, best first; None for fewer than two items. hidden: nothing names an item.
+
+    places: the first three and all that may be first; n_items: of all, where these are not all.
+    """
     if len(places) < 2:
         return None
     steps = [Step(one, "" if hidden else titles.get(one.item_id, "-")) for one in places[:STEPS]]
@@ -42,7 +47,7 @@ def podium(places: Sequence[Place], titles: Mapping[int, str], *, hidden: bool =
     if hidden:
         return Podium(steps, hidden_sentence(settled, len(rivals)), settled)
     names = {one.item_id: quote_title(titles.get(one.item_id, "-")) for one in [first, *rivals]}
-    return Podium(steps, lead_words(places, rivals, names, settled), settled)
+    return Podium(steps, lead_words(first, rivals, names, settled, n_items or len(places)), settled)
 
 
 def hidden_sentence(settled: bool, n_rivals: int) -> SafeString:
@@ -53,13 +58,12 @@ def hidden_sentence(settled: bool, n_rivals: int) -> SafeString:
 
 
 def lead_words(
-    places: Sequence[Place], rivals: Sequence[Place], names: Mapping[int, SafeString], settled: bool
+    first: Place, rivals: Sequence[Place], names: Mapping[int, SafeString], settled: bool, n_items: int
 ) -> SafeString:
-    first = places[0]
     if settled:
         return first_sentence(first, names)
-    if first.rank_high >= len(places):
-        return format_html(_("No leader yet: no clear gap between places 1 and {}."), format_integer(len(places)))
+    if first.rank_high >= n_items:
+        return format_html(_("No leader yet: no clear gap between places 1 and {}."), format_integer(n_items))
     if not rivals:
         text = _("{} leads so far. Its true place is very likely between 1 and {}.")
         return format_html(text, names[first.item_id], format_integer(first.rank_high))

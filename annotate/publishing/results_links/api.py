@@ -1,6 +1,7 @@
 """Makes and revokes results links and serves the published ranking through the API."""
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -34,7 +35,7 @@ from annotate.dashboard.overall.queries import overall_ranking
 from annotate.dashboard.ranking.queries import RankingQuery, sort_estimates
 from annotate.fitting.published import published_fit
 from annotate.models import MAX_CRITERIA, OVERALL, Item, ResultsLink
-from annotate.publishing.results_links.actions import make_link, revoke_link
+from annotate.publishing.results_links.actions import make_link, revoke_link, set_deadline, set_names
 from models_engine.models import Estimate, Fit
 
 
@@ -46,11 +47,24 @@ class ResultsLinkRow(serializers.Serializer):
     made_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True, help_text="Null: valid until revoked.")
     revoked_at = serializers.DateTimeField(allow_null=True)
+    hides_names = serializers.BooleanField(help_text="Whether names are hidden until they are revealed.")
+    revealed_at = serializers.DateTimeField(allow_null=True, help_text="When the names were revealed.")
+    shows_join = serializers.BooleanField(help_text="Whether the projector view shows the join link and its QR code.")
+    deadline = serializers.DateTimeField(allow_null=True, help_text="What the projector view counts down to.")
+    live_url = serializers.SerializerMethodField(help_text="Address of the projector view.")
     url = serializers.SerializerMethodField(help_text="Address of the page; anyone who has it can see the ranking.")
     token = serializers.CharField(help_text="Token with which programs read the ranking (results_read).")
 
     def get_url(self, link: ResultsLink) -> str:
         return str(reverse("results", args=[link.token], request=self.context["request"]))
+
+    def get_live_url(self, link: ResultsLink) -> str:
+        return str(reverse("results-live", args=[link.token], request=self.context["request"]))
+
+
+class ResultsLinkChange(StrictSerializer):
+    revealed = serializers.BooleanField(required=False, help_text="true: reveal the names; false: hide them.")
+    deadline = serializers.DateTimeField(required=False, allow_null=True)
 
 
 class NewResultsLink(StrictSerializer):
@@ -58,6 +72,9 @@ class NewResultsLink(StrictSerializer):
         required=False, default=1, min_value=0, max_value=MAX_CRITERIA, help_text="0: the overall ranking."
     )
     expires_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
+    hides_names = serializers.BooleanField(required=False, default=False)
+    shows_join = serializers.BooleanField(required=False, default=False)
+    deadline = serializers.DateTimeField(required=False, default=None, allow_null=True)
 
 
 class ResultsLinks(ApiView):
@@ -87,6 +104,20 @@ class ResultsLinks(ApiView):
 
 
 class ResultsLinkView(ApiView):
+    @extend_schema(operation_id="results_links_update", request=ResultsLinkChange, responses=ResultsLinkRow)
+    def patch(self, request: ApiRequest, project_id: UUID, link_id: UUID) -> Response:
+        """Reveals or hides the names of the items, and sets the deadline of the projector view."""
+        project = access.project_for(request, project_id, access.OWN)
+        validated_query(request, NoQuery)
+        given = validated_body(request, ResultsLinkChange, partial=True)
+        link = get_object_or_404(project.results_links, pk=link_id)
+        if "revealed" in given:
+            set_names(link=link, actor=request.user, shown=given["revealed"], now=timezone.now())
+        if "deadline" in given:
+            set_deadline(link=link, actor=request.user, deadline=given["deadline"], now=timezone.now())
+        link.refresh_from_db()
+        return Response(link_row(link, request))
+
     @extend_schema(operation_id="results_links_revoke", request=None, responses={204: None})
     def delete(self, request: ApiRequest, project_id: UUID, link_id: UUID) -> Response:
         """Revokes the link: it no longer works."""
@@ -102,7 +133,7 @@ def link_row(links: Any, request: ApiRequest, *, many: bool = False) -> Any:
 
 
 class PublishedItem(serializers.Serializer):
-    title = serializers.CharField()
+    title = serializers.CharField(allow_blank=True, help_text="Empty while names are hidden.")
     part = serializers.IntegerField(
         help_text="Connected part; 0 is the largest. Items of different parts can't be compared."
     )
@@ -171,7 +202,8 @@ class Results(ApiView):
             if fit
             else Estimate.objects.none()
         )
-        return unlisted(paginated_response(request, estimates, query, published, **more))
+        shown = partial(published, names=link.shows_names)
+        return unlisted(paginated_response(request, estimates, query, shown, **more))
 
 
 def unlisted(response: Response) -> Response:
@@ -193,21 +225,27 @@ def overall_response(request: ApiRequest, link: ResultsLink, query: dict[str, An
         "n_annotators": fit.n_annotators if fit else 0,
         "fitted_at": row.made_at if row else None,
     }
-    return paginated_response(request, stored_places(row), query, published_places, **more)
+    shown = partial(published_places, names=link.shows_names)
+    return paginated_response(request, stored_places(row), query, shown, **more)
 
 
-def published_places(places: list[Place]) -> list[Any]:
+def published_places(places: list[Place], *, names: bool) -> list[Any]:
     items = Item.objects.only("name", "kind", "body").in_bulk([place.item_id for place in places])
     there = [place for place in places if place.item_id in items]
     rows = [
-        asdict(place) | {"title": items[place.item_id].title, "part": 0, "tier": place.rank_class} for place in there
+        asdict(place) | {"title": title_of(items[place.item_id], names), "part": 0, "tier": place.rank_class}
+        for place in there
     ]
     return list(PublishedItem(rows, many=True).data)
 
 
-def published(estimates: list[Estimate]) -> list[Any]:
+def title_of(item: Item, names: bool) -> str:
+    return item.title if names else ""
+
+
+def published(estimates: list[Estimate], *, names: bool) -> list[Any]:
     items = Item.objects.only("name", "kind", "body").in_bulk([estimate.item_id for estimate in estimates])
     there = [estimate for estimate in estimates if estimate.item_id in items]
     for estimate in there:
-        estimate.title = items[estimate.item_id].title  # type: ignore[attr-defined]
+        estimate.title = title_of(items[estimate.item_id], names)  # type: ignore[attr-defined]
     return list(PublishedItem(there, many=True).data)

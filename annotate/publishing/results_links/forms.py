@@ -1,4 +1,4 @@
-"""Form of a new results link: its criterion and how long it works."""
+"""Forms of results links: which ranking, how long it works, and what its projector view shows."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.criteria import named_criteria
 from annotate.models import OVERALL, Project
+from annotate.projects.quality_settings.forms import LocalDateTimeInput
 
 LIFETIMES = [
     ("", _("Until you revoke it")),
@@ -21,6 +22,22 @@ LIFETIMES = [
 class ResultsLinkForm(forms.Form):
     criterion = forms.TypedChoiceField(label=_("Ranking by"), coerce=int)
     lifetime = forms.ChoiceField(label=_("Valid"), choices=LIFETIMES, required=False)
+    hides_names = forms.BooleanField(
+        label=_("Hide the names until I reveal them"),
+        required=False,
+        help_text=_("For an award ceremony: visitors see places and scores without names until you press Reveal."),
+    )
+    shows_join = forms.BooleanField(
+        label=_("Show on the projector view how to take part"),
+        required=False,
+        help_text=_("The join link and its QR code, while the project is open."),
+    )
+    deadline = forms.DateTimeField(
+        label=_("The projector view counts down to"),
+        required=False,
+        widget=LocalDateTimeInput(),
+        help_text=_("Leave empty for the time at which the project closes, if it has one."),
+    )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -32,9 +49,21 @@ class ResultsLinkForm(forms.Form):
             del self.fields["criterion"]
 
     @property
+    def live(self) -> dict[str, Any]:
+        """Return what the projector view is set to."""
+        return {name: self.cleaned_data[name] for name in ("hides_names", "shows_join", "deadline")}
+
+    @property
     def criterion_chosen(self) -> int:
         return int(self.cleaned_data.get("criterion", 1))
 
     def expires_at(self, now: datetime) -> datetime | None:
         days = self.cleaned_data["lifetime"]
         return now + timedelta(days=int(days)) if days else None
+
+
+class LiveForm(forms.Form):
+    """A button of the owner's projector view, or its deadline."""
+
+    action = forms.ChoiceField(choices=[("reveal", ""), ("hide", ""), ("deadline", "")])
+    deadline = forms.DateTimeField(label=_("Counts down to"), required=False, widget=LocalDateTimeInput())

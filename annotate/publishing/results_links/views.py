@@ -56,6 +56,8 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
     check_rate_limit(request, "results")
     now = timezone.now()
     link = access.results_link(token, now)
+    if not link.shows_names:
+        return redirect("results-live", token)
     if link.criterion == OVERALL:
         return overall_results(request, link)
     criterion = Criterion(link.project, link.criterion)
@@ -94,6 +96,8 @@ def results_media(request: HttpRequest, token: str, item_id: int) -> HttpRespons
     check_rate_limit(request, "results-media")
     link = access.results_link(token, timezone.now())
     fit = published_fit(Criterion(link.project, link.criterion)) if link.criterion != OVERALL else None
+    if not link.shows_names:
+        raise Http404
     item = get_object_or_404(Item, pk=item_id, project=link.project, kind=Item.Kind.IMAGE)
     if fit is None or not Estimate.objects.filter(fit=fit, item_id=item.pk).exists():
         raise Http404
@@ -112,6 +116,7 @@ def results_links(request: SignedInRequest, project_id: UUID) -> HttpResponse:
             criterion=form.criterion_chosen,
             expires_at=form.expires_at(now),
             now=now,
+            **form.live,
         )
         messages.success(request, _("The link is created. Anyone who has it can see the ranking."))
         return redirect("results-links", project.pk)

@@ -85,6 +85,8 @@ COVERED = {
     "results": ["results_read"],
     "results-media": "pictures are seen on the page; results_read tells titles",
     "results-links": ["results_links_list", "results_links_create"],
+    "results-live": ["results_read"],
+    "results-link-live": ["results_links_update", "results_read"],
     "results-link-revoke": ["results_links_revoke"],
     "ranking": ["ranking_read"],
     "item": ["items_figures"],
