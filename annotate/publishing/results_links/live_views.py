@@ -37,7 +37,6 @@ def results_live(request: HttpRequest, token: str) -> HttpResponse:
 
 @login_required
 @never_cache
-@keep_unlisted
 @require_http_methods(["GET", "HEAD", "POST"])
 def owner_live(request: SignedInRequest, project_id: UUID, link_id: UUID) -> HttpResponse:
     """Show the view with the owner's buttons; reveal, hide, set the deadline."""
