@@ -11,7 +11,9 @@ from annotate.client.transport import BETWEEN_LOOKS, PAGE, Transport, new_key
 
 class Results(Transport):
     def ranking(self, project: str, **filters: Any) -> Iterator[RankedItem]:
-        """Yields the rows of the ranking; none before the first fit. criterion: its number, if there are several."""
+        """Yields the rows of the ranking; none before the first fit. criterion: its number, if there are several.
+
+        track: a tag within whose items places and P(first) are given."""
         return self._rows(f"projects/{project}/ranking/", filters)
 
     def fits(self, project: str, *, criterion: int | None = None) -> Iterator[dict[str, Any]]:
@@ -52,9 +54,11 @@ class Results(Transport):
         """Where the grades begin, and the probability of each for each item, all items."""
         return self._whole(f"projects/{project}/grades/", {"criterion": criterion})
 
-    def overall(self, project: str) -> dict[str, Any]:
-        """The weighted total over all criteria: places, P(first) and P(top k), all items; weights are settings."""
-        return self._whole(f"projects/{project}/overall/", {"page_size": PAGE})
+    def overall(self, project: str, *, track: str | None = None) -> dict[str, Any]:
+        """The weighted total over all criteria: places, P(first) and P(top k), all items; weights are settings.
+
+        track: a tag within whose items places are given."""
+        return self._whole(f"projects/{project}/overall/", {"page_size": PAGE, "track": track})
 
     def set_grades(self, project: str, by: str, grades: list[dict[str, Any]]) -> dict[str, Any]:
         """by: score or share.   grades: name and limit of each, the best first; the last has no limit."""

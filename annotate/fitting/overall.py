@@ -12,6 +12,7 @@ from annotate.criteria import Criterion, list_criteria
 from annotate.fitting.arrays import SITE, from_bytes, restore_covariances
 from annotate.fitting.derived import rank_items
 from annotate.fitting.reading import Ints
+from annotate.fitting.tracks import rank_tracks
 from annotate.fitting.weights import weights_of
 from annotate.models import OVERALL, DerivedRanking, Project
 from models_engine.analysis.overall import WeightedTotal, weighted_total
@@ -41,26 +42,44 @@ class FittedCriterion:
         return self.posterior.restrict(order[np.searchsorted(self.item_ids, items, sorter=order)])
 
 
-def compute_overall(project: Project, fit: Fit, now: datetime) -> DerivedRanking | None:
-    """Returns the weighted total, not yet stored, with `fit`, which is written but not yet published, in place of the
-    published fit of its criterion; None for a project without named criteria.
+def compute_overall(project: Project, fit: Fit, now: datetime) -> list[DerivedRanking]:
+    """Returns the weighted total and its tracks, not yet stored, with `fit`, which is written but not yet published, in
+    place of the published fit of its criterion; nothing for a project without named criteria.
 
     Columns are empty where a criterion that counts has no fit, or fewer than two items have a place by each of them:
     the details say why.
     """
     if not project.criteria:
-        return None
+        return []
     row = DerivedRanking(project=project, criterion=OVERALL, fit_number=fit.number, made_at=now)
     try:
-        row.columns, row.details = total_of(project, fit)
+        row.columns, row.details, posterior = total_of(project, fit)
+        return [row, *overall_tracks(row, fit, posterior)]
     except Exception:  # the fit itself is sound, and is published without the total
         logger.exception("The weighted total of project %s failed.", project.pk)
         row.columns, row.details = {}, {"why": "failed"}
-    return row
+    return [row]
 
 
-def total_of(project: Project, fit: Fit) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns columns and details of the weighted total."""
+def overall_tracks(row: DerivedRanking, fit: Fit, posterior: BasePosterior | None) -> list[DerivedRanking]:
+    """Returns the total ranked within each track."""
+    if posterior is None:
+        return []
+    names = [name for name in row.columns if name != "item_id"]
+    figures = zip(*(row.columns[name] for name in names), strict=True)
+    whole = {
+        item: dict(zip(names, one, strict=True)) for item, one in zip(row.columns["item_id"], figures, strict=True)
+    }
+    items = np.array(sorted(whole), dtype=np.int64)
+
+    def restrict(some: Ints) -> BasePosterior:
+        return posterior.restrict(np.searchsorted(items, some))
+
+    return rank_tracks(fit, row.project, OVERALL, whole, restrict, row.made_at)
+
+
+def total_of(project: Project, fit: Fit) -> tuple[dict[str, Any], dict[str, Any], BasePosterior | None]:
+    """Returns columns and details of the weighted total, and its posterior over the items by ascending primary key."""
     weights = weights_of(project)
     counted = [criterion for criterion in list_criteria(project) if weights[criterion.number - 1] > 0]
     found, missing = [], {}
@@ -72,23 +91,24 @@ def total_of(project: Project, fit: Fit) -> tuple[dict[str, Any], dict[str, Any]
             found.append(fitted)
     details: dict[str, Any] = {"weights": weights, "top_k": project.top_k}
     if missing:
-        return {}, details | {"why": "missing", "missing": missing}
+        return {}, details | {"why": "missing", "missing": missing}, None
     shared = set.intersection(*(set(one.ranked) for one in found))
     items = np.array(sorted(shared), dtype=np.int64)
     details["n_left_out"] = len(set.union(*(set(one.ranked) for one in found))) - len(items)
     if len(items) < MIN_ITEMS:
-        return {}, details | {"why": "few"}
+        return {}, details | {"why": "few"}, None
     return rank_total(project, fit, found, items, details)
 
 
 def rank_total(
     project: Project, fit: Fit, found: list[FittedCriterion], items: Ints, details: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[dict[str, Any], dict[str, Any], BasePosterior]:
     weights = [details["weights"][one.criterion.number - 1] for one in found]
     total = weighted_total([one.restrict(items) for one in found], weights, rng=np.random.default_rng(fit.seed))
     compared = np.array([min(one.ranked[item] for one in found) for item in items.tolist()])
     columns = rank_items(fit, project, total.posterior, items, compared)
-    return columns, details | {"criteria": [told(one, total, place) for place, one in enumerate(found)]}
+    details["criteria"] = [told(one, total, place) for place, one in enumerate(found)]
+    return columns, details, total.posterior
 
 
 def told(one: FittedCriterion, total: WeightedTotal, place: int) -> dict[str, Any]:

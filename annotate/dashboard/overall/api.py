@@ -58,6 +58,7 @@ class OverallDetail(serializers.Serializer):
     k = serializers.IntegerField()
     fit = serializers.IntegerField(allow_null=True)
     made_at = serializers.DateTimeField(allow_null=True)
+    tracks = serializers.ListField(child=serializers.CharField(), help_text="Tags that are ranked by themselves.")
     n_pages = serializers.IntegerField(source="page.paginator.num_pages")
     results = OverallItem(source="rows", many=True)
 
@@ -65,12 +66,18 @@ class OverallDetail(serializers.Serializer):
         return unescape(strip_tags(found.podium.sentence)) if found.podium else ""
 
 
+class OverallQuery(PageQuery):
+    track = serializers.CharField(
+        required=False, default="", max_length=100, help_text="Tag within whose items places and chances are given."
+    )
+
+
 class OverallView(ApiView):
-    @extend_schema(operation_id="overall_read", parameters=[PageQuery], responses=OverallDetail)
+    @extend_schema(operation_id="overall_read", parameters=[OverallQuery], responses=OverallDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """The weighted total over all criteria: places with intervals, P(first), and the score by each criterion."""
         project = access.project_for(request, project_id, access.SEE)
-        query = validated_query(request, PageQuery)
-        found = overall_of(project, query["page"], query["page_size"])
+        query = validated_query(request, OverallQuery)
+        found = overall_of(project, query["page"], query["page_size"], query["track"])
         check_page_exists(found.page, query["page"])
         return Response(OverallDetail(found).data)

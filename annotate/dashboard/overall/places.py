@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Self
 
-from annotate.models import DerivedRanking
+from annotate.models import DerivedRanking, Project
 from models_engine.models import Estimate
 
 
@@ -42,6 +42,18 @@ def stored_places(row: DerivedRanking | None) -> list[Place]:
         return []
     names = [field.name for field in fields(Place)]
     return [Place(*values) for values in zip(*(row.columns[name] for name in names), strict=True)]
+
+
+def track_places(project: Project, criterion: int, track: str, fit_number: int | None) -> list[Place]:
+    """Returns the places within a track, the best first; none where the published fit did not rank it."""
+    rows = DerivedRanking.objects.filter(project=project, criterion=criterion, track=track, fit_number=fit_number)
+    return stored_places(rows.first()) if track and fit_number is not None else []
+
+
+def tracks_of(project: Project, criterion: int) -> list[str]:
+    """Returns the names of the tracks that are ranked."""
+    rows = DerivedRanking.objects.filter(project=project, criterion=criterion).exclude(track="")
+    return list(rows.order_by("track").values_list("track", flat=True))
 
 
 def may_be_first(places: Sequence[Place], least: float = 0.05) -> list[Place]:

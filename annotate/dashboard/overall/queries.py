@@ -1,5 +1,6 @@
 """Reads the weighted total of a project's criteria, or says why there is none."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -8,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core.charts import Interval, Scale, Span, Tick, place_span
 from annotate.criteria import Criterion, named_criteria
-from annotate.dashboard.overall.places import Place, stored_places
+from annotate.dashboard.overall.places import Place, stored_places, track_places, tracks_of
 from annotate.dashboard.overall.podium import STEPS, Podium, podium
 from annotate.dashboard.ranking.queries import AVERAGE_SCORE
 from annotate.fitting.weights import weights_of
@@ -56,6 +57,8 @@ class Overall:
     k: int
     made_at: datetime | None
     fit: int | None
+    track: str = ""
+    tracks: Sequence[str] = ()
 
     @property
     def n_items(self) -> int:
@@ -74,10 +77,13 @@ def overall_ranking(project: Project) -> DerivedRanking | None:
     return DerivedRanking.objects.filter(project=project, criterion=OVERALL, track="").first()
 
 
-def overall_of(project: Project, page: int | str = 1, size: int = PAGE_SIZE) -> Overall:
-    """Returns one page of the total, in the same number of queries however many items there are."""
+def overall_of(project: Project, page: int | str = 1, size: int = PAGE_SIZE, track: str = "") -> Overall:
+    """Returns one page of the total, in the same number of queries however many items there are.
+
+    track: the tag within whose items places are shown.
+    """
     row = overall_ranking(project)
-    places = stored_places(row)
+    places = track_places(project, OVERALL, track, row.fit_number if row else None) if track else stored_places(row)
     shown = Paginator(places, size).get_page(page)
     criteria = counted_criteria(project, row)
     ends = [end for one in places for end in (one.score_low, one.score_high) if end is not None]
@@ -92,8 +98,10 @@ def overall_of(project: Project, page: int | str = 1, size: int = PAGE_SIZE) -> 
         page=shown,
         ticks=scale.ticks(),
         podium=podium(places, titles),
-        why="" if places else why_none(project, row),
-        n_left_out=details.get("n_left_out", 0),
+        why="" if places else why_no_track(track) if track and row and row.columns else why_none(project, row),
+        track=track,
+        tracks=tracks_of(project, OVERALL),
+        n_left_out=0 if track else details.get("n_left_out", 0),
         k=details.get("top_k", project.top_k),
         made_at=row.made_at if row else None,
         fit=row.fit_number if row else None,
@@ -149,6 +157,12 @@ def scores_by_criterion(criteria: list[CountedCriterion], items: list[int]) -> d
     fits = Fit.objects.filter(project_id=project.pk, published=True, criterion__in=numbers)
     found = Estimate.objects.filter(fit__in=fits, item_id__in=items).values_list("fit__criterion", "item_id", "score")
     return {(number, item): score for number, item, score in found}
+
+
+def why_no_track(track: str) -> str:
+    return _("Nothing is ranked within “%(track)s” yet: it takes two items with this tag and the next fit.") % {
+        "track": track
+    }
 
 
 def why_none(project: Project, row: DerivedRanking | None) -> str:

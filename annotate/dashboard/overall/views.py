@@ -15,5 +15,5 @@ from annotate.dashboard.project_lookup import requested_criterion
 @require_safe
 def overall(request: HttpRequest, project_id: UUID) -> HttpResponse:
     criterion = requested_criterion(request, project_id)
-    found = overall_of(criterion.project, request.GET.get("page", "1"))
+    found = overall_of(criterion.project, request.GET.get("page", "1"), track=request.GET.get("track", "")[:100])
     return render_page(request, criterion, "dashboard/overall", {"overall": found})

@@ -94,7 +94,9 @@ def test_before_every_criterion_is_fitted_the_page_says_which_is_missing(fitted,
     request_fit(fitted)
     Project.objects.filter(pk=fitted.pk).update(criteria=[CRITERIA[0], {"name": "Style", "question": "?"}])
     # The first of the two is fitted while the second has no fit yet.
-    columns, details = total_of(Project.objects.get(pk=fitted.pk), Fit.objects.get(criterion=1, published=True))
+    columns, details, _posterior = total_of(
+        Project.objects.get(pk=fitted.pk), Fit.objects.get(criterion=1, published=True)
+    )
     assert (columns, details["missing"]) == ({}, {"2": "not fitted"})
     DerivedRanking.objects.update(columns=columns, details=details)
     assert "No ranking yet by “Style”." in page(signed_in(alice), fitted, "overall")
