@@ -22,6 +22,8 @@ class ResultsLink(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="results_links")
     criterion = models.PositiveSmallIntegerField(default=1)
+    # The tag whose items are shown, ranked among themselves; empty for all.
+    track = models.CharField(max_length=100, blank=True, default="")
     made_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -24,7 +24,7 @@ class TooManyLinks(UserError):
 def make_link(
     *, project: Project, actor: User, criterion: int, expires_at: datetime | None, now: datetime, **live: Any
 ) -> ResultsLink:
-    """Makes a link; live: hides_names, shows_join and deadline of its projector view. Raises TooManyLinks."""
+    """Makes a link; live: track, hides_names, shows_join and deadline of ResultsLink. Raises TooManyLinks."""
     with write_transaction():
         lock_project(project.pk)
         n = sum(not link.is_over(now) for link in project.results_links.filter(revoked_at=None))

@@ -30,7 +30,7 @@ from annotate.api.base import (
 from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.criteria import Criterion
-from annotate.dashboard.overall.places import Place, stored_places
+from annotate.dashboard.overall.places import Place, stored_places, track_places
 from annotate.dashboard.overall.queries import overall_ranking
 from annotate.dashboard.ranking.queries import RankingQuery, sort_estimates
 from annotate.fitting.published import published_fit
@@ -44,6 +44,7 @@ class ResultsLinkRow(serializers.Serializer):
     criterion = serializers.IntegerField(
         help_text="Number of the criterion shown; 1 if the project has only one, 0 for the overall ranking."
     )
+    track = serializers.CharField(help_text="Tag whose items are ranked among themselves; empty for all items.")
     made_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True, help_text="Null: valid until revoked.")
     revoked_at = serializers.DateTimeField(allow_null=True)
@@ -72,6 +73,13 @@ class NewResultsLink(StrictSerializer):
         required=False, default=1, min_value=0, max_value=MAX_CRITERIA, help_text="0: the overall ranking."
     )
     expires_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
+    track = serializers.CharField(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=100,
+        help_text="A tag: ranks its items alone.",
+    )
     hides_names = serializers.BooleanField(required=False, default=False)
     shows_join = serializers.BooleanField(required=False, default=False)
     deadline = serializers.DateTimeField(required=False, default=None, allow_null=True)
@@ -99,6 +107,9 @@ class ResultsLinks(ApiView):
         if values["criterion"] == OVERALL and not project.criteria:
             text = _("The project has no named criteria, so it has no overall ranking. Give criterion 1.")
             raise Unprocessable({"criterion": [text]})
+        if values["track"] and not project.tags.filter(name=values["track"]).exists():
+            text = _("The project has no tag “%(track)s”. Give the name of a tag of its items, or leave it out.")
+            raise Unprocessable({"track": [text % values]})
         link = make_link(project=project, actor=request.user, now=timezone.now(), **values)
         return Response(link_row(link, request), status=201)
 
@@ -197,6 +208,10 @@ class Results(ApiView):
             "n_annotators": fit.n_annotators if fit else 0,
             "fitted_at": fit.finished_at if fit else None,
         }
+        if link.track:
+            places = track_places(project, link.criterion, link.track, fit.number if fit else None)
+            show = partial(published_places, names=link.shows_names)
+            return unlisted(paginated_response(request, places, query, show, **more))
         estimates = (
             sort_estimates(project, Estimate.objects.filter(fit=fit), RankingQuery())
             if fit
@@ -226,7 +241,8 @@ def overall_response(request: ApiRequest, link: ResultsLink, query: dict[str, An
         "fitted_at": row.made_at if row else None,
     }
     shown = partial(published_places, names=link.shows_names)
-    return paginated_response(request, stored_places(row), query, shown, **more)
+    places = track_places(project, OVERALL, link.track, row.fit_number) if link.track and row else stored_places(row)
+    return paginated_response(request, places, query, shown, **more)
 
 
 def published_places(places: list[Place], *, names: bool) -> list[Any]:

@@ -22,6 +22,11 @@ LIFETIMES = [
 class ResultsLinkForm(forms.Form):
     criterion = forms.TypedChoiceField(label=_("Ranking by"), coerce=int)
     lifetime = forms.ChoiceField(label=_("Valid"), choices=LIFETIMES, required=False)
+    track = forms.ChoiceField(
+        label=_("Track"),
+        required=False,
+        help_text=_("Only the items with this tag, ranked among themselves. Visitors see the tag's name."),
+    )
     hides_names = forms.BooleanField(
         label=_("Hide the names until I reveal them"),
         required=False,
@@ -41,6 +46,10 @@ class ResultsLinkForm(forms.Form):
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        tags = list(project.tags.order_by("name").values_list("name", flat=True))
+        self.fields["track"].choices = [("", _("All items")), *((name, name) for name in tags)]  # type: ignore[attr-defined]
+        if not tags:
+            del self.fields["track"]
         if project.criteria:
             named = [(one.number, one.name) for one in named_criteria(project)]
             self.fields["criterion"].choices = [(OVERALL, _("Overall")), *named]  # type: ignore[attr-defined]
@@ -50,8 +59,9 @@ class ResultsLinkForm(forms.Form):
 
     @property
     def live(self) -> dict[str, Any]:
-        """Return what the projector view is set to."""
-        return {name: self.cleaned_data[name] for name in ("hides_names", "shows_join", "deadline")}
+        """Return what the link shows, and what its projector view is set to."""
+        own = {name: self.cleaned_data[name] for name in ("hides_names", "shows_join", "deadline")}
+        return own | {"track": self.cleaned_data.get("track", "")}
 
     @property
     def criterion_chosen(self) -> int:

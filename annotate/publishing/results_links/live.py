@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core.charts import Interval, Scale
 from annotate.criteria import Criterion
-from annotate.dashboard.overall.places import Place, stored_places
+from annotate.dashboard.overall.places import Place, stored_places, track_places
 from annotate.dashboard.overall.podium import Podium, podium
 from annotate.dashboard.overall.queries import overall_ranking
 from annotate.dashboard.ranking.queries import AVERAGE_SCORE, MIN_COMPARISONS
@@ -90,13 +90,19 @@ def read_places(link: ResultsLink) -> tuple[list[Place], int, Fit | None, str]:
     if link.criterion == OVERALL:
         row = overall_ranking(project)
         fits = Fit.objects.filter(project_id=project.pk, number=row.fit_number if row else 0)
-        places = stored_places(row)
-        return places, len(places), fits.defer("arrays").first(), _("Overall")
+        places = (
+            track_places(project, OVERALL, link.track, row.fit_number) if link.track and row else stored_places(row)
+        )
+        return places, len(places), fits.defer("arrays").first(), " · ".join(filter(None, [_("Overall"), link.track]))
     criterion = Criterion(project, link.criterion)
     fit = published_fit(criterion)
+    title = " · ".join(filter(None, [criterion.name, link.track]))
+    if link.track:
+        places = track_places(project, link.criterion, link.track, fit.number if fit else None)
+        return places, len(places), fit, title
     ranked = Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0).order_by("rank")
     first = ranked.filter(Q(rank__lte=SHOWN) | Q(rank_low=1))[:MAX_READ]
-    return [Place.of_estimate(one) for one in first], ranked.count(), fit, criterion.name
+    return [Place.of_estimate(one) for one in first], ranked.count(), fit, title
 
 
 def too_early(fit: Fit) -> str:

@@ -64,8 +64,10 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
     project = criterion.project
     fit = published_fit(criterion)
     page = request.GET.get("page", "")
-    query = RankingQuery(page=int(page) if page.isdecimal() and len(page) < 9 else 1)
+    query = RankingQuery(tag=link.track, page=int(page) if page.isdecimal() and len(page) < 9 else 1)
     found = replace(ranking(project, fit, query), shows_divisiveness=False) if fit and fit.n_items else None
+    if found and link.track and not found.track:  # not ranked yet: places among all items are not what the link is of
+        found = None
     is_plot = request.GET.get("view") == "plot"
     context = {
         "project": project,
@@ -84,7 +86,8 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
 
 def overall_results(request: HttpRequest, link: ResultsLink) -> HttpResponse:
     """Show the weighted total of all criteria."""
-    found = overall_of(link.project, request.GET.get("page", "1"))
+    found = overall_of(link.project, request.GET.get("page", "1"), track=link.track)
+    found = replace(found, tracks=())
     context = {"project": link.project, "link": link, "overall": found, "now": timezone.now()}
     return render(request, "publishing/results_overall.html", context)
 
@@ -98,7 +101,8 @@ def results_media(request: HttpRequest, token: str, item_id: int) -> HttpRespons
     fit = published_fit(Criterion(link.project, link.criterion)) if link.criterion != OVERALL else None
     if not link.shows_names:
         raise Http404
-    item = get_object_or_404(Item, pk=item_id, project=link.project, kind=Item.Kind.IMAGE)
+    items = link.project.items.filter(tags__name=link.track) if link.track else link.project.items
+    item = get_object_or_404(items, pk=item_id, kind=Item.Kind.IMAGE)
     if fit is None or not Estimate.objects.filter(fit=fit, item_id=item.pk).exists():
         raise Http404
     return send_media(request, item)

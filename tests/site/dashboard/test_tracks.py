@@ -1,7 +1,12 @@
 """Tracks: the items of one tag ranked among themselves by the worker, on pages and in the API."""
 
+import csv
+import io
+
 import numpy as np
 import pytest
+from django.test import Client
+from django.urls import reverse
 
 from annotate.criteria import Criterion
 from annotate.fitting.overall import load_criterion
@@ -104,3 +109,24 @@ def test_tagging_asks_for_a_fit_that_ranks_the_track(fitted, alice):
     FitState.objects.update(not_before=None)
     fit_now(fitted)
     assert DerivedRanking.objects.filter(project=fitted, criterion=1, track="odd").exists()
+
+
+def test_export_and_link_show_a_track_and_nothing_else(fitted, alice):
+    client = signed_in(alice)
+    response = client.get(reverse("export", args=[fitted.pk, "tracks", "csv"]))
+    lines = list(csv.DictReader(io.StringIO(b"".join(response.streaming_content).decode("utf-8-sig"))))
+    assert [(line["track"], line["item"], line["rank"]) for line in lines] == [
+        ("even", key, str(n)) for n, key in enumerate(EVEN, 1)
+    ]
+    for criterion in ("1", "0"):
+        client.post(reverse("results-links", args=[fitted.pk]), {"criterion": criterion, "track": "even"})
+        link = fitted.results_links.get(criterion=criterion)
+        for name in ("results", "results-live", "api-results"):
+            html = Client().get(reverse(name, args=[link.token])).content.decode()
+            shown = {n for n in range(6) if f"Text number {n}" in html}
+            assert shown == {0, 2, 4}, (criterion, name)
+    refused = Api(alice, fitted)("post", "results-links", {"track": "odd"})
+    assert "The project has no tag “odd”." in refused.content.decode()
+    fitted.results_links.update(track="alone")
+    other = fitted.results_links.get(criterion=1)
+    assert "No ranking yet." in Client().get(reverse("results", args=[other.token])).content.decode()
