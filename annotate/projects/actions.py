@@ -128,7 +128,8 @@ def change_project(*, project: Project, actor: User, values: dict[str, Any], now
         if "criteria" in changes:
             check_criteria(project, *changes["criteria"])
             if project.weights and "weights" not in changes:
-                changes["weights"] = [project.weights, carry_weights(*changes["criteria"], project.weights)]
+                before, after = changes["criteria"]
+                changes["weights"] = [project.weights, carry_weights(before, after, project.weights)]
         if not changes:
             return changes
         for field, (_before, after) in changes.items():

@@ -229,8 +229,8 @@ def engine_is_up(now: datetime = NOW) -> WorkerProcess:
     return WorkerProcess.objects.create(name="engine-1", started_at=now, seen_at=now)
 
 
-def make_overall(project: Project, fit: Fit, **details) -> DerivedRanking:
-    """The weighted total as the worker would store it, with the places of the fit."""
+def make_overall(project: Project, fit: Fit, *, criterion: int = OVERALL, track: str = "", **details) -> DerivedRanking:
+    """The weighted total, or a track, as the worker would store it, with the places of the fit."""
     rows = list(Estimate.objects.filter(fit=fit).order_by("rank"))
     names = [field.name for field in fields(Place) if field.name != "p_first"]
     columns = {name: [getattr(row, name) for row in rows] for name in names}
@@ -240,6 +240,5 @@ def make_overall(project: Project, fit: Fit, **details) -> DerivedRanking:
         for n, share in zip((1, 2), (0.7, 0.3), strict=True)
     ]
     values = {"weights": [0.6, 0.4], "top_k": 2, "criteria": told, "n_left_out": 1, **details}
-    return DerivedRanking.objects.create(
-        project=project, criterion=OVERALL, fit_number=fit.number, made_at=NOW, columns=columns, details=values
-    )
+    made = {"fit_number": fit.number, "made_at": NOW, "columns": columns, "details": values}
+    return DerivedRanking.objects.create(project=project, criterion=criterion, track=track, **made)

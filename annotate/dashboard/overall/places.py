@@ -46,8 +46,10 @@ def stored_places(row: DerivedRanking | None) -> list[Place]:
 
 def track_places(project: Project, criterion: int, track: str, fit_number: int | None) -> list[Place]:
     """Returns the places within a track, the best first; none where the published fit did not rank it."""
+    if not track or fit_number is None:
+        return []
     rows = DerivedRanking.objects.filter(project=project, criterion=criterion, track=track, fit_number=fit_number)
-    return stored_places(rows.first()) if track and fit_number is not None else []
+    return stored_places(rows.first())
 
 
 def tracks_of(project: Project, criterion: int) -> list[str]:

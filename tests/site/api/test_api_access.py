@@ -139,7 +139,7 @@ RULES = {
     "api-fits": {"get": (READ, SEE, None)},
     "api-progress": {"get": (READ, SEE, None)},
     "api-results-links": {"get": (READ, OWN, None), "post": (WRITE, OWN, {})},
-    "api-results-link": {"delete": (WRITE, OWN, None), "patch": (WRITE, OWN, {"revealed": True})},
+    "api-results-link": {"delete": (WRITE, OWN, None), "patch": (WRITE, OWN, {"revealed": False})},
     "api-exports": {"get": (READ, SEE, None)},
     "api-export": {"get": (READ, SEE, None)},
     "api-webhooks": {
