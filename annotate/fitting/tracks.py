@@ -17,7 +17,7 @@ from models_engine.posterior import BasePosterior
 logger = logging.getLogger("annotate.worker")
 MIN_ITEMS = 2
 MAX_TRACKS = 40
-MAX_ITEMS = 4_000  # of all tracks together: ranking a thousand takes the worker about a second
+MAX_ITEMS = 4_000  # of all tracks together, so that a fit takes little longer with them
 # A track's items keep the figures of the whole ranking here, so that tracks can be compared.
 OF_ALL = ("utility", "sd", "low", "high", "score", "score_low", "score_high")
 

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from annotate.models import OVERALL, Project, ResultsLink
+from annotate.models import OVERALL, Project, ResultsLink, Tag
 from tests.conftest import NOW
 from tests.site.factories import make_overall, spread_fit
 
@@ -22,7 +22,13 @@ CRITERIA = [
 def jury(project) -> Project:
     Project.objects.filter(pk=project.pk).update(criteria=CRITERIA, weights=[3.0, 2.0], state="open")
     project.refresh_from_db()
-    make_overall(project, spread_fit(project, list(project.items.order_by("pk")), sd=0.6))
+    items = list(project.items.order_by("pk"))
+    fit = spread_fit(project, items, sd=0.6)
+    make_overall(project, fit)
+    make_overall(project, fit, criterion=1, track="even")
+    tag = Tag.objects.create(project=project, name="even")
+    for item in items:
+        item.tags.add(tag)
     return project
 
 
@@ -40,6 +46,7 @@ def test_the_pages_are_accessible(live_site, open_page, sign_in, axe, alice, jur
     sign_in(alice, page)
     for path in (
         reverse("overall", args=[jury.pk]),
+        reverse("ranking", args=[jury.pk]) + "?tag=even",
         reverse("settings-ranking", args=[jury.pk]),
         reverse("results-link-live", args=[jury.pk, link.pk]),
         reverse("results-live", args=[link.token]),
