@@ -282,6 +282,7 @@ REST_FRAMEWORK = {
         "invite": env.rate("RATE_LIMIT_INVITE", default="30/hour"),
         "invite-annotators": env.rate("RATE_LIMIT_INVITE_ANNOTATORS", default="200/hour"),
         "results": env.rate("RATE_LIMIT_RESULTS", default="120/min"),
+        "results-live": env.rate("RATE_LIMIT_RESULTS_LIVE", default="2000/min"),
         "results-media": env.rate("RATE_LIMIT_RESULTS_MEDIA", default="2000/min"),
         "code": env.rate("RATE_LIMIT_CODE", default="60/min"),
         "example": env.rate("RATE_LIMIT_EXAMPLE", default="5/hour"),

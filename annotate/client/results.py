@@ -11,7 +11,9 @@ from annotate.client.transport import BETWEEN_LOOKS, PAGE, Transport, new_key
 
 class Results(Transport):
     def ranking(self, project: str, **filters: Any) -> Iterator[RankedItem]:
-        """Yields the rows of the ranking; none before the first fit. criterion: its number, if there are several."""
+        """Yields the rows of the ranking; none before the first fit. criterion: its number, if there are several.
+
+        track: a tag within whose items places and P(first) are given."""
         return self._rows(f"projects/{project}/ranking/", filters)
 
     def fits(self, project: str, *, criterion: int | None = None) -> Iterator[dict[str, Any]]:
@@ -51,6 +53,12 @@ class Results(Transport):
     def grades(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
         """Where the grades begin, and the probability of each for each item, all items."""
         return self._whole(f"projects/{project}/grades/", {"criterion": criterion})
+
+    def overall(self, project: str, *, track: str | None = None) -> dict[str, Any]:
+        """The weighted total over all criteria: places, P(first) and P(top k), all items; weights are settings.
+
+        track: a tag within whose items places are given."""
+        return self._whole(f"projects/{project}/overall/", {"page_size": PAGE, "track": track})
 
     def set_grades(self, project: str, by: str, grades: list[dict[str, Any]]) -> dict[str, Any]:
         """by: score or share.   grades: name and limit of each, the best first; the last has no limit."""
@@ -111,11 +119,17 @@ class Results(Transport):
         return self._rows(f"projects/{project}/results-links/")
 
     def publish_results(
-        self, project: str, *, criterion: int | None = None, expires_at: str | None = None
+        self, project: str, *, criterion: int | None = None, expires_at: str | None = None, **live: Any
     ) -> dict[str, Any]:
-        """Creates a link; anyone who has it can see the ranking."""
-        body = {"criterion": criterion or 1, "expires_at": expires_at}
+        """Creates a link; anyone who has it can see the ranking. criterion 0: the overall ranking.
+
+        live: what the projector view does: hides_names, shows_join, deadline."""
+        body = {"criterion": 1 if criterion is None else criterion, "expires_at": expires_at, **live}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/results-links/", body=body))
+
+    def change_results_link(self, project: str, link: str, **changes: Any) -> dict[str, Any]:
+        """revealed: true reveals the names, false hides them; deadline: what the projector view counts down to."""
+        return cast(dict[str, Any], self.call("PATCH", f"projects/{project}/results-links/{link}/", body=changes))
 
     def revoke_results_link(self, project: str, link: str) -> None:
         self.call("DELETE", f"projects/{project}/results-links/{link}/")

@@ -242,6 +242,7 @@ def set_tags(*, item: Item, actor: User, names: Sequence[str], now: datetime) ->
             key=item.key,
             tags=[", ".join(before), ", ".join(after)],
         )
+        request_fit_if_labelled(item.project)  # the fit ranks each tag's items among themselves
 
 
 def set_title(*, item: Item, actor: User, title: str, now: datetime) -> None:

@@ -3,6 +3,7 @@
 from annotate.models.annotators import MAX_ANNOTATOR_TAGS, MAX_TAG_LENGTH, Annotator, AnnotatorTag
 from annotate.models.api_tokens import ApiToken
 from annotate.models.conflicts import ConflictOfInterest
+from annotate.models.derived_rankings import OVERALL, DerivedRanking
 from annotate.models.evaluation import Evaluation
 from annotate.models.event_verbs import EventVerb
 from annotate.models.events import Event
@@ -47,6 +48,7 @@ __all__ = [
     "MAX_TAG_LENGTH",
     "MAX_TEXT_LENGTH",
     "ORDERED",
+    "OVERALL",
     "Annotator",
     "AnnotatorTag",
     "AnnotatorTaste",
@@ -59,6 +61,7 @@ __all__ = [
     "ConsentText",
     "Context",
     "CriterionAnswer",
+    "DerivedRanking",
     "Evaluation",
     "Event",
     "EventVerb",

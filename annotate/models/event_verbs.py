@@ -121,6 +121,21 @@ class EventVerb(StrEnum):
         _("Link: results link revoked"),
         _("revoked the results link %(link)s"),
     )
+    RESULTS_NAMES_REVEALED = (
+        "results names revealed",
+        _("Link: names revealed"),
+        _("revealed the names on the results link %(link)s"),
+    )
+    RESULTS_NAMES_HIDDEN = (
+        "results names hidden",
+        _("Link: names hidden"),
+        _("hid the names on the results link %(link)s"),
+    )
+    RESULTS_DEADLINE_SET = (
+        "results deadline set",
+        _("Link: deadline set"),
+        _("set the deadline on the results link %(link)s (%(deadline)s)"),
+    )
     RUN_RECORD_ASKED_FOR = "run record asked for", _("Exports: run record requested"), _("requested a run record")
     COHORTS_COMPARED = "cohorts compared", _("Cohorts: compared"), _("compared two cohorts")
     MEMBER_INVITED = "member invited", _("Members: invited"), _("invited %(address)s")

@@ -14,13 +14,14 @@ from annotate.models.grades import GradeSettings
 from annotate.models.quality import QualitySettings
 from annotate.models.task_words import TaskWords
 from annotate.models.tokens import new_token
+from annotate.models.weights import CriterionWeights
 
 MAX_ITEMS_SHOWN = 10
 MAX_CRITERIA = 5
 MAX_PLANNED_SETS = 20_000  # drawing them takes two seconds, in which nobody else writes to the project
 
 
-class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
+class Project(CriterionWeights, GoalSettings, GradeSettings, QualitySettings, TaskWords):
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
         OPEN = "open", _("Open")

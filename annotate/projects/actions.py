@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from annotate.audit import changes_as_json, record_event
 from annotate.core.errors import ProjectArchived, UserError
 from annotate.core.transactions import write_transaction
+from annotate.fitting.weights import carry_weights
 from annotate.imports.actions import discard_all
 from annotate.items.media.deletion import delete_media
 from annotate.jobs.fit_requests import request_fit
@@ -60,6 +61,7 @@ FITTED = (
     *("estimator", "top_k", "tie_margin", "count_gold", "count_repeats"),
     *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "overlap", "n_sets"),
     *("grades", "grades_by"),
+    "weights",
 )
 
 
@@ -125,6 +127,9 @@ def change_project(*, project: Project, actor: User, values: dict[str, Any], now
             raise FixedByLabels(project.labels.count())
         if "criteria" in changes:
             check_criteria(project, *changes["criteria"])
+            if project.weights and "weights" not in changes:
+                before, after = changes["criteria"]
+                changes["weights"] = [project.weights, carry_weights(before, after, project.weights)]
         if not changes:
             return changes
         for field, (_before, after) in changes.items():

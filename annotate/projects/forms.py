@@ -6,13 +6,14 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotate.fitting.estimator_choices import CHOICES
+from annotate.fitting.weights import carry_weights
 from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.labelling.task_types.base import TaskType
 from annotate.labelling.task_types.registry import TASK_TYPES
 from annotate.models import MAX_ITEMS_SHOWN, Label, Project
 from annotate.models.task_words import LETTER
 from annotate.projects.actions import FIXED_BY_LABELS, WORDS, CriteriaFixed, check_criteria
-from annotate.projects.criteria_forms import CriteriaField
+from annotate.projects.criteria_forms import CriteriaField, WeightsField
 
 EXPLAINED = {
     Label.Outcome.TIE: _("Tie: both are equally good"),
@@ -31,7 +32,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "question": ("name", "question", "criteria", "more_means", "instructions"),
     "answers": ("task_type", "k", "m", *WORDS, "outcomes", "comments"),
     "amount": ("overlap", "n_sets", "cap"),
-    "ranking": ("estimator", "top_k", "tie_margin"),
+    "ranking": ("estimator", "top_k", "tie_margin", "weights"),
 }
 
 
@@ -44,6 +45,14 @@ class ProjectForm(forms.ModelForm):
             "each with a name and a question. Annotators answer them on one page in this order, and each "
             "criterion has its own ranking. Practice, gold questions and imported labels are about the first. "
             "Leave empty to ask only the question above."
+        ),
+    )
+    weights = WeightsField(
+        label=_("How much each criterion counts"),
+        required=False,
+        help_text=_(
+            "For the overall ranking. Only proportions matter: 2 and 1 are the same as 60 and 30. 0 leaves a "
+            "criterion out; the ranking by it stays."
         ),
     )
     task_type = forms.ChoiceField(
@@ -119,6 +128,7 @@ class ProjectForm(forms.ModelForm):
             "estimator",
             "top_k",
             "tie_margin",
+            "weights",
         ]
         help_texts = {
             "name": _("Everybody sees it: you, your team and annotators."),
@@ -156,6 +166,7 @@ class ProjectForm(forms.ModelForm):
             self.fields[name].help_text = FIXED
 
         self.fix_criteria(has_labels)
+        self.fields["weights"].widget.names = [one["name"] for one in self.instance.criteria]
         if section:
             self.fields = {name: self.fields[name] for name in SECTIONS[section]}
 
@@ -174,6 +185,19 @@ class ProjectForm(forms.ModelForm):
             except CriteriaFixed as refusal:
                 raise forms.ValidationError(str(refusal)) from refusal
         return after
+
+    def clean_weights(self) -> list[float]:
+        """Weights go with the criteria: one for each, or none where all count the same."""
+        weights: list[float] = self.cleaned_data["weights"]
+        criteria = self.cleaned_data.get("criteria", self.instance.criteria)
+        if len(weights) in (0, len(criteria)):
+            return weights if len(set(weights)) > 1 else []
+        if weights == self.instance.weights:  # the criteria are what changes
+            return carry_weights(self.instance.criteria, criteria, weights)
+        raise forms.ValidationError(
+            _("You gave %(n)d weights for %(criteria)d criteria. Give one for each criterion, or none."),
+            params={"n": len(weights), "criteria": len(criteria)},
+        )
 
     @property
     def has_own_words(self) -> bool:

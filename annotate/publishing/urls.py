@@ -7,18 +7,25 @@ from annotate.publishing.exports import api as exports_api
 from annotate.publishing.exports import labels_api
 from annotate.publishing.exports import views as exports_views
 from annotate.publishing.results_links import api as results_links_api
+from annotate.publishing.results_links import live_views
 from annotate.publishing.results_links import views as results_links_views
 from annotate.publishing.run_records import api as run_records_api
 from annotate.publishing.run_records import views as run_records_views
 
 urlpatterns = [
     path("results/<str:token>/", results_links_views.results, name="results"),
+    path("results/<str:token>/live/", live_views.results_live, name="results-live"),
     path("results/<str:token>/media/<int:item_id>/", results_links_views.results_media, name="results-media"),
     path("projects/<uuid:project_id>/results-links/", results_links_views.results_links, name="results-links"),
     path(
         "projects/<uuid:project_id>/results-links/<uuid:link_id>/revoke/",
         results_links_views.revoke,
         name="results-link-revoke",
+    ),
+    path(
+        "projects/<uuid:project_id>/results-links/<uuid:link_id>/live/",
+        live_views.owner_live,
+        name="results-link-live",
     ),
     path("projects/<uuid:project_id>/export/", exports_views.choose, name="exports"),
     path("projects/<uuid:project_id>/export/report/", exports_views.report_page, name="report"),

@@ -8,8 +8,9 @@ from django.db.models import Case, Count, F, Max, Min, OuterRef, Q, QuerySet, Su
 from django.utils.safestring import SafeString
 
 from annotate.core.charts import Interval, Scale, Span, Tick, place_span
-from annotate.dashboard.ranking.classes import RankClass, classes_of
+from annotate.dashboard.ranking.classes import RankClass, classes_of, classes_of_places
 from annotate.dashboard.ranking.headline import Leader, Totals, headline
+from annotate.dashboard.ranking.tracks import Track, by_place, track_of
 from annotate.fitting.estimator_choices import CAUTIONS
 from annotate.models import Context, Item, Project
 from models_engine.models import Estimate, Fit
@@ -104,11 +105,13 @@ class Ranking:
     headline: SafeString
     has_scores: bool
     has_contexts: bool  # items are compared within their context only
+    track: Track | None = None  # whose places are shown
+    n_untracked: int = 0  # items with the tag that have no place in its track
 
     @property
     def n_optional(self) -> int:
         """Return how many columns the table has that others lack."""
-        return int(self.shows_divisiveness)
+        return int(self.shows_divisiveness) + int(self.track is not None)
 
     @property
     def ticks(self) -> list[Tick]:
@@ -144,9 +147,16 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
     has_scores = totals["score_low"] is not None
     low, high = (totals["score_low"], totals["score_high"]) if has_scores else (totals["low"], totals["high"])
     scale = Scale.around(low or 0.0, high or 0.0, reference=AVERAGE_SCORE if has_scores else 0.0)
-    page = Paginator(sort_estimates(project, estimates, query), size).get_page(query.page)
+    track = track_of(project, fit, query.tag, query.q)
+    shown = sort_estimates(project, estimates, by_place(query) if track else query)
+    n_tagged = shown.count() if track else 0
+    page = Paginator(track.restrict(shown) if track else shown, size).get_page(query.page)
     rows = list(page.object_list)
-    classes = classes_of(fit, parts={0, *(estimate.part for estimate in rows)})
+    if track:
+        track.put_places(rows)
+    classes = (
+        classes_of_places(track.places) if track else classes_of(fit, parts={0, *(estimate.part for estimate in rows)})
+    )
     return Ranking(
         fit=fit,
         query=query,
@@ -156,8 +166,9 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
             classes if query.by_rank else [],
             scale,
             by_rank=query.by_rank,
-            gapless=not query.is_filtered,
+            gapless=track is not None or not query.is_filtered,
             k=k,
+            size=len(track.places) if track else None,
         ),
         page=page,
         scale=scale,
@@ -168,7 +179,11 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
         n_items=totals["n"],
         n_thin=totals["thin"],
         n_alone=totals["alone"],
-        headline=headline(
+        track=track,
+        n_untracked=n_tagged - len(track.places) if track else 0,
+        headline=track.headline()
+        if track
+        else headline(
             fit,
             [one for one in classes if one.part == 0][:2],
             first_two(fit),
@@ -213,8 +228,17 @@ def sort_estimates(project: Project, estimates: QuerySet[Estimate], query: Ranki
 
 
 def build_sections(
-    fit: Fit, estimates: list[Estimate], classes: list[RankClass], scale: Scale, *, by_rank: bool, gapless: bool, k: int
+    fit: Fit,
+    estimates: list[Estimate],
+    classes: list[RankClass],
+    scale: Scale,
+    *,
+    by_rank: bool,
+    gapless: bool,
+    k: int,
+    size: int | None = None,
 ) -> list[Section]:
+    """Return the rows of each part; size: of the one part that a track is of."""
     items = Item.objects.prefetch_related("tags").in_bulk([estimate.item_id for estimate in estimates])
     # An item erased since the fit has nothing left to show; the next fit leaves it out.
     estimates = [estimate for estimate in estimates if estimate.item_id in items]
@@ -223,7 +247,9 @@ def build_sections(
     sizes = dict(
         Estimate.objects.filter(fit=fit, part__in=parts).order_by().values_list("part").annotate(n=Count("pk"))
     )
-    tags = shared_tags(fit, sizes) if fit.n_parts > 1 else {}
+    if size is not None:
+        sizes = dict.fromkeys(sizes, size)
+    tags = shared_tags(fit, sizes) if fit.n_parts > 1 and size is None else {}
     found = []
     for part, group in groupby(estimates, key=lambda estimate: estimate.part if estimate.n_comparisons else None):
         rows = list(group)

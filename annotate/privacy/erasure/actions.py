@@ -18,6 +18,7 @@ from annotate.models import (
     CohortComparison,
     Completion,
     CriterionAnswer,
+    DerivedRanking,
     Evaluation,
     Event,
     EventVerb,
@@ -119,6 +120,7 @@ def delete_fits_since(project: Project, since: datetime) -> None:
     TasteMap.objects.filter(project=project).delete()
     AnnotatorTaste.objects.filter(annotator__project=project).delete()
     CohortComparison.objects.filter(project=project).delete()
+    DerivedRanking.objects.filter(project=project).delete()
     request_new_records(project)
     empty_imports(project)
 

@@ -3,6 +3,8 @@
 from django.utils.translation import gettext_lazy as _
 
 from annotate.dashboard.grades import table as grades_table
+from annotate.dashboard.overall import table as overall_table
+from annotate.dashboard.overall import tracks_table
 from annotate.dashboard.ranking import table as ranking_table
 from annotate.publishing.exports import annotators, comparisons, fits, items, labels, pairs, preferences
 from annotate.publishing.exports.table import Table, always, of_project
@@ -16,6 +18,20 @@ TABLES = {
             _("Every ranked item with its figures from the published fit."),
             always(ranking_table.COLUMNS),
             ranking_table.rows,
+        ),
+        Table(
+            "overall",
+            _("Overall"),
+            _("Every item with its weighted total over the criteria; empty for a project without named criteria."),
+            overall_table.columns,
+            of_project(overall_table.rows),
+        ),
+        Table(
+            "tracks",
+            _("Tracks"),
+            _("The items of each tag, ranked among themselves."),
+            always(tracks_table.COLUMNS),
+            tracks_table.rows,
         ),
         Table(
             "grades",

@@ -22,12 +22,13 @@ from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core.rate_limits import check_rate_limit
 from annotate.criteria import Criterion
+from annotate.dashboard.overall.queries import overall_of
 from annotate.dashboard.ranking.forest_plot import forest_plot
 from annotate.dashboard.ranking.queries import RankingQuery, ranking
 from annotate.dashboard.report import cautions
 from annotate.fitting.published import published_fit
 from annotate.items.media.delivery import send_media
-from annotate.models import Item
+from annotate.models import OVERALL, Item, ResultsLink
 from annotate.publishing.results_links.actions import make_link, revoke_link
 from annotate.publishing.results_links.forms import ResultsLinkForm
 from annotate.publishing.results_links.queries import links_of
@@ -55,12 +56,18 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
     check_rate_limit(request, "results")
     now = timezone.now()
     link = access.results_link(token, now)
+    if not link.shows_names:
+        return redirect("results-live", token)
+    if link.criterion == OVERALL:
+        return overall_results(request, link)
     criterion = Criterion(link.project, link.criterion)
     project = criterion.project
     fit = published_fit(criterion)
     page = request.GET.get("page", "")
-    query = RankingQuery(page=int(page) if page.isdecimal() and len(page) < 9 else 1)
+    query = RankingQuery(tag=link.track, page=int(page) if page.isdecimal() and len(page) < 9 else 1)
     found = replace(ranking(project, fit, query), shows_divisiveness=False) if fit and fit.n_items else None
+    if found and link.track and not found.track:  # not ranked yet: places among all items are not what the link is of
+        found = None
     is_plot = request.GET.get("view") == "plot"
     context = {
         "project": project,
@@ -77,14 +84,25 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
     return render(request, "publishing/results.html", context)
 
 
+def overall_results(request: HttpRequest, link: ResultsLink) -> HttpResponse:
+    """Show the weighted total of all criteria."""
+    found = overall_of(link.project, request.GET.get("page", "1"), track=link.track)
+    found = replace(found, tracks=())
+    context = {"project": link.project, "link": link, "overall": found, "now": timezone.now()}
+    return render(request, "publishing/results_overall.html", context)
+
+
 @keep_unlisted
 @require_safe
 def results_media(request: HttpRequest, token: str, item_id: int) -> HttpResponseBase:
     """Send the picture of an item that the ranking behind the link shows."""
     check_rate_limit(request, "results-media")
     link = access.results_link(token, timezone.now())
-    fit = published_fit(Criterion(link.project, link.criterion))
-    item = get_object_or_404(Item, pk=item_id, project=link.project, kind=Item.Kind.IMAGE)
+    fit = published_fit(Criterion(link.project, link.criterion)) if link.criterion != OVERALL else None
+    if not link.shows_names:
+        raise Http404
+    items = link.project.items.filter(tags__name=link.track) if link.track else link.project.items
+    item = get_object_or_404(items, pk=item_id, kind=Item.Kind.IMAGE)
     if fit is None or not Estimate.objects.filter(fit=fit, item_id=item.pk).exists():
         raise Http404
     return send_media(request, item)
@@ -102,6 +120,7 @@ def results_links(request: SignedInRequest, project_id: UUID) -> HttpResponse:
             criterion=form.criterion_chosen,
             expires_at=form.expires_at(now),
             now=now,
+            **form.live,
         )
         messages.success(request, _("The link is created. Anyone who has it can see the ranking."))
         return redirect("results-links", project.pk)

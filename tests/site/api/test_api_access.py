@@ -64,6 +64,7 @@ RULES = {
         "get": (READ, SEE, None),
         "post": (WRITE, MANAGE, {"action": "tag", "rows": [{"annotator": "Target", "tags": ["experts"]}]}),
     },
+    "api-overall": {"get": (READ, SEE, None)},
     "api-scale": {"get": (READ, SEE, None)},
     "api-grades": {
         "get": (READ, SEE, None),
@@ -138,7 +139,7 @@ RULES = {
     "api-fits": {"get": (READ, SEE, None)},
     "api-progress": {"get": (READ, SEE, None)},
     "api-results-links": {"get": (READ, OWN, None), "post": (WRITE, OWN, {})},
-    "api-results-link": {"delete": (WRITE, OWN, None)},
+    "api-results-link": {"delete": (WRITE, OWN, None), "patch": (WRITE, OWN, {"revealed": False})},
     "api-exports": {"get": (READ, SEE, None)},
     "api-export": {"get": (READ, SEE, None)},
     "api-webhooks": {

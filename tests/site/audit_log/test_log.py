@@ -67,6 +67,7 @@ SENT = {
     "record-ask": {},
     "results-links": {"lifetime": "7"},
     "results-link-revoke": {},
+    "results-link-live": {"action": "hide"},
 }
 # Taking away is noted too, though nothing changes.
 TAKEN = {"export", "participants-csv", "record", "log-export"}

@@ -44,6 +44,7 @@ LEFT = {
     "Webhook": "webhooks",
     "ResultsLink": "results_links",
     "Evaluation": None,
+    "DerivedRanking": "derived_rankings",
     "TasteMap": None,
     "CohortComparison": "cohort_comparisons",
     "WorkerProcess": None,  # which process is at it now

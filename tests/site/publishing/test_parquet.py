@@ -18,8 +18,10 @@ from annotate.files.counting import Tally
 from annotate.files.parquet_writer import parquet_chunks
 from annotate.publishing.exports.registry import TABLES
 from tests.conftest import NOW, make_annotator
-from tests.site.factories import estimate_annotator, make_labels, spread_fit
+from tests.site.factories import estimate_annotator, make_labels, make_overall, spread_fit
 from tests.site.pages import signed_in
+
+CRITERIA = [{"name": "Idea", "question": "Which is better?"}, {"name": "Craft", "question": "Which is better made?"}]
 
 
 def comparable(value):
@@ -30,12 +32,16 @@ def comparable(value):
 @pytest.mark.parametrize("table", TABLES)
 def test_parquet_holds_the_rows_of_json_with_their_types(alice, project, table):
     project.grades = [{"name": "Pass", "limit": 50.0}, {"name": "Fail", "limit": None}]
+    if table == "overall":
+        project.criteria = CRITERIA
     project.save()
     people = [make_annotator(project, f"=Otter {i}") for i in range(3)]
     make_labels(project, people, 12, comment="=1+1")
     make_labels(project, people, 3, outcome="tie", seed=1, voided_at=NOW, void_reason="excluded")
     fit = spread_fit(project, list(project.items.all()))
     estimate_annotator(fit, people[0])
+    make_overall(project, fit)
+    make_overall(project, fit, criterion=1, track="even")
     client = signed_in(alice)
 
     def content(file_format: str) -> bytes:
