@@ -171,6 +171,16 @@ class EventVerb(StrEnum):
         _("Right answers: removed"),
         _("removed a set with a right answer (%(purpose)s)"),
     )
+    PEOPLE_EXPECTED = (
+        "people expected",
+        _("People you expect: added"),
+        _("put %(people)s people on the list of those expected"),
+    )
+    EXPECTED_PERSON_REMOVED = (
+        "expected person removed",
+        _("People you expect: removed"),
+        _("took a person off the list of those expected"),
+    )
     NEVER_SHOWN_ADDED = (
         "never shown added",
         _("Conflicts of interest: added"),

@@ -19,6 +19,7 @@ from annotate.models import (
     Annotator,
     Captions,
     ConflictOfInterest,
+    ExpectedPerson,
     GoldSet,
     ImportJob,
     Item,
@@ -72,6 +73,12 @@ RULES = {
     "entry": (MANAGE, MANAGE),
     "share": (MANAGE, MANAGE),
     "qr-code": (MANAGE, None),
+    "personal": (EVERYONE, EVERYONE),
+    "expected-people": (MANAGE, MANAGE),
+    "expected-send": (None, MANAGE),
+    "expected-links": (MANAGE, None),
+    "expected-conflicts": (None, MANAGE),
+    "expected-remove": (None, MANAGE),
     "participants": (MANAGE, MANAGE),
     "participants-csv": (MANAGE, None),
     "submit": (None, {"annotator"}),
@@ -184,12 +191,14 @@ def arguments(project):
     target = make_annotator(project, "Target")
     someone = member(project, "someone", "viewer")
     spread_fit(project, list(project.items.order_by("pk")))
+    expected = ExpectedPerson.objects.create(project=project, name="Judge 01", email="judge@example.org")
     link = ResultsLink.objects.create(project=project, made_at=NOW)
     return {
         "project_id": project.pk,
         "link_id": link.pk,
         "item_id": image.pk,
         "key": target.key,
+        "person_id": expected.pk,
         "token_id": make_token(Membership.objects.get(project=project, role="owner").user)[0].pk,
         "entry_id": ConflictOfInterest.objects.create(annotator=target, item=image).pk,
         "known_id": GoldSet.objects.create(
@@ -205,6 +214,7 @@ def arguments(project):
     }, {
         "join": project.join_token,
         "resume": target.resume_token,
+        "personal": expected.token,
         "own-data": target.resume_token,
         "own-export": target.resume_token,
         "submit": presentation.token,

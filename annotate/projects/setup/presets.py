@@ -183,7 +183,7 @@ PRESETS = {
                 "estimator": "CollaborativeGP",
             },
             {"break_every": 15},
-            _("Hide entries from judges with a conflict of interest: use “Never shown” on the Quality checks page."),
+            _("List your judges under Invite, “People you expect”: each gets a personal link and never sees the entries named."),
         ),
         Preset(
             "essays",
