@@ -183,7 +183,7 @@ PRESETS = {
                 "estimator": "CollaborativeGP",
             },
             {"break_every": 15},
-            _("List your judges under Invite, “People you expect”: each gets a personal link and never sees the entries named."),
+            _("List your judges under Invite, “People you expect”, with the entries that each must not judge."),
         ),
         Preset(
             "essays",
