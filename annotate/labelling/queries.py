@@ -166,7 +166,7 @@ def current_task(
     """
     project = annotator.project
     n_done = eligibility.n_counted_labels(annotator)
-    last = last or last_answer(annotator)
+    last = last or last_said(annotator)
     stop = refusal or refusal_of_task(annotator, now)
     token, rows = ("", []) if stop else open_rows(annotator)
     if not token and not stop:
@@ -299,6 +299,20 @@ def choice_text(letter: str, meaning: str) -> str:
     if not meaning or len(meaning) > MAX_MEANING_LENGTH or meaning[-1] in ".!?:;":
         return _("Choose %(letter)s") % {"letter": letter}
     return _("%(letter)s is %(better)s") % {"letter": letter, "better": meaning}
+
+
+def last_said(annotator: Annotator) -> LastAnswer | None:
+    """Return the last answer, or if it is later, which item the annotator said they know."""
+    answered = last_answer(annotator)
+    if not annotator.has_never_shown:
+        return answered
+    declared = annotator.never_shown.exclude(declared_at=None).order_by("-declared_at", "-pk")
+    found = declared.values_list("declared_in__token", "declared_in", "item", "declared_at").first()
+    if found is None or found[0] is None or (answered and answered.at > found[3]):
+        return answered
+    token, presentation_id, item_id, at = found
+    letter = LETTERS[position_of(presentation_id, item_id) or 0]
+    return LastAnswer(token, _("you know %(letter)s") % {"letter": letter}, at)
 
 
 def last_answer(annotator: Annotator) -> LastAnswer | None:

@@ -191,6 +191,16 @@ class EventVerb(StrEnum):
         _("Conflicts of interest: removed"),
         _("removed a conflict of interest of %(annotator)s"),
     )
+    ITEM_KNOWN = (
+        "item known",
+        _("Conflicts of interest: said by annotators"),
+        _("knows the item “%(item)s” and is not shown it again"),
+    )
+    ITEM_KNOWN_UNDONE = (
+        "item known undone",
+        _("Conflicts of interest: undone by annotators"),
+        _("does not know the item “%(item)s” after all"),
+    )
     ANNOTATOR_LET_IN = (
         "annotator let in",
         _("Annotators: admitted after practice"),

@@ -37,6 +37,9 @@ class NeverShownRow(serializers.Serializer):
     annotator = serializers.CharField(source="annotator.pseudonym")
     item = serializers.CharField(source="item.key", allow_null=True, default=None, help_text="An item's key.")
     tag = serializers.CharField(source="tag.name", allow_null=True, default=None, help_text="Or a tag of items.")
+    declared_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the annotator said so themselves at a task; else null."
+    )
 
 
 class NewNever(StrictSerializer):

@@ -165,7 +165,7 @@ def files_of_annotators(annotators: QuerySet[Annotator], *, for_owner: bool) -> 
         table(
             "never_shown",
             ConflictOfInterest.objects.filter(annotator__in=mine),
-            project | {"item": "item__body", "tag": "tag__name"},
+            project | {"item": "item__body", "tag": "tag__name", "said_so_at": "declared_at"},
         ),
         table(
             "expected_as",

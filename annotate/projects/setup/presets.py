@@ -178,6 +178,7 @@ PRESETS = {
                 "k": 4,
                 "outcomes": [Outcome.CANT_JUDGE.value],
                 "comments": True,
+                "known_button": True,
                 "overlap": 3,
                 "top_k": 3,
                 "estimator": "CollaborativeGP",

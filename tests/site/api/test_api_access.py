@@ -158,6 +158,7 @@ RULES = {
     "api-webhook-test": {"post": (WRITE, MANAGE, {})},
     "api-oneself": {"post": (ASK, ANNOTATE, {"pseudonym": "Brave Newt"})},
     "api-next": {"post": (ASK, {"annotator"}, {})},
+    "api-known": {"post": (ASK, {"annotator"}, {"place": 0})},
     "api-undo": {"post": (ASK, {"annotator"}, {"token": "x"})},
     "api-answer": {"post": (ASK, {"annotator"}, {"outcome": "choice", "chosen": 0})},
 }
@@ -238,6 +239,8 @@ def asked(name: str, method: str, arguments: dict, client: Client | None = None,
     body = RULES[name][method][2]
     if name == "api-undo":
         body = {"token": arguments["answered"]}
+    if name == "api-known":
+        Project.objects.filter(pk=arguments["project_id"]).update(known_button=True)
     if name == "api-annotator-readmit":
         Annotator.objects.filter(key=arguments["key"]).update(excluded_at=timezone.now())
     if name == "api-annotator-let-in":

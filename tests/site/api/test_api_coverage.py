@@ -27,6 +27,7 @@ COVERED = {
     "token-revoke": "as for tokens",
     "label": ["annotating_join_as_member", "annotating_next"],
     "submit": ["annotating_answer"],
+    "known": ["annotating_declare_known"],
     "undo": ["annotating_undo"],
     "consent": ["annotating_read_consent", "annotating_agree"],
     "questionnaire": ["annotating_read_questions", "annotating_answer_questions"],

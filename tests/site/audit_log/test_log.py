@@ -88,6 +88,7 @@ UNLOGGED = {
     "questionnaire": "what annotators say of themselves is theirs",
     "submit": "labels are facts with their own moments, and are never changed",
     "label": "asks for a task",
+    "known": "noted as what the annotator said: test_known_items.py",
     "undo": "the voided label says who and when",
     "shortcuts": "one's own keys",
     "keys": "one's own keys",

@@ -169,7 +169,9 @@ def tables_of(annotator: Annotator, user: User, alice: User) -> None:
     )
     QuestionAnswer.objects.create(annotator=annotator, field=asked, value=SAID, at=NOW)
     AnnotatorTag.objects.create(annotator=annotator, name="weavers")
-    ConflictOfInterest.objects.create(annotator=annotator, item=project.items.last())
+    ConflictOfInterest.objects.create(
+        annotator=annotator, item=project.items.last(), declared_in=annotator.presentations.first(), declared_at=NOW
+    )
     ExpectedPerson.objects.create(project=project, name=PSEUDONYM, email=ROSTER_EMAIL, annotator=annotator)
     Completion.objects.create(project=project, annotator=annotator, kind="complete", code="CODE", at=NOW)
     Completion.objects.create(project=project, platform_id=PLATFORM_ID, kind="quota_full", at=NOW)
