@@ -4,6 +4,7 @@ import { keepTimes } from "./ago.js";
 import { announce } from "./announce.js";
 import { countMarks } from "./labelling/best_worst.js";
 import { countCriteria } from "./labelling/criteria.js";
+import { setOutSteps } from "./labelling/criteria_steps.js";
 import * as draft from "./labelling/draft.js";
 import "./labelling/keys.js";
 import { median, took } from "./labelling/pace.js";
@@ -135,6 +136,7 @@ function show() {
   stopwatch.restart();
   draft.putBack();
   countMarks();
+  setOutSteps();
   countCriteria();
   setOut();
   holdBack();
