@@ -78,6 +78,9 @@ class TaskDetail(serializers.Serializer):
     n_named = serializers.IntegerField(help_text="How many places `order` must name, for rankings and best and worst.")
     others = serializers.ListField(child=serializers.CharField(), help_text="Other allowed outcomes.")
     comments = serializers.BooleanField(help_text="Whether the answer may have a comment.")
+    comment_required = serializers.BooleanField(
+        help_text="Whether it must: all but skips and answers that nobody can judge."
+    )
     may_know = serializers.BooleanField(
         help_text="Whether the annotator may say that they know an item (`annotating_declare_known`)."
     )
@@ -200,6 +203,7 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
         "n_named": task.n_named,
         "others": [other.value for other in task.others],
         "comments": project.comments,
+        "comment_required": project.comments and project.comment_required,
         "may_know": project.known_button,
         "asks_why_skipped": project.ask_why_skipped,
         "skip_reasons": project.skip_reasons,

@@ -17,6 +17,7 @@ from annotate.models import (
     Annotator,
     ConflictOfInterest,
     EventVerb,
+    Item,
     ItemSet,
     Label,
     Presentation,
@@ -44,7 +45,7 @@ def declare_known(*, presentation: Presentation, place: int, now: datetime) -> N
         if ConflictOfInterest.objects.filter(annotator=annotator, declared_in=presentation).exists():
             return
         void_unanswered(presentation, items)
-        conflict, _is_new = ConflictOfInterest.objects.get_or_create(
+        ConflictOfInterest.objects.get_or_create(
             annotator=annotator,
             item_id=items[place],
             tag=None,
@@ -55,9 +56,8 @@ def declare_known(*, presentation: Presentation, place: int, now: datetime) -> N
         presentation.annotator = annotator
         if presentation.purpose == Purpose.PRACTICE:
             settle_practice(annotator, now)
-        record_event(
-            annotator.project, None, EventVerb.ITEM_KNOWN, now, annotator=annotator, item=str(conflict.item.key)
-        )
+        key = Item.objects.values_list("key", flat=True).get(pk=items[place])
+        record_event(annotator.project, None, EventVerb.ITEM_KNOWN, now, annotator=annotator, item=key)
 
 
 def void_unanswered(presentation: Presentation, items: list[int]) -> None:

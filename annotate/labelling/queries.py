@@ -306,13 +306,14 @@ def last_said(annotator: Annotator) -> LastAnswer | None:
     answered = last_answer(annotator)
     if not annotator.has_never_shown:
         return answered
-    declared = annotator.never_shown.exclude(declared_at=None).order_by("-declared_at", "-pk")
-    found = declared.values_list("declared_in__token", "declared_in", "item", "declared_at").first()
-    if found is None or found[0] is None or (answered and answered.at > found[3]):
+    declared = annotator.never_shown.select_related("declared_in").exclude(declared_at=None)
+    found = declared.order_by("-declared_at", "-pk").first()
+    if found is None or found.declared_in is None or found.declared_at is None:
         return answered
-    token, presentation_id, item_id, at = found
-    letter = LETTERS[position_of(presentation_id, item_id) or 0]
-    return LastAnswer(token, _("you know %(letter)s") % {"letter": letter}, at)
+    if answered and answered.at > found.declared_at:
+        return answered
+    letter = LETTERS[position_of(found.declared_in.pk, found.item_id) or 0]
+    return LastAnswer(found.declared_in.token, _("you know %(letter)s") % {"letter": letter}, found.declared_at)
 
 
 def last_answer(annotator: Annotator) -> LastAnswer | None:

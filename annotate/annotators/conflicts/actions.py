@@ -57,8 +57,8 @@ def add_conflicts(
         n_voided = void_labels(labels, actor, now) if void else 0
         if n_rows or n_voided:
             who = len({row.who for row in rows})
-            details = {"rows": n_rows, "annotators": who, "voided": n_voided}
-            record_event(project, actor, EventVerb.NEVER_SHOWN_ADDED, now, **details)
+            verb = EventVerb.NEVER_SHOWN_ADDED
+            record_event(project, actor, verb, now, rows=n_rows, annotators=who, voided=n_voided)
         if n_voided:
             request_fit(project)
     return AddedConflicts(n_rows, len(labels) - n_voided, n_voided)

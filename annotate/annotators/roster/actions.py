@@ -148,7 +148,7 @@ def free_name(project: Project, name: str) -> str:
 def apply_roster(person: ExpectedPerson, annotator: Annotator) -> None:
     """Give a new annotator the tags and conflicts of interest that the roster says."""
     AnnotatorTag.objects.bulk_create(AnnotatorTag(annotator=annotator, name=name) for name in person.tags)
-    pairs = set(person.conflicts.values_list("item", "tag"))
+    pairs: set[tuple[int | None, int | None]] = set(person.conflicts.values_list("item", "tag"))
     pairs |= {(None, tag) for tag in matching_tag_ids(person)}
     ConflictOfInterest.objects.bulk_create(
         ConflictOfInterest(annotator=annotator, item_id=item, tag_id=tag) for item, tag in pairs
