@@ -43,8 +43,13 @@ class Annotating(Transport):
         done = self.call("POST", f"tasks/{quote(token, safe='')}/answer/", body=body, repeatable=True)
         return cast(Step, done["next"])
 
+    def declare_known(self, token: str, place: int) -> Step:
+        """Says that you know the item at this place, from 0: you never see it again. Returns the next step."""
+        body = {"place": place}
+        return cast(Step, self.call("POST", f"tasks/{quote(token, safe='')}/known/", body=body, repeatable=True))
+
     def undo(self, project: str, token: str) -> Step:
-        """Undoes the last answer, given to the task with this token."""
+        """Undoes the last answer, or that you know an item, of the task with this token."""
         return cast(Step, self.call("POST", f"projects/{project}/undo/", body={"token": token}))
 
     def own_answers(self, project: str) -> Iterator[dict[str, Any]]:

@@ -98,9 +98,10 @@ class Projects(Transport):
     def never_shown(self, project: str) -> Iterator[Values]:
         return self._rows(f"projects/{project}/never-shown/")
 
-    def add_never_shown(self, project: str, rows: Sequence[Values]) -> int:
-        """Adds all rows or none; returns how many were new."""
-        made = self._project("POST", project, "never-shown/", body={"rows": list(rows)}, key=new_key())
+    def add_never_shown(self, project: str, rows: Sequence[Values], *, void: bool = False) -> int:
+        """Adds all rows or none; returns how many were new. void: answers given before about them no longer count."""
+        body = {"rows": list(rows), "void": void}
+        made = self._project("POST", project, "never-shown/", body=body, key=new_key())
         return int(made["n_rows"])
 
     def delete_never_shown(self, project: str, number: int) -> None:

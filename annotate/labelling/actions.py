@@ -178,8 +178,13 @@ def write_criterion_answers(project: Project, label: Label, answer: Answer, item
 
 
 def update_practice(annotator: Annotator, now: datetime) -> None:
-    """Counts the answer, and ends the practice where it was the last: passed, or screened out after the last try."""
+    """Counts the answer, and ends the practice where it was the last."""
     annotator.practised += 1
+    settle_practice(annotator, now)
+
+
+def settle_practice(annotator: Annotator, now: datetime) -> None:
+    """Ends the practice where all of it is answered: passed, or screened out after the last try."""
     verdict = special_tasks.practice_state(annotator).verdict
     if verdict == special_tasks.PASSED:
         annotator.practice_over_at = now
@@ -193,6 +198,7 @@ def update_practice(annotator: Annotator, now: datetime) -> None:
 
 def check_answers(project: Project, answer: Answer, n_items: int) -> None:
     """Check the answer by each criterion. A task is skipped as a whole or not at all."""
+    check_comment_given(project, answer)
     if not project.criteria:
         check_answer(project, answer, n_items)
         if answer.further:
@@ -245,6 +251,14 @@ def check_reason(project: Project, answer: Answer) -> None:
         raise InvalidAnswer(
             _("The reason has %(n)d characters; the limit is %(limit)d. Shorten it and skip again.")
             % {"n": len(answer.reason), "limit": MAX_REASON_LENGTH}
+        )
+
+
+def check_comment_given(project: Project, answer: Answer) -> None:
+    needed = project.comments and project.comment_required and not answer.comment
+    if needed and answer.outcome not in (Outcome.SKIP, Outcome.CANT_JUDGE):
+        raise InvalidAnswer(
+            _("This project asks for a comment with each answer. Write one below the items, then send.")
         )
 
 

@@ -18,8 +18,9 @@ from annotate.core import rate_limits
 from annotate.core.errors import UserError
 from annotate.criteria import named_criteria
 from annotate.labelling import assignment
-from annotate.labelling.actions import MAX_RESPONSE_MS, Answer, record_and_assign_next, undo_label
+from annotate.labelling.actions import MAX_RESPONSE_MS, Answer, record_and_assign_next
 from annotate.labelling.forms import parse_comment, parse_reason
+from annotate.labelling.known_items import declare_known, undo_last
 from annotate.labelling.navigation import RNG
 from annotate.labelling.queries import Task, current_task
 from annotate.models import MAX_COMMENT_LENGTH, MAX_ITEMS_SHOWN, MAX_REASON_LENGTH, Annotator, Item, Label, Project
@@ -77,6 +78,12 @@ class TaskDetail(serializers.Serializer):
     n_named = serializers.IntegerField(help_text="How many places `order` must name, for rankings and best and worst.")
     others = serializers.ListField(child=serializers.CharField(), help_text="Other allowed outcomes.")
     comments = serializers.BooleanField(help_text="Whether the answer may have a comment.")
+    comment_required = serializers.BooleanField(
+        help_text="Whether it must: all but skips and answers that nobody can judge."
+    )
+    may_know = serializers.BooleanField(
+        help_text="Whether the annotator may say that they know an item (`annotating_declare_known`)."
+    )
     asks_why_skipped = serializers.BooleanField()
     skip_reasons = serializers.ListField(
         child=serializers.CharField(), help_text="Suggested reasons; annotators can also write their own."
@@ -196,6 +203,8 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
         "n_named": task.n_named,
         "others": [other.value for other in task.others],
         "comments": project.comments,
+        "comment_required": project.comments and project.comment_required,
+        "may_know": project.known_button,
         "asks_why_skipped": project.ask_why_skipped,
         "skip_reasons": project.skip_reasons,
         "practice": task.practice,
@@ -275,14 +284,35 @@ class AnswerTask(ApiView):
         return Response(Stored(stored).data)
 
 
+class KnownItem(StrictSerializer):
+    place = serializers.IntegerField(
+        min_value=0, max_value=MAX_ITEMS_SHOWN - 1, help_text="The place of the item that the annotator knows."
+    )
+
+
+class DeclareKnown(ApiView):
+    scope = ANNOTATE
+
+    @extend_schema(operation_id="annotating_declare_known", request=KnownItem, responses=Step)
+    @rate_limits.limit_concurrency
+    def post(self, request: ApiRequest, token: str) -> Response:
+        """Says that you know an item of a task: the task is void, you never see the item again, the next one comes."""
+        presentation = access.presentation_for(request, token)
+        validated_query(request, NoQuery)
+        rate_limits.check_rate_limit(request, "answer", who=str(presentation.annotator_id))
+        place = validated_body(request, KnownItem)["place"]
+        declare_known(presentation=presentation, place=place, now=timezone.now())
+        return Response(open_next_step(request, presentation.annotator))
+
+
 class UndoAnswer(ApiView):
     scope = ANNOTATE
 
     @extend_schema(operation_id="annotating_undo", request=Undo, responses=Step)
     @rate_limits.limit_concurrency
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Undoes your last answer and asks the same task again."""
+        """Undoes your last answer, or that you know an item, and asks the same task again."""
         annotator = annotator_or_404(request, project_id)
         validated_query(request, NoQuery)
-        undo_label(annotator=annotator, now=timezone.now(), token=validated_body(request, Undo)["token"])
+        undo_last(annotator=annotator, now=timezone.now(), token=validated_body(request, Undo)["token"])
         return Response(step_json(request, annotator, None))

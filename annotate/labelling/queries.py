@@ -166,7 +166,7 @@ def current_task(
     """
     project = annotator.project
     n_done = eligibility.n_counted_labels(annotator)
-    last = last or last_answer(annotator)
+    last = last or last_said(annotator)
     stop = refusal or refusal_of_task(annotator, now)
     token, rows = ("", []) if stop else open_rows(annotator)
     if not token and not stop:
@@ -299,6 +299,21 @@ def choice_text(letter: str, meaning: str) -> str:
     if not meaning or len(meaning) > MAX_MEANING_LENGTH or meaning[-1] in ".!?:;":
         return _("Choose %(letter)s") % {"letter": letter}
     return _("%(letter)s is %(better)s") % {"letter": letter, "better": meaning}
+
+
+def last_said(annotator: Annotator) -> LastAnswer | None:
+    """Return the last answer, or if it is later, which item the annotator said they know."""
+    answered = last_answer(annotator)
+    if not annotator.has_never_shown:
+        return answered
+    declared = annotator.never_shown.select_related("declared_in").exclude(declared_at=None)
+    found = declared.order_by("-declared_at", "-pk").first()
+    if found is None or found.declared_in is None or found.declared_at is None:
+        return answered
+    if answered and answered.at > found.declared_at:
+        return answered
+    letter = LETTERS[position_of(found.declared_in.pk, found.item_id) or 0]
+    return LastAnswer(found.declared_in.token, _("you know %(letter)s") % {"letter": letter}, found.declared_at)
 
 
 def last_answer(annotator: Annotator) -> LastAnswer | None:

@@ -17,9 +17,10 @@ from annotate import access
 from annotate.core import rate_limits
 from annotate.core.errors import AnnotatorErased, AnnotatorExcluded, ProjectNotOpen, ScreenedOut, UserError
 from annotate.labelling import assignment
-from annotate.labelling.actions import Answer, record_and_assign_next, undo_label
+from annotate.labelling.actions import Answer, record_and_assign_next
 from annotate.labelling.answer_text import describe_answers, summarize_answer, summarize_label_by_criterion
 from annotate.labelling.forms import AnswerForm
+from annotate.labelling.known_items import undo_last
 from annotate.labelling.navigation import RNG, redirect_to_task
 from annotate.labelling.queries import LastAnswer, current_task
 from annotate.labelling.requirements import StepRequired
@@ -64,7 +65,7 @@ def undo(request: HttpRequest, project_id: UUID) -> HttpResponse:
     annotator = access.annotator_or_404(request, project_id)
     rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
     try:
-        undo_label(annotator=annotator, now=timezone.now(), token=request.POST.get("token"))
+        undo_last(annotator=annotator, now=timezone.now(), token=request.POST.get("token"))
     except UserError as refusal:
         return error_page(request, annotator, refusal, _("Nothing was undone."))
     return show_next_task(request, annotator)

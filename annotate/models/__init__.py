@@ -27,6 +27,7 @@ from annotate.models.quality import MAX_REASON_LENGTH, QualitySettings
 from annotate.models.questionnaire import MAX_QUESTION_FIELDS, MAX_TEXT_LENGTH, QuestionAnswer, QuestionField
 from annotate.models.results_links import ResultsLink
 from annotate.models.retention import MAX_RETENTION_DAYS, Retention
+from annotate.models.roster import MAX_EXPECTED_PEOPLE, ExpectedConflict, ExpectedPerson
 from annotate.models.run_records import RunRecord, RunRecordPart
 from annotate.models.tastes import AnnotatorTaste, CohortComparison, TasteMap
 from annotate.models.tokens import new_token
@@ -39,6 +40,7 @@ __all__ = [
     "MAX_ANNOTATOR_TAGS",
     "MAX_COMMENT_LENGTH",
     "MAX_CRITERIA",
+    "MAX_EXPECTED_PEOPLE",
     "MAX_ID_LENGTH",
     "MAX_ITEMS_SHOWN",
     "MAX_PLANNED_SETS",
@@ -65,6 +67,8 @@ __all__ = [
     "Evaluation",
     "Event",
     "EventVerb",
+    "ExpectedConflict",
+    "ExpectedPerson",
     "FeatureNames",
     "FitState",
     "GoldSet",

@@ -186,6 +186,16 @@ class EventVerb(StrEnum):
         _("Right answers: removed"),
         _("removed a set with a right answer (%(purpose)s)"),
     )
+    PEOPLE_EXPECTED = (
+        "people expected",
+        _("People you expect: added"),
+        _("put %(people)s people on the list of those expected"),
+    )
+    EXPECTED_PERSON_REMOVED = (
+        "expected person removed",
+        _("People you expect: removed"),
+        _("took a person off the list of those expected"),
+    )
     NEVER_SHOWN_ADDED = (
         "never shown added",
         _("Conflicts of interest: added"),
@@ -195,6 +205,16 @@ class EventVerb(StrEnum):
         "never shown removed",
         _("Conflicts of interest: removed"),
         _("removed a conflict of interest of %(annotator)s"),
+    )
+    ITEM_KNOWN = (
+        "item known",
+        _("Conflicts of interest: said by annotators"),
+        _("knows the item “%(item)s” and is not shown it again"),
+    )
+    ITEM_KNOWN_UNDONE = (
+        "item known undone",
+        _("Conflicts of interest: undone by annotators"),
+        _("does not know the item “%(item)s” after all"),
     )
     ANNOTATOR_LET_IN = (
         "annotator let in",

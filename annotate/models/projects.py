@@ -54,6 +54,10 @@ class Project(CriterionWeights, GoalSettings, GradeSettings, QualitySettings, Ta
     # Outcomes an annotator may give besides what the task asks for: a list of Label.Outcome values.
     outcomes = models.JSONField(_("other answers allowed"), default=list, blank=True)
     comments = models.BooleanField(_("comments allowed"), default=False)
+    # Whether every answer but a skip and "can't judge" needs a comment, where comments are allowed.
+    comment_required = models.BooleanField(_("comments required"), default=False, db_default=False)
+    # Whether annotators may say of an item shown that they know it, such as their own work.
+    known_button = models.BooleanField(_("“I know this one” on each item"), default=False, db_default=False)
     overlap = models.PositiveIntegerField(
         _("annotators per set"), default=3, validators=[MinValueValidator(1), MaxValueValidator(1000)]
     )

@@ -30,7 +30,7 @@ FIXED = _(
 # The pages of a project's settings and the fields on each; a new project has all of them on one page.
 SECTIONS: dict[str, tuple[str, ...]] = {
     "question": ("name", "question", "criteria", "more_means", "instructions"),
-    "answers": ("task_type", "k", "m", *WORDS, "outcomes", "comments"),
+    "answers": ("task_type", "k", "m", *WORDS, "outcomes", "comments", "comment_required", "known_button"),
     "amount": ("overlap", "n_sets", "cap"),
     "ranking": ("estimator", "top_k", "tie_margin", "weights"),
 }
@@ -122,6 +122,8 @@ class ProjectForm(forms.ModelForm):
             "instruction_line",
             "outcomes",
             "comments",
+            "comment_required",
+            "known_button",
             "overlap",
             "n_sets",
             "cap",
@@ -152,6 +154,13 @@ class ProjectForm(forms.ModelForm):
                 "its annotators."
             ),
             "comments": _("Annotators can add a comment to any answer. Comments are in the export of labels."),
+            "comment_required": _(
+                "Each answer needs a comment, but for skipped tasks and “Can't judge”. Only where comments are allowed."
+            ),
+            "known_button": _(
+                "Annotators can say that they know an item, such as their own work: the task is taken back and they "
+                "never see the item again."
+            ),
             "cap": _("Leave empty for no limit."),
             "top_k": _("The ranking shows each item's chance of being among this many best items."),
         }

@@ -114,6 +114,7 @@ GROUPS = (
         _("Invite"),
         (
             Page("share", _("Link and QR code"), MANAGE),
+            Page("expected-people", _("People you expect"), MANAGE, ("expected-send",)),
             Page("entry", _("Who may take part"), MANAGE),
         ),
         is_button=True,

@@ -19,6 +19,7 @@ from annotate.models import (
     Annotator,
     Captions,
     ConflictOfInterest,
+    ExpectedPerson,
     GoldSet,
     ImportJob,
     Item,
@@ -76,6 +77,12 @@ RULES = {
     "entry": (MANAGE, MANAGE),
     "share": (MANAGE, MANAGE),
     "qr-code": (MANAGE, None),
+    "personal": (EVERYONE, EVERYONE),
+    "expected-people": (MANAGE, MANAGE),
+    "expected-send": (None, MANAGE),
+    "expected-links": (MANAGE, None),
+    "expected-conflicts": (None, MANAGE),
+    "expected-remove": (None, MANAGE),
     "participants": (MANAGE, MANAGE),
     "participants-csv": (MANAGE, None),
     "submit": (None, {"annotator"}),
@@ -83,6 +90,7 @@ RULES = {
     "item-captions": (SEE, None),
     "captions": (MANAGE, MANAGE),
     "label": (ANNOTATE, ANNOTATE),
+    "known": (None, {"annotator"}),
     "undo": (None, {"pseudonymous", "annotator"}),
     "shortcuts": (None, {"pseudonymous", "annotator"}),
     "keys": ({"pseudonymous", "annotator"}, {"pseudonymous", "annotator"}),
@@ -191,6 +199,7 @@ def arguments(project):
     target = make_annotator(project, "Target")
     someone = member(project, "someone", "viewer")
     spread_fit(project, list(project.items.order_by("pk")))
+    expected = ExpectedPerson.objects.create(project=project, name="Judge 01", email="judge@example.org")
     link = ResultsLink.objects.create(project=project, made_at=NOW)
     return {
         "project_id": project.pk,
@@ -198,6 +207,7 @@ def arguments(project):
         "name": "using",
         "item_id": image.pk,
         "key": target.key,
+        "person_id": expected.pk,
         "token_id": make_token(Membership.objects.get(project=project, role="owner").user)[0].pk,
         "entry_id": ConflictOfInterest.objects.create(annotator=target, item=image).pk,
         "known_id": GoldSet.objects.create(
@@ -213,9 +223,11 @@ def arguments(project):
     }, {
         "join": project.join_token,
         "resume": target.resume_token,
+        "personal": expected.token,
         "own-data": target.resume_token,
         "own-export": target.resume_token,
         "submit": presentation.token,
+        "known": presentation.token,
         "results": link.token,
         "results-live": link.token,
         "results-media": link.token,

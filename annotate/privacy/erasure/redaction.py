@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from annotate.models import Annotator, Event, StoredResponse, Webhook, WebhookDelivery
+from annotate.models import Annotator, Event, ExpectedPerson, StoredResponse, Webhook, WebhookDelivery
 
 REMOVED = "(erased)"
 REFUSALS = "refusals"  # in an event's details: why rows of an import were left out
@@ -31,8 +31,12 @@ class NamesToRedact:
     @classmethod
     def of_annotators(cls, annotators: Iterable[Annotator]) -> "NamesToRedact":
         people = list(annotators)
-        ids = [(one.platform_id, one.platform_session, str(one.key), one.resume_token) for one in people]
-        return cls(tuple(filter(None, chain.from_iterable(ids))), tuple(one.pseudonym for one in people))
+        ids: list[tuple[str, ...]] = [
+            (one.platform_id, one.platform_session, str(one.key), one.resume_token) for one in people
+        ]
+        expected = ExpectedPerson.objects.filter(annotator__in=[one.pk for one in people])
+        named = [*chain.from_iterable(ids), *chain.from_iterable(expected.values_list("token", "email"))]
+        return cls(tuple(filter(None, named)), tuple(one.pseudonym for one in people))
 
     @property
     def pattern(self) -> re.Pattern[str]:

@@ -25,6 +25,7 @@ from annotate.models import (
     Consent,
     CriterionAnswer,
     Event,
+    ExpectedPerson,
     ImportJob,
     Item,
     Label,
@@ -164,7 +165,13 @@ def files_of_annotators(annotators: QuerySet[Annotator], *, for_owner: bool) -> 
         table(
             "never_shown",
             ConflictOfInterest.objects.filter(annotator__in=mine),
-            project | {"item": "item__body", "tag": "tag__name"},
+            project | {"item": "item__body", "tag": "tag__name", "said_so_at": "declared_at"},
+        ),
+        table(
+            "expected_as",
+            ExpectedPerson.objects.filter(annotator__in=mine),
+            {"project": "project__name"}
+            | columns_named("name", "email", "organisation", "tags", "added_at", "invited_at", "n_invitations"),
         ),
         table("tags", AnnotatorTag.objects.filter(annotator__in=mine), project | {"tag": "name"}),
         DataFile("history", ["project", "at", "what", "reason"], history_rows(mine)),

@@ -18,6 +18,7 @@ from annotate.models import (
     ConflictOfInterest,
     Event,
     EventVerb,
+    ExpectedPerson,
     Label,
     Project,
     QuestionAnswer,
@@ -55,6 +56,7 @@ def apply_retention(*, project: Project, now: datetime) -> int | None:
                 _erase(annotator, BY_RETENTION, None, now)
         else:
             drop_personal_data(project, annotators)
+        ExpectedPerson.objects.filter(project=project).delete()
         Retention.objects.update_or_create(project=project, defaults={"done_for": closed})
         Event.objects.create(
             project=project, verb=EventVerb.RETENTION_APPLIED, details={"annotators": len(annotators)}, at=now

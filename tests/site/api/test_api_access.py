@@ -20,6 +20,7 @@ from annotate.models import (
     Annotator,
     CohortComparison,
     ConflictOfInterest,
+    ExpectedPerson,
     GoldSet,
     ImportJob,
     Membership,
@@ -109,6 +110,12 @@ RULES = {
         "get": (READ, MANAGE, None),
         "post": (WRITE, MANAGE, {"rows": [{"annotator": "Target", "item": "item-1"}]}),
     },
+    "api-roster": {
+        "get": (READ, MANAGE, None),
+        "post": (WRITE, MANAGE, {"rows": [{"name": "Judge 02"}]}),
+    },
+    "api-roster-row": {"delete": (WRITE, MANAGE, None)},
+    "api-roster-invitations": {"post": (WRITE, MANAGE, {})},
     "api-never-shown-row": {"delete": (WRITE, MANAGE, None)},
     "api-item-figures": {"get": (READ, SEE, None)},
     "api-annotator-let-in": {"post": (WRITE, MANAGE, {})},
@@ -152,12 +159,13 @@ RULES = {
     "api-webhook-test": {"post": (WRITE, MANAGE, {})},
     "api-oneself": {"post": (ASK, ANNOTATE, {"pseudonym": "Brave Newt"})},
     "api-next": {"post": (ASK, {"annotator"}, {})},
+    "api-known": {"post": (ASK, {"annotator"}, {"place": 0})},
     "api-undo": {"post": (ASK, {"annotator"}, {"token": "x"})},
     "api-answer": {"post": (ASK, {"annotator"}, {"outcome": "choice", "chosen": 0})},
 }
 # Open to strangers, or with rules of their own, tried one by one below and in test_api_annotating.py.
 OTHERS = {"api-reference", "api-schema", "api-join", "api-nowhere", "api-item-media", "api-item-files", "api-finish"}
-OTHERS |= {"api-item-captions", "api-imports", "api-import-left-out", "api-results"}
+OTHERS |= {"api-join-personally", "api-item-captions", "api-imports", "api-import-left-out", "api-results"}
 # What a joined annotator may ask with the secret of joining.
 OF_ANNOTATORS = {"api-next", "api-consent", "api-questions", "api-answers"}
 MAKING = {("api-projects", "post"), ("api-project-clone", "post")}  # not by a token for one project
@@ -203,6 +211,7 @@ def arguments(project, people):
         "file_format": "csv",
         "known_id": known.pk,
         "entry_id": ConflictOfInterest.objects.create(annotator=target, item=unseen).pk,
+        "person_id": ExpectedPerson.objects.create(project=project, name="Judge 01").pk,
         "comparison_id": CohortComparison.objects.create(
             project=project, by="source", first="account", asked_at=timezone.now()
         ).pk,
@@ -231,6 +240,8 @@ def asked(name: str, method: str, arguments: dict, client: Client | None = None,
     body = RULES[name][method][2]
     if name == "api-undo":
         body = {"token": arguments["answered"]}
+    if name == "api-known":
+        Project.objects.filter(pk=arguments["project_id"]).update(known_button=True)
     if name == "api-annotator-readmit":
         Annotator.objects.filter(key=arguments["key"]).update(excluded_at=timezone.now())
     if name == "api-annotator-let-in":

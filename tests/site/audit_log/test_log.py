@@ -33,6 +33,9 @@ SENT = {
     "tokens": {"name": "Mine", "scopes": ["read"], "expires": ""},
     "entry": {"thanks": "Thank you all"},
     "share": {"addresses": "ann@example.org"},
+    "expected-people": {"table": "name\nJudge 02", "add": "1"},
+    "expected-send": {"words": "Please come"},
+    "expected-remove": {},
     "participants": {"use": "1"},
     "project-settings": {"name": "Another name"},
     "settings-answers": {"comments": "on"},
@@ -70,13 +73,15 @@ SENT = {
     "results-link-live": {"action": "hide"},
 }
 # Taking away is noted too, though nothing changes.
-TAKEN = {"export", "participants-csv", "record", "log-export"}
+TAKEN = {"export", "expected-links", "participants-csv", "record", "log-export"}
 # What leaves no entry, and why.
 UNLOGGED = {
     "account-erase": "each project that the person answered in notes it: test_erasure.py",
     "set_language": "the language of one's own browser",
     "detail": "which figures one's own pages show",
     "join": "an annotator's coming is a row of its own, with its moment",
+    "personal": "as join",
+    "expected-conflicts": "adds conflicts of interest as never-shown does: test_roster.py",
     "resume": "binds one's own browser",
     "platform": "as join",
     "consent": "each agreement is a row of its own, with the text",
@@ -84,6 +89,7 @@ UNLOGGED = {
     "questionnaire": "what annotators say of themselves is theirs",
     "submit": "labels are facts with their own moments, and are never changed",
     "label": "asks for a task",
+    "known": "noted as what the annotator said: test_known_items.py",
     "undo": "the voided label says who and when",
     "shortcuts": "one's own keys",
     "keys": "one's own keys",

@@ -42,6 +42,7 @@ from annotate.models import (
     CriterionAnswer,
     Evaluation,
     Event,
+    ExpectedPerson,
     FitState,
     ImportJob,
     Item,
@@ -76,7 +77,21 @@ EMAIL, OTHER_EMAIL, LOGIN = "penelope@example.net", "p.other@example.net", "pene
 FIRST, PSEUDONYM, PLATFORM_ID = "Penelopeia", "Zesty Wombat", "PID-5f3a9c"
 COMMENT, IP, SAID, REASON = "My uncle wrote this one", "203.0.113.77", "Ithaca-born weaver", "Penelope clicks at random"
 PERSON, FIRST_LABEL = 987_650_001, 987_660_000
-WORDS = [EMAIL, OTHER_EMAIL, LOGIN, FIRST, PSEUDONYM, PLATFORM_ID, COMMENT, IP, SAID, REASON, "Token of mine"]
+ROSTER_EMAIL = "p.roster@example.net"
+WORDS = [
+    EMAIL,
+    OTHER_EMAIL,
+    ROSTER_EMAIL,
+    LOGIN,
+    FIRST,
+    PSEUDONYM,
+    PLATFORM_ID,
+    COMMENT,
+    IP,
+    SAID,
+    REASON,
+    "Token of mine",
+]
 
 
 @pytest.fixture
@@ -154,7 +169,10 @@ def tables_of(annotator: Annotator, user: User, alice: User) -> None:
     )
     QuestionAnswer.objects.create(annotator=annotator, field=asked, value=SAID, at=NOW)
     AnnotatorTag.objects.create(annotator=annotator, name="weavers")
-    ConflictOfInterest.objects.create(annotator=annotator, item=project.items.last())
+    ConflictOfInterest.objects.create(
+        annotator=annotator, item=project.items.last(), declared_in=annotator.presentations.first(), declared_at=NOW
+    )
+    ExpectedPerson.objects.create(project=project, name=PSEUDONYM, email=ROSTER_EMAIL, annotator=annotator)
     Completion.objects.create(project=project, annotator=annotator, kind="complete", code="CODE", at=NOW)
     Completion.objects.create(project=project, platform_id=PLATFORM_ID, kind="quota_full", at=NOW)
     used = {"individual": True, "code": "XYZ", "used_at": NOW, "used_by": user}
