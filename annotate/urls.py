@@ -9,6 +9,7 @@ from annotate.live import consumers
 urlpatterns = [
     path("", include("annotate.projects.urls")),
     path("", include("annotate.items.urls")),
+    path("", include("annotate.ideas.urls")),
     path("", include("annotate.imports.urls")),
     path("", include("annotate.participation.urls")),
     path("", include("annotate.labelling.urls")),

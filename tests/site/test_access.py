@@ -20,6 +20,7 @@ from annotate.models import (
     Captions,
     ConflictOfInterest,
     GoldSet,
+    Idea,
     ImportJob,
     Item,
     Membership,
@@ -82,6 +83,10 @@ RULES = {
     "undo": (None, {"pseudonymous", "annotator"}),
     "shortcuts": (None, {"pseudonymous", "annotator"}),
     "keys": ({"pseudonymous", "annotator"}, {"pseudonymous", "annotator"}),
+    "own-ideas": ({"pseudonymous", "annotator"}, {"pseudonymous", "annotator"}),
+    "ideas": (MANAGE, MANAGE),
+    "idea-decide": (None, MANAGE),
+    "settings-participants": (MANAGE, MANAGE),
     "own-answers": ({"pseudonymous", "annotator"}, None),
     "project-create": (ACCOUNTS, ACCOUNTS),
     "setup": (MANAGE, None),
@@ -192,6 +197,7 @@ def arguments(project):
         "key": target.key,
         "token_id": make_token(Membership.objects.get(project=project, role="owner").user)[0].pk,
         "entry_id": ConflictOfInterest.objects.create(annotator=target, item=image).pk,
+        "idea_id": Idea.objects.create(project=project, annotator=target, text="A new one", created_at=NOW).pk,
         "known_id": GoldSet.objects.create(
             project=project, purpose="gold", item_set=presentation.item_set, outcome="tie"
         ).pk,

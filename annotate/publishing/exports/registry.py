@@ -4,7 +4,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.dashboard.grades import table as grades_table
 from annotate.dashboard.ranking import table as ranking_table
-from annotate.publishing.exports import annotators, comparisons, fits, items, labels, pairs, preferences
+from annotate.publishing.exports import annotators, comparisons, fits, ideas, items, labels, pairs, preferences
 from annotate.publishing.exports.table import Table, always, of_project
 
 TABLES = {
@@ -51,6 +51,13 @@ TABLES = {
             _("The items and their tags, retired ones too."),
             always(items.COLUMNS),
             of_project(items.rows),
+        ),
+        Table(
+            "ideas",
+            _("Ideas"),
+            _("What annotators proposed as items, and what became of it."),
+            always(ideas.COLUMNS),
+            of_project(ideas.rows),
         ),
         Table(
             "pairs",

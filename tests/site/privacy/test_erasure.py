@@ -43,6 +43,7 @@ from annotate.models import (
     Evaluation,
     Event,
     FitState,
+    Idea,
     ImportJob,
     Item,
     Label,
@@ -154,6 +155,10 @@ def tables_of(annotator: Annotator, user: User, alice: User) -> None:
     )
     QuestionAnswer.objects.create(annotator=annotator, field=asked, value=SAID, at=NOW)
     AnnotatorTag.objects.create(annotator=annotator, name="weavers")
+    Idea.objects.create(project=project, annotator=annotator, text=SAID, created_at=NOW)
+    Idea.objects.create(
+        project=project, annotator=annotator, text=SAID, state="approved", created_at=NOW, decided_at=NOW
+    )
     ConflictOfInterest.objects.create(annotator=annotator, item=project.items.last())
     Completion.objects.create(project=project, annotator=annotator, kind="complete", code="CODE", at=NOW)
     Completion.objects.create(project=project, platform_id=PLATFORM_ID, kind="quota_full", at=NOW)

@@ -43,6 +43,7 @@ LEFT = {
     "ApiToken": "api_tokens",
     "Webhook": "webhooks",
     "ResultsLink": "results_links",
+    "Idea": "ideas",
     "Evaluation": None,
     "TasteMap": None,
     "CohortComparison": "cohort_comparisons",
