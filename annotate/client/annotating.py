@@ -65,6 +65,10 @@ class Annotating(Transport):
         """Lists your own ideas, latest first, with what became of each."""
         return cast(list[Idea], self.call("GET", f"projects/{project}/own-ideas/"))
 
+    def own_result(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
+        """Returns your own ranking beside everybody's and your group, where the project shows them to you."""
+        return self._whole(f"projects/{project}/own-result/", {"criterion": criterion})
+
     def finish(self, project: str) -> dict[str, Any]:
         """Finishes your participation; returns the code if there is one."""
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/finish/", body={}))

@@ -87,6 +87,7 @@ RULES = {
     "ideas": (MANAGE, MANAGE),
     "idea-decide": (None, MANAGE),
     "settings-participants": (MANAGE, MANAGE),
+    "enough": ({"pseudonymous", "annotator"}, None),
     "own-answers": ({"pseudonymous", "annotator"}, None),
     "project-create": (ACCOUNTS, ACCOUNTS),
     "setup": (MANAGE, None),

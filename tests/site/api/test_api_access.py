@@ -122,6 +122,7 @@ RULES = {
     "api-consent": {"get": (ASK, {"annotator"}, None), "post": (ASK, {"annotator"}, {"version": "x"})},
     "api-questions": {"get": (ASK, {"annotator"}, None)},
     "api-answers": {"get": (ASK, {"annotator"}, None)},
+    "api-own-result": {"get": (ASK, {"annotator"}, None)},
     "api-own-ideas": {"get": (ASK, {"annotator"}, None), "post": (ASK, {"annotator"}, {"text": "More trees"})},
     "api-similar-items": {"post": (ASK, {"annotator"}, {"text": "More trees"})},
     "api-ideas": {"get": (READ, MANAGE, None), "post": (WRITE, MANAGE, {"ideas": [1]})},
@@ -165,7 +166,15 @@ RULES = {
 OTHERS = {"api-reference", "api-schema", "api-join", "api-nowhere", "api-item-media", "api-item-files", "api-finish"}
 OTHERS |= {"api-item-captions", "api-imports", "api-import-left-out", "api-results"}
 # What a joined annotator may ask with the secret of joining.
-OF_ANNOTATORS = {"api-next", "api-consent", "api-questions", "api-answers", "api-own-ideas", "api-similar-items"}
+OF_ANNOTATORS = {
+    "api-next",
+    "api-consent",
+    "api-questions",
+    "api-answers",
+    "api-own-ideas",
+    "api-own-result",
+    "api-similar-items",
+}
 MAKING = {("api-projects", "post"), ("api-project-clone", "post")}  # not by a token for one project
 QUERIES = {("api-project", "delete"): f"?name={NAME}", ("api-fits-compare", "get"): "?first=1&second=2"}
 

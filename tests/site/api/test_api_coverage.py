@@ -35,6 +35,7 @@ COVERED = {
     "ideas": ["ideas_list", "ideas_approve_many"],
     "idea-decide": ["ideas_approve", "ideas_merge", "ideas_refuse"],
     "settings-participants": ["projects_read", "projects_update"],
+    "enough": ["annotating_result"],
     "own-answers": ["annotating_list_answers"],
     "item-media": ["items_media"],
     "item-captions": ["items_captions"],
