@@ -139,6 +139,7 @@ def add_as_items(
         for place, (key, text) in enumerate(zip(keys, texts or [idea.text for idea in ideas], strict=True))
     ]
     items = add_items(project, rows, now, rng)
+    Project.objects.filter(pk=project.pk).update(has_idea_items=True)
     verb = EventVerb.IDEA_APPROVED if actor else EventVerb.IDEA_APPROVED_AT_ONCE
     for idea, item in zip(ideas, items, strict=True):
         decide(idea, State.APPROVED, now, item=item)

@@ -14,6 +14,11 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name='project',
+            name='has_idea_items',
+            field=models.BooleanField(default=False, editable=False),
+        ),
+        migrations.AddField(
+            model_name='project',
             name='idea_length',
             field=models.PositiveSmallIntegerField(default=200, validators=[django.core.validators.MinValueValidator(20), django.core.validators.MaxValueValidator(1000)], verbose_name='most characters of an idea'),
         ),

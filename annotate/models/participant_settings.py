@@ -29,6 +29,8 @@ class ParticipantSettings(models.Model):
         default=20,
         validators=[MinValueValidator(1), MaxValueValidator(MAX_IDEAS_EACH)],
     )
+    # Whether an item was ever made of an idea, so that choosing what to ask need not look.
+    has_idea_items = models.BooleanField(default=False, editable=False)
     show_result = models.CharField(
         _("show participants the result"), max_length=5, choices=ShowResult, default=ShowResult.NEVER
     )

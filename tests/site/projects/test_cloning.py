@@ -62,6 +62,7 @@ PROJECTS_OWN = {
     "simulated",
     "fields_before",
     "fields_after",
+    "has_idea_items",
 }
 
 
