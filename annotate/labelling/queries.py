@@ -104,8 +104,8 @@ class Task:
 
     @property
     def may_stop(self) -> bool:
-        """Return whether “Enough for now” is offered: to who has answered, where no code waits at the end."""
-        return self.n_done > 0 and not self.has_ending and not self.practice
+        """Return whether “Enough for now” is offered: from the first task on, where no code waits at the end."""
+        return (bool(self.token) or self.n_done > 0) and not self.has_ending and not self.practice
 
     @property
     def n_left(self) -> int | None:

@@ -127,7 +127,7 @@ def read_result(
     if taste_map and taste_map.fit_number is not None:
         taste = annotator.tastes.filter(fit_number=taste_map.fit_number).first()
     n_counted = AnnotatorEstimate.objects.filter(fit=fit, annotator_id=annotator.pk).values_list("n_labels", flat=True)
-    has_tastes = bool(fit.components) and fit.components.get("kind") == "tastes"
+    has_tastes = (fit.components or {}).get("kind") == "tastes"
     no_own = no_ranking_reason(fit, taste_map, taste, n_counted.first() or 0) if has_tastes else "estimator"
     group = own_group(project, taste_map, taste) if taste_map and taste else None
     if taste_map and taste and not no_own:
@@ -159,7 +159,7 @@ def own_group(project: Project, taste_map: TasteMap, taste: AnnotatorTaste) -> O
     """Return the group where the owner shows groups, some stand out, and it has MIN_GROUP members."""
     if not project.show_groups or taste_map.n_groups < 2 or taste.group is None:
         return None
-    fellows = AnnotatorTaste.objects.filter(annotator__project=project, fit_number=taste_map.fit_number)
+    fellows = AnnotatorTaste.objects.filter(annotator__project=project, fit_number=taste.fit_number)
     n = fellows.filter(group=taste.group).count()
     if n < MIN_GROUP:
         return None
