@@ -252,6 +252,8 @@ def asked(name: str, method: str, arguments: dict, client: Client | None = None,
     body = RULES[name][method][2]
     if name == "api-undo":
         body = {"token": arguments["answered"]}
+    if name == "api-ideas" and body:
+        body = {"ideas": [arguments["idea_id"]]}
     if name == "api-annotator-readmit":
         Annotator.objects.filter(key=arguments["key"]).update(excluded_at=timezone.now())
     if name == "api-annotator-let-in":
