@@ -286,6 +286,8 @@ REST_FRAMEWORK = {
         "results-media": env.rate("RATE_LIMIT_RESULTS_MEDIA", default="2000/min"),
         "code": env.rate("RATE_LIMIT_CODE", default="60/min"),
         "example": env.rate("RATE_LIMIT_EXAMPLE", default="5/hour"),
+        "idea": env.rate("RATE_LIMIT_IDEA", default="30/hour"),
+        "project-ideas": env.rate("RATE_LIMIT_PROJECT_IDEAS", default="600/hour"),
     },
     "NUM_PROXIES": env.number("NUM_PROXIES", default=0),
 }
@@ -312,6 +314,8 @@ SPECTACULAR_SETTINGS = {
         "ImportKindEnum": "annotate.models.ImportJob.Kind",
         "ImportStateEnum": "annotate.models.ImportJob.State",
         "AskedStatusEnum": "annotate.models.RunRecord.Status",
+        "IdeaStateEnum": "annotate.models.Idea.State",
+        "ShowResultEnum": "annotate.models.ShowResult",
         "FitStatusEnum": "models_engine.models.Fit.Status",
     },
     "POSTPROCESSING_HOOKS": [

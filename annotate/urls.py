@@ -10,6 +10,7 @@ urlpatterns = [
     path("", include("annotate.welcome.urls")),
     path("", include("annotate.projects.urls")),
     path("", include("annotate.items.urls")),
+    path("", include("annotate.ideas.urls")),
     path("", include("annotate.imports.urls")),
     path("", include("annotate.participation.urls")),
     path("", include("annotate.labelling.urls")),

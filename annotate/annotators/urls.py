@@ -7,6 +7,8 @@ from annotate.annotators.cohorts import api as cohorts_api
 from annotate.annotators.cohorts import views as cohorts_views
 from annotate.annotators.conflicts import api as conflicts_api
 from annotate.annotators.conflicts import views as conflicts_views
+from annotate.annotators.own_result import api as own_result_api
+from annotate.annotators.own_result import views as own_result_views
 from annotate.annotators.page import views as page_views
 from annotate.annotators.roster import api as roster_api
 from annotate.annotators.roster import personal_views
@@ -36,6 +38,7 @@ urlpatterns = [
         conflicts_views.remove,
         name="never-shown-remove",
     ),
+    path("projects/<uuid:project_id>/label/enough/", own_result_views.enough, name="enough"),
     path("projects/<uuid:project_id>/annotators/", views.annotators, name="annotators"),
     path("projects/<uuid:project_id>/annotators/tags/", tags_views.annotator_tags, name="annotator-tags"),
     path("projects/<uuid:project_id>/annotators/<uuid:key>/", page_views.annotator, name="annotator"),
@@ -55,6 +58,7 @@ api_urlpatterns = [
     path("v1/join/personally/<str:token>/", roster_api.JoinPersonally.as_view(), name="api-join-personally"),
     path(f"{PROJECT}never-shown/", conflicts_api.NeverShownList.as_view(), name="api-never-shown"),
     path(f"{PROJECT}never-shown/<int:entry_id>/", conflicts_api.NeverShownView.as_view(), name="api-never-shown-row"),
+    path(f"{PROJECT}own-result/", own_result_api.OwnResultView.as_view(), name="api-own-result"),
     path(f"{PROJECT}annotators/", api.Annotators.as_view(), name="api-annotators"),
     path(f"{PROJECT}annotators/<uuid:key>/", api.AnnotatorView.as_view(), name="api-annotator"),
     path(f"{PROJECT}annotators/<uuid:key>/exclude/", api.Exclude.as_view(), name="api-annotator-exclude"),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 from urllib.parse import quote
 
-from annotate.client.rows import Step
+from annotate.client.rows import Idea, Step
 from annotate.client.transport import Transport
 
 
@@ -55,6 +55,24 @@ class Annotating(Transport):
     def own_answers(self, project: str) -> Iterator[dict[str, Any]]:
         """Lists your own answers, latest first."""
         return self._rows(f"projects/{project}/answers/", {"page_size": None})
+
+    def similar_items(self, project: str, text: str) -> list[dict[str, Any]]:
+        """Returns up to three items that say something similar to an idea."""
+        body = {"text": text}
+        return cast(list[dict[str, Any]], self.call("POST", f"projects/{project}/own-ideas/similar/", body=body))
+
+    def add_idea(self, project: str, text: str) -> Idea:
+        """Adds an idea; the same text sent again is the same idea."""
+        body = {"text": text}
+        return cast(Idea, self.call("POST", f"projects/{project}/own-ideas/", body=body, repeatable=True))
+
+    def own_ideas(self, project: str) -> list[Idea]:
+        """Lists your own ideas, latest first, with what became of each."""
+        return cast(list[Idea], self.call("GET", f"projects/{project}/own-ideas/"))
+
+    def own_result(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
+        """Returns your own ranking beside everybody's and your group, where the project shows them to you."""
+        return self._whole(f"projects/{project}/own-result/", {"criterion": criterion})
 
     def finish(self, project: str) -> dict[str, Any]:
         """Finishes your participation; returns the code if there is one."""

@@ -150,6 +150,17 @@ class CohortComparison(TypedDict):
     sizes: list[dict[str, int]]
 
 
+class Idea(TypedDict):
+    """state: waiting, approved, merged or refused."""
+
+    id: int
+    text: str
+    state: str
+    reason: str
+    created_at: str
+    decided_at: str | None
+
+
 class Captions(TypedDict):
     """text: a WebVTT file; language: a code such as en."""
 

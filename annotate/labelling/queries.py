@@ -15,6 +15,7 @@ from annotate.labelling.criterion_fields import CriterionFields, fields_by_crite
 from annotate.labelling.eligibility import counted_labels
 from annotate.labelling.keys.bindings import Keys
 from annotate.labelling.outcomes import LETTERS, decode_ranks
+from annotate.labelling.plan.queries import is_endless
 from annotate.labelling.practice import Feedback, PracticeStep, practice_feedback, practice_step
 from annotate.labelling.remaining import max_remaining_answers
 from annotate.labelling.requirements import StepRequired
@@ -93,11 +94,18 @@ class Task:
     hints: ClientTiming = field(default_factory=ClientTiming)
     practice: PracticeStep | None = None  # the open task is for practice
     feedback: Feedback | None = None  # on the practice answer just given, in place of a task
+    is_endless: bool = False  # nothing ends the answering but the annotator
+    has_ending: bool = False  # who stops before the end gets no code
     criteria: Sequence[CriterionFields] = ()  # where there are several: what is asked by each
 
     @property
     def number(self) -> int:
         return self.n_done + 1
+
+    @property
+    def may_stop(self) -> bool:
+        """Return whether “Enough for now” is offered: from the first task on, where no code waits at the end."""
+        return (bool(self.token) or self.n_done > 0) and not self.has_ending and not self.practice
 
     @property
     def n_left(self) -> int | None:
@@ -234,6 +242,8 @@ def build_task(
         feedback=feedback,
         chosen_keys=chosen_keys or {},
         hints=hints or ClientTiming(),
+        is_endless=is_endless(project),
+        has_ending=project.has_ending,
     )
     return replace(task, criteria=fields_by_criterion(project, task, given)) if project.criteria and token else task
 

@@ -9,6 +9,7 @@ from annotate.models.event_verbs import EventVerb
 from annotate.models.events import Event
 from annotate.models.fit_states import FitState, WorkerProcess
 from annotate.models.gold_sets import CHECKED_PURPOSES, GoldSet, GoldSetItem, Purpose
+from annotate.models.ideas import IDEA_TAG, MAX_IDEAS, Idea
 from annotate.models.idempotency import StoredResponse
 from annotate.models.imports import FeatureNames, ImportJob, ItemFeatures
 from annotate.models.items import Captions, Context, Item, ItemSet, Tag
@@ -21,6 +22,7 @@ from annotate.models.labels import (
     Presentation,
     PresentedItem,
 )
+from annotate.models.participant_settings import ShowResult
 from annotate.models.participation import MAX_ID_LENGTH, Completion, Consent, ConsentText, ParticipationRules
 from annotate.models.projects import MAX_CRITERIA, MAX_ITEMS_SHOWN, MAX_PLANNED_SETS, Membership, Project
 from annotate.models.quality import MAX_REASON_LENGTH, QualitySettings
@@ -36,11 +38,13 @@ from annotate.models.webhooks import Webhook, WebhookDelivery
 
 __all__ = [
     "CHECKED_PURPOSES",
+    "IDEA_TAG",
     "IMPORTED_APP_VERSION",
     "MAX_ANNOTATOR_TAGS",
     "MAX_COMMENT_LENGTH",
     "MAX_CRITERIA",
     "MAX_EXPECTED_PEOPLE",
+    "MAX_IDEAS",
     "MAX_ID_LENGTH",
     "MAX_ITEMS_SHOWN",
     "MAX_PLANNED_SETS",
@@ -73,6 +77,7 @@ __all__ = [
     "FitState",
     "GoldSet",
     "GoldSetItem",
+    "Idea",
     "ImportJob",
     "Item",
     "ItemFeatures",
@@ -91,6 +96,7 @@ __all__ = [
     "Retention",
     "RunRecord",
     "RunRecordPart",
+    "ShowResult",
     "StoredResponse",
     "Tag",
     "TasteMap",

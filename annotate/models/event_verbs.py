@@ -102,6 +102,26 @@ class EventVerb(StrEnum):
     )
     ITEMS_RETIRED = "items retired", _("Items: many retired"), _("retired %(items)s items")
     ITEMS_BROUGHT_BACK = "items brought back", _("Items: many restored"), _("restored %(items)s items")
+    IDEA_APPROVED = (
+        "idea approved",
+        _("Ideas: approved"),
+        _("approved an idea of %(annotator)s as the item “%(key)s”"),
+    )
+    IDEA_APPROVED_AT_ONCE = (
+        "idea approved at once",
+        _("Ideas: approved at once"),
+        _("added an idea, approved at once as the item “%(key)s”"),
+    )
+    IDEA_MERGED = (
+        "idea merged",
+        _("Ideas: merged"),
+        _("merged an idea of %(annotator)s into the item “%(key)s”"),
+    )
+    IDEA_REFUSED = (
+        "idea refused",
+        _("Ideas: refused"),
+        _("refused an idea of %(annotator)s: %(reason)s"),
+    )
     CAPTIONS_CHANGED = "captions changed", _("Items: captions changed"), _("changed the captions of “%(key)s”")
     ITEM_DELETED = "item deleted", _("Items: deleted"), _("deleted the item “%(key)s”")
     EXPORT_TAKEN = "export taken", _("Exports: downloaded"), _("exported %(table)s (%(file_format)s)")

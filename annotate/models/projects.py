@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.models.goals import GoalSettings
 from annotate.models.grades import GradeSettings
+from annotate.models.participant_settings import ParticipantSettings
 from annotate.models.quality import QualitySettings
 from annotate.models.task_words import TaskWords
 from annotate.models.tokens import new_token
@@ -21,7 +22,7 @@ MAX_CRITERIA = 5
 MAX_PLANNED_SETS = 20_000  # drawing them takes two seconds, in which nobody else writes to the project
 
 
-class Project(CriterionWeights, GoalSettings, GradeSettings, QualitySettings, TaskWords):
+class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings, QualitySettings, TaskWords):
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
         OPEN = "open", _("Open")

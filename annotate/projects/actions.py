@@ -11,6 +11,7 @@ from annotate.audit import changes_as_json, record_event
 from annotate.core.errors import ProjectArchived, UserError
 from annotate.core.transactions import write_transaction
 from annotate.fitting.weights import carry_weights
+from annotate.ideas.rules import check_possible
 from annotate.imports.actions import discard_all
 from annotate.items.media.deletion import delete_media
 from annotate.jobs.fit_requests import request_fit
@@ -27,6 +28,7 @@ from annotate.models import (
     FitState,
     GoldSet,
     GoldSetItem,
+    Idea,
     Item,
     ItemFeatures,
     ItemSet,
@@ -115,7 +117,8 @@ def create_project(*, owner: User, values: dict[str, Any], now: datetime) -> Pro
 
 
 def change_project(*, project: Project, actor: User, values: dict[str, Any], now: datetime) -> dict[str, list[Any]]:
-    """Return sets these fields; returns what changed as {field: [before, after]}. Raises FixedByLabels."""
+    """Return sets these fields; returns what changed as {field: [before, after]}. Raises FixedByLabels and
+    IdeasNotPossible."""
     with write_transaction():
         project = lock_project(project.pk)
         changes = {
@@ -130,6 +133,8 @@ def change_project(*, project: Project, actor: User, values: dict[str, Any], now
             if project.weights and "weights" not in changes:
                 before, after = changes["criteria"]
                 changes["weights"] = [project.weights, carry_weights(before, after, project.weights)]
+        if changes.get("ideas_open", [None, False])[1]:
+            check_possible(project)
         if not changes:
             return changes
         for field, (_before, after) in changes.items():
@@ -228,6 +233,7 @@ def _delete_rows(project: Project) -> None:
         Item.tags.through.objects.filter(item__project=project),
         ItemFeatures.objects.filter(item__project=project),
         Captions.objects.filter(item__project=project),
+        Idea.objects.filter(project=project),
         ConflictOfInterest.objects.filter(annotator__project=project),
         QuestionAnswer.objects.filter(annotator__project=project),
         AnnotatorTag.objects.filter(annotator__project=project),

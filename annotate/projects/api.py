@@ -31,9 +31,10 @@ from annotate.models import MAX_CRITERIA, MAX_ITEMS_SHOWN, MAX_REASON_LENGTH, Me
 from annotate.projects import actions
 from annotate.projects.criteria_forms import LONGEST_NAME, LONGEST_QUESTION
 from annotate.projects.forms import EXPLAINED, ProjectForm
+from annotate.projects.participant_settings.forms import ParticipantForm
 from annotate.projects.quality_settings.forms import MOST_REASONS, QualityForm
 
-FORMS = (ProjectForm, QualityForm)
+FORMS = (ProjectForm, QualityForm, ParticipantForm)
 SETTINGS = [name for form in FORMS for name in form.Meta.fields]
 
 

@@ -1,6 +1,6 @@
 """Lists the pages of a project in groups, as its navigation shows them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.urls import reverse
@@ -44,6 +44,7 @@ class Link:
     address: str
     current: str
     is_button: bool = False
+    n_waiting: int = 0  # things there that wait for a decision
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ GROUPS = (
             Page("annotators", _("Annotators"), SEE, ("annotator", "annotator-erase"), by_criterion=True),
             Page("annotator-tags", _("Tags"), MANAGE),
             Page("never-shown", _("Conflicts of interest"), MANAGE),
+            Page("ideas", _("Ideas"), MANAGE, ("idea-decide",)),
             Page("participants", _("Arrivals and codes"), MANAGE),
             Page("retention", _("Data protection"), MANAGE),
         ),
@@ -93,6 +95,7 @@ GROUPS = (
             Page("settings-answers", _("Answers"), MANAGE),
             Page("settings-amount", _("How many answers"), MANAGE),
             Page("items", _("Items"), MANAGE, IMPORTS),
+            Page("settings-participants", _("Ideas and results"), MANAGE),
             Page("quality", _("Quality checks"), MANAGE),
             Page("known-sets", _("Right answers"), MANAGE, GOLD_SETS),
             Page("preview", _("Preview"), SEE),
@@ -122,11 +125,14 @@ GROUPS = (
 )
 
 
-def navigation(project: Project, role: str, here: str, criterion: Criterion | None = None) -> Navigation:
+def navigation(
+    project: Project, role: str, here: str, criterion: Criterion | None = None, waiting: Mapping[str, int] | None = None
+) -> Navigation:
     """Return the groups and pages that the role may see; `here` is the name of the page's address.
 
-    Links to pages about one criterion keep `criterion`.
+    Links to pages about one criterion keep `criterion`. waiting: by page, how many things wait there.
     """
+    waiting = waiting or {}
     query = criterion.query if criterion else ""
     visible = [(group, [page for page in group.pages if _is_shown(page, project, role, here)]) for group in GROUPS]
     groups, current = [], []
@@ -135,9 +141,11 @@ def navigation(project: Project, role: str, here: str, criterion: Criterion | No
             continue
         is_here = any(here in page.url_names for page in pages)
         title = group.title if len(pages) > 1 else pages[0].title
-        groups.append(Link(title, _address(project, pages[0], query), "true" if is_here else "", group.is_button))
+        n_waiting = sum(waiting.get(page.url_name, 0) for page in pages)
+        address = _address(project, pages[0], query)
+        groups.append(Link(title, address, "true" if is_here else "", group.is_button, n_waiting))
         if is_here:
-            current = [_link(project, page, here, query) for page in pages]
+            current = [_link(project, page, here, query, waiting.get(page.url_name, 0)) for page in pages]
     return Navigation(groups, current if len(current) > 1 else [])
 
 
@@ -145,9 +153,9 @@ def _is_shown(page: Page, project: Project, role: str, here: str) -> bool:
     return role in page.roles and (bool(project.criteria) or not page.of_several or here in page.url_names)
 
 
-def _link(project: Project, page: Page, here: str, query: str) -> Link:
+def _link(project: Project, page: Page, here: str, query: str, n_waiting: int) -> Link:
     current = "page" if here == page.url_name else "true" if here in page.others else ""
-    return Link(page.title, _address(project, page, query), current)
+    return Link(page.title, _address(project, page, query), current, n_waiting=n_waiting)
 
 
 def _address(project: Project, page: Page, query: str) -> str:

@@ -8,6 +8,7 @@ from annotate.projects.copies import api as copies_api
 from annotate.projects.copies import views as copies_views
 from annotate.projects.members import api as members_api
 from annotate.projects.members import views as members_views
+from annotate.projects.participant_settings import views as participant_settings_views
 from annotate.projects.quality_settings import views as quality_settings_views
 from annotate.projects.setup import views as setup_views
 
@@ -22,6 +23,11 @@ urlpatterns = [
             ("amount", "settings-amount", "amount/"),
             ("ranking", "settings-ranking", "ranking/"),
         )
+    ),
+    path(
+        "projects/<uuid:project_id>/settings/participants/",
+        participant_settings_views.participants,
+        name="settings-participants",
     ),
     path("projects/<uuid:project_id>/manage/", views.manage, name="project-manage"),
     path("projects/<uuid:project_id>/quality/", quality_settings_views.quality, name="quality"),

@@ -21,6 +21,7 @@ from annotate.models import (
     ConflictOfInterest,
     ExpectedPerson,
     GoldSet,
+    Idea,
     ImportJob,
     Item,
     Membership,
@@ -94,6 +95,11 @@ RULES = {
     "undo": (None, {"pseudonymous", "annotator"}),
     "shortcuts": (None, {"pseudonymous", "annotator"}),
     "keys": ({"pseudonymous", "annotator"}, {"pseudonymous", "annotator"}),
+    "own-ideas": ({"pseudonymous", "annotator"}, {"pseudonymous", "annotator"}),
+    "ideas": (MANAGE, MANAGE),
+    "idea-decide": (None, MANAGE),
+    "settings-participants": (MANAGE, MANAGE),
+    "enough": ({"pseudonymous", "annotator"}, None),
     "own-answers": ({"pseudonymous", "annotator"}, None),
     "project-create": (ACCOUNTS, ACCOUNTS),
     "setup": (MANAGE, None),
@@ -210,6 +216,7 @@ def arguments(project):
         "person_id": expected.pk,
         "token_id": make_token(Membership.objects.get(project=project, role="owner").user)[0].pk,
         "entry_id": ConflictOfInterest.objects.create(annotator=target, item=image).pk,
+        "idea_id": Idea.objects.create(project=project, annotator=target, text="A new one", created_at=NOW).pk,
         "known_id": GoldSet.objects.create(
             project=project, purpose="gold", item_set=presentation.item_set, outcome="tie"
         ).pk,

@@ -9,6 +9,7 @@ from django.db.models import Min, Q, QuerySet
 from annotate.annotators.exclusion import count_taken
 from annotate.core.transactions import write_transaction
 from annotate.fitting.scheduling import NO_FAILURES
+from annotate.ideas.actions import forget_ideas
 from annotate.imports.actions import empty_imports
 from annotate.jobs.fit_requests import request_fit
 from annotate.locks import lock_project
@@ -68,6 +69,7 @@ def _erase(annotator: Annotator, by: str, actor: User | None, now: datetime) -> 
     count_taken(annotator, -1)
     n_labels = delete_answers(annotator, labels)
     erase_names([annotator])
+    forget_ideas([annotator])
     annotator.delete()
     Event.objects.create(
         project=project, actor=actor, verb=EventVerb.ANNOTATOR_ERASED, details={"labels": n_labels, "by": by}, at=now

@@ -105,8 +105,9 @@ def redact_stored_responses(names: NamesToRedact) -> None:
 
 def delete_webhook_messages(annotators: Iterable[Annotator]) -> None:
     """Delete sent and waiting messages of webhooks about these annotators: each has the key of its annotator."""
+    about_people = [Webhook.Event.FLAG_RAISED, Webhook.Event.IDEA_SUBMITTED]
     for one in annotators:
-        told = WebhookDelivery.objects.filter(webhook__project=one.project_id, event=Webhook.Event.FLAG_RAISED)
+        told = WebhookDelivery.objects.filter(webhook__project=one.project_id, event__in=about_people)
         told.filter(body__contains=str(one.key)).delete()
 
 

@@ -26,6 +26,7 @@ from annotate.models import (
     CriterionAnswer,
     Event,
     ExpectedPerson,
+    Idea,
     ImportJob,
     Item,
     Label,
@@ -172,6 +173,11 @@ def files_of_annotators(annotators: QuerySet[Annotator], *, for_owner: bool) -> 
             ExpectedPerson.objects.filter(annotator__in=mine),
             {"project": "project__name"}
             | columns_named("name", "email", "organisation", "tags", "added_at", "invited_at", "n_invitations"),
+        ),
+        table(
+            "ideas",
+            Idea.objects.filter(annotator__in=mine),
+            project | columns_named("text", "state", "reason", "created_at", "decided_at", item="item__body"),
         ),
         table("tags", AnnotatorTag.objects.filter(annotator__in=mine), project | {"tag": "name"}),
         DataFile("history", ["project", "at", "what", "reason"], history_rows(mine)),

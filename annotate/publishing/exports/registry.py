@@ -6,7 +6,7 @@ from annotate.dashboard.grades import table as grades_table
 from annotate.dashboard.overall import table as overall_table
 from annotate.dashboard.overall import tracks_table
 from annotate.dashboard.ranking import table as ranking_table
-from annotate.publishing.exports import annotators, comparisons, fits, items, labels, pairs, preferences
+from annotate.publishing.exports import annotators, comparisons, fits, ideas, items, labels, pairs, preferences
 from annotate.publishing.exports.table import Table, always, of_project
 
 TABLES = {
@@ -67,6 +67,13 @@ TABLES = {
             _("The items and their tags, retired ones too."),
             always(items.COLUMNS),
             of_project(items.rows),
+        ),
+        Table(
+            "ideas",
+            _("Ideas"),
+            _("What annotators proposed as items, and what became of it."),
+            always(ideas.COLUMNS),
+            of_project(ideas.rows),
         ),
         Table(
             "pairs",

@@ -22,6 +22,7 @@ from annotate.models import (
     ConflictOfInterest,
     ExpectedPerson,
     GoldSet,
+    Idea,
     ImportJob,
     Membership,
     Project,
@@ -129,6 +130,13 @@ RULES = {
     "api-consent": {"get": (ASK, {"annotator"}, None), "post": (ASK, {"annotator"}, {"version": "x"})},
     "api-questions": {"get": (ASK, {"annotator"}, None)},
     "api-answers": {"get": (ASK, {"annotator"}, None)},
+    "api-own-result": {"get": (ASK, {"annotator"}, None)},
+    "api-own-ideas": {"get": (ASK, {"annotator"}, None), "post": (ASK, {"annotator"}, {"text": "More trees"})},
+    "api-similar-items": {"post": (ASK, {"annotator"}, {"text": "More trees"})},
+    "api-ideas": {"get": (READ, MANAGE, None), "post": (WRITE, MANAGE, {"ideas": [1]})},
+    "api-idea-approve": {"post": (WRITE, MANAGE, {})},
+    "api-idea-merge": {"post": (WRITE, MANAGE, {"item": "item-0"})},
+    "api-idea-refuse": {"post": (WRITE, MANAGE, {"reason": "Off topic"})},
     "api-items": {"get": (READ, SEE, None), "post": (WRITE, MANAGE, {"items": [{"text": "A new text"}]})},
     "api-item": {
         "get": (READ, SEE, None),
@@ -167,7 +175,15 @@ RULES = {
 OTHERS = {"api-reference", "api-schema", "api-join", "api-nowhere", "api-item-media", "api-item-files", "api-finish"}
 OTHERS |= {"api-join-personally", "api-item-captions", "api-imports", "api-import-left-out", "api-results"}
 # What a joined annotator may ask with the secret of joining.
-OF_ANNOTATORS = {"api-next", "api-consent", "api-questions", "api-answers"}
+OF_ANNOTATORS = {
+    "api-next",
+    "api-consent",
+    "api-questions",
+    "api-answers",
+    "api-own-ideas",
+    "api-own-result",
+    "api-similar-items",
+}
 MAKING = {("api-projects", "post"), ("api-project-clone", "post")}  # not by a token for one project
 QUERIES = {("api-project", "delete"): f"?name={NAME}", ("api-fits-compare", "get"): "?first=1&second=2"}
 
@@ -190,7 +206,10 @@ def arguments(project, people):
     presentation = assignment.next_presentation(annotator=bob, now=timezone.now(), rng=random.Random(1))
     target = make_annotator(project, "Target")
     Project.objects.filter(pk=project.pk).update(
-        goal="top", grades_by="score", grades=[{"name": "Old", "limit": 40.0}, {"name": "Rest", "limit": None}]
+        ideas_open=True,
+        goal="top",
+        grades_by="score",
+        grades=[{"name": "Old", "limit": 40.0}, {"name": "Rest", "limit": None}],
     )
     unseen = project.items.exclude(presented__isnull=False).first()
     known = GoldSet.objects.create(project=project, purpose="gold", item_set=presentation.item_set, outcome="tie")
@@ -219,6 +238,9 @@ def arguments(project, people):
             project=project, kind="items", state="checked", n_lines=1, folder="x", asked_at=timezone.now()
         ).pk,
         "record_id": RunRecord.objects.create(project=project, status="ready", asked_at=timezone.now()).pk,
+        "idea_id": Idea.objects.create(
+            project=project, annotator=target, text="A new one", created_at=timezone.now()
+        ).pk,
         "token": presentation.token,
         "answered": answered.presentation.token,
     }
@@ -242,6 +264,8 @@ def asked(name: str, method: str, arguments: dict, client: Client | None = None,
         body = {"token": arguments["answered"]}
     if name == "api-known":
         Project.objects.filter(pk=arguments["project_id"]).update(known_button=True)
+    if name == "api-ideas" and body:
+        body = {"ideas": [arguments["idea_id"]]}
     if name == "api-annotator-readmit":
         Annotator.objects.filter(key=arguments["key"]).update(excluded_at=timezone.now())
     if name == "api-annotator-let-in":

@@ -44,6 +44,7 @@ from annotate.models import (
     Event,
     ExpectedPerson,
     FitState,
+    Idea,
     ImportJob,
     Item,
     Label,
@@ -173,6 +174,10 @@ def tables_of(annotator: Annotator, user: User, alice: User) -> None:
         annotator=annotator, item=project.items.last(), declared_in=annotator.presentations.first(), declared_at=NOW
     )
     ExpectedPerson.objects.create(project=project, name=PSEUDONYM, email=ROSTER_EMAIL, annotator=annotator)
+    Idea.objects.create(project=project, annotator=annotator, text=SAID, created_at=NOW)
+    Idea.objects.create(
+        project=project, annotator=annotator, text=SAID, state="approved", created_at=NOW, decided_at=NOW
+    )
     Completion.objects.create(project=project, annotator=annotator, kind="complete", code="CODE", at=NOW)
     Completion.objects.create(project=project, platform_id=PLATFORM_ID, kind="quota_full", at=NOW)
     used = {"individual": True, "code": "XYZ", "used_at": NOW, "used_by": user}

@@ -43,6 +43,7 @@ LEFT = {
     "ApiToken": "api_tokens",
     "Webhook": "webhooks",
     "ResultsLink": "results_links",
+    "Idea": "ideas",
     "Evaluation": None,
     "DerivedRanking": "derived_rankings",
     "TasteMap": None,
@@ -62,6 +63,7 @@ PROJECTS_OWN = {
     "simulated",
     "fields_before",
     "fields_after",
+    "has_idea_items",
 }
 
 
