@@ -30,6 +30,10 @@ class Results(Transport):
         """Returns each check of the ranking: its verdict, in words, and the figures behind it."""
         return self._figures(project, "trust", criterion)
 
+    def methods(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
+        """Returns how the ranking was computed: model, settings, versions, a paragraph for a paper, BibTeX."""
+        return self._figures(project, "methods", criterion)
+
     def report(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
         return self._figures(project, "report", criterion)
 
@@ -111,10 +115,15 @@ class Results(Transport):
         return self._rows(f"projects/{project}/results-links/")
 
     def publish_results(
-        self, project: str, *, criterion: int | None = None, expires_at: str | None = None
+        self,
+        project: str,
+        *,
+        criterion: int | None = None,
+        expires_at: str | None = None,
+        shows_methods: bool = False,
     ) -> dict[str, Any]:
-        """Creates a link; anyone who has it can see the ranking."""
-        body = {"criterion": criterion or 1, "expires_at": expires_at}
+        """Creates a link; anyone who has it can see the ranking, with `shows_methods` its methods, too."""
+        body = {"criterion": criterion or 1, "expires_at": expires_at, "shows_methods": shows_methods}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/results-links/", body=body))
 
     def revoke_results_link(self, project: str, link: str) -> None:
@@ -123,6 +132,10 @@ class Results(Transport):
     def results(self, token: str, **filters: Any) -> Iterator[dict[str, Any]]:
         """Returns the ranking behind a results link; needs no token."""
         return self._rows(f"results/{quote(token, safe='')}/", filters)
+
+    def results_methods(self, token: str) -> dict[str, Any]:
+        """Returns the methods behind a results link that shows them; needs no token."""
+        return cast(dict[str, Any], self.call("GET", f"results/{quote(token, safe='')}/methods/"))
 
     def _figures(self, project: str, what: str, criterion: int | None) -> dict[str, Any]:
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/{what}/", query={"criterion": criterion}))

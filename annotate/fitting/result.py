@@ -26,6 +26,7 @@ from models_engine.errors import EngineError, NotConverged
 from models_engine.estimators.base import EstimatorEntry
 from models_engine.estimators.choosing import AUTOMATIC
 from models_engine.estimators.table import ESTIMATORS
+from models_engine.io.environment import describe_environment
 from models_engine.models import AnnotatorEstimate, Estimate, Fit
 from models_engine.posterior import BasePosterior
 
@@ -131,6 +132,8 @@ class FitResult:
                 "reliability": measure_separation(posterior, labels),
                 "misfit": flagged_json(misfit, labels),
                 "compared": count_block_pairs(labels, posterior),
+                "hyperparameters": finite_values(posterior.hyperparameters()),
+                "versions": versions(),
                 **({} if choice is None else {"choice": choice}),
             },
             estimates=rows,
@@ -184,6 +187,17 @@ def fit_posterior(name: str, labels: Labels, former: Fit | None, seed: int, prog
         posterior = estimator.fit(labels.data, start=start, rng=np.random.default_rng(seed), progress=progress)
     settings = asdict(cast(Any, estimator))  # every estimator is a frozen dataclass
     return FittedPosterior(name, settings, posterior, warm=start is not None)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that figures depend on."""
+    here = describe_environment()
+    return {name: str(here[name]) for name in ("crowdrank", "python", "numpy", "scipy")}
+
+
+def finite_values(values: dict[str, float]) -> dict[str, float]:
+    """Return those that JSON has a number for."""
+    return {name: value for name, value in values.items() if np.isfinite(value)}
 
 
 def site_settings(project: Project) -> dict[str, Any]:

@@ -19,6 +19,8 @@ class ResultsLink(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="results_links")
     criterion = models.PositiveSmallIntegerField(default=1)
+    # Whether the page of methods can be read with the link.
+    shows_methods = models.BooleanField(default=False)
     made_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -115,6 +115,8 @@ RULES = {
     "member-change": (None, OWN),
     "results": (EVERYONE, None),
     "results-media": (EVERYONE, None),
+    "results-methods": (EVERYONE, None),
+    "methods": (SEE, None),
     "results-links": (OWN, OWN),
     "results-link-revoke": (None, OWN),
     "ranking": (SEE, None),
@@ -184,7 +186,7 @@ def arguments(project):
     target = make_annotator(project, "Target")
     someone = member(project, "someone", "viewer")
     spread_fit(project, list(project.items.order_by("pk")))
-    link = ResultsLink.objects.create(project=project, made_at=NOW)
+    link = ResultsLink.objects.create(project=project, made_at=NOW, shows_methods=True)
     return {
         "project_id": project.pk,
         "link_id": link.pk,
@@ -210,6 +212,7 @@ def arguments(project):
         "submit": presentation.token,
         "results": link.token,
         "results-media": link.token,
+        "results-methods": link.token,
         "platform": entry.platform_token,
     }
 

@@ -34,7 +34,7 @@ def grown(project: Project, n_items: int, n_annotators: int, n_labels: int) -> N
 
 def address(name: str, project: Project, annotator: Annotator) -> str:
     pattern = next(route for route in ROUTES if route.name == name).pattern
-    link = project.results_links.get_or_create(made_at=NOW)[0]
+    link = project.results_links.get_or_create(made_at=NOW, shows_methods=True)[0]
     values = {
         "project_id": project.pk,
         "item_id": project.items.first().pk,
@@ -52,6 +52,7 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
             "platform": "none",
             "results": link.token,
             "results-media": link.token,
+            "results-methods": link.token,
         }.get(name, ""),
     }
     return reverse(name, kwargs={key: values[key] for key in pattern.converters})

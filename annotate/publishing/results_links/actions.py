@@ -21,7 +21,13 @@ class TooManyLinks(UserError):
 
 
 def make_link(
-    *, project: Project, actor: User, criterion: int, expires_at: datetime | None, now: datetime
+    *,
+    project: Project,
+    actor: User,
+    criterion: int,
+    expires_at: datetime | None,
+    now: datetime,
+    shows_methods: bool = False,
 ) -> ResultsLink:
     """Raises TooManyLinks."""
     with write_transaction():
@@ -29,7 +35,9 @@ def make_link(
         n = sum(not link.is_over(now) for link in project.results_links.filter(revoked_at=None))
         if n >= MAX_LINKS:
             raise TooManyLinks(n)
-        link = ResultsLink.objects.create(project=project, criterion=criterion, made_at=now, expires_at=expires_at)
+        link = ResultsLink.objects.create(
+            project=project, criterion=criterion, made_at=now, expires_at=expires_at, shows_methods=shows_methods
+        )
         ends = expires_at.isoformat() if expires_at else ""
         record_event(
             project, actor, EventVerb.RESULTS_LINK_MADE, now, link=token_excerpt(link), criterion=criterion, ends=ends

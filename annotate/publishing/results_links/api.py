@@ -36,6 +36,7 @@ from models_engine.models import Estimate
 class ResultsLinkRow(serializers.Serializer):
     id = serializers.UUIDField(source="pk")
     criterion = serializers.IntegerField(help_text="Number of the criterion shown; 1 if the project has only one.")
+    shows_methods = serializers.BooleanField(help_text="Whether it shows how the ranking was computed.")
     made_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True, help_text="Null: valid until revoked.")
     revoked_at = serializers.DateTimeField(allow_null=True)
@@ -49,6 +50,7 @@ class ResultsLinkRow(serializers.Serializer):
 class NewResultsLink(StrictSerializer):
     criterion = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MAX_CRITERIA)
     expires_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
+    shows_methods = serializers.BooleanField(required=False, default=False)
 
 
 class ResultsLinks(ApiView):

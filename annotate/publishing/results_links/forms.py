@@ -21,6 +21,11 @@ LIFETIMES = [
 class ResultsLinkForm(forms.Form):
     criterion = forms.TypedChoiceField(label=_("Ranking by"), coerce=int)
     lifetime = forms.ChoiceField(label=_("Valid"), choices=LIFETIMES, required=False)
+    shows_methods = forms.BooleanField(
+        label=_("Show the methods, too"),
+        required=False,
+        help_text=_("A page that says how the ranking was computed, for readers of a paper."),
+    )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

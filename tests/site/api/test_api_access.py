@@ -115,6 +115,7 @@ RULES = {
     "api-models": {"get": (READ, SEE, None)},
     "api-trust": {"get": (READ, SEE, None)},
     "api-report": {"get": (READ, SEE, None)},
+    "api-methods": {"get": (READ, SEE, None)},
     "api-records": {"get": (READ, SEE, None), "post": (WRITE, MANAGE, {})},
     "api-record": {"get": (READ, SEE, None)},
     "api-record-download": {"get": (READ, SEE, None)},
@@ -156,7 +157,7 @@ RULES = {
 }
 # Open to strangers, or with rules of their own, tried one by one below and in test_api_annotating.py.
 OTHERS = {"api-reference", "api-schema", "api-join", "api-nowhere", "api-item-media", "api-item-files", "api-finish"}
-OTHERS |= {"api-item-captions", "api-imports", "api-import-left-out", "api-results"}
+OTHERS |= {"api-item-captions", "api-imports", "api-import-left-out", "api-results", "api-results-methods"}
 # What a joined annotator may ask with the secret of joining.
 OF_ANNOTATORS = {"api-next", "api-consent", "api-questions", "api-answers"}
 MAKING = {("api-projects", "post"), ("api-project-clone", "post")}  # not by a token for one project

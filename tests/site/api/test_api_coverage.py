@@ -84,6 +84,8 @@ COVERED = {
     "webhook-change": ["webhooks_switch", "webhooks_replace_secret", "webhooks_test", "webhooks_delete"],
     "results": ["results_read"],
     "results-media": "pictures are seen on the page; results_read tells titles",
+    "results-methods": ["results_read_methods"],
+    "methods": ["methods_read"],
     "results-links": ["results_links_list", "results_links_create"],
     "results-link-revoke": ["results_links_revoke"],
     "ranking": ["ranking_read"],
