@@ -112,6 +112,7 @@ class Label(models.Model):
     class VoidReason(models.TextChoices):
         UNDONE = "undone", _("Undone by the annotator")
         EXCLUDED = "excluded", _("Annotator excluded")
+        SCREENED_OUT = "screened", _("Annotator screened out by a rule of the project")
         LATE = "late", _("Came after its lease had run out and others had filled the overlap")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="labels")

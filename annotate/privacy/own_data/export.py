@@ -193,6 +193,7 @@ OF_ANNOTATOR = {"project": "project__name"} | columns_named(
     "joined_at",
     "excluded_at",
     "screened_out_at",
+    "screened_out_by",
     "practised",
     "practice_over_at",
     "platform_id",

@@ -114,6 +114,18 @@ def checks_in_use(project: Project) -> list[str]:
             if project.count_gold
             else _("Answers to gold questions do not count in the ranking.")
         )
+    for limit, text in (
+        (project.attention_fails, _("Whoever failed %(n)d attention checks was screened out.")),
+        (project.gold_fails, _("Whoever failed %(n)d gold questions was screened out.")),
+    ):
+        if limit:
+            found.append(text % {"n": limit})
+    if project.attention_fails or project.gold_fails:
+        found.append(
+            _("Answers of people screened out count.")
+            if project.count_screened_out
+            else _("Answers of people screened out do not count.")
+        )
     if project.repeat_percent:
         found.append(_("%(n)d%% of the tasks repeated an earlier one.") % {"n": project.repeat_percent})
     if project.min_seconds:
