@@ -34,6 +34,23 @@ class Results(Transport):
         """Returns how the ranking was computed: model, settings, versions, a paragraph for a paper, BibTeX."""
         return self._figures(project, "methods", criterion)
 
+    def preregistration(self, project: str) -> dict[str, Any]:
+        """Returns the frozen plan with its SHA-256."""
+        return cast(dict[str, Any], self.call("GET", f"projects/{project}/preregistration/"))
+
+    def freeze_plan(self, project: str, **statements: str) -> dict[str, Any]:
+        """Freezes the plan, once. statements: hypotheses, stopping_rule, exclusion_rules, analysis."""
+        return cast(dict[str, Any], self.call("POST", f"projects/{project}/preregistration/", body=statements))
+
+    def deviations(self, project: str) -> Iterator[dict[str, Any]]:
+        """Lists the changes of the plan since it was frozen."""
+        return self._rows(f"projects/{project}/deviations/")
+
+    def explain_deviation(self, project: str, number: int, reason: str) -> dict[str, Any]:
+        """Adds the reason of a deviation, once."""
+        body = {"reason": reason}
+        return cast(dict[str, Any], self.call("PATCH", f"projects/{project}/deviations/{number}/", body=body))
+
     def report(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
         return self._figures(project, "report", criterion)
 

@@ -21,6 +21,12 @@ from annotate.models.labels import (
     PresentedItem,
 )
 from annotate.models.participation import MAX_ID_LENGTH, Completion, Consent, ConsentText, ParticipationRules
+from annotate.models.preregistration import (
+    MAX_DEVIATION_REASON,
+    MAX_STATEMENT_LENGTH,
+    Deviation,
+    Preregistration,
+)
 from annotate.models.projects import MAX_CRITERIA, MAX_ITEMS_SHOWN, MAX_PLANNED_SETS, Membership, Project
 from annotate.models.quality import MAX_REASON_LENGTH, QualitySettings
 from annotate.models.questionnaire import MAX_QUESTION_FIELDS, MAX_TEXT_LENGTH, QuestionAnswer, QuestionField
@@ -38,12 +44,14 @@ __all__ = [
     "MAX_ANNOTATOR_TAGS",
     "MAX_COMMENT_LENGTH",
     "MAX_CRITERIA",
+    "MAX_DEVIATION_REASON",
     "MAX_ID_LENGTH",
     "MAX_ITEMS_SHOWN",
     "MAX_PLANNED_SETS",
     "MAX_QUESTION_FIELDS",
     "MAX_REASON_LENGTH",
     "MAX_RETENTION_DAYS",
+    "MAX_STATEMENT_LENGTH",
     "MAX_TAG_LENGTH",
     "MAX_TEXT_LENGTH",
     "ORDERED",
@@ -59,6 +67,7 @@ __all__ = [
     "ConsentText",
     "Context",
     "CriterionAnswer",
+    "Deviation",
     "Evaluation",
     "Event",
     "EventVerb",
@@ -73,6 +82,7 @@ __all__ = [
     "Label",
     "Membership",
     "ParticipationRules",
+    "Preregistration",
     "Presentation",
     "PresentedItem",
     "Project",

@@ -82,6 +82,7 @@ GROUPS = (
             Page("progress", _("Progress"), SEE, by_criterion=True),
             Page("goal", _("Goal and cost"), MANAGE, by_criterion=True),
             Page("methods", _("Methods"), SEE, by_criterion=True),
+            Page("preregistration", _("Preregistration"), SEE),
         ),
     ),
     Group(

@@ -8,6 +8,8 @@ from annotate.publishing.exports import labels_api
 from annotate.publishing.exports import views as exports_views
 from annotate.publishing.methods import api as methods_api
 from annotate.publishing.methods import views as methods_views
+from annotate.publishing.preregistration import api as preregistration_api
+from annotate.publishing.preregistration import views as preregistration_views
 from annotate.publishing.results_links import api as results_links_api
 from annotate.publishing.results_links import views as results_links_views
 from annotate.publishing.run_records import api as run_records_api
@@ -17,6 +19,17 @@ urlpatterns = [
     path("results/<str:token>/", results_links_views.results, name="results"),
     path("results/<str:token>/media/<int:item_id>/", results_links_views.results_media, name="results-media"),
     path("results/<str:token>/methods/", results_links_views.results_methods, name="results-methods"),
+    path("projects/<uuid:project_id>/preregistration/", preregistration_views.preregistration, name="preregistration"),
+    path(
+        "projects/<uuid:project_id>/preregistration.json",
+        preregistration_views.document,
+        name="preregistration-document",
+    ),
+    path(
+        "projects/<uuid:project_id>/preregistration/deviations/<int:deviation_id>/",
+        preregistration_views.explain,
+        name="deviation-explain",
+    ),
     path("projects/<uuid:project_id>/methods/", methods_views.methods, name="methods"),
     path("projects/<uuid:project_id>/results-links/", results_links_views.results_links, name="results-links"),
     path(
@@ -39,6 +52,9 @@ api_urlpatterns = [
     ),
     path("v1/results/<str:token>/", results_links_api.Results.as_view(), name="api-results"),
     path("v1/results/<str:token>/methods/", methods_api.PublishedMethods.as_view(), name="api-results-methods"),
+    path(f"{PROJECT}preregistration/", preregistration_api.PreregistrationView.as_view(), name="api-preregistration"),
+    path(f"{PROJECT}deviations/", preregistration_api.Deviations.as_view(), name="api-deviations"),
+    path(f"{PROJECT}deviations/<int:deviation_id>/", preregistration_api.DeviationView.as_view(), name="api-deviation"),
     path(f"{PROJECT}methods/", methods_api.MethodsView.as_view(), name="api-methods"),
     path(f"{PROJECT}exports/", exports_api.Exports.as_view(), name="api-exports"),
     path(f"{PROJECT}exports/<str:table>.<str:file_format>", exports_api.Export.as_view(), name="api-export"),

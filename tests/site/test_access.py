@@ -19,6 +19,7 @@ from annotate.models import (
     Annotator,
     Captions,
     ConflictOfInterest,
+    Deviation,
     GoldSet,
     ImportJob,
     Item,
@@ -28,6 +29,7 @@ from annotate.models import (
     RunRecord,
     Webhook,
 )
+from annotate.publishing.preregistration.actions import freeze_plan
 from annotate.urls import websocket_urlpatterns
 from tests.conftest import NOW, make_annotator, make_token, make_user, member
 from tests.routes import OTHERS, ROUTES
@@ -117,6 +119,9 @@ RULES = {
     "results-media": (EVERYONE, None),
     "results-methods": (EVERYONE, None),
     "methods": (SEE, None),
+    "preregistration": (SEE, OWN),
+    "preregistration-document": (SEE, None),
+    "deviation-explain": (None, MANAGE),
     "results-links": (OWN, OWN),
     "results-link-revoke": (None, OWN),
     "ranking": (SEE, None),
@@ -198,6 +203,7 @@ def arguments(project):
             project=project, purpose="gold", item_set=presentation.item_set, outcome="tie"
         ).pk,
         "webhook_id": Webhook.objects.create(project=project, url="https://example.org/hook", created_at=NOW).pk,
+        "deviation_id": frozen_and_changed(project).pk,
         "membership_id": Membership.objects.get(user=someone).pk,
         "table": "labels",
         "file_format": "csv",
@@ -215,6 +221,12 @@ def arguments(project):
         "results-methods": link.token,
         "platform": entry.platform_token,
     }
+
+
+def frozen_and_changed(project) -> Deviation:
+    owner = Membership.objects.get(project=project, role="owner").user
+    freeze_plan(project=project, actor=owner, statements={}, now=NOW)
+    return Deviation.objects.create(project=project, field="cap", before=None, after=5, n_labels=0, at=NOW)
 
 
 def left_out(project) -> ImportJob:

@@ -4,7 +4,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.dashboard.grades import table as grades_table
 from annotate.dashboard.ranking import table as ranking_table
-from annotate.publishing.exports import annotators, comparisons, fits, items, labels, pairs, preferences
+from annotate.publishing.exports import annotators, comparisons, deviations, fits, items, labels, pairs, preferences
 from annotate.publishing.exports.table import Table, always, of_project
 
 TABLES = {
@@ -75,6 +75,13 @@ TABLES = {
             _("Every stored fit with its settings, data hash, convergence and duration."),
             fits.columns,
             of_project(fits.rows),
+        ),
+        Table(
+            "deviations",
+            _("Deviations"),
+            _("Every change of the plan since it was frozen, with its reason."),
+            always(deviations.COLUMNS),
+            of_project(deviations.rows),
         ),
     )
 }

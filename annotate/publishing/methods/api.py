@@ -45,9 +45,17 @@ class MethodsDetail(serializers.Serializer):
     selection = serializers.ListField(child=serializers.CharField(), help_text="How questions were chosen.")
     checks = serializers.ListField(child=serializers.CharField())
     counts = CountsRow()
+    preregistration = serializers.SerializerMethodField(help_text="SHA-256 of the frozen plan; empty if there is none.")
+    n_deviations = serializers.SerializerMethodField(help_text="Changes of the plan since it was frozen.")
     paragraphs = serializers.SerializerMethodField(help_text="A methods paragraph, by language.")
     references = serializers.ListField(child=serializers.CharField())
     bibtex = serializers.CharField()
+
+    def get_preregistration(self, methods: Methods) -> str:
+        return methods.preregistration.digest if methods.preregistration else ""
+
+    def get_n_deviations(self, methods: Methods) -> int:
+        return len(methods.deviations)
 
     def get_formulas(self, methods: Methods) -> list[str]:
         return [one.text for one in methods.formulas]

@@ -13,10 +13,11 @@ from annotate.core.languages import language_name
 from annotate.core.numbers import format_integer
 from annotate.criteria import Criterion
 from annotate.fitting.published import published_fit
-from annotate.models import Annotator, Label, Presentation, Project, Purpose
+from annotate.models import Annotator, Label, Preregistration, Presentation, Project, Purpose
 from annotate.publishing.methods.citation import software_bibtex, software_line
 from annotate.publishing.methods.mathml import mathml, readable
 from annotate.publishing.methods.paragraph import checks_in_use, paragraph, selection_rule
+from annotate.publishing.preregistration.queries import DeviationLine, deviations_of, preregistration_of
 from models_engine.estimators.methods import METHODS, SETTINGS, Method
 from models_engine.estimators.references import REFERENCES, bibliography
 from models_engine.models import Fit
@@ -72,6 +73,8 @@ class Methods:
     selection: list[str]
     checks: list[str]
     counts: Counts
+    preregistration: Preregistration | None
+    deviations: list[DeviationLine]
     paragraphs: list[tuple[str, str, str]]
     references: list[str]
     bibtex: str
@@ -84,7 +87,7 @@ def methods_of(criterion: Criterion) -> Methods | None:
     if fit is None or method is None or not fit.n_items:
         return None
     counts, keys = counts_of(criterion.project), references_of(criterion.project, fit, method)
-    version = versions_of(fit).get("crowdrank", "")
+    version, frozen = versions_of(fit).get("crowdrank", ""), preregistration_of(criterion.project)
     return Methods(
         fit=fit,
         title=_(method.title),
@@ -98,6 +101,8 @@ def methods_of(criterion: Criterion) -> Methods | None:
         selection=selection_rule(criterion.project),
         checks=checks_in_use(criterion.project),
         counts=counts,
+        preregistration=frozen,
+        deviations=deviations_of(criterion.project, frozen),
         paragraphs=list(paragraphs_of(criterion, fit, method, counts)),
         references=[*(REFERENCES[key].line() for key in keys), software_line(version)],
         bibtex=f"{bibliography(keys)}\n\n{software_bibtex(version)}\n",

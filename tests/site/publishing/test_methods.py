@@ -61,7 +61,7 @@ def test_it_asks_as_often_for_many_labels_and_is_empty_before_the_first_fit(proj
     assert Api(vera, project)("get", "methods").status_code == 404
     spread_fit(project, list(project.items.order_by("pk")))
     make_labels(project, [make_annotator(project, "Otter")], 5)
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         methods_of(Criterion(project))
 
 
