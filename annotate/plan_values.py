@@ -16,6 +16,8 @@ from annotate.models import Deviation, EventVerb, ParticipationRules, Preregistr
 FIELDS = (
     *("question", "criteria", "more_means", "instructions", "task_type", "k", "m", "outcomes", "comments"),
     *("best_words", "worst_words", "choice_words", "instruction_line"),
+    *("slightly_words", "clearly_words", "tie_words", "both_good_words", "both_bad_words"),
+    *("cant_judge_words", "skip_words"),
     *("overlap", "n_sets", "cap"),
     *("estimator", "top_k", "tie_margin", "grades", "grades_by"),
     *("practice_pass", "practice_tries", "attention_every", "gold_every", "repeat_percent"),

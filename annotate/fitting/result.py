@@ -12,6 +12,7 @@ from annotate.core.stored_messages import store_message
 from annotate.criteria import Criterion
 from annotate.fitting.arrays import pack, warm_start
 from annotate.fitting.automatic import choose_estimator
+from annotate.fitting.best_worst_counts import count_best_worst
 from annotate.fitting.estimates import LEVEL, annotator_estimate_rows, estimate_rows
 from annotate.fitting.goal import count_block_pairs, evaluate_goal
 from annotate.fitting.label_checks import check_labels
@@ -122,7 +123,7 @@ class FitResult:
             data_hash=labels.data.data_hash(),
             unit=unit_of(posterior, labels),
             components=components_of(posterior),
-            arrays=pack(posterior, labels, misfit),
+            arrays=pack(posterior, labels, misfit, count_best_worst(project, labels)),
             diagnostics={
                 "n_iterations": diagnostics.n_iterations,
                 "seconds": diagnostics.seconds,

@@ -28,7 +28,7 @@ TABLES = {
             "labels",
             _("Labels"),
             _("Every answer ever given, in order of arrival. Void answers are included and marked."),
-            always(labels.COLUMNS),
+            labels.columns,
             of_project(labels.rows_of_all),
         ),
         Table(

@@ -1,6 +1,7 @@
 """The preregistration through the API: freezing, reading, and the reasons of deviations."""
 
 import json
+from typing import Any
 from uuid import UUID
 
 from django.http import Http404
@@ -44,8 +45,8 @@ class PreregistrationDetail(serializers.Serializer):
     text = serializers.CharField(source="document", help_text="The canonical JSON that was hashed.")
     n_deviations = serializers.SerializerMethodField()
 
-    def get_document(self, frozen: Preregistration) -> dict[str, object]:
-        found: dict[str, object] = json.loads(frozen.document)
+    def get_document(self, frozen: Preregistration) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(frozen.document)
         return found
 
     def get_n_deviations(self, frozen: Preregistration) -> int:
