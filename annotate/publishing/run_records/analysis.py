@@ -19,7 +19,7 @@ from models_engine.estimators.methods import METHODS
 SCRIPTS = Path(__file__).parent / "scripts"
 # Tables of the export page, by the name of their file in the record.
 FILES = {"answers.csv": "labels", "item_texts.csv": "items", "published.csv": "ranking", "deviations.csv": "deviations"}
-DEFAULTS = {"inference": "auto", "prior_sd": 1.5, "tie_sd": 3.0, "ties": "davidson"}
+DEFAULTS = {"inference": "map", "prior_sd": 1.5, "tie_sd": 3.0, "ties": "davidson"}
 OWN = {
     "labels.csv": [
         Column("annotator", _("Pseudonym, percent-encoded where a list or a spreadsheet would break.")),

@@ -10,6 +10,7 @@ import sys
 import zipfile
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
@@ -24,7 +25,10 @@ from annotate.models import Event, FitState, Item, Label, Project, RunRecord, Ru
 from annotate.projects.actions import delete_project
 from annotate.publishing.preregistration.actions import freeze_plan
 from annotate.publishing.run_records import job as run_records_job
+from annotate.publishing.run_records.analysis import r_script
+from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData
+from models_engine.io.run_records import FitSpec, write_record
 from models_engine.models import Estimate
 from tests.conftest import NOW, make_annotator
 from tests.paths import ROOT
@@ -250,3 +254,28 @@ def test_the_r_script_repeats_bradley_terry_and_says_where_it_does_not(package, 
     assert ("does not repeat" in done.stdout) == (estimator != "BradleyTerry")
     assert "Pearson 1.0000, Kendall 1.0000" in done.stdout
     assert len(rows_of(package / "ranking_by_R.csv")) == 5
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("options", [{}, {"inference": "variational", "prior_sd": 4.0}, {"ties": "half"}])
+@pytest.mark.parametrize("k", [2, 4])
+def test_the_r_script_agrees_on_pairs_and_on_best_and_worst(tmp_path, options, k):
+    """Items apart, ties, wide priors, parts that nothing connects, and names that a list would break."""
+    if shutil.which("Rscript") is None:
+        pytest.skip("Rscript is not on the PATH; on Debian: apt-get install --no-install-recommends r-base-core")
+    rng, n = np.random.default_rng(1), 12
+    sets = np.array([rng.choice(n, k, replace=False) for _ in range(40)])
+    seen = np.linspace(-3, 3, n)[sets] + rng.gumbel(size=sets.shape)
+    rows = np.arange(len(sets))
+    best, worst = sets[rows, seen.argmax(axis=1)], sets[rows, seen.argmin(axis=1)]
+    if k == 2:
+        outcome = np.where(rows < 6, 0.5, (best == sets[:, 0]).astype(float))
+        data = Comparisons.from_pairs(sets[:, 0], sets[:, 1], outcome, annotators=rows % 5, n_items=n)
+    else:
+        data = Comparisons.from_best_worst(best, worst, sets, annotators=rows % 5, n_items=n)
+    names = [f"item;{i}" for i in range(n)]
+    record = write_record(tmp_path, data, names, list("abcde"), FitSpec("BradleyTerry", options), about={})
+    (tmp_path / "analysis.R").write_text(r_script(record), encoding="utf-8")
+    done = subprocess.run(["Rscript", "--vanilla", str(tmp_path / "analysis.R")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "within the tolerance of 0.0001" in done.stdout
