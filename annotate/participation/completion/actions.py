@@ -43,7 +43,7 @@ def finish(*, annotator: Annotator, now: datetime) -> Completion:
         return complete_annotator(annotator, kind_of_end(annotator, now), now)
 
 
-def kind_of_end(annotator: Annotator, now: datetime) -> str:
+def kind_of_end(annotator: Annotator, now: datetime) -> Completion.Kind:
     """Return how the part of somebody who has not ended it ends now. Raises NotFinished and QuestionnaireRequired."""
     if annotator.screened_out_at and not annotator.excluded_at:  # by practice or by a rule
         return Kind.SCREENED_OUT

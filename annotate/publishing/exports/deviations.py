@@ -20,7 +20,7 @@ COLUMNS = [
 
 
 def rows(project: Project) -> Iterator[Row]:
-    roles = dict(Membership.objects.filter(project=project).values_list("user_id", "role"))
+    roles: dict[int | None, str] = dict(Membership.objects.filter(project=project).values_list("user_id", "role"))
     for one in Deviation.objects.filter(project=project).order_by("at", "pk").iterator(500):
         before, after = canonical(one.before), canonical(one.after)
         yield [one.field, before, after, one.at, roles.get(one.actor_id, ""), one.n_labels, one.reason]

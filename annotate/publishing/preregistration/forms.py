@@ -1,12 +1,14 @@
 """Forms of freezing a plan and of the reason of a deviation."""
 
+from typing import Any
+
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotate.models import MAX_DEVIATION_REASON, MAX_STATEMENT_LENGTH
 
 
-def statement(label: object, help_text: object) -> forms.CharField:
+def statement(label: Any, help_text: Any) -> forms.CharField:
     widget = forms.Textarea(attrs={"rows": 4, "dir": "auto"})
     return forms.CharField(
         label=label, help_text=help_text, required=False, max_length=MAX_STATEMENT_LENGTH, widget=widget
