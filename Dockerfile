@@ -14,7 +14,7 @@ ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREA
     DATABASE_URL=sqlite:////data/db.sqlite3 MEDIA_ROOT=/data/media
 COPY --from=build /venv /venv
 WORKDIR /app
-COPY manage.py pyproject.toml ./
+COPY manage.py pyproject.toml CITATION.cff ./
 COPY annotate annotate
 COPY models_engine models_engine
 COPY templates templates

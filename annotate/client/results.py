@@ -32,6 +32,27 @@ class Results(Transport):
         """Returns each check of the ranking: its verdict, in words, and the figures behind it."""
         return self._figures(project, "trust", criterion)
 
+    def methods(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
+        """Returns how the ranking was computed: model, settings, versions, a paragraph for a paper, BibTeX."""
+        return self._figures(project, "methods", criterion)
+
+    def preregistration(self, project: str) -> dict[str, Any]:
+        """Returns the frozen plan with its SHA-256."""
+        return cast(dict[str, Any], self.call("GET", f"projects/{project}/preregistration/"))
+
+    def freeze_plan(self, project: str, **statements: str) -> dict[str, Any]:
+        """Freezes the plan, once. statements: hypotheses, stopping_rule, exclusion_rules, analysis."""
+        return cast(dict[str, Any], self.call("POST", f"projects/{project}/preregistration/", body=statements))
+
+    def deviations(self, project: str) -> Iterator[dict[str, Any]]:
+        """Lists the changes of the plan since it was frozen."""
+        return self._rows(f"projects/{project}/deviations/")
+
+    def explain_deviation(self, project: str, number: int, reason: str) -> dict[str, Any]:
+        """Adds the reason of a deviation, once."""
+        body = {"reason": reason}
+        return cast(dict[str, Any], self.call("PATCH", f"projects/{project}/deviations/{number}/", body=body))
+
     def report(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
         return self._figures(project, "report", criterion)
 
@@ -123,7 +144,7 @@ class Results(Transport):
     ) -> dict[str, Any]:
         """Creates a link; anyone who has it can see the ranking. criterion 0: the overall ranking.
 
-        live: what the projector view does: hides_names, shows_join, deadline."""
+        live: `shows_methods` shows the methods, too; the projector view has hides_names, shows_join, deadline."""
         body = {"criterion": 1 if criterion is None else criterion, "expires_at": expires_at, **live}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/results-links/", body=body))
 
@@ -137,6 +158,10 @@ class Results(Transport):
     def results(self, token: str, **filters: Any) -> Iterator[dict[str, Any]]:
         """Returns the ranking behind a results link; needs no token."""
         return self._rows(f"results/{quote(token, safe='')}/", filters)
+
+    def results_methods(self, token: str) -> dict[str, Any]:
+        """Returns the methods behind a results link that shows them; needs no token."""
+        return cast(dict[str, Any], self.call("GET", f"results/{quote(token, safe='')}/methods/"))
 
     def _figures(self, project: str, what: str, criterion: int | None) -> dict[str, Any]:
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/{what}/", query={"criterion": criterion}))

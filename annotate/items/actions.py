@@ -210,9 +210,9 @@ def delete_item(*, item: Item, actor: User, now: datetime) -> None:
             raise WasShown(item.key)
         if item.known_sets.exists():
             raise HasRightAnswer(item.key)
-        record_event(item.project, actor, EventVerb.ITEM_DELETED, now, key=item.key)
         media, context = item.media.name, item.context
         item.delete()
+        record_event(item.project, actor, EventVerb.ITEM_DELETED, now, key=item.key)
         draw_plan(item.project)
         if context and not context.items.exists():
             context.delete()

@@ -21,6 +21,7 @@ from annotate.labelling.eligibility import (
     n_counted_labels,
 )
 from annotate.labelling.outcomes import allowed_extra_outcomes, encode_ranks
+from annotate.labelling.screening import apply_rule, may_screen_out
 from annotate.labelling.task_types.registry import is_ordered, task_type_of
 from annotate.locks import lock_annotator
 from annotate.models import (
@@ -76,7 +77,7 @@ def record_label(*, presentation: Presentation, answer: Answer, now: datetime) -
     Raises InvalidAnswer for what the project does not allow, ProjectNotOpen, AnnotatorExcluded and AnsweredTooSoon.
     """
     with write_transaction():
-        annotator = lock_annotator(presentation.annotator, exclusive=is_late(presentation))
+        annotator = lock_annotator(presentation.annotator, exclusive=counts_more_sets(presentation))
         label, is_new = write_label(annotator, presentation, answer, now)
         if is_new:
             request_fit(annotator.project)
@@ -92,7 +93,7 @@ def record_and_assign_next(
     """
     likely = assignment.choose_ahead(presentation.annotator, now)
     with write_transaction():
-        annotator = lock_annotator(presentation.annotator, exclusive=is_late(presentation))
+        annotator = lock_annotator(presentation.annotator, exclusive=counts_more_sets(presentation))
         label, is_new = write_label(annotator, presentation, answer, now)
         if presentation.purpose == Purpose.PRACTICE:
             presentation.annotator = annotator  # with the practice as it stands now
@@ -112,6 +113,11 @@ def record_and_assign_next(
 def is_late(presentation: Presentation) -> bool:
     """Return whether its lease had run out when it was read: then two sets are counted in one step."""
     return presentation.state == Presentation.State.EXPIRED
+
+
+def counts_more_sets(presentation: Presentation) -> bool:
+    """Return whether storing the answer may count further sets, so that nobody else may count meanwhile."""
+    return is_late(presentation) or may_screen_out(presentation)
 
 
 def write_label(annotator: Annotator, presentation: Presentation, answer: Answer, now: datetime) -> tuple[Label, bool]:
@@ -158,6 +164,8 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
         write_criterion_answers(project, label, answer, items)
     if presentation.purpose == Purpose.PRACTICE and not late:
         update_practice(annotator, now)
+    if not late and apply_rule(annotator, presentation.purpose, now):
+        label.refresh_from_db(fields=["voided_at", "void_reason"])
     return label, True
 
 
@@ -189,11 +197,11 @@ def settle_practice(annotator: Annotator, now: datetime) -> None:
     if verdict == special_tasks.PASSED:
         annotator.practice_over_at = now
     elif verdict == special_tasks.FAILED:
-        annotator.screened_out_at = now
+        annotator.screened_out_at, annotator.screened_out_by = now, Annotator.ScreeningRule.PRACTICE
         Event.objects.create(
             project=annotator.project, annotator=annotator, verb=EventVerb.ANNOTATOR_SCREENED_OUT, at=now
         )
-    annotator.save(update_fields=["practised", "practice_over_at", "screened_out_at"])
+    annotator.save(update_fields=["practised", "practice_over_at", "screened_out_at", "screened_out_by"])
 
 
 def check_answers(project: Project, answer: Answer, n_items: int) -> None:

@@ -83,6 +83,7 @@ class Task:
     hint: str = ""  # what to do, where the buttons do not say it
     key_help: str = ""
     best_words: str = ""  # the owner's, for whatever comes first
+    grades: Sequence[GradeStep] = ()  # what is pressed where it is asked how much better
     own_choice: bool = False  # the owner's words are on the buttons
     marks: Sequence[tuple[str, str]] = ()  # TaskType.marks
     context: Context | None = None
@@ -125,10 +126,6 @@ class Task:
     @property
     def graded(self) -> bool:
         return self.type.is_graded
-
-    @property
-    def grades(self) -> list[GradeStep]:
-        return grade_steps(self.others)
 
     @property
     def buttons(self) -> list[ExtraAnswer]:
@@ -232,6 +229,7 @@ def build_task(
         hint=task_type.instruction(project),
         key_help=task_type.key_help(project),
         best_words=project.best_words,
+        grades=grade_steps(project, extra_answers(project)),
         own_choice=bool(project.choice_words),
         marks=task_type.marks(project),
         comment=given.get("comment", ""),

@@ -24,6 +24,12 @@ from annotate.models.labels import (
 )
 from annotate.models.participant_settings import ShowResult
 from annotate.models.participation import MAX_ID_LENGTH, Completion, Consent, ConsentText, ParticipationRules
+from annotate.models.preregistration import (
+    MAX_DEVIATION_REASON,
+    MAX_STATEMENT_LENGTH,
+    Deviation,
+    Preregistration,
+)
 from annotate.models.projects import MAX_CRITERIA, MAX_ITEMS_SHOWN, MAX_PLANNED_SETS, Membership, Project
 from annotate.models.quality import MAX_REASON_LENGTH, QualitySettings
 from annotate.models.questionnaire import MAX_QUESTION_FIELDS, MAX_TEXT_LENGTH, QuestionAnswer, QuestionField
@@ -43,6 +49,7 @@ __all__ = [
     "MAX_ANNOTATOR_TAGS",
     "MAX_COMMENT_LENGTH",
     "MAX_CRITERIA",
+    "MAX_DEVIATION_REASON",
     "MAX_EXPECTED_PEOPLE",
     "MAX_IDEAS",
     "MAX_ID_LENGTH",
@@ -51,6 +58,7 @@ __all__ = [
     "MAX_QUESTION_FIELDS",
     "MAX_REASON_LENGTH",
     "MAX_RETENTION_DAYS",
+    "MAX_STATEMENT_LENGTH",
     "MAX_TAG_LENGTH",
     "MAX_TEXT_LENGTH",
     "ORDERED",
@@ -68,6 +76,7 @@ __all__ = [
     "Context",
     "CriterionAnswer",
     "DerivedRanking",
+    "Deviation",
     "Evaluation",
     "Event",
     "EventVerb",
@@ -85,6 +94,7 @@ __all__ = [
     "Label",
     "Membership",
     "ParticipationRules",
+    "Preregistration",
     "Presentation",
     "PresentedItem",
     "Project",

@@ -41,6 +41,16 @@ class EventVerb(StrEnum):
         _("created this project as a duplicate of “%(source)s”"),
     )
     SETTINGS_CHANGED = "settings changed", _("Settings"), _("changed %(changes)s")
+    PLAN_FROZEN = (
+        "plan frozen",
+        _("Preregistration: frozen"),
+        _("froze the plan as a preregistration (SHA-256 %(digest)s)"),
+    )
+    DEVIATION_EXPLAINED = (
+        "deviation explained",
+        _("Preregistration: reason given"),
+        _("gave the reason of a deviation from the preregistration (%(field)s)"),
+    )
     ENTRY_CHANGED = "entry changed", _("Who may take part"), _("changed who may take part: %(fields)s")
     FIELDS_CHANGED = "fields changed", _("Questionnaire"), _("changed the questionnaire")
     PLATFORM_LINK_REPLACED = (

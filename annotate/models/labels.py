@@ -112,6 +112,7 @@ class Label(models.Model):
     class VoidReason(models.TextChoices):
         UNDONE = "undone", _("Undone by the annotator")
         EXCLUDED = "excluded", _("Annotator excluded")
+        SCREENED_OUT = "screened", _("Annotator screened out by a rule of the project")
         CONFLICT = "conflict", _("Conflict of interest found later")
         LATE = "late", _("Sent too late: others had answered in the meantime")
 

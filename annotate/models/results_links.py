@@ -24,6 +24,8 @@ class ResultsLink(models.Model):
     criterion = models.PositiveSmallIntegerField(default=1)
     # The tag whose items are shown, ranked among themselves; empty for all.
     track = models.CharField(max_length=100, blank=True, default="")
+    # Whether the page of methods can be read with the link.
+    shows_methods = models.BooleanField(default=False)
     made_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

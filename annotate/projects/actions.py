@@ -56,7 +56,9 @@ STEPS = {
 }
 # Labels answer this question in this way and no other.
 TASK = ("task_type", "k", "m")
-WORDS = ("best_words", "worst_words", "choice_words", "instruction_line")
+BUTTONS = ("tie_words", "both_good_words", "both_bad_words", "cant_judge_words", "skip_words")
+GRADES = ("slightly_words", "clearly_words")
+WORDS = ("best_words", "worst_words", "choice_words", *GRADES, *BUTTONS, "instruction_line")
 FIXED_BY_LABELS = ("question", "more_means", *TASK, *WORDS)
 # What a fit or its table is computed from.
 FITTED = (

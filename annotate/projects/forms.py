@@ -12,7 +12,7 @@ from annotate.labelling.task_types.base import TaskType
 from annotate.labelling.task_types.registry import TASK_TYPES
 from annotate.models import MAX_ITEMS_SHOWN, Label, Project
 from annotate.models.task_words import LETTER
-from annotate.projects.actions import FIXED_BY_LABELS, WORDS, CriteriaFixed, check_criteria
+from annotate.projects.actions import BUTTONS, FIXED_BY_LABELS, GRADES, WORDS, CriteriaFixed, check_criteria
 from annotate.projects.criteria_forms import CriteriaField, WeightsField
 
 EXPLAINED = {
@@ -119,6 +119,8 @@ class ProjectForm(forms.ModelForm):
             "best_words",
             "worst_words",
             "choice_words",
+            *GRADES,
+            *BUTTONS,
             "instruction_line",
             "outcomes",
             "comments",
@@ -142,6 +144,16 @@ class ProjectForm(forms.ModelForm):
             "choice_words": _(
                 "In place of “A is better”, for example: {letter} sounds angrier. {letter} becomes A, B and so on."
             ),
+            "slightly_words": _(
+                "In place of “A slightly”, for example: {letter} sounds a little angrier. Leave empty for the usual "
+                "word."
+            ),
+            "clearly_words": _("In place of “A clearly”, for example: {letter} sounds much angrier."),
+            "tie_words": _("In place of “Tie”, for example: Can't decide. Leave empty for the usual word."),
+            "both_good_words": _("In place of “Both good”."),
+            "both_bad_words": _("In place of “Both bad”."),
+            "cant_judge_words": _("In place of “Can't judge”."),
+            "skip_words": _("In place of “Skip”."),
             "instruction_line": _("Replaces the line above the items, such as “Mark the best and the worst.”"),
             "overlap": _(
                 "How many different annotators answer each set of items shown together, such as a pair. If you "
@@ -213,7 +225,16 @@ class ProjectForm(forms.ModelForm):
         return any(self[name].value() or self[name].errors for name in WORDS)
 
     def clean_choice_words(self) -> str:
-        words = str(self.cleaned_data["choice_words"])
+        return self.words_with_letter("choice_words")
+
+    def clean_slightly_words(self) -> str:
+        return self.words_with_letter("slightly_words")
+
+    def clean_clearly_words(self) -> str:
+        return self.words_with_letter("clearly_words")
+
+    def words_with_letter(self, name: str) -> str:
+        words = str(self.cleaned_data[name])
         if words and (words.count(LETTER) != 1 or set("{}") & set(words.replace(LETTER, ""))):
             raise forms.ValidationError(
                 _("“%(value)s” does not say where the letter goes. Write {letter} once, as in “{letter} is better”."),
@@ -238,12 +259,30 @@ class ProjectForm(forms.ModelForm):
                 "worst_words", _("Both ends have the same words, “%(value)s”. Use different words.") % {"value": best}
             )
 
+    def check_buttons(self, values: dict[str, Any]) -> None:
+        """Check that no two buttons say the same, and that both steps of a scale have own words or neither."""
+        if bool(values.get("slightly_words")) != bool(values.get("clearly_words")):
+            self.add_error(
+                "slightly_words" if values.get("clearly_words") else "clearly_words",
+                _("Enter your own words for both steps, slightly and clearly, or for neither."),
+            )
+        said: dict[str, str] = {}
+        for name in ("choice_words", *GRADES, *BUTTONS):
+            words = str(values.get(name) or "").casefold()
+            if words and words in said:
+                self.add_error(
+                    name,
+                    _("Two buttons have the same words, “%(value)s”. Use different words.") % {"value": values[name]},
+                )
+            said[words] = name
+
     def clean(self) -> dict[str, Any]:
         """Holds k and m to what the task takes; those it has no use for are left out."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
         if not values.get("task_type") or "k" in self.errors or "m" in self.errors:
             return values
         self.check_ends(values)
+        self.check_buttons(values)
         task, k = TASK_TYPES[values["task_type"]], values.get("k")
         fewest, most = task.n_items
         if task.is_fixed_size:

@@ -85,6 +85,8 @@ GROUPS = (
             Page("trust", _("Can I trust this?"), SEE, by_criterion=True),
             Page("progress", _("Progress"), SEE, by_criterion=True),
             Page("goal", _("Goal and cost"), MANAGE, by_criterion=True),
+            Page("methods", _("Methods"), SEE, by_criterion=True),
+            Page("preregistration", _("Preregistration"), SEE),
         ),
     ),
     Group(

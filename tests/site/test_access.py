@@ -19,6 +19,7 @@ from annotate.models import (
     Annotator,
     Captions,
     ConflictOfInterest,
+    Deviation,
     ExpectedPerson,
     GoldSet,
     Idea,
@@ -30,6 +31,7 @@ from annotate.models import (
     RunRecord,
     Webhook,
 )
+from annotate.publishing.preregistration.actions import freeze_plan
 from annotate.urls import websocket_urlpatterns
 from tests.conftest import NOW, make_annotator, make_token, make_user, member
 from tests.routes import OTHERS, ROUTES
@@ -134,6 +136,11 @@ RULES = {
     "results": (EVERYONE, None),
     "results-live": (EVERYONE, None),
     "results-media": (EVERYONE, None),
+    "results-methods": (EVERYONE, None),
+    "methods": (SEE, None),
+    "preregistration": (SEE, OWN),
+    "preregistration-document": (SEE, None),
+    "deviation-explain": (None, MANAGE),
     "results-links": (OWN, OWN),
     "results-link-live": (OWN, OWN),
     "results-link-revoke": (None, OWN),
@@ -207,6 +214,7 @@ def arguments(project):
     spread_fit(project, list(project.items.order_by("pk")))
     expected = ExpectedPerson.objects.create(project=project, name="Judge 01", email="judge@example.org")
     link = ResultsLink.objects.create(project=project, made_at=NOW)
+    link = ResultsLink.objects.create(project=project, made_at=NOW, shows_methods=True)
     return {
         "project_id": project.pk,
         "link_id": link.pk,
@@ -221,6 +229,7 @@ def arguments(project):
             project=project, purpose="gold", item_set=presentation.item_set, outcome="tie"
         ).pk,
         "webhook_id": Webhook.objects.create(project=project, url="https://example.org/hook", created_at=NOW).pk,
+        "deviation_id": frozen_and_changed(project).pk,
         "membership_id": Membership.objects.get(user=someone).pk,
         "table": "labels",
         "file_format": "csv",
@@ -238,8 +247,15 @@ def arguments(project):
         "results": link.token,
         "results-live": link.token,
         "results-media": link.token,
+        "results-methods": link.token,
         "platform": entry.platform_token,
     }
+
+
+def frozen_and_changed(project) -> Deviation:
+    owner = Membership.objects.get(project=project, role="owner").user
+    freeze_plan(project=project, actor=owner, statements={}, now=NOW)
+    return Deviation.objects.create(project=project, field="cap", before=None, after=5, n_labels=0, at=NOW)
 
 
 def left_out(project) -> ImportJob:

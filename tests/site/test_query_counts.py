@@ -39,7 +39,7 @@ def grown(project: Project, n_items: int, n_annotators: int, n_labels: int) -> N
 
 def address(name: str, project: Project, annotator: Annotator) -> str:
     pattern = next(route for route in ROUTES if route.name == name).pattern
-    link = project.results_links.get_or_create(made_at=NOW)[0]
+    link = project.results_links.get_or_create(made_at=NOW, shows_methods=True)[0]
     values = {
         "project_id": project.pk,
         "item_id": project.items.first().pk,
@@ -49,6 +49,7 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
         "record_id": 1,
         "job_id": 1,
         "known_id": 0,
+        "deviation_id": 0,
         "token": {
             "join": project.join_token,
             "resume": annotator.resume_token,
@@ -58,6 +59,7 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
             "platform": "none",
             "results": link.token,
             "results-media": link.token,
+            "results-methods": link.token,
         }.get(name, ""),
     }
     return reverse(name, kwargs={key: values[key] for key in pattern.converters})

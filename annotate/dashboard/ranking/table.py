@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.criteria import Criterion
 from annotate.files.columns import Column, Kind, Row, by_component, of_components
+from annotate.fitting.best_worst_counts import best_worst_counts
 from annotate.fitting.published import published_fit
 from annotate.fitting.stored_misfit import stored_misfit
 from annotate.models import Item
@@ -22,6 +23,15 @@ MISFIT = [
     Column("infit_z", _("The same, standardised: over 2.5 deserves a look."), Kind.NUMBER),
 ]
 
+BEST_WORST = [
+    Column("n_best", _("How often it was chosen as best; empty for other tasks than best and worst."), Kind.INTEGER),
+    Column("n_worst", _("How often it was chosen as worst; empty for other tasks."), Kind.INTEGER),
+    Column(
+        "best_worst",
+        _("Best minus worst over the times it was shown, from -1 to 1, beside the model's score."),
+        Kind.NUMBER,
+    ),
+]
 COLUMNS = [
     Column("item", _("The item's key.")),
     Column("title", _("The item's title; if it has none, its text in one line, shortened to 90 characters.")),
@@ -91,6 +101,7 @@ COLUMNS = [
     *of_components(_("How much the utility rises for an annotator whose position on taste component {number} is 1.")),
     Column("fit", _("Number of the fit that these figures come from."), Kind.INTEGER),
     *MISFIT,
+    *BEST_WORST,
 ]
 
 
@@ -98,7 +109,7 @@ def rows(criterion: Criterion) -> Iterator[Row]:
     fit = published_fit(criterion)
     if fit is None:
         return
-    misfits = stored_misfit(fit, "items")
+    misfits, counts = stored_misfit(fit, "items"), best_worst_counts(fit)
     # Read at once, for a fit's estimates go when the next ones come; a row is a few hundred bytes.
     estimates = list(Estimate.objects.filter(fit=fit).order_by("part", "rank", "item_id"))
     for start in range(0, len(estimates), CHUNK):
@@ -106,7 +117,9 @@ def rows(criterion: Criterion) -> Iterator[Row]:
         items = Item.objects.only("key", "name", "kind", "body").in_bulk([estimate.item_id for estimate in chunk])
         for e in chunk:
             if e.item_id in items:
-                yield [*row(e, items[e.item_id], fit.number), *misfits.get(e.item_id, (None, None))]
+                misfit, chosen = misfits.get(e.item_id, (None, None)), counts.get(e.item_id)
+                chosen_as = [chosen.best, chosen.worst, chosen.score] if chosen else [None, None, None]
+                yield [*row(e, items[e.item_id], fit.number), *misfit, *chosen_as]
 
 
 def row(e: Estimate, item: Item, number: int) -> Row:

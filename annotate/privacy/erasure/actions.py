@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 from django.db.models import Min, Q, QuerySet
 
-from annotate.annotators.exclusion import count_taken
 from annotate.core.transactions import write_transaction
 from annotate.fitting.scheduling import NO_FAILURES
 from annotate.ideas.actions import forget_ideas
 from annotate.imports.actions import empty_imports
 from annotate.jobs.fit_requests import request_fit
+from annotate.labelling.voiding import count_taken
 from annotate.locks import lock_project
 from annotate.models import (
     Annotator,

@@ -6,7 +6,17 @@ from annotate.dashboard.grades import table as grades_table
 from annotate.dashboard.overall import table as overall_table
 from annotate.dashboard.overall import tracks_table
 from annotate.dashboard.ranking import table as ranking_table
-from annotate.publishing.exports import annotators, comparisons, fits, ideas, items, labels, pairs, preferences
+from annotate.publishing.exports import (
+    annotators,
+    comparisons,
+    deviations,
+    fits,
+    ideas,
+    items,
+    labels,
+    pairs,
+    preferences,
+)
 from annotate.publishing.exports.table import Table, always, of_project
 
 TABLES = {
@@ -44,7 +54,7 @@ TABLES = {
             "labels",
             _("Labels"),
             _("Every answer ever given, in order of arrival. Void answers are included and marked."),
-            always(labels.COLUMNS),
+            labels.columns,
             of_project(labels.rows_of_all),
         ),
         Table(
@@ -98,6 +108,13 @@ TABLES = {
             _("Every stored fit with its settings, data hash, convergence and duration."),
             fits.columns,
             of_project(fits.rows),
+        ),
+        Table(
+            "deviations",
+            _("Deviations"),
+            _("Every change of the plan since it was frozen, with its reason."),
+            always(deviations.COLUMNS),
+            of_project(deviations.rows),
         ),
     )
 }

@@ -45,6 +45,7 @@ class ResultsLinkRow(serializers.Serializer):
         help_text="Number of the criterion shown; 1 if the project has only one, 0 for the overall ranking."
     )
     track = serializers.CharField(help_text="Tag whose items are ranked among themselves; empty for all items.")
+    shows_methods = serializers.BooleanField(help_text="Whether it shows how the ranking was computed.")
     made_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True, help_text="Null: valid until revoked.")
     revoked_at = serializers.DateTimeField(allow_null=True)
@@ -83,6 +84,7 @@ class NewResultsLink(StrictSerializer):
     hides_names = serializers.BooleanField(required=False, default=False)
     shows_join = serializers.BooleanField(required=False, default=False)
     deadline = serializers.DateTimeField(required=False, default=None, allow_null=True)
+    shows_methods = serializers.BooleanField(required=False, default=False)
 
 
 class ResultsLinks(ApiView):

@@ -43,6 +43,11 @@ class ResultsLinkForm(forms.Form):
         widget=LocalDateTimeInput(),
         help_text=_("Leave empty for the time at which the project closes, if it has one."),
     )
+    shows_methods = forms.BooleanField(
+        label=_("Show the methods, too"),
+        required=False,
+        help_text=_("A page that says how the ranking was computed, for readers of a paper."),
+    )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

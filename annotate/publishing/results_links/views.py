@@ -29,6 +29,7 @@ from annotate.dashboard.report import cautions
 from annotate.fitting.published import published_fit
 from annotate.items.media.delivery import send_media
 from annotate.models import OVERALL, Item, ResultsLink
+from annotate.publishing.methods.queries import methods_of, void_reasons
 from annotate.publishing.results_links.actions import make_link, revoke_link
 from annotate.publishing.results_links.forms import ResultsLinkForm
 from annotate.publishing.results_links.queries import links_of
@@ -92,6 +93,27 @@ def overall_results(request: HttpRequest, link: ResultsLink) -> HttpResponse:
     return render(request, "publishing/results_overall.html", context)
 
 
+@never_cache
+@keep_unlisted
+@require_safe
+def results_methods(request: HttpRequest, token: str) -> HttpResponse:
+    """Show how the ranking was computed, where the owner of the link shows it."""
+    check_rate_limit(request, "results")
+    link = access.results_link(token, timezone.now())
+    if not link.shows_methods:
+        raise Http404
+    criterion = Criterion(link.project, link.criterion or 1)  # of the overall ranking: those of the first
+    found = methods_of(criterion)
+    context = {
+        "project": criterion.project,
+        "criterion": criterion,
+        "link": link,
+        "methods": found,
+        "voided": void_reasons(found.counts) if found else [],
+    }
+    return render(request, "publishing/results_methods.html", context)
+
+
 @keep_unlisted
 @require_safe
 def results_media(request: HttpRequest, token: str, item_id: int) -> HttpResponseBase:
@@ -119,6 +141,7 @@ def results_links(request: SignedInRequest, project_id: UUID) -> HttpResponse:
             actor=request.user,
             criterion=form.criterion_chosen,
             expires_at=form.expires_at(now),
+            shows_methods=form.cleaned_data["shows_methods"],
             now=now,
             **form.live,
         )

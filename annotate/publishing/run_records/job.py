@@ -21,12 +21,13 @@ from annotate.jobs.queues import Progress
 from annotate.jobs.requested import RequestedJobs
 from annotate.models import Annotator, FitState, Item, RunRecord, RunRecordPart
 from annotate.models.leased_jobs import LeaseLost
+from annotate.publishing.run_records.analysis import write_analysis
 from models_engine.io.run_records import FitSpec, write_record
 
 Status = RunRecord.Status
 PART_BYTES = 2**19  # SQLite's one write lock is held for a few milliseconds each
 SITE_SETTINGS = ("level", "top_k", "tie_margin")  # in Fit.settings, besides the estimator's own
-README = """A run record of Crowdrank: all it takes to repeat the fit that gave ranking.csv.
+README = """A run record of Crowdrank: all it takes to repeat the fit that gave ranking.csv, and to analyse the answers.
 
     pip install crowdrank            or, in a checkout of its source: pip install .
     python -m models_engine reproduce {folder}
@@ -37,6 +38,13 @@ labels.csv        every label that counts: who, the items in the order shown, th
 items.csv         the items        annotators.csv   the annotators, by pseudonym, and numbers of the questionnaire
 record.json       estimator, settings, seed, hash of the data, versions of everything
 ranking.csv       the ranking of a fit that started from nothing but these files
+
+analysis.py       repeats the ranking by the same engine and compares it with the published one
+analysis.R        fits the Bradley-Terry model in base R and compares it with ranking.csv
+answers.csv       every answer, void ones marked      item_texts.csv   the items      published.csv   the site's ranking
+codebook.csv      every column of every file: type, unit, meaning, and the words that annotators read
+methods.txt       how the ranking was computed, for a paper      references.bib   its references
+deviations.csv    changes since the plan was frozen; preregistration.json, where it was
 
 Names are percent-encoded where a spreadsheet would run them or a list would break (Python: urllib.parse.unquote).
 """
@@ -79,6 +87,7 @@ def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, 
     }
     annotators = [people[pk] for pk in labels.annotator_ids.tolist()]
     record = write_record(folder, labels.data, items, annotators, recipe, about=about, progress=progress)
+    write_analysis(criterion, folder, record)
     (folder / "README.txt").write_text(README.format(folder=folder.name), encoding="utf-8")
     return record
 

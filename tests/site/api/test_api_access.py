@@ -20,11 +20,13 @@ from annotate.models import (
     Annotator,
     CohortComparison,
     ConflictOfInterest,
+    Deviation,
     ExpectedPerson,
     GoldSet,
     Idea,
     ImportJob,
     Membership,
+    Preregistration,
     Project,
     ResultsLink,
     Retention,
@@ -32,6 +34,7 @@ from annotate.models import (
     TasteMap,
     Webhook,
 )
+from annotate.publishing.preregistration.actions import freeze_plan
 from tests.conftest import answer_one, make_annotator, make_token, make_user, member
 from tests.site.dashboard.test_fits import arrays
 from tests.site.factories import spread_fit
@@ -124,6 +127,10 @@ RULES = {
     "api-models": {"get": (READ, SEE, None)},
     "api-trust": {"get": (READ, SEE, None)},
     "api-report": {"get": (READ, SEE, None)},
+    "api-methods": {"get": (READ, SEE, None)},
+    "api-preregistration": {"get": (READ, SEE, None), "post": (WRITE, OWN, {"stopping_rule": "600 answers"})},
+    "api-deviations": {"get": (READ, SEE, None)},
+    "api-deviation": {"patch": (WRITE, MANAGE, {"reason": "Too few came"})},
     "api-records": {"get": (READ, SEE, None), "post": (WRITE, MANAGE, {})},
     "api-record": {"get": (READ, SEE, None)},
     "api-record-download": {"get": (READ, SEE, None)},
@@ -173,7 +180,8 @@ RULES = {
 }
 # Open to strangers, or with rules of their own, tried one by one below and in test_api_annotating.py.
 OTHERS = {"api-reference", "api-schema", "api-join", "api-nowhere", "api-item-media", "api-item-files", "api-finish"}
-OTHERS |= {"api-join-personally", "api-item-captions", "api-imports", "api-import-left-out", "api-results"}
+OTHERS |= {"api-join-personally", "api-item-captions", "api-imports", "api-import-left-out"}
+OTHERS |= {"api-results", "api-results-methods"}
 # What a joined annotator may ask with the secret of joining.
 OF_ANNOTATORS = {
     "api-next",
@@ -237,6 +245,9 @@ def arguments(project, people):
         "import_id": ImportJob.objects.create(
             project=project, kind="items", state="checked", n_lines=1, folder="x", asked_at=timezone.now()
         ).pk,
+        "deviation_id": Deviation.objects.create(
+            project=project, field="cap", before=None, after=5, n_labels=0, at=timezone.now()
+        ).pk,
         "record_id": RunRecord.objects.create(project=project, status="ready", asked_at=timezone.now()).pk,
         "idea_id": Idea.objects.create(
             project=project, annotator=target, text="A new one", created_at=timezone.now()
@@ -258,6 +269,10 @@ def address(name: str, arguments: dict) -> str:
     return reverse(name, kwargs={key: arguments[key] for key in pattern.converters})
 
 
+def frozen(arguments: dict) -> bool:
+    return Preregistration.objects.filter(project=arguments["project_id"]).exists()
+
+
 def asked(name: str, method: str, arguments: dict, client: Client | None = None, secret: str = "", scheme="Bearer"):
     body = RULES[name][method][2]
     if name == "api-undo":
@@ -268,6 +283,11 @@ def asked(name: str, method: str, arguments: dict, client: Client | None = None,
         body = {"ideas": [arguments["idea_id"]]}
     if name == "api-annotator-readmit":
         Annotator.objects.filter(key=arguments["key"]).update(excluded_at=timezone.now())
+    if (name, method) == ("api-preregistration", "get") and not frozen(arguments):
+        project = Project.objects.get(pk=arguments["project_id"])
+        freeze_plan(project=project, actor=None, statements={}, now=timezone.now())
+    if (name, method) == ("api-preregistration", "post"):
+        Preregistration.objects.all().delete()
     if name == "api-annotator-let-in":
         Annotator.objects.filter(key=arguments["key"]).update(screened_out_at=timezone.now())
     url = address(name, arguments) + QUERIES.get((name, method), "")

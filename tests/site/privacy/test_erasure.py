@@ -40,6 +40,7 @@ from annotate.models import (
     Completion,
     ConflictOfInterest,
     CriterionAnswer,
+    Deviation,
     Evaluation,
     Event,
     ExpectedPerson,
@@ -65,6 +66,7 @@ from annotate.participation.consent.actions import give_consent
 from annotate.privacy.erasure.accounts import StillOwner, erase_account
 from annotate.privacy.erasure.actions import BY_THEMSELF, erase_annotator
 from annotate.projects.members.actions import add_member
+from annotate.publishing.preregistration.actions import freeze_plan
 from annotate.publishing.run_records import job as run_records_job
 from annotate.publishing.run_records.actions import request_record
 from annotate.webhooks.actions import enqueue_event
@@ -135,6 +137,8 @@ def person(project, alice, others) -> User:
     job.errors, job.first = [[2, f"“{PSEUDONYM}” is"]], [["annotator"], [3, [PSEUDONYM]]]
     job.save()
     AnnotatorTaste.objects.create(annotator=annotator, fit_number=1, n_labels=4, scores=[1], score_sds=[1])
+    freeze_plan(project=project, actor=user, statements={}, now=NOW)
+    Deviation.objects.create(project=project, field="cap", after=5, n_labels=4, at=NOW, actor=user)
     CohortComparison.objects.create(project=project, by="field-1", first=SAID, asked_by=user, asked_at=NOW)
     default_storage.save("import-jobs/a/left-out.csv", ContentFile(PSEUDONYM.encode()))
     request_record(criterion=Criterion(project), actor=user, now=NOW)
