@@ -21,7 +21,14 @@ from annotate.models.labels import (
     PresentedItem,
 )
 from annotate.models.participation import MAX_ID_LENGTH, Completion, Consent, ConsentText, ParticipationRules
-from annotate.models.projects import MAX_CRITERIA, MAX_ITEMS_SHOWN, MAX_PLANNED_SETS, Membership, Project
+from annotate.models.projects import (
+    MAX_CRITERIA,
+    MAX_ITEMS_SHOWN,
+    MAX_PLANNED_SETS,
+    ItemsShownBy,
+    Membership,
+    Project,
+)
 from annotate.models.quality import MAX_REASON_LENGTH, QualitySettings
 from annotate.models.questionnaire import MAX_QUESTION_FIELDS, MAX_TEXT_LENGTH, QuestionAnswer, QuestionField
 from annotate.models.results_links import ResultsLink
@@ -70,6 +77,7 @@ __all__ = [
     "Item",
     "ItemFeatures",
     "ItemSet",
+    "ItemsShownBy",
     "Label",
     "Membership",
     "ParticipationRules",

@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotate.core.sanitizing import strip_tags
-from annotate.models.projects import Project
+from annotate.models.projects import ItemsShownBy, Project
 
 
 class Tag(models.Model):
@@ -98,6 +98,14 @@ class Item(models.Model):
     def title(self) -> str:
         """Return one line that names the item to those who see the results, never to annotators."""
         return self.name or self.first_words
+
+    def shown_as(self, by: str) -> str:
+        """Return the line that names the item where results show items by `by`, a value of ItemsShownBy."""
+        if by == ItemsShownBy.TEXT:
+            return self.first_words or self.name
+        if by == ItemsShownBy.BOTH and self.name and self.first_words:
+            return f"{self.name}: {self.first_words}"
+        return self.title
 
     @property
     def first_words(self) -> str:

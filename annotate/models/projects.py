@@ -20,6 +20,12 @@ MAX_CRITERIA = 5
 MAX_PLANNED_SETS = 20_000  # drawing them takes two seconds, in which nobody else writes to the project
 
 
+class ItemsShownBy(models.TextChoices):
+    TITLE = "title", _("Title; where there is none, the first words")
+    TEXT = "text", _("First words")
+    BOTH = "both", _("Title and first words")
+
+
 class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
@@ -75,6 +81,8 @@ class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
     fields_after = models.PositiveBigIntegerField(default=0, editable=False)
     join_token = models.CharField(max_length=40, unique=True, default=new_token)
     estimator = models.CharField(_("estimator"), max_length=50, default="CrowdBT")
+    # How tables, plots and reports name an item.
+    items_shown_by = models.CharField(_("items are shown by"), max_length=5, choices=ItemsShownBy, default="title")
     top_k = models.PositiveIntegerField(_("size of the top"), default=10, validators=[MinValueValidator(1)])
     tie_margin = models.FloatField(_("tied within (logit)"), default=0.1, validators=[MinValueValidator(0.0)])
     # True where the labels come from a program: every page says so.

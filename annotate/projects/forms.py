@@ -31,7 +31,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "question": ("name", "question", "criteria", "more_means", "instructions"),
     "answers": ("task_type", "k", "m", *WORDS, "outcomes", "comments"),
     "amount": ("overlap", "n_sets", "cap"),
-    "ranking": ("estimator", "top_k", "tie_margin"),
+    "ranking": ("estimator", "top_k", "tie_margin", "items_shown_by"),
 }
 
 
@@ -119,6 +119,7 @@ class ProjectForm(forms.ModelForm):
             "estimator",
             "top_k",
             "tie_margin",
+            "items_shown_by",
         ]
         help_texts = {
             "name": _("Everybody sees it: you, your team and annotators."),
@@ -143,6 +144,10 @@ class ProjectForm(forms.ModelForm):
             ),
             "comments": _("Annotators can add a comment to any answer. Comments are in the export of labels."),
             "cap": _("Leave empty for no limit."),
+            "items_shown_by": _(
+                "In tables, plots, the report and results links. Annotators never see titles. Exports always have keys "
+                "and titles."
+            ),
             "top_k": _("The ranking shows each item's chance of being among this many best items."),
         }
         widgets = {"question": forms.TextInput, "instructions": forms.Textarea(attrs={"rows": 8, "dir": "auto"})}
@@ -155,6 +160,7 @@ class ProjectForm(forms.ModelForm):
             self.fields[name].disabled = True
             self.fields[name].help_text = FIXED
 
+        self.fields["items_shown_by"].required = False
         self.fix_criteria(has_labels)
         if section:
             self.fields = {name: self.fields[name] for name in SECTIONS[section]}
@@ -178,6 +184,10 @@ class ProjectForm(forms.ModelForm):
     @property
     def has_own_words(self) -> bool:
         return any(self[name].value() or self[name].errors for name in WORDS)
+
+    def clean_items_shown_by(self) -> str:
+        """Keep what is set where nothing is sent."""
+        return str(self.cleaned_data["items_shown_by"] or self.instance.items_shown_by)
 
     def clean_choice_words(self) -> str:
         words = str(self.cleaned_data["choice_words"])

@@ -1,5 +1,6 @@
 """Makes and revokes results links and serves the published ranking through the API."""
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -154,15 +155,15 @@ class Results(ApiView):
             if fit
             else Estimate.objects.none()
         )
-        response = paginated_response(request, estimates, query, published, **more)
+        response = paginated_response(request, estimates, query, partial(published, project.items_shown_by), **more)
         response["X-Robots-Tag"] = "noindex, nofollow"
         response["Cache-Control"] = "no-store"
         return response
 
 
-def published(estimates: list[Estimate]) -> list[Any]:
+def published(shown_by: str, estimates: list[Estimate]) -> list[Any]:
     items = Item.objects.only("name", "kind", "body").in_bulk([estimate.item_id for estimate in estimates])
     there = [estimate for estimate in estimates if estimate.item_id in items]
     for estimate in there:
-        estimate.title = items[estimate.item_id].title  # type: ignore[attr-defined]
+        estimate.title = items[estimate.item_id].shown_as(shown_by)  # type: ignore[attr-defined]
     return list(PublishedItem(there, many=True).data)
