@@ -75,6 +75,6 @@ def report_page(request: HttpRequest, project_id: UUID) -> HttpResponse:
         "heading": page_heading(criterion, now),
         "now": now,
         "expert": shows_expert(request),
-        "report": build_report(criterion.project, fit) if fit and fit.n_items else None,
+        "report": build_report(criterion.project, fit, now) if fit and fit.n_items else None,
     }
     return render(request, "publishing/report.html", context)

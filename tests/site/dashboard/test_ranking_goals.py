@@ -55,6 +55,10 @@ def test_boundaries_are_settled_when_few_items_are_on_the_wrong_side(plain, alic
     crossing = fit.estimates.filter(score_low__lt=50, score_high__gt=50).count()
     assert goal["met"] == (crossing == 0) is True
     assert "1 of 1 are settled now." in page(signed_in(alice), plain, "progress")
+    report = page(signed_in(alice), plain, "report")
+    assert "Every grade boundary is settled" in report
+    assert "You can stop now." in report
+    assert Api(alice, plain)("get", "report").json()["goal"]["verdict"] == "met"
 
 
 @pytest.mark.parametrize(
