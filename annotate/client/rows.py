@@ -103,6 +103,7 @@ class Step(TypedDict):
 
     pseudonym: str
     n_done: int
+    target: int | None
     task: Task | None
     feedback: dict[str, Any] | None
     is_break: bool

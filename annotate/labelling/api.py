@@ -102,6 +102,9 @@ class Step(serializers.Serializer):
     instructions = serializers.CharField(allow_blank=True, help_text="Markdown.")
     n_done = serializers.IntegerField(help_text="Number of the annotator's answers that count.")
     cap = serializers.IntegerField(allow_null=True)
+    target = serializers.IntegerField(
+        allow_null=True, help_text="Answers asked of the annotator, who may go on; null where no number is asked."
+    )
     task = TaskDetail(allow_null=True)
     is_break = serializers.BooleanField()
     feedback = FeedbackDetail(
@@ -176,6 +179,7 @@ def step_json(request: ApiRequest, annotator: Annotator, refusal: UserError | No
         "instructions": annotator.project.instructions,
         "n_done": task.n_done,
         "cap": task.cap,
+        "target": task.target,
         "task": task_json(request, annotator.project, task) if task.token else None,
         "is_break": task.is_break,
         "feedback": task.feedback,

@@ -19,6 +19,7 @@ from annotate.labelling.practice import Feedback, PracticeStep, practice_feedbac
 from annotate.labelling.remaining import max_remaining_answers
 from annotate.labelling.requirements import StepRequired
 from annotate.labelling.stop_pages import StopPage, stop_page
+from annotate.labelling.targets import answer_target
 from annotate.labelling.task_types.base import TaskType
 from annotate.labelling.task_types.registry import TASK_TYPES, task_type_of
 from annotate.labelling.time_left import ClientTiming, describe_time_left
@@ -73,6 +74,7 @@ class Task:
     others: list[ExtraAnswer]
     n_done: int
     cap: int | None
+    target: int | None
     last: LastAnswer | None
     stop: StopPage | None
     now: datetime
@@ -102,7 +104,7 @@ class Task:
     @property
     def n_left(self) -> int | None:
         """Return how many more tasks there are, at most; None where nobody knows or they are too many to matter."""
-        most = self.cap if self.cap is not None else self.hints.total
+        most = self.target or self.cap or self.hints.total
         return None if most is None else max(most - self.n_done, 0)
 
     @property
@@ -215,6 +217,7 @@ def build_task(
         others=extra_answers(project),
         n_done=n_done,
         cap=project.cap,
+        target=answer_target(project),
         last=last,
         stop=stop,
         now=now,

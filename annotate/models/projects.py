@@ -17,6 +17,7 @@ from annotate.models.tokens import new_token
 
 MAX_ITEMS_SHOWN = 10
 MAX_CRITERIA = 5
+MAX_TARGET = 100_000  # answers asked of one annotator, and annotators expected
 MAX_PLANNED_SETS = 20_000  # drawing them takes two seconds, in which nobody else writes to the project
 
 
@@ -64,6 +65,20 @@ class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
     )
     cap = models.PositiveIntegerField(
         _("most answers from one annotator"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    # How many answers each annotator is asked for, without being a limit; where it is null, their share of twenty
+    # appearances of each item, if the owner says how many annotators to expect.
+    target = models.PositiveIntegerField(
+        _("answers asked of each annotator"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_TARGET)],
+    )
+    annotators_expected = models.PositiveIntegerField(
+        _("annotators expected"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_TARGET)],
     )
     # How many different sets are asked about; they are drawn beforehand. Null: new ones are made as annotators ask.
     n_sets = models.PositiveIntegerField(

@@ -30,7 +30,7 @@ FIXED = _(
 SECTIONS: dict[str, tuple[str, ...]] = {
     "question": ("name", "question", "criteria", "more_means", "instructions"),
     "answers": ("task_type", "k", "m", *WORDS, "outcomes", "comments"),
-    "amount": ("overlap", "n_sets", "cap"),
+    "amount": ("overlap", "n_sets", "annotators_expected", "target", "cap"),
     "ranking": ("estimator", "top_k", "tie_margin", "items_shown_by"),
 }
 
@@ -115,6 +115,8 @@ class ProjectForm(forms.ModelForm):
             "comments",
             "overlap",
             "n_sets",
+            "annotators_expected",
+            "target",
             "cap",
             "estimator",
             "top_k",
@@ -143,6 +145,11 @@ class ProjectForm(forms.ModelForm):
                 "its annotators."
             ),
             "comments": _("Annotators can add a comment to any answer. Comments are in the export of labels."),
+            "annotators_expected": _(
+                "With a number, each annotator sees how many answers are asked of them, such as “12 of 60”: their "
+                "share of the answers that show each item 20 times (of pairs: 10 for each item)."
+            ),
+            "target": _("Your own number in place of that. Nobody is stopped: people may go on beyond it."),
             "cap": _("Leave empty for no limit."),
             "items_shown_by": _(
                 "In tables, plots, the report and results links. Annotators never see titles. Exports always have keys "

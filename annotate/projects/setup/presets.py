@@ -202,6 +202,7 @@ PRESETS = {
                 "outcomes": [],
                 "comments": True,
                 "overlap": 1,
+                "annotators_expected": 5,
                 "top_k": 10,
                 "estimator": "BradleyTerry",
             },
