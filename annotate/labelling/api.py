@@ -32,6 +32,10 @@ class ShownItem(serializers.Serializer):
     kind = serializers.CharField()
     text = serializers.CharField(allow_blank=True)
     media = serializers.URLField(allow_null=True, help_text="Only for images, sound and video.")
+    pages = serializers.ListField(
+        child=serializers.URLField(),
+        help_text="Of a document: the pages of a PDF, all of them, or the pictures in a text.",
+    )
     link = serializers.CharField(allow_blank=True)
     button = serializers.CharField(help_text="Text of the button that chooses this item, in the owner's words if any.")
 
@@ -213,6 +217,10 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
                 "media": reverse("api-item-media", args=[project.pk, option.item_id], request=request)
                 if option.kind in IN_FILES
                 else None,
+                "pages": [
+                    reverse("api-item-page", args=[project.pk, option.item_id, number], request=request)
+                    for number in option.pages
+                ],
                 "link": option.link,
                 "button": option.words,
             }

@@ -29,7 +29,7 @@ from annotate.models.task_words import LETTER
 Outcome = Label.Outcome
 # Beyond this, or as a sentence of its own, what a higher place means no longer fits on a button.
 MAX_MEANING_LENGTH = 40
-ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "context_id")  # of an item
+ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "n_pages", "context_id")  # of an item
 SIZES = {"short": 120, "medium": 400}  # characters up to which a text is set larger
 
 
@@ -44,9 +44,15 @@ class Option:
     captions: str = ""  # their language, of a recording that has some
     rank: str = ""  # what a form that is shown again said of it: its place, or “best” or “worst”
 
+    n_pages: int = 0  # pictures of a document
+
     @property
     def value(self) -> str:
         return self.letter.lower()
+
+    @property
+    def pages(self) -> range:
+        return range(1, self.n_pages + 1)
 
     @property
     def captions_name(self) -> str:
@@ -281,8 +287,9 @@ def options_of(project: Project, rows: Sequence[tuple], given: Mapping[str, str]
             link,
             captions or "",
             submitted_rank(given, letter),
+            n_pages,
         )
-        for letter, (item_id, kind, body, link, captions, _context) in zip(LETTERS, rows, strict=False)
+        for letter, (item_id, kind, body, link, captions, n_pages, _context) in zip(LETTERS, rows, strict=False)
     ]
 
 

@@ -10,7 +10,7 @@ from annotate.models.fit_states import FitState, WorkerProcess
 from annotate.models.gold_sets import CHECKED_PURPOSES, GoldSet, GoldSetItem, Purpose
 from annotate.models.idempotency import StoredResponse
 from annotate.models.imports import FeatureNames, ImportJob, ItemFeatures
-from annotate.models.items import Captions, Context, Item, ItemSet, Tag
+from annotate.models.items import Captions, Context, Item, ItemPage, ItemSet, Tag
 from annotate.models.labels import (
     IMPORTED_APP_VERSION,
     MAX_COMMENT_LENGTH,
@@ -76,6 +76,7 @@ __all__ = [
     "ImportJob",
     "Item",
     "ItemFeatures",
+    "ItemPage",
     "ItemSet",
     "ItemsShownBy",
     "Label",

@@ -68,6 +68,9 @@ class Item(models.Model):
     link = models.CharField(max_length=2000, blank=True)
     context = models.ForeignKey(Context, on_delete=models.PROTECT, null=True, blank=True, related_name="items")
     tags = models.ManyToManyField(Tag, related_name="items", blank=True)
+    # Pictures of a document, in ItemPage: the pages of a PDF, which is an image with the first as its media, or those
+    # in a text.
+    n_pages = models.PositiveSmallIntegerField(default=0, db_default=0)
     retired_at = models.DateTimeField(null=True, blank=True)
     # Presentations that are open or hold an unvoided label, and a random number drawn anew with each: ordering by both
     # gives the item with the fewest comparisons, random among equals, from an index.
@@ -115,6 +118,21 @@ class Item(models.Model):
     def words(self) -> str:
         """Return the text without its tags."""
         return strip_tags(self.body) if self.kind == self.Kind.HTML else self.body
+
+
+class ItemPage(models.Model):
+    """One picture of an item that has several: a page of a PDF, or a picture in a text."""
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="pages")
+    number = models.PositiveSmallIntegerField()  # from 1
+    media = models.FileField(upload_to="items/")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["item", "number"], name="one_page_per_number")]
+        indexes = [models.Index(fields=["media"], name="pages_with_media")]
+
+    def __str__(self) -> str:
+        return f"{self.item}: {self.number}"
 
 
 class Captions(models.Model):

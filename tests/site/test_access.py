@@ -22,6 +22,7 @@ from annotate.models import (
     GoldSet,
     ImportJob,
     Item,
+    ItemPage,
     Membership,
     ParticipationRules,
     ResultsLink,
@@ -76,6 +77,7 @@ RULES = {
     "participants-csv": (MANAGE, None),
     "submit": (None, {"annotator"}),
     "item-media": (SEE, None),
+    "item-page": (SEE, None),
     "item-captions": (SEE, None),
     "captions": (MANAGE, MANAGE),
     "label": (ANNOTATE, ANNOTATE),
@@ -178,6 +180,7 @@ def arguments(project):
     Image.new("RGB", (8, 8), "teal").save(picture, "PNG")
     image = Item(project=project, key="picture", kind=Item.Kind.IMAGE, body="A teal square")
     image.media.save("picture.png", ContentFile(picture.getvalue()), save=True)
+    ItemPage.objects.create(item=image, number=1, media=image.media.name)
     recording = Item(project=project, key="sound", kind=Item.Kind.AUDIO, body="A tone")
     recording.media.save("tone.wav", ContentFile(wav()), save=True)
     Captions.objects.create(item=recording, language="en", text="WEBVTT")
@@ -189,6 +192,7 @@ def arguments(project):
         "project_id": project.pk,
         "link_id": link.pk,
         "item_id": image.pk,
+        "number": 1,
         "key": target.key,
         "token_id": make_token(Membership.objects.get(project=project, role="owner").user)[0].pk,
         "entry_id": ConflictOfInterest.objects.create(annotator=target, item=image).pk,

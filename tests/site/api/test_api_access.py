@@ -155,8 +155,17 @@ RULES = {
     "api-answer": {"post": (ASK, {"annotator"}, {"outcome": "choice", "chosen": 0})},
 }
 # Open to strangers, or with rules of their own, tried one by one below and in test_api_annotating.py.
-OTHERS = {"api-reference", "api-schema", "api-join", "api-nowhere", "api-item-media", "api-item-files", "api-finish"}
-OTHERS |= {"api-item-captions", "api-imports", "api-import-left-out", "api-results"}
+OTHERS = {
+    "api-reference",
+    "api-schema",
+    "api-join",
+    "api-nowhere",
+    "api-item-media",
+    "api-item-page",
+    "api-item-files",
+    "api-finish",
+}
+OTHERS |= {"api-item-page", "api-item-captions", "api-imports", "api-import-left-out", "api-results"}
 # What a joined annotator may ask with the secret of joining.
 OF_ANNOTATORS = {"api-next", "api-consent", "api-questions", "api-answers"}
 MAKING = {("api-projects", "post"), ("api-project-clone", "post")}  # not by a token for one project

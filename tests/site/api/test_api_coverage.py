@@ -33,6 +33,7 @@ COVERED = {
     "done": ["annotating_finish"],
     "own-answers": ["annotating_list_answers"],
     "item-media": ["items_media"],
+    "item-page": ["items_page"],
     "item-captions": ["items_captions"],
     "captions": ["items_captions", "items_set_captions", "items_remove_captions"],
     "shortcuts": "keys of the site's own task page",
