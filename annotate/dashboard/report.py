@@ -12,6 +12,7 @@ from annotate.dashboard.goal.queries import GoalStatus, goal_status
 from annotate.dashboard.grades.queries import Grades, grades_of
 from annotate.dashboard.ranking.forest_plot import ForestPlot, forest_plot
 from annotate.dashboard.ranking.queries import Ranking, RankingQuery, ranking
+from annotate.dashboard.scale.queries import Scaled, kept_scale, scaled_ranking
 from annotate.dashboard.trust.reliability import Reliability, evaluation_of, explanation, reliability_of
 from annotate.fitting.estimator_choices import ESTIMATORS
 from annotate.fitting.stored_misfit import flagged_deviations, stored_misfit
@@ -41,7 +42,7 @@ class ReportedAnnotator:
 class Report:
     """asked: what people did.   method: the estimator's assumption.   cautions: limits of the ranking.
 
-    goal: the rule by which answers stop, and its state.
+    goal: the rule by which answers stop, and its state.   scaled: values on the scale that the project keeps.
     """
 
     fit: Fit
@@ -58,6 +59,7 @@ class Report:
     reliability: Reliability
     grades: Grades | None
     goal: GoalStatus | None
+    scaled: Scaled | None
 
     @property
     def is_one_day(self) -> bool:
@@ -93,6 +95,7 @@ def build_report(project: Project, fit: Fit, now: datetime) -> Report:
         forest=forest_plot(found) if found.n_items <= MAX_DRAWN else None,
         annotators=annotators_of(project, fit),
         grades=grades_of(project, fit, size=MAX_ITEMS),
+        scaled=scaled_ranking(project, fit, kept, size=MAX_ITEMS) if (kept := kept_scale(criterion)) else None,
         goal=goal_status(criterion, fit, now),
         reliability=reliability_of(fit, evaluation_of(criterion)),
         n_excluded=Annotator.objects.filter(project=project).exclude(excluded_at=None).count(),

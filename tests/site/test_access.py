@@ -122,7 +122,7 @@ RULES = {
     "ranking": (SEE, None),
     "item": (SEE, None),
     "grades": (SEE, MANAGE),
-    "scale": (SEE, None),
+    "scale": (SEE, MANAGE),
     "scale-export": (SEE, None),
     "trust": (SEE, None),
     "compare": (SEE, None),

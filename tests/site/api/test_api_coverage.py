@@ -89,7 +89,7 @@ COVERED = {
     "results-link-revoke": ["results_links_revoke"],
     "ranking": ["ranking_read"],
     "item": ["items_figures"],
-    "scale": ["scale_read"],
+    "scale": ["scale_read", "scale_keep", "scale_forget"],
     "scale-export": ["scale_read"],
     "grades": ["grades_read", "grades_update", "grades_remove"],
     "trust": ["trust_read"],
