@@ -6,7 +6,7 @@ from annotate.core.errors import UserError
 
 MAX_FILE_BYTES = 50 * 1024 * 1024
 MAX_ROWS = 100_000
-MAX_SHEET_CELLS = 600_000  # of all sheets of a workbook; half a second for every 100,000
+MAX_SHEET_CELLS = 300_000  # of all sheets of a workbook; 1.5 seconds for every 100,000
 MAX_WORKBOOK_UNFOLDED = 100 * 2**20
 MAX_TEXT = 100_000
 MAX_KEY = 200

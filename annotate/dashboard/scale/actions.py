@@ -21,7 +21,6 @@ def keep_anchors(*, criterion: Criterion, actor: User, anchors: Anchors, now: da
         others = {name: kept for name, kept in project.anchors.items() if name != number}
         project.anchors = others | ({number: rows} if rows else {})
         project.save(update_fields=["anchors"])
-        changes = {"anchors": [len(before), len(rows)]}
-        record_event(project, actor, EventVerb.SETTINGS_CHANGED, now, **changes)
+        record_event(project, actor, EventVerb.SETTINGS_CHANGED, now, anchors=[len(before), len(rows)])
     criterion.project.anchors = project.anchors
     return True
