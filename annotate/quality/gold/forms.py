@@ -130,7 +130,7 @@ class GoldSetForm(forms.Form):
 
     def keys_offered(self) -> list[tuple[str, str]]:
         """Return the keys of the first items, each with the item's name in results."""
-        items = self.project.items.order_by("pk").only("key", "name", "kind", "body")[:KEYS_OFFERED]
+        items = self.project.items.order_by("pk").only("project", "key", "name", "kind", "body")[:KEYS_OFFERED]
         return [(item.key, item.shown_as(self.project.items_shown_by)) for item in items]
 
     def clean(self) -> dict[str, Any]:
