@@ -64,7 +64,11 @@ RULES = {
         "get": (READ, SEE, None),
         "post": (WRITE, MANAGE, {"action": "tag", "rows": [{"annotator": "Target", "tags": ["experts"]}]}),
     },
-    "api-scale": {"get": (READ, SEE, None)},
+    "api-scale": {
+        "get": (READ, SEE, None),
+        "put": (WRITE, MANAGE, None),
+        "delete": (WRITE, MANAGE, None),
+    },
     "api-grades": {
         "get": (READ, SEE, None),
         "put": (WRITE, MANAGE, {"by": "score", "grades": [{"name": "Pass", "limit": 50}, {"name": "Fail"}]}),
