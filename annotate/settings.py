@@ -260,6 +260,10 @@ MEDIA_ROOT = env.str("MEDIA_ROOT", default=str(BASE_DIR / "media"))
 # How large a file of an item may be.
 MAX_IMAGE_MB = env.number("MAX_IMAGE_MB", default=10)
 MAX_RECORDING_MB = env.number("MAX_RECORDING_MB", default=50)
+# Of a PDF or DOCX: its size, its pages (or pictures), and the pages of all documents of one import.
+MAX_DOCUMENT_MB = env.number("MAX_DOCUMENT_MB", default=30)
+MAX_DOCUMENT_PAGES = env.number("MAX_DOCUMENT_PAGES", default=40)
+MAX_IMPORT_PAGES = env.number("MAX_IMPORT_PAGES", default=2_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 # More than an import takes, so that its own message with the limit is seen.

@@ -43,6 +43,10 @@ class Items(Transport):
         """Writes the item's file into `file`."""
         self.download(f"projects/{project}/items/{item}/media/", file)
 
+    def item_page(self, project: str, item: int, number: int, file: IO[bytes]) -> None:
+        """Writes one page of a document into `file`."""
+        self.download(f"projects/{project}/items/{item}/pages/{number}/", file)
+
     def item_figures(self, project: str, item: int, *, criterion: int | None = None) -> dict[str, Any]:
         """Returns rank, rivals, results, who disagrees and history of an item."""
         path = f"projects/{project}/items/{item}/figures/"

@@ -93,6 +93,14 @@ class Results(Transport):
         anchors (lines of key; value; deviation). criterion: of a project with several, its number."""
         return self._whole(f"projects/{project}/scale/", settings)
 
+    def keep_scale(self, project: str, **settings: Any) -> dict[str, Any]:
+        """Keeps this scale (settings as for `scale`): its anchors have fixed values, whatever is fitted later."""
+        return cast(dict[str, Any], self.call("PUT", f"projects/{project}/scale/", query=settings))
+
+    def forget_scale(self, project: str, *, criterion: int | None = None) -> None:
+        query = {"criterion": criterion} if criterion else {}
+        self.call("DELETE", f"projects/{project}/scale/", query=query)
+
     def labels(self, project: str, **filters: Any) -> Iterator[Label]:
         """Yields labels in the order of arrival; `cursor` is the last label that you have."""
         query = {"page_size": PAGE, **filters}

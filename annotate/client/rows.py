@@ -103,6 +103,7 @@ class Step(TypedDict):
 
     pseudonym: str
     n_done: int
+    target: int | None
     task: Task | None
     feedback: dict[str, Any] | None
     is_break: bool
@@ -110,7 +111,10 @@ class Step(TypedDict):
 
 
 class Goal(TypedDict):
-    """verdict: met, open (labels are `needed`), early, parts, far or waiting; None without a goal."""
+    """verdict: met, open (labels are `needed`), early, parts, far or waiting; None without a goal.
+
+    far: not reachable this way; `reach` is the nearest value that is.
+    """
 
     goal: str
     goal_width: float | None
@@ -124,6 +128,7 @@ class Goal(TypedDict):
     verdict: str | None
     stands: str | None
     needed: dict[str, int | None] | None
+    reach: float | None
     labels_per_hour: float | None
     hours: str | None
     cost: dict[str, Any] | None

@@ -61,7 +61,7 @@ def ranking_html(
     )
     detail = "expert" if context["expert"] else "simple"
     key = f"ranking-{project.pk}-{criterion.number}-{query.page}-{get_language()}-{detail}"
-    shown = (project.name, criterion.question, project.more_means, project.top_k, project.state)
+    shown = (project.name, criterion.question, project.more_means, project.top_k, project.state, project.items_shown_by)
     version = (fit.pk, shown, items_version(project))
     cached = cache.get(key) if is_common else None
     if cached and cached[0] == version:

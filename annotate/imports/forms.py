@@ -42,8 +42,8 @@ class FileForm(forms.Form):
     file = forms.FileField(
         label=_("File"),
         allow_empty_file=True,  # refused in our own words
-        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson"}),
-        help_text=_("CSV, TSV, plain text, JSON or JSON lines; up to 50 MB and 100,000 items. Any encoding."),
+        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx"}),
+        help_text=_("CSV, TSV, XLSX, plain text, JSON or JSON lines; up to 50 MB and 100,000 items. Any encoding."),
     )
 
 
@@ -95,8 +95,26 @@ class ArchiveForm(forms.Form):
         allow_empty_file=True,
         widget=forms.ClearableFileInput(attrs={"accept": ".zip"}),
         help_text=_(
-            "Media files and, if you like, a manifest.csv or manifest.jsonl beside them with the columns file, key, "
-            "title, text (or alt), tags, context and feature_…; up to 500 MB and 10,000 files."
+            "Media files, PDF and DOCX and, if you like, a manifest.csv or manifest.jsonl beside them with the "
+            "columns file, key, title, text (or alt), tags, context and feature_…; up to 500 MB and 10,000 files."
+        ),
+    )
+
+
+class DocumentsForm(forms.Form):
+    documents = PicturesField(
+        label=_("PDF and DOCX files"),
+        allow_empty_file=True,
+        widget=PicturesInput(attrs={"accept": ".pdf,.docx"}),
+        help_text=format_lazy(
+            _(
+                "Each file becomes one item: the pages of a PDF as pictures, a DOCX as text with its pictures. Up to "
+                "{size} MB and {pages} pages each, {together} pages together. The file's name becomes the title, which "
+                "annotators never see. With a zip file and a manifest you choose titles, keys and tags yourself."
+            ),
+            size=settings.MAX_DOCUMENT_MB,
+            pages=settings.MAX_DOCUMENT_PAGES,
+            together=settings.MAX_IMPORT_PAGES,
         ),
     )
 

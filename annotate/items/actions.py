@@ -17,7 +17,7 @@ from annotate.items.rows import NewItem
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling.plan.actions import draw_plan
 from annotate.locks import lock_project
-from annotate.models import Captions, Context, Event, EventVerb, Item, Project, Tag, User
+from annotate.models import Captions, Context, Event, EventVerb, Item, ItemPage, Project, Tag, User
 
 IMPORTED = EventVerb.ITEMS_IMPORTED
 BATCH = 1000
@@ -83,10 +83,22 @@ def add_items(
     Item.objects.bulk_create(items, batch_size=BATCH)
     add_tags(project, items, rows)
     add_captions(items, rows)
+    add_pages(items, rows)
     add_features(
         project, features, [(item.pk, row.features) for item, row in zip(items, rows, strict=True) if row.features]
     )
     return items
+
+
+def add_pages(items: Sequence[Item], rows: Sequence[NewItem]) -> None:
+    ItemPage.objects.bulk_create(
+        (
+            ItemPage(item=item, number=number, media=name)
+            for item, row in zip(items, rows, strict=True)
+            for number, name in enumerate(row.pages, 1)
+        ),
+        batch_size=BATCH,
+    )
 
 
 def record_import(project: Project, actor: User | None, now: datetime, *, upload: str, n: int, source: str) -> None:
@@ -104,6 +116,7 @@ def new_item(project: Project, row: NewItem, now: datetime, rng: random.Random) 
         kind=row.kind,
         body=row.body,
         media=row.media,
+        n_pages=len(row.pages),
         link=row.link,
         shuffle=rng.random(),
         created_at=now,
@@ -211,13 +224,14 @@ def delete_item(*, item: Item, actor: User, now: datetime) -> None:
         if item.known_sets.exists():
             raise HasRightAnswer(item.key)
         media, context = item.media.name, item.context
+        files = [*item.pages.values_list("media", flat=True), *([media] if media else [])]
         item.delete()
         record_event(item.project, actor, EventVerb.ITEM_DELETED, now, key=item.key)
         draw_plan(item.project)
         if context and not context.items.exists():
             context.delete()
-        if media:
-            transaction.on_commit(lambda: delete_media([media]))
+        if files:
+            transaction.on_commit(lambda: delete_media(files))
 
 
 def request_fit_if_labelled(project: Project) -> None:

@@ -236,3 +236,13 @@ class ItemMedia(ApiView):
         """Returns the file of an item, to members who see the project and annotators who have seen the item."""
         validated_query(request, NoQuery)
         return send_media(request, item_seen(request, project_id, item_id))
+
+
+class ItemPageView(ApiView):
+    scope = None  # as for ItemMedia
+
+    @extend_schema(operation_id="items_page", responses={(200, "*/*"): OpenApiTypes.BINARY})
+    def get(self, request: ApiRequest, project_id: UUID, item_id: int, number: int) -> HttpResponseBase:
+        """Returns one page of a document, to those who may have its file."""
+        validated_query(request, NoQuery)
+        return send_media(request, item_seen(request, project_id, item_id), number)

@@ -39,6 +39,7 @@ class NewItem(NamedTuple):
     captions: str = ""  # WebVTT
     captions_language: str = ""
     title: str = ""
+    pages: tuple[str, ...] = ()  # the stored pictures of a document
 
 
 @dataclass

@@ -33,6 +33,10 @@ class ShownItem(serializers.Serializer):
     kind = serializers.CharField()
     text = serializers.CharField(allow_blank=True)
     media = serializers.URLField(allow_null=True, help_text="Only for images, sound and video.")
+    pages = serializers.ListField(
+        child=serializers.URLField(),
+        help_text="Of a document: the pages of a PDF, all of them, or the pictures in a text.",
+    )
     link = serializers.CharField(allow_blank=True)
     button = serializers.CharField(help_text="Text of the button that chooses this item, in the owner's words if any.")
 
@@ -109,6 +113,9 @@ class Step(serializers.Serializer):
     instructions = serializers.CharField(allow_blank=True, help_text="Markdown.")
     n_done = serializers.IntegerField(help_text="Number of the annotator's answers that count.")
     cap = serializers.IntegerField(allow_null=True)
+    target = serializers.IntegerField(
+        allow_null=True, help_text="Answers asked of the annotator, who may go on; null where no number is asked."
+    )
     task = TaskDetail(allow_null=True)
     is_break = serializers.BooleanField()
     feedback = FeedbackDetail(
@@ -183,6 +190,7 @@ def step_json(request: ApiRequest, annotator: Annotator, refusal: UserError | No
         "instructions": annotator.project.instructions,
         "n_done": task.n_done,
         "cap": task.cap,
+        "target": task.target,
         "task": task_json(request, annotator.project, task) if task.token else None,
         "is_break": task.is_break,
         "feedback": task.feedback,
@@ -218,6 +226,10 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
                 "media": reverse("api-item-media", args=[project.pk, option.item_id], request=request)
                 if option.kind in IN_FILES
                 else None,
+                "pages": [
+                    reverse("api-item-page", args=[project.pk, option.item_id, number], request=request)
+                    for number in option.pages
+                ],
                 "link": option.link,
                 "button": option.words,
             }

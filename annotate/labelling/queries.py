@@ -20,6 +20,7 @@ from annotate.labelling.practice import Feedback, PracticeStep, practice_feedbac
 from annotate.labelling.remaining import max_remaining_answers
 from annotate.labelling.requirements import StepRequired
 from annotate.labelling.stop_pages import StopPage, stop_page
+from annotate.labelling.targets import answer_target
 from annotate.labelling.task_types.base import TaskType
 from annotate.labelling.task_types.registry import TASK_TYPES, task_type_of
 from annotate.labelling.time_left import ClientTiming, describe_time_left
@@ -29,7 +30,7 @@ from annotate.models.task_words import LETTER
 Outcome = Label.Outcome
 # Beyond this, or as a sentence of its own, what a higher place means no longer fits on a button.
 MAX_MEANING_LENGTH = 40
-ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "context_id")  # of an item
+ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "n_pages", "context_id")  # of an item
 SIZES = {"short": 120, "medium": 400}  # characters up to which a text is set larger
 
 
@@ -44,9 +45,15 @@ class Option:
     captions: str = ""  # their language, of a recording that has some
     rank: str = ""  # what a form that is shown again said of it: its place, or “best” or “worst”
 
+    n_pages: int = 0  # pictures of a document
+
     @property
     def value(self) -> str:
         return self.letter.lower()
+
+    @property
+    def pages(self) -> range:
+        return range(1, self.n_pages + 1)
 
     @property
     def captions_name(self) -> str:
@@ -74,6 +81,7 @@ class Task:
     others: list[ExtraAnswer]
     n_done: int
     cap: int | None
+    target: int | None
     last: LastAnswer | None
     stop: StopPage | None
     now: datetime
@@ -111,7 +119,7 @@ class Task:
     @property
     def n_left(self) -> int | None:
         """Return how many more tasks there are, at most; None where nobody knows or they are too many to matter."""
-        most = self.cap if self.cap is not None else self.hints.total
+        most = self.target or self.cap or self.hints.total
         return None if most is None else max(most - self.n_done, 0)
 
     @property
@@ -220,6 +228,7 @@ def build_task(
         others=extra_answers(project),
         n_done=n_done,
         cap=project.cap,
+        target=answer_target(project),
         last=last,
         stop=stop,
         now=now,
@@ -286,8 +295,9 @@ def options_of(project: Project, rows: Sequence[tuple], given: Mapping[str, str]
             link,
             captions or "",
             submitted_rank(given, letter),
+            n_pages,
         )
-        for letter, (item_id, kind, body, link, captions, _context) in zip(LETTERS, rows, strict=False)
+        for letter, (item_id, kind, body, link, captions, n_pages, _context) in zip(LETTERS, rows, strict=False)
     ]
 
 

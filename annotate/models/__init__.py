@@ -12,7 +12,7 @@ from annotate.models.gold_sets import CHECKED_PURPOSES, GoldSet, GoldSetItem, Pu
 from annotate.models.ideas import IDEA_TAG, MAX_IDEAS, Idea
 from annotate.models.idempotency import StoredResponse
 from annotate.models.imports import FeatureNames, ImportJob, ItemFeatures
-from annotate.models.items import Captions, Context, Item, ItemSet, Tag
+from annotate.models.items import Captions, Context, Item, ItemPage, ItemSet, Tag
 from annotate.models.labels import (
     IMPORTED_APP_VERSION,
     MAX_COMMENT_LENGTH,
@@ -30,7 +30,14 @@ from annotate.models.preregistration import (
     Deviation,
     Preregistration,
 )
-from annotate.models.projects import MAX_CRITERIA, MAX_ITEMS_SHOWN, MAX_PLANNED_SETS, Membership, Project
+from annotate.models.projects import (
+    MAX_CRITERIA,
+    MAX_ITEMS_SHOWN,
+    MAX_PLANNED_SETS,
+    ItemsShownBy,
+    Membership,
+    Project,
+)
 from annotate.models.quality import MAX_REASON_LENGTH, QualitySettings
 from annotate.models.questionnaire import MAX_QUESTION_FIELDS, MAX_TEXT_LENGTH, QuestionAnswer, QuestionField
 from annotate.models.results_links import ResultsLink
@@ -90,7 +97,9 @@ __all__ = [
     "ImportJob",
     "Item",
     "ItemFeatures",
+    "ItemPage",
     "ItemSet",
+    "ItemsShownBy",
     "Label",
     "Membership",
     "ParticipationRules",

@@ -19,7 +19,14 @@ from annotate.models.weights import CriterionWeights
 
 MAX_ITEMS_SHOWN = 10
 MAX_CRITERIA = 5
+MAX_TARGET = 100_000  # answers asked of one annotator, and annotators expected
 MAX_PLANNED_SETS = 20_000  # drawing them takes two seconds, in which nobody else writes to the project
+
+
+class ItemsShownBy(models.TextChoices):
+    TITLE = "title", _("Title; where there is none, the first words")
+    TEXT = "text", _("First words")
+    BOTH = "both", _("Title and first words")
 
 
 class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings, QualitySettings, TaskWords):
@@ -65,6 +72,20 @@ class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings
     cap = models.PositiveIntegerField(
         _("maximum answers per annotator"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
+    # How many answers each annotator is asked for, without being a limit; where it is null, their share of twenty
+    # appearances of each item, if the owner says how many annotators to expect.
+    target = models.PositiveIntegerField(
+        _("answers asked of each annotator"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_TARGET)],
+    )
+    annotators_expected = models.PositiveIntegerField(
+        _("annotators expected"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_TARGET)],
+    )
     # How many different sets are asked about; they are drawn beforehand. Null: new ones are made as annotators ask.
     n_sets = models.PositiveIntegerField(
         _("different sets"),
@@ -81,6 +102,8 @@ class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings
     fields_after = models.PositiveBigIntegerField(default=0, editable=False)
     join_token = models.CharField(max_length=40, unique=True, default=new_token)
     estimator = models.CharField(_("estimator"), max_length=50, default="CrowdBT")
+    # How tables, plots and reports name an item.
+    items_shown_by = models.CharField(_("items are shown by"), max_length=5, choices=ItemsShownBy, default="title")
     top_k = models.PositiveIntegerField(_("size of the top"), default=10, validators=[MinValueValidator(1)])
     tie_margin = models.FloatField(_("tied within (logit)"), default=0.1, validators=[MinValueValidator(0.0)])
     # True where the labels come from a program: every page says so.

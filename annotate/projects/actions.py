@@ -31,6 +31,7 @@ from annotate.models import (
     Idea,
     Item,
     ItemFeatures,
+    ItemPage,
     ItemSet,
     Label,
     Membership,
@@ -216,6 +217,7 @@ def delete_project(*, project: Project) -> None:
         lock_project(project.pk)
         Project.objects.select_for_update().get(pk=project.pk)  # nothing that refers to it comes in any more
         files = list(project.items.exclude(media="").values_list("media", flat=True))
+        files += ItemPage.objects.filter(item__project=project).values_list("media", flat=True)
         folders = list(project.imports.exclude(folder="").values_list("folder", flat=True))
         _delete_rows(project)
         transaction.on_commit(lambda: delete_media(files))
@@ -236,6 +238,7 @@ def _delete_rows(project: Project) -> None:
         ItemFeatures.objects.filter(item__project=project),
         Captions.objects.filter(item__project=project),
         Idea.objects.filter(project=project),
+        ItemPage.objects.filter(item__project=project),
         ConflictOfInterest.objects.filter(annotator__project=project),
         QuestionAnswer.objects.filter(annotator__project=project),
         AnnotatorTag.objects.filter(annotator__project=project),

@@ -31,8 +31,8 @@ FIXED = _(
 SECTIONS: dict[str, tuple[str, ...]] = {
     "question": ("name", "question", "criteria", "more_means", "instructions"),
     "answers": ("task_type", "k", "m", *WORDS, "outcomes", "comments", "comment_required", "known_button"),
-    "amount": ("overlap", "n_sets", "cap"),
-    "ranking": ("estimator", "top_k", "tie_margin", "weights"),
+    "amount": ("overlap", "n_sets", "annotators_expected", "target", "cap"),
+    "ranking": ("estimator", "top_k", "tie_margin", "items_shown_by", "weights"),
 }
 
 
@@ -128,11 +128,14 @@ class ProjectForm(forms.ModelForm):
             "known_button",
             "overlap",
             "n_sets",
+            "annotators_expected",
+            "target",
             "cap",
             "estimator",
             "top_k",
             "tie_margin",
             "weights",
+            "items_shown_by",
         ]
         help_texts = {
             "name": _("Everybody sees it: you, your team and annotators."),
@@ -173,7 +176,16 @@ class ProjectForm(forms.ModelForm):
                 "Annotators can say that they know an item, such as their own work: the task is taken back and they "
                 "never see the item again."
             ),
+            "annotators_expected": _(
+                "With a number, each annotator sees how many answers are asked of them, such as “12 of 60”: their "
+                "share of the answers that show each item 20 times (of pairs: 10 for each item)."
+            ),
+            "target": _("Your own number in place of that. Nobody is stopped: people may go on beyond it."),
             "cap": _("Leave empty for no limit."),
+            "items_shown_by": _(
+                "In tables, plots, the report and results links. Annotators never see titles. Exports always have keys "
+                "and titles."
+            ),
             "top_k": _("The ranking shows each item's chance of being among this many best items."),
         }
         widgets = {"question": forms.TextInput, "instructions": forms.Textarea(attrs={"rows": 8, "dir": "auto"})}
@@ -186,6 +198,7 @@ class ProjectForm(forms.ModelForm):
             self.fields[name].disabled = True
             self.fields[name].help_text = FIXED
 
+        self.fields["items_shown_by"].required = False
         self.fix_criteria(has_labels)
         self.fields["weights"].widget.names = [one["name"] for one in self.instance.criteria]
         if section:
@@ -223,6 +236,10 @@ class ProjectForm(forms.ModelForm):
     @property
     def has_own_words(self) -> bool:
         return any(self[name].value() or self[name].errors for name in WORDS)
+
+    def clean_items_shown_by(self) -> str:
+        """Keep what is set where nothing is sent."""
+        return str(self.cleaned_data["items_shown_by"] or self.instance.items_shown_by)
 
     def clean_choice_words(self) -> str:
         return self.words_with_letter("choice_words")

@@ -4,6 +4,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from annotate.core import embeds, sanitizing
+from annotate.models import Item, Project
 
 register = template.Library()
 
@@ -21,3 +22,9 @@ def formatted(text: str, kind: str) -> SafeString:
 @register.filter
 def player(link: str) -> str:
     return embeds.player_url(link)
+
+
+@register.filter
+def named(item: Item, project: Project) -> str:
+    """Name the item as the project's results do: by its title, its first words or both."""
+    return item.shown_as(project.items_shown_by)

@@ -25,6 +25,7 @@ from annotate.models import (
     Idea,
     ImportJob,
     Item,
+    ItemPage,
     Membership,
     ParticipationRules,
     ResultsLink,
@@ -90,6 +91,7 @@ RULES = {
     "participants-csv": (MANAGE, None),
     "submit": (None, {"annotator"}),
     "item-media": (SEE, None),
+    "item-page": (SEE, None),
     "item-captions": (SEE, None),
     "captions": (MANAGE, MANAGE),
     "label": (ANNOTATE, ANNOTATE),
@@ -148,7 +150,7 @@ RULES = {
     "item": (SEE, None),
     "overall": (SEE, None),
     "grades": (SEE, MANAGE),
-    "scale": (SEE, None),
+    "scale": (SEE, MANAGE),
     "scale-export": (SEE, None),
     "trust": (SEE, None),
     "compare": (SEE, None),
@@ -206,6 +208,7 @@ def arguments(project):
     Image.new("RGB", (8, 8), "teal").save(picture, "PNG")
     image = Item(project=project, key="picture", kind=Item.Kind.IMAGE, body="A teal square")
     image.media.save("picture.png", ContentFile(picture.getvalue()), save=True)
+    ItemPage.objects.create(item=image, number=1, media=image.media.name)
     recording = Item(project=project, key="sound", kind=Item.Kind.AUDIO, body="A tone")
     recording.media.save("tone.wav", ContentFile(wav()), save=True)
     Captions.objects.create(item=recording, language="en", text="WEBVTT")
@@ -220,6 +223,7 @@ def arguments(project):
         "link_id": link.pk,
         "name": "using",
         "item_id": image.pk,
+        "number": 1,
         "key": target.key,
         "person_id": expected.pk,
         "token_id": make_token(Membership.objects.get(project=project, role="owner").user)[0].pk,

@@ -43,6 +43,7 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
     values = {
         "project_id": project.pk,
         "item_id": project.items.first().pk,
+        "number": 1,
         "key": annotator.key,
         "table": "labels",
         "file_format": "csv",

@@ -12,7 +12,7 @@ from annotate.dashboard.ranking.classes import RankClass, classes_of, classes_of
 from annotate.dashboard.ranking.headline import Leader, Totals, headline
 from annotate.dashboard.ranking.tracks import Track, by_place, track_of
 from annotate.fitting.estimator_choices import CAUTIONS
-from annotate.models import Context, Item, Project
+from annotate.models import Context, Item, ItemsShownBy, Project
 from models_engine.models import Estimate, Fit
 
 PAGE_SIZE = 50
@@ -61,10 +61,15 @@ class RankingRow:
     rank_class: RankClass | None
     # How it stands to the row below, where that row is its neighbour in rank.
     next_state: str
+    shown_by: str = ItemsShownBy.TITLE
+
+    @property
+    def title(self) -> str:
+        return self.item.shown_as(self.shown_by)
 
     @property
     def is_long(self) -> bool:
-        return self.item.title != " ".join(self.item.words.split())
+        return not self.title.endswith(" ".join(self.item.words.split()))
 
     @property
     def full_text(self) -> str:
@@ -169,6 +174,7 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
             gapless=track is not None or not query.is_filtered,
             k=k,
             size=len(track.places) if track else None,
+            shown_by=project.items_shown_by,
         ),
         page=page,
         scale=scale,
@@ -186,7 +192,7 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
         else headline(
             fit,
             [one for one in classes if one.part == 0][:2],
-            first_two(fit),
+            first_two(project, fit),
             Totals(totals["n"], totals["ranked"], totals["thin"]),
         ),
         has_scores=has_scores,
@@ -194,11 +200,12 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
     )
 
 
-def first_two(fit: Fit) -> list[Leader]:
+def first_two(project: Project, fit: Fit) -> list[Leader]:
     """Return the first two items of the largest part."""
     first = list(Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0).order_by("rank")[:2])
     items = Item.objects.in_bulk([estimate.item_id for estimate in first])
-    return [Leader(items[e.item_id].title if e.item_id in items else "-", e.rank_low, e.rank_high) for e in first]
+    names = {pk: item.shown_as(project.items_shown_by) for pk, item in items.items()}
+    return [Leader(names.get(e.item_id, "-"), e.rank_low, e.rank_high) for e in first]
 
 
 def items_not_ranked(project: Project, fit: Fit) -> QuerySet[Item]:
@@ -218,8 +225,9 @@ def sort_estimates(project: Project, estimates: QuerySet[Estimate], query: Ranki
         estimates = estimates.filter(item_id__in=items.values("pk"))
     if query.sort == "item":
         items = Item.objects.filter(pk=OuterRef("item_id"))
-        shown = items.values(shown=Case(When(name="", then=F("body")), default=F("name"), output_field=TextField()))[:1]
-        estimates = estimates.alias(title=Subquery(shown))
+        title = Case(When(name="", then=F("body")), default=F("name"), output_field=TextField())
+        shown = F("body") if project.items_shown_by == ItemsShownBy.TEXT else title
+        estimates = estimates.alias(title=Subquery(items.values(shown=shown)[:1]))
     columns = [
         F(name).desc(nulls_last=True) if query.descending else F(name).asc(nulls_last=True)
         for name in SORTS[query.sort]
@@ -237,6 +245,7 @@ def build_sections(
     gapless: bool,
     k: int,
     size: int | None = None,
+    shown_by: str,
 ) -> list[Section]:
     """Return the rows of each part; size: of the one part that a track is of."""
     items = Item.objects.prefetch_related("tags").in_bulk([estimate.item_id for estimate in estimates])
@@ -259,7 +268,8 @@ def build_sections(
             shared = {items[row.item_id].context_id for row in rows}
             about = contexts.get(shared.pop() or 0) if len(shared) == 1 else None
             section = Section(part, sizes[part], tags.get(part, ""), [], str(about or ""), sizes[part] > k)
-        drawing = Drawing(section, scale, {one.number: one for one in classes if one.part == part}, by_rank, gapless)
+        own = {one.number: one for one in classes if one.part == part}
+        drawing = Drawing(section, scale, own, by_rank, gapless, shown_by)
         for above, estimate, below in zip([None, *rows], rows, [*rows[1:], None], strict=False):
             section.rows.append(drawing.row(estimate, items[estimate.item_id], above, below))
         found.append(section)
@@ -285,6 +295,7 @@ class Drawing:
     classes: dict[int, RankClass]
     by_rank: bool
     gapless: bool
+    shown_by: str
 
     def row(self, estimate: Estimate, item: Item, above: Estimate | None, below: Estimate | None) -> RankingRow:
         begins = above is None or above.rank_class != estimate.rank_class
@@ -297,6 +308,7 @@ class Drawing:
             places=place_span(estimate.rank, estimate.rank_low, estimate.rank_high, self.section.n_items),
             rank_class=self.classes.get(estimate.rank_class or 0) if begins else None,
             next_state=estimate.next_state if adjacent else "",
+            shown_by=self.shown_by,
         )
 
 

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from django.utils.translation import gettext_lazy as _
 
 from annotate.criteria import Criterion
+from annotate.dashboard.scale.queries import kept_scale, scaled_ranking
 from annotate.files.columns import Column, Kind, Row, by_component, of_components
 from annotate.fitting.best_worst_counts import best_worst_counts
 from annotate.fitting.published import published_fit
 from annotate.fitting.stored_misfit import stored_misfit
-from annotate.models import Item
-from models_engine.models import Estimate
+from annotate.models import Item, Project
+from models_engine.models import Estimate, Fit
 
 CHUNK = 1000  # items read at a time
 
@@ -105,10 +106,33 @@ COLUMNS = [
 ]
 
 
+VALUES = [
+    Column("value", _("Value on the scale that the project keeps."), Kind.NUMBER),
+    # xgettext:no-python-format
+    Column("value_low", _("Lower end of the 90% interval of the value."), Kind.NUMBER),
+    # xgettext:no-python-format
+    Column("value_high", _("Upper end of the 90% interval of the value."), Kind.NUMBER),
+]
+
+
+def columns(project: Project) -> list[Column]:
+    """The same for every project, and the values where it keeps a scale."""
+    return [*COLUMNS, *(VALUES if project.anchors else [])]
+
+
+def values_on_scale(criterion: Criterion, fit: Fit) -> dict[int, Row]:
+    """Value and interval of each item on the kept scale."""
+    kept = kept_scale(criterion)
+    found = scaled_ranking(criterion.project, fit, kept, size=10**9) if kept else None
+    return {row.item.pk: [row.value, row.low, row.high] for row in found.rows} if found else {}
+
+
 def rows(criterion: Criterion) -> Iterator[Row]:
     fit = published_fit(criterion)
     if fit is None:
         return
+    more = [None] * len(VALUES) if criterion.project.anchors else []
+    on_scale = values_on_scale(criterion, fit)
     misfits, counts = stored_misfit(fit, "items"), best_worst_counts(fit)
     # Read at once, for a fit's estimates go when the next ones come; a row is a few hundred bytes.
     estimates = list(Estimate.objects.filter(fit=fit).order_by("part", "rank", "item_id"))
@@ -119,7 +143,8 @@ def rows(criterion: Criterion) -> Iterator[Row]:
             if e.item_id in items:
                 misfit, chosen = misfits.get(e.item_id, (None, None)), counts.get(e.item_id)
                 chosen_as = [chosen.best, chosen.worst, chosen.score] if chosen else [None, None, None]
-                yield [*row(e, items[e.item_id], fit.number), *misfit, *chosen_as]
+                values = on_scale.get(e.item_id, more)
+                yield [*row(e, items[e.item_id], fit.number), *misfit, *chosen_as, *values]
 
 
 def row(e: Estimate, item: Item, number: int) -> Row:

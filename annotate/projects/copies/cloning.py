@@ -21,6 +21,7 @@ from annotate.models import (
     GoldSet,
     Item,
     ItemFeatures,
+    ItemPage,
     ItemSet,
     Membership,
     ParticipationRules,
@@ -50,6 +51,7 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
     Context: frozenset({"id", "project"}),
     Item: frozenset({"id", "project", "context", "n_taken", "shuffle", "created_at"}),
     Captions: frozenset({"id", "item"}),
+    ItemPage: frozenset({"id", "item"}),
     GoldSet: frozenset({"id", "project", "item_set", "named"}),
 }
 
@@ -130,6 +132,8 @@ def copy_items(source: Project, clone: Project, now: datetime, rng: random.Rando
         links.objects.bulk_create(links(item_id=items[one.item_id], tag_id=tags[one.tag_id]) for one in rows)
     for captions in in_batches(Captions.objects.filter(item__project=source).order_by("pk")):
         Captions.objects.bulk_create(Captions(**copy_values(one, item_id=items[one.item_id])) for one in captions)
+    for pages in in_batches(ItemPage.objects.filter(item__project=source).order_by("pk")):
+        ItemPage.objects.bulk_create(ItemPage(**copy_values(one, item_id=items[one.item_id])) for one in pages)
     copy_gold_sets(source, clone, items)
     copy_features(source, clone, items)
     return len(items)

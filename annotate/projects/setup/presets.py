@@ -204,6 +204,7 @@ PRESETS = {
                 "outcomes": [],
                 "comments": True,
                 "overlap": 1,
+                "annotators_expected": 5,
                 "top_k": 10,
                 "estimator": "BradleyTerry",
             },

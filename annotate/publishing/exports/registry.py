@@ -26,7 +26,7 @@ TABLES = {
             "ranking",
             _("Ranking"),
             _("Every ranked item with its figures from the published fit."),
-            always(ranking_table.COLUMNS),
+            ranking_table.columns,
             ranking_table.rows,
         ),
         Table(

@@ -77,8 +77,8 @@ def report_page(request: HttpRequest, project_id: UUID) -> HttpResponse:
         "heading": page_heading(criterion, now),
         "now": now,
         "expert": shows_expert(request),
-        "report": build_report(criterion.project, fit) if fit and fit.n_items else None,
         "frozen": frozen,
         "deviations": deviations_of(criterion.project, frozen),
+        "report": build_report(criterion.project, fit, now) if fit and fit.n_items else None,
     }
     return render(request, "publishing/report.html", context)

@@ -212,14 +212,14 @@ class Results(ApiView):
         }
         if link.track:
             places = track_places(project, link.criterion, link.track, fit.number if fit else None)
-            show = partial(published_places, names=link.shows_names)
+            show = partial(published_places, shown_by=project.items_shown_by, names=link.shows_names)
             return unlisted(paginated_response(request, places, query, show, **more))
         estimates = (
             sort_estimates(project, Estimate.objects.filter(fit=fit), RankingQuery())
             if fit
             else Estimate.objects.none()
         )
-        shown = partial(published, names=link.shows_names)
+        shown = partial(published, shown_by=project.items_shown_by, names=link.shows_names)
         return unlisted(paginated_response(request, estimates, query, shown, **more))
 
 
@@ -242,28 +242,28 @@ def overall_response(request: ApiRequest, link: ResultsLink, query: dict[str, An
         "n_annotators": fit.n_annotators if fit else 0,
         "fitted_at": row.made_at if row else None,
     }
-    shown = partial(published_places, names=link.shows_names)
+    shown = partial(published_places, shown_by=project.items_shown_by, names=link.shows_names)
     places = track_places(project, OVERALL, link.track, row.fit_number) if link.track and row else stored_places(row)
     return paginated_response(request, places, query, shown, **more)
 
 
-def published_places(places: list[Place], *, names: bool) -> list[Any]:
+def published_places(places: list[Place], *, shown_by: str, names: bool) -> list[Any]:
     items = Item.objects.only("name", "kind", "body").in_bulk([place.item_id for place in places])
     there = [place for place in places if place.item_id in items]
     rows = [
-        asdict(place) | {"title": title_of(items[place.item_id], names), "part": 0, "tier": place.rank_class}
+        asdict(place) | {"title": title_of(items[place.item_id], shown_by, names), "part": 0, "tier": place.rank_class}
         for place in there
     ]
     return list(PublishedItem(rows, many=True).data)
 
 
-def title_of(item: Item, names: bool) -> str:
-    return item.title if names else ""
+def title_of(item: Item, shown_by: str, names: bool) -> str:
+    return item.shown_as(shown_by) if names else ""
 
 
-def published(estimates: list[Estimate], *, names: bool) -> list[Any]:
+def published(estimates: list[Estimate], *, shown_by: str, names: bool) -> list[Any]:
     items = Item.objects.only("name", "kind", "body").in_bulk([estimate.item_id for estimate in estimates])
     there = [estimate for estimate in estimates if estimate.item_id in items]
     for estimate in there:
-        estimate.title = title_of(items[estimate.item_id], names)  # type: ignore[attr-defined]
+        estimate.title = title_of(items[estimate.item_id], shown_by, names)  # type: ignore[attr-defined]
     return list(PublishedItem(there, many=True).data)

@@ -70,7 +70,11 @@ RULES = {
         "post": (WRITE, MANAGE, {"action": "tag", "rows": [{"annotator": "Target", "tags": ["experts"]}]}),
     },
     "api-overall": {"get": (READ, SEE, None)},
-    "api-scale": {"get": (READ, SEE, None)},
+    "api-scale": {
+        "get": (READ, SEE, None),
+        "put": (WRITE, MANAGE, None),
+        "delete": (WRITE, MANAGE, None),
+    },
     "api-grades": {
         "get": (READ, SEE, None),
         "put": (WRITE, MANAGE, {"by": "score", "grades": [{"name": "Pass", "limit": 50}, {"name": "Fail"}]}),
@@ -179,7 +183,16 @@ RULES = {
     "api-answer": {"post": (ASK, {"annotator"}, {"outcome": "choice", "chosen": 0})},
 }
 # Open to strangers, or with rules of their own, tried one by one below and in test_api_annotating.py.
-OTHERS = {"api-reference", "api-schema", "api-join", "api-nowhere", "api-item-media", "api-item-files", "api-finish"}
+OTHERS = {
+    "api-reference",
+    "api-schema",
+    "api-join",
+    "api-nowhere",
+    "api-item-media",
+    "api-item-page",
+    "api-item-files",
+    "api-finish",
+}
 OTHERS |= {"api-join-personally", "api-item-captions", "api-imports", "api-import-left-out"}
 OTHERS |= {"api-results", "api-results-methods"}
 # What a joined annotator may ask with the secret of joining.
