@@ -111,10 +111,16 @@ class Results(Transport):
         return self._rows(f"projects/{project}/results-links/")
 
     def publish_results(
-        self, project: str, *, criterion: int | None = None, expires_at: str | None = None
+        self,
+        project: str,
+        *,
+        criterion: int | None = None,
+        expires_at: str | None = None,
+        shows_groups: bool = False,
+        invites: bool = False,
     ) -> dict[str, Any]:
-        """Creates a link; anyone who has it can see the ranking."""
-        body = {"criterion": criterion or 1, "expires_at": expires_at}
+        """Creates a link; anyone who has it can see the ranking. invites: with a button to take part."""
+        body = {"criterion": criterion or 1, "expires_at": expires_at, "shows_groups": shows_groups, "invites": invites}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/results-links/", body=body))
 
     def revoke_results_link(self, project: str, link: str) -> None:

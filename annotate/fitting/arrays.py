@@ -7,6 +7,7 @@ import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
+from annotate.fitting.duels import count_duels
 from annotate.fitting.estimates import centred_utilities, score_arrays
 from annotate.fitting.misfit import misfit_arrays
 from annotate.fitting.reading import Labels
@@ -40,6 +41,7 @@ def pack(posterior: BasePosterior, labels: Labels, misfit: Misfit | None = None)
         **score_arrays(posterior, labels),
         **nearest_rivals(posterior, labels),
         **misfit_arrays(misfit),
+        **count_duels(labels.data),
     }
     own = {SITE + name: value for name, value in site.items()}
     arrays = compress_covariances(posterior.to_arrays())

@@ -19,6 +19,9 @@ class ResultsLink(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="results_links")
     criterion = models.PositiveSmallIntegerField(default=1)
+    # Whether its page also tells which groups of people differ, and invites visitors to take part while they can.
+    shows_groups = models.BooleanField(default=False)
+    invites = models.BooleanField(default=False)
     made_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

@@ -13,6 +13,7 @@ from annotate.publishing.run_records import views as run_records_views
 
 urlpatterns = [
     path("results/<str:token>/", results_links_views.results, name="results"),
+    path("results/<str:token>/card.png", results_links_views.results_card, name="results-card"),
     path("results/<str:token>/media/<int:item_id>/", results_links_views.results_media, name="results-media"),
     path("projects/<uuid:project_id>/results-links/", results_links_views.results_links, name="results-links"),
     path(

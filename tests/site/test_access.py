@@ -114,6 +114,7 @@ RULES = {
     "members": (OWN, OWN),
     "member-change": (None, OWN),
     "results": (EVERYONE, None),
+    "results-card": (EVERYONE, None),
     "results-media": (EVERYONE, None),
     "results-links": (OWN, OWN),
     "results-link-revoke": (None, OWN),
@@ -209,6 +210,7 @@ def arguments(project):
         "own-export": target.resume_token,
         "submit": presentation.token,
         "results": link.token,
+        "results-card": link.token,
         "results-media": link.token,
         "platform": entry.platform_token,
     }

@@ -51,6 +51,7 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
             "own-export": annotator.resume_token,
             "platform": "none",
             "results": link.token,
+            "results-card": link.token,
             "results-media": link.token,
         }.get(name, ""),
     }

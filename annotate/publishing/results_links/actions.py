@@ -21,19 +21,28 @@ class TooManyLinks(UserError):
 
 
 def make_link(
-    *, project: Project, actor: User, criterion: int, expires_at: datetime | None, now: datetime
+    *,
+    project: Project,
+    actor: User,
+    criterion: int,
+    expires_at: datetime | None,
+    now: datetime,
+    shows_groups: bool = False,
+    invites: bool = False,
 ) -> ResultsLink:
     """Raises TooManyLinks."""
+    switches = {"shows_groups": shows_groups, "invites": invites}
     with write_transaction():
         lock_project(project.pk)
         n = sum(not link.is_over(now) for link in project.results_links.filter(revoked_at=None))
         if n >= MAX_LINKS:
             raise TooManyLinks(n)
-        link = ResultsLink.objects.create(project=project, criterion=criterion, made_at=now, expires_at=expires_at)
-        ends = expires_at.isoformat() if expires_at else ""
-        record_event(
-            project, actor, EventVerb.RESULTS_LINK_MADE, now, link=token_excerpt(link), criterion=criterion, ends=ends
+        link = ResultsLink.objects.create(
+            project=project, criterion=criterion, made_at=now, expires_at=expires_at, **switches
         )
+        ends = expires_at.isoformat() if expires_at else ""
+        about = {"link": token_excerpt(link), "criterion": criterion, "ends": ends, **switches}
+        record_event(project, actor, EventVerb.RESULTS_LINK_MADE, now, **about)
     return link
 
 

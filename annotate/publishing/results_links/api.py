@@ -1,5 +1,6 @@
 """Makes and revokes results links and serves the published ranking through the API."""
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -28,14 +29,17 @@ from annotate.core import rate_limits
 from annotate.criteria import Criterion
 from annotate.dashboard.ranking.queries import RankingQuery, sort_estimates
 from annotate.fitting.published import published_fit
+from annotate.fitting.stored_duels import duels_of
 from annotate.models import MAX_CRITERIA, Item, ResultsLink
 from annotate.publishing.results_links.actions import make_link, revoke_link
-from models_engine.models import Estimate
+from models_engine.models import Estimate, Fit
 
 
 class ResultsLinkRow(serializers.Serializer):
     id = serializers.UUIDField(source="pk")
     criterion = serializers.IntegerField(help_text="Number of the criterion shown; 1 if the project has only one.")
+    shows_groups = serializers.BooleanField(help_text="Whether the page tells which groups of people differ.")
+    invites = serializers.BooleanField(help_text="Whether the page has a button to take part while that is possible.")
     made_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True, help_text="Null: valid until revoked.")
     revoked_at = serializers.DateTimeField(allow_null=True)
@@ -49,6 +53,8 @@ class ResultsLinkRow(serializers.Serializer):
 class NewResultsLink(StrictSerializer):
     criterion = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MAX_CRITERIA)
     expires_at = serializers.DateTimeField(required=False, default=None, allow_null=True)
+    shows_groups = serializers.BooleanField(required=False, default=False)
+    invites = serializers.BooleanField(required=False, default=False)
 
 
 class ResultsLinks(ApiView):
@@ -115,6 +121,10 @@ class PublishedItem(serializers.Serializer):
     highest_class = serializers.IntegerField(allow_null=True, help_text="The highest class it may belong to.")
     next_state = serializers.ChoiceField(choices=Estimate.NextState.choices)
     n_comparisons = serializers.IntegerField()
+    n_duels = serializers.IntegerField(
+        help_text="Pairs with this item that answers put in order (implied pairs) or called equal; 0 for older fits."
+    )
+    duels_won = FiniteFloatField(help_text="How many of them it won, a tie counting half.")
 
 
 class PublishedRanking(page_serializer(PublishedItem)):  # type: ignore[misc]
@@ -154,15 +164,18 @@ class Results(ApiView):
             if fit
             else Estimate.objects.none()
         )
-        response = paginated_response(request, estimates, query, published, **more)
+        response = paginated_response(request, estimates, query, partial(published, fit), **more)
         response["X-Robots-Tag"] = "noindex, nofollow"
         response["Cache-Control"] = "no-store"
         return response
 
 
-def published(estimates: list[Estimate]) -> list[Any]:
+def published(fit: Fit | None, estimates: list[Estimate]) -> list[Any]:
+    duels = duels_of(fit) if fit else {}
     items = Item.objects.only("name", "kind", "body").in_bulk([estimate.item_id for estimate in estimates])
     there = [estimate for estimate in estimates if estimate.item_id in items]
     for estimate in there:
         estimate.title = items[estimate.item_id].title  # type: ignore[attr-defined]
+        counts = duels.get(estimate.item_id)
+        estimate.n_duels, estimate.duels_won = (counts.n, counts.won) if counts else (0, 0.0)  # type: ignore[attr-defined]
     return list(PublishedItem(there, many=True).data)

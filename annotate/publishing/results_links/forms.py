@@ -21,6 +21,19 @@ LIFETIMES = [
 class ResultsLinkForm(forms.Form):
     criterion = forms.TypedChoiceField(label=_("Ranking by"), coerce=int)
     lifetime = forms.ChoiceField(label=_("Valid"), choices=LIFETIMES, required=False)
+    invites = forms.BooleanField(
+        label=_("Button “Take part”"),
+        required=False,
+        help_text=_("Leads to your join link while the project is open, so anyone with this link can answer."),
+    )
+    shows_groups = forms.BooleanField(
+        label=_("Show groups"),
+        required=False,
+        help_text=_(
+            "Tells which groups of people prefer different items, once some stand out. Groups of fewer than 5 people "
+            "are left out; nobody is named."
+        ),
+    )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

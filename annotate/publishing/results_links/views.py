@@ -20,6 +20,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotate import access
 from annotate.access import SignedInRequest
+from annotate.core.page_language import NO_COOKIE
 from annotate.core.rate_limits import check_rate_limit
 from annotate.criteria import Criterion
 from annotate.dashboard.ranking.forest_plot import forest_plot
@@ -29,16 +30,20 @@ from annotate.fitting.published import published_fit
 from annotate.items.media.delivery import send_media
 from annotate.models import Item
 from annotate.publishing.results_links.actions import make_link, revoke_link
+from annotate.publishing.results_links.card import MAX_ROWS, Card, cached_card
 from annotate.publishing.results_links.forms import ResultsLinkForm
+from annotate.publishing.results_links.groups import public_groups
+from annotate.publishing.results_links.public_page import PublicRanking, invitation_token, public_ranking
 from annotate.publishing.results_links.queries import links_of
 from models_engine.models import Estimate
 
 
 def keep_unlisted(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Keep the page out of search engines and its address out of the Referer header."""
+    """Keep the page out of search engines, its address out of the Referer header, and cookies out of the browser."""
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        setattr(request, NO_COOKIE, True)
         response = view(request, *args, **kwargs)
         response["X-Robots-Tag"] = "noindex, nofollow"
         response["Referrer-Policy"] = "no-referrer"
@@ -58,10 +63,10 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
     criterion = Criterion(link.project, link.criterion)
     project = criterion.project
     fit = published_fit(criterion)
-    page = request.GET.get("page", "")
-    query = RankingQuery(page=int(page) if page.isdecimal() and len(page) < 9 else 1)
+    query = RankingQuery(page=page_number(request))
     found = replace(ranking(project, fit, query), shows_divisiveness=False) if fit and fit.n_items else None
-    is_plot = request.GET.get("view") == "plot"
+    view = request.GET.get("view", "")
+    public = public_ranking(project, fit, found) if fit and found else None
     context = {
         "project": project,
         "criterion": criterion,
@@ -69,12 +74,42 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
         "fit": fit,
         "ranking": found,
         "query": query,
-        "is_plot": is_plot,
-        "forest": forest_plot(found) if found and is_plot else None,
+        "view": view if view in ("plot", "details") else "",
+        "public": public,
+        "groups": public_groups(criterion) if found and link.shows_groups else [],
+        "join_token": invitation_token(project, now) if link.invites else "",
+        "forest": forest_plot(found) if found and view == "plot" else None,
         "cautions": cautions(project, fit, found) if fit and found else [],
+        "card": card_of(criterion, public),
+        "card_address": request.build_absolute_uri(reverse("results-card", args=[token])),
+        "address": request.build_absolute_uri(request.path),
         "now": now,
     }
     return render(request, "publishing/results.html", context)
+
+
+def page_number(request: HttpRequest) -> int:
+    page = request.GET.get("page", "")
+    return int(page) if page.isdecimal() and len(page) < 9 else 1
+
+
+def card_of(criterion: Criterion, public: PublicRanking | None) -> Card:
+    rows = public.sections[0].rows if public and public.sections else []
+    return Card.of_rows(criterion.project.name, criterion.question, rows)
+
+
+@keep_unlisted
+@require_safe
+def results_card(request: HttpRequest, token: str) -> HttpResponse:
+    """Send the picture of the first places that other sites show beside the link."""
+    check_rate_limit(request, "results")
+    link = access.results_link(token, timezone.now())
+    criterion = Criterion(link.project, link.criterion)
+    fit = published_fit(criterion)
+    found = ranking(link.project, fit, RankingQuery(), size=MAX_ROWS) if fit and fit.n_items else None
+    public = public_ranking(link.project, fit, found) if fit and found else None
+    picture = cached_card(fit, link.pk.hex, card_of(criterion, public))
+    return HttpResponse(picture, content_type="image/png", headers={"Cache-Control": "public, max-age=300"})
 
 
 @keep_unlisted
@@ -102,6 +137,8 @@ def results_links(request: SignedInRequest, project_id: UUID) -> HttpResponse:
             criterion=form.criterion_chosen,
             expires_at=form.expires_at(now),
             now=now,
+            shows_groups=form.cleaned_data["shows_groups"],
+            invites=form.cleaned_data["invites"],
         )
         messages.success(request, _("The link is created. Anyone who has it can see the ranking."))
         return redirect("results-links", project.pk)
