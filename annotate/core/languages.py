@@ -9,7 +9,7 @@ from django.utils.translation import get_language, get_language_info
 from django.utils.translation.trans_real import parse_accept_lang_header
 
 TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}", re.ASCII)  # of BCP 47, as short as people need it
-MAX_TAG_LENGTH = 35
+MAX_LANGUAGE_LENGTH = 35
 COOKIE = "content_language"
 RIGHT_TO_LEFT = ("ar", "arc", "ckb", "dv", "fa", "he", "ku-arab", "nqo", "ps", "sd", "syr", "ug", "ur", "yi")
 
@@ -23,7 +23,7 @@ def language_name(language: str) -> str:
 
 
 def is_language_tag(text: str) -> bool:
-    return len(text) <= MAX_TAG_LENGTH and TAG.fullmatch(text) is not None
+    return len(text) <= MAX_LANGUAGE_LENGTH and TAG.fullmatch(text) is not None
 
 
 def direction(language: str) -> str:

@@ -29,6 +29,7 @@ from annotate.models.retention import MAX_RETENTION_DAYS, Retention
 from annotate.models.run_records import RunRecord, RunRecordPart
 from annotate.models.tastes import AnnotatorTaste, CohortComparison, TasteMap
 from annotate.models.tokens import new_token
+from annotate.models.translations import ItemTranslation, ProjectTranslation
 from annotate.models.users import User
 from annotate.models.webhooks import Webhook, WebhookDelivery
 
@@ -70,12 +71,14 @@ __all__ = [
     "Item",
     "ItemFeatures",
     "ItemSet",
+    "ItemTranslation",
     "Label",
     "Membership",
     "ParticipationRules",
     "Presentation",
     "PresentedItem",
     "Project",
+    "ProjectTranslation",
     "Purpose",
     "QualitySettings",
     "QuestionAnswer",

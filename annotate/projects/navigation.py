@@ -91,6 +91,7 @@ GROUPS = (
             Page("settings-answers", _("Answers"), MANAGE),
             Page("settings-amount", _("How many answers"), MANAGE),
             Page("items", _("Items"), MANAGE, IMPORTS),
+            Page("languages", _("Languages"), MANAGE, ("translation",)),
             Page("quality", _("Quality checks"), MANAGE),
             Page("known-sets", _("Right answers"), MANAGE, GOLD_SETS),
             Page("preview", _("Preview"), SEE),

@@ -114,6 +114,8 @@ RULES = {
     "members": (OWN, OWN),
     "member-change": (None, OWN),
     "results": (EVERYONE, None),
+    "languages": (MANAGE, MANAGE),
+    "translation": (MANAGE, MANAGE),
     "results-card": (EVERYONE, None),
     "results-media": (EVERYONE, None),
     "results-links": (OWN, OWN),
@@ -201,6 +203,7 @@ def arguments(project):
         "table": "labels",
         "file_format": "csv",
         "job_id": left_out(project).pk,
+        "language": translated_into(project),
         "record_id": RunRecord.objects.create(project=project, status="ready", asked_at=timezone.now()).pk,
         "recording": recording.pk,
     }, {
@@ -214,6 +217,11 @@ def arguments(project):
         "results-media": link.token,
         "platform": entry.platform_token,
     }
+
+
+def translated_into(project) -> str:
+    type(project).objects.filter(pk=project.pk).update(language="en", languages=["fr"])
+    return "fr"
 
 
 def left_out(project) -> ImportJob:

@@ -34,6 +34,7 @@ def grown(project: Project, n_items: int, n_annotators: int, n_labels: int) -> N
 
 def address(name: str, project: Project, annotator: Annotator) -> str:
     pattern = next(route for route in ROUTES if route.name == name).pattern
+    type(project).objects.filter(pk=project.pk).update(language="en", languages=["fr"])
     link = project.results_links.get_or_create(made_at=NOW)[0]
     values = {
         "project_id": project.pk,
@@ -43,6 +44,7 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
         "file_format": "csv",
         "record_id": 1,
         "job_id": 1,
+        "language": "fr",
         "known_id": 0,
         "token": {
             "join": project.join_token,

@@ -11,6 +11,7 @@ from annotate.core.charts import Interval, Scale, Span, Tick, place_span
 from annotate.dashboard.ranking.classes import RankClass, classes_of
 from annotate.dashboard.ranking.headline import Leader, Totals, headline
 from annotate.fitting.estimator_choices import CAUTIONS
+from annotate.labelling.wording import translate_items
 from annotate.models import Context, Item, Project
 from models_engine.models import Estimate, Fit
 
@@ -39,6 +40,7 @@ class RankingQuery:
     q: str = ""
     tag: str = ""
     page: int = 1
+    language: str = ""  # of the items' texts, one of the project's further ones
 
     @property
     def by_rank(self) -> bool:
@@ -158,6 +160,7 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
             by_rank=query.by_rank,
             gapless=not query.is_filtered,
             k=k,
+            language=query.language,
         ),
         page=page,
         scale=scale,
@@ -171,7 +174,7 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
         headline=headline(
             fit,
             [one for one in classes if one.part == 0][:2],
-            first_two(fit),
+            first_two(fit, query.language),
             Totals(totals["n"], totals["ranked"], totals["thin"]),
         ),
         has_scores=has_scores,
@@ -179,10 +182,11 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
     )
 
 
-def first_two(fit: Fit) -> list[Leader]:
+def first_two(fit: Fit, language: str = "") -> list[Leader]:
     """Return the first two items of the largest part."""
     first = list(Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0).order_by("rank")[:2])
     items = Item.objects.in_bulk([estimate.item_id for estimate in first])
+    translate_items(items.values(), language)
     return [Leader(items[e.item_id].title if e.item_id in items else "-", e.rank_low, e.rank_high) for e in first]
 
 
@@ -213,9 +217,18 @@ def sort_estimates(project: Project, estimates: QuerySet[Estimate], query: Ranki
 
 
 def build_sections(
-    fit: Fit, estimates: list[Estimate], classes: list[RankClass], scale: Scale, *, by_rank: bool, gapless: bool, k: int
+    fit: Fit,
+    estimates: list[Estimate],
+    classes: list[RankClass],
+    scale: Scale,
+    *,
+    by_rank: bool,
+    gapless: bool,
+    k: int,
+    language: str = "",
 ) -> list[Section]:
     items = Item.objects.prefetch_related("tags").in_bulk([estimate.item_id for estimate in estimates])
+    translate_items(items.values(), language)
     # An item erased since the fit has nothing left to show; the next fit leaves it out.
     estimates = [estimate for estimate in estimates if estimate.item_id in items]
     contexts = Context.objects.in_bulk({item.context_id for item in items.values() if item.context_id})

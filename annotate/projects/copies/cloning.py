@@ -22,9 +22,11 @@ from annotate.models import (
     Item,
     ItemFeatures,
     ItemSet,
+    ItemTranslation,
     Membership,
     ParticipationRules,
     Project,
+    ProjectTranslation,
     QuestionField,
     Retention,
     Tag,
@@ -50,6 +52,8 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
     Context: frozenset({"id", "project"}),
     Item: frozenset({"id", "project", "context", "n_taken", "shuffle", "created_at"}),
     Captions: frozenset({"id", "item"}),
+    ProjectTranslation: frozenset({"id", "project"}),
+    ItemTranslation: frozenset({"id", "item"}),
     GoldSet: frozenset({"id", "project", "item_set", "named"}),
 }
 
@@ -74,6 +78,7 @@ def clone_project(
         Membership.objects.create(project=clone, user=actor, role=Membership.Role.OWNER)
         FitState.objects.create(project=clone)
         copy_rules(source, clone)
+        clone_rows(source.translations.order_by("pk"), project=clone)
         n_items = copy_items(source, clone, now, rng) if with_items else 0
         record_event(source, actor, EventVerb.PROJECT_CLONED, now, clone=name, clone_id=str(clone.pk), items=n_items)
         record_event(
@@ -130,6 +135,10 @@ def copy_items(source: Project, clone: Project, now: datetime, rng: random.Rando
         links.objects.bulk_create(links(item_id=items[one.item_id], tag_id=tags[one.tag_id]) for one in rows)
     for captions in in_batches(Captions.objects.filter(item__project=source).order_by("pk")):
         Captions.objects.bulk_create(Captions(**copy_values(one, item_id=items[one.item_id])) for one in captions)
+    for texts in in_batches(ItemTranslation.objects.filter(item__project=source).order_by("pk")):
+        ItemTranslation.objects.bulk_create(
+            ItemTranslation(**copy_values(one, item_id=items[one.item_id])) for one in texts
+        )
     copy_gold_sets(source, clone, items)
     copy_features(source, clone, items)
     return len(items)

@@ -8,6 +8,7 @@ from django.db.models import Count
 
 from annotate.annotators.tastes.queries import Ends
 from annotate.criteria import Criterion
+from annotate.labelling.wording import translate_items
 from annotate.models import AnnotatorTaste, Item, TasteMap
 
 MIN_GROUP = 5  # people below which a group is not told of: it could point at somebody
@@ -23,7 +24,7 @@ class PublicGroup:
     dislikes: list[Item]
 
 
-def public_groups(criterion: Criterion) -> list[PublicGroup]:
+def public_groups(criterion: Criterion, language: str = "") -> list[PublicGroup]:
     """Return the groups large enough to be told of, the largest first; none where none stand out."""
     project = criterion.project
     found = TasteMap.objects.filter(project=project, criterion=criterion.number, n_groups__gt=1)
@@ -34,13 +35,14 @@ def public_groups(criterion: Criterion) -> list[PublicGroup]:
         arrays = {name: file[name] for name in ("items", "loadings", "likes")}
     members = AnnotatorTaste.objects.filter(annotator__project=project, fit_number=taste_map.fit_number)
     sizes = dict(members.exclude(group=None).order_by().values_list("group").annotate(n=Count("pk")))
-    ends = Ends.of(project, arrays).end
+    ends = Ends.of(project, arrays)
+    translate_items(ends.known.values(), language)
     return [
         PublicGroup(
             number=number + 1,
             n=sizes[number],
-            likes=[item for item, _by in ends(likes, 1).items],
-            dislikes=[item for item, _by in ends(likes, -1).items],
+            likes=[item for item, _by in ends.end(likes, 1).items],
+            dislikes=[item for item, _by in ends.end(likes, -1).items],
         )
         for number, likes in enumerate(arrays["likes"])
         if sizes.get(number, 0) >= MIN_GROUP

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,6 +14,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
@@ -20,6 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotate import access
 from annotate.access import SignedInRequest
+from annotate.core.languages import is_language_tag, language_name
 from annotate.core.page_language import NO_COOKIE
 from annotate.core.rate_limits import check_rate_limit
 from annotate.criteria import Criterion
@@ -28,7 +31,8 @@ from annotate.dashboard.ranking.queries import RankingQuery, ranking
 from annotate.dashboard.report import cautions
 from annotate.fitting.published import published_fit
 from annotate.items.media.delivery import send_media
-from annotate.models import Item
+from annotate.labelling.wording import LanguageChoice, Wording, language_choices, requested_wording
+from annotate.models import Item, Project, ResultsLink
 from annotate.publishing.results_links.actions import make_link, revoke_link
 from annotate.publishing.results_links.card import MAX_ROWS, Card, cached_card
 from annotate.publishing.results_links.forms import ResultsLinkForm
@@ -60,10 +64,11 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
     check_rate_limit(request, "results")
     now = timezone.now()
     link = access.results_link(token, now)
-    criterion = Criterion(link.project, link.criterion)
-    project = criterion.project
+    wording = results_wording(request, link)
+    project = wording.project
+    criterion = Criterion(project, link.criterion)
     fit = published_fit(criterion)
-    query = RankingQuery(page=page_number(request))
+    query = RankingQuery(page=page_number(request), language=wording.language)
     found = replace(ranking(project, fit, query), shows_divisiveness=False) if fit and fit.n_items else None
     view = request.GET.get("view", "")
     public = public_ranking(project, fit, found) if fit and found else None
@@ -76,16 +81,42 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
         "query": query,
         "view": view if view in ("plot", "details") else "",
         "public": public,
-        "groups": public_groups(criterion) if found and link.shows_groups else [],
+        "groups": public_groups(criterion, wording.language) if found and link.shows_groups else [],
+        "wording": wording,
+        "languages": results_languages(project, wording.language),
         "join_token": invitation_token(project, now) if link.invites else "",
         "forest": forest_plot(found) if found and view == "plot" else None,
         "cautions": cautions(project, fit, found) if fit and found else [],
         "card": card_of(criterion, public),
-        "card_address": request.build_absolute_uri(reverse("results-card", args=[token])),
-        "address": request.build_absolute_uri(request.path),
+        "card_address": card_address(request, token),
+        "address": request.build_absolute_uri(request.path) + language_query(request),
         "now": now,
     }
     return render(request, "publishing/results.html", context)
+
+
+def results_wording(request: HttpRequest, link: ResultsLink) -> Wording:
+    """Return the project's words in the language that the address or the browser asks for."""
+    return requested_wording(request, link.project)
+
+
+def results_languages(project: Project, current: str) -> list[LanguageChoice]:
+    """Return the languages of the page: the project's, and those of the site's own words."""
+    choices = language_choices(project, current)
+    known = {one.code for one in choices}
+    here = get_language()
+    others = [code for code, _name in settings.LANGUAGES if code not in known]
+    return choices + [LanguageChoice(code, language_name(code), not choices and code == here) for code in others]
+
+
+def language_query(request: HttpRequest) -> str:
+    """Return the language that the address asks for, so that a shared address keeps it."""
+    asked = request.GET.get("lang", "")
+    return f"?lang={asked}" if is_language_tag(asked) else ""
+
+
+def card_address(request: HttpRequest, token: str) -> str:
+    return request.build_absolute_uri(reverse("results-card", args=[token])) + language_query(request)
 
 
 def page_number(request: HttpRequest) -> int:
@@ -104,11 +135,13 @@ def results_card(request: HttpRequest, token: str) -> HttpResponse:
     """Send the picture of the first places that other sites show beside the link."""
     check_rate_limit(request, "results")
     link = access.results_link(token, timezone.now())
-    criterion = Criterion(link.project, link.criterion)
+    wording = results_wording(request, link)
+    criterion = Criterion(wording.project, link.criterion)
     fit = published_fit(criterion)
-    found = ranking(link.project, fit, RankingQuery(), size=MAX_ROWS) if fit and fit.n_items else None
+    query = RankingQuery(language=wording.language)
+    found = ranking(link.project, fit, query, size=MAX_ROWS) if fit and fit.n_items else None
     public = public_ranking(link.project, fit, found) if fit and found else None
-    picture = cached_card(fit, link.pk.hex, card_of(criterion, public))
+    picture = cached_card(fit, f"{link.pk.hex}:{wording.language}", card_of(criterion, public))
     return HttpResponse(picture, content_type="image/png", headers={"Cache-Control": "public, max-age=300"})
 
 

@@ -83,6 +83,8 @@ COVERED = {
     "webhooks": ["webhooks_list", "webhooks_create", "webhooks_deliveries"],
     "webhook-change": ["webhooks_switch", "webhooks_replace_secret", "webhooks_test", "webhooks_delete"],
     "results": ["results_read"],
+    "languages": ["languages_read", "languages_update"],
+    "translation": ["languages_translate", "items_update"],
     "results-card": "a picture for other sites of what results_read tells",
     "results-media": "pictures are seen on the page; results_read tells titles",
     "results-links": ["results_links_list", "results_links_create"],

@@ -115,8 +115,8 @@ def test_other_sites_get_a_picture_with_words(project, link):
     fit_with_duels(project)
     html = page(link, "?lang=en")
     told = dict(re.findall(r'<meta property="og:([a-z:_]+)" content="([^"]*)"', html))
-    assert told["image"] == f"http://testserver/results/{link.token}/card.png"
-    assert told["url"] == f"http://testserver/results/{link.token}/"
+    assert told["image"] == f"http://testserver/results/{link.token}/card.png?lang=en"
+    assert told["url"] == f"http://testserver/results/{link.token}/?lang=en"
     assert "1. Text number 0; 2. Text number 1" in told["image:alt"]
     response = Client().get(told["image"])
     picture = Image.open(io.BytesIO(response.content))
