@@ -32,6 +32,14 @@ class Projects(Transport):
     def archive_project(self, project: str, *, archived: bool = True) -> Values:
         return self._project("POST", project, "archive/", body={"archived": archived})
 
+    def embedding(self, project: str) -> Values:
+        """Returns which sites may show the vote and the results, and the vote's address for frames."""
+        return self._project("GET", project, "embedding/")
+
+    def set_embedding(self, project: str, origins: Sequence[str]) -> Values:
+        """Sets the sites that may show the vote and the results, such as https://www.example.org."""
+        return self._project("PUT", project, "embedding/", body={"origins": list(origins)})
+
     def languages(self, project: str) -> Values:
         """Returns the project's languages, its words in each, and what is not translated yet."""
         return self._project("GET", project, "languages/")

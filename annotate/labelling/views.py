@@ -6,7 +6,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
@@ -152,8 +152,16 @@ def task_page(
         return render(request, "labelling/task.html", context, status=status)
     context["languages"] = language_choices(annotator.project, wording.language)
     context["unsent"] = unsent_answer(request, annotator)
-    context["resume_link"] = request.build_absolute_uri(reverse("resume", args=[annotator.resume_token]))
+    context["resume_link"] = own_link(request, annotator)
     return render(request, "labelling/label.html", context, status=status)
+
+
+def own_link(request: HttpRequest, annotator: Annotator) -> str:
+    """Return the personal link; from a vote inside another site's page it leads out of it."""
+    path = reverse("resume", args=[annotator.resume_token]).removeprefix(get_script_prefix())
+    return request.build_absolute_uri(
+        f"/{path}" if getattr(request, "is_embedded", False) else get_script_prefix() + path
+    )
 
 
 def redirect_page(request: HttpRequest, address: str) -> HttpResponse:

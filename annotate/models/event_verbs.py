@@ -102,6 +102,11 @@ class EventVerb(StrEnum):
     )
     ITEMS_RETIRED = "items retired", _("Items: many retired"), _("retired %(items)s items")
     ITEMS_BROUGHT_BACK = "items brought back", _("Items: many restored"), _("restored %(items)s items")
+    SITES_CHANGED = (
+        "embedding sites changed",
+        _("Embedding: sites changed"),
+        _("changed the embedding sites (%(origins)s)"),
+    )
     LANGUAGES_CHANGED = (
         "languages changed",
         _("Languages: changed"),

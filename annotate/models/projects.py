@@ -77,6 +77,8 @@ class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
     # In which language its words and items are, empty if nobody has said; and in which others there are translations.
     language = models.CharField(_("language"), max_length=MAX_LANGUAGE_LENGTH, blank=True, default="", db_default="")
     languages = models.JSONField(_("further languages"), default=list, blank=True)
+    # Sites whose pages may show the vote and the results in a frame, such as https://www.example.org.
+    embed_origins = models.JSONField(default=list, blank=True, editable=False)
     join_token = models.CharField(max_length=40, unique=True, default=new_token)
     estimator = models.CharField(_("estimator"), max_length=50, default="CrowdBT")
     top_k = models.PositiveIntegerField(_("size of the top"), default=10, validators=[MinValueValidator(1)])

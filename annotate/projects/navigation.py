@@ -114,6 +114,7 @@ GROUPS = (
         (
             Page("share", _("Link and QR code"), MANAGE),
             Page("entry", _("Who may take part"), MANAGE),
+            Page("embedding", _("Embed"), OWN),
         ),
         is_button=True,
     ),

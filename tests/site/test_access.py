@@ -114,6 +114,7 @@ RULES = {
     "members": (OWN, OWN),
     "member-change": (None, OWN),
     "results": (EVERYONE, None),
+    "embedding": (OWN, OWN),
     "languages": (MANAGE, MANAGE),
     "translation": (MANAGE, MANAGE),
     "results-card": (EVERYONE, None),

@@ -22,6 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotate import access
 from annotate.access import SignedInRequest
+from annotate.core.framing import allow_framing
 from annotate.core.languages import is_language_tag, language_name
 from annotate.core.page_language import NO_COOKIE
 from annotate.core.rate_limits import check_rate_limit
@@ -66,6 +67,7 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
     link = access.results_link(token, now)
     wording = results_wording(request, link)
     project = wording.project
+    allow_framing(request, project.embed_origins)
     criterion = Criterion(project, link.criterion)
     fit = published_fit(criterion)
     query = RankingQuery(page=page_number(request), language=wording.language)

@@ -75,6 +75,10 @@ RULES = {
         "patch": (WRITE, MANAGE, {"goal": "comparisons", "goal_comparisons": 30}),
         "delete": (WRITE, MANAGE, None),
     },
+    "api-embedding": {
+        "get": (READ, OWN, None),
+        "put": (WRITE, OWN, {"origins": ["https://example.org"]}),
+    },
     "api-languages": {
         "get": (READ, SEE, None),
         "patch": (WRITE, MANAGE, {"language": "en", "languages": ["de"]}),

@@ -83,6 +83,7 @@ COVERED = {
     "webhooks": ["webhooks_list", "webhooks_create", "webhooks_deliveries"],
     "webhook-change": ["webhooks_switch", "webhooks_replace_secret", "webhooks_test", "webhooks_delete"],
     "results": ["results_read"],
+    "embedding": ["embedding_read", "embedding_update"],
     "languages": ["languages_read", "languages_update"],
     "translation": ["languages_translate", "items_update"],
     "results-card": "a picture for other sites of what results_read tells",

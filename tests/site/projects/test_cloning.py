@@ -54,6 +54,7 @@ PROJECTS_OWN = {
     "id",
     "name",
     "join_token",
+    "embed_origins",
     "state",
     "created_at",
     "archived_at",
