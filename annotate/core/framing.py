@@ -33,4 +33,4 @@ class FramingMiddleware:
         if origins := getattr(request, FRAME_ANCESTORS, None):
             response.xframe_options_exempt = True
             response._csp_replace = {**(getattr(response, "_csp_replace", None) or {}), "frame-ancestors": origins}
-        return response  # type: ignore[no-any-return]
+        return response

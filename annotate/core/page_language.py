@@ -1,6 +1,7 @@
 """Shows a page in the language that its address asks for (?lang=de), and remembers the choice in a cookie."""
 
 from collections.abc import Callable
+from typing import Any
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -25,7 +26,7 @@ class PageLanguageMiddleware:
         site = site_language(asked)
         if site:
             translation.activate(site)
-            request.LANGUAGE_CODE = site  # type: ignore[attr-defined]
+            request.LANGUAGE_CODE = site
         response = self.get_response(request)
         if not getattr(request, NO_COOKIE, False):
             remember_choice(response, asked, site)
@@ -34,7 +35,7 @@ class PageLanguageMiddleware:
 
 def remember_choice(response: HttpResponseBase, asked: str, site: str) -> None:
     """Set the cookies of the pages' language and, where it is another one, of that of the content."""
-    how = {
+    how: dict[str, Any] = {
         "max_age": settings.LANGUAGE_COOKIE_AGE,
         "secure": settings.LANGUAGE_COOKIE_SECURE,
         "httponly": settings.LANGUAGE_COOKIE_HTTPONLY,
@@ -43,6 +44,6 @@ def remember_choice(response: HttpResponseBase, asked: str, site: str) -> None:
     if site:
         response.set_cookie(settings.LANGUAGE_COOKIE_NAME, site, **how)
     if site == asked:
-        response.delete_cookie(COOKIE, samesite=settings.LANGUAGE_COOKIE_SAMESITE)
+        response.delete_cookie(COOKIE, samesite=how["samesite"])
     else:
         response.set_cookie(COOKIE, asked, **how)

@@ -59,7 +59,7 @@ class Ticket:
 class TicketSession(SessionBase):
     """Holds what the ticket says for the length of one request; nothing of it is stored."""
 
-    modified = property(lambda self: False, lambda self, value: None)  # type: ignore[assignment]
+    modified = property(lambda self: False, lambda self, value: None)
 
     def __init__(self, ticket: Ticket | None, project: UUID) -> None:
         key = ticket and salted_hmac("annotate.embedded-session", ticket.key, algorithm="sha256").hexdigest()[:32]

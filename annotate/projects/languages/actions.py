@@ -44,8 +44,7 @@ def set_languages(*, project: Project, actor: User, language: str, languages: Se
         ItemTranslation.objects.filter(item__project=project, language__in=gone).delete()
         project.language, project.languages = language, wanted
         project.save(update_fields=["language", "languages"])
-        told = {"language": language, "languages": ", ".join(wanted)}
-        record_event(project, actor, EventVerb.LANGUAGES_CHANGED, now, **told)
+        record_event(project, actor, EventVerb.LANGUAGES_CHANGED, now, language=language, languages=", ".join(wanted))
     return project
 
 

@@ -49,7 +49,7 @@ class LanguageRow(serializers.Serializer):
 
 class LanguagesDetail(serializers.Serializer):
     language = serializers.CharField(allow_blank=True, help_text="Of the project's own words; empty if not said.")
-    languages = LanguageRow(many=True)  # type: ignore[assignment]
+    languages = LanguageRow(many=True)
 
 
 class LanguagesChange(StrictSerializer):

@@ -1,6 +1,7 @@
 """Makes and revokes results links, which publish a project's ranking."""
 
 from datetime import datetime
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -41,7 +42,7 @@ def make_link(
             project=project, criterion=criterion, made_at=now, expires_at=expires_at, **switches
         )
         ends = expires_at.isoformat() if expires_at else ""
-        about = {"link": token_excerpt(link), "criterion": criterion, "ends": ends, **switches}
+        about: dict[str, Any] = {"link": token_excerpt(link), "criterion": criterion, "ends": ends, **switches}
         record_event(project, actor, EventVerb.RESULTS_LINK_MADE, now, **about)
     return link
 

@@ -27,13 +27,13 @@ class PublicGroup:
 def public_groups(criterion: Criterion, language: str = "") -> list[PublicGroup]:
     """Return the groups large enough to be told of, the largest first; none where none stand out."""
     project = criterion.project
-    found = TasteMap.objects.filter(project=project, criterion=criterion.number, n_groups__gt=1)
+    found = TasteMap.objects.filter(project=project, criterion=criterion.number, n_groups__gt=1, fit_number__gt=0)
     taste_map = found.exclude(arrays=None).first()
     if taste_map is None:
         return []
     with np.load(io.BytesIO(bytes(taste_map.arrays or b"")), allow_pickle=False) as file:
         arrays = {name: file[name] for name in ("items", "loadings", "likes")}
-    members = AnnotatorTaste.objects.filter(annotator__project=project, fit_number=taste_map.fit_number)
+    members = AnnotatorTaste.objects.filter(annotator__project=project, fit_number=taste_map.fit_number or 0)
     sizes = dict(members.exclude(group=None).order_by().values_list("group").annotate(n=Count("pk")))
     ends = Ends.of(project, arrays)
     translate_items(ends.known.values(), language)
