@@ -42,4 +42,7 @@ def test_the_page_is_accessible(live_site, open_page, axe, project, width):
         page.goto(live_site + reverse("results", args=[link.token]) + query)
         expect(page.get_by_role("heading", level=1)).to_have_text("Convincing arguments")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        if not query:
+            first = page.locator(".public-row").first.bounding_box()
+            assert first["y"] + first["height"] < 844, "the first item is seen on a phone without scrolling"
         axe(page, in_dark=True)
