@@ -31,9 +31,10 @@ class Annotating(Transport):
         body = {"questions": list(answers)}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/questions/", body=body))
 
-    def next(self, project: str) -> Step:
-        """Returns your open task, or a new one."""
-        return cast(Step, self.call("POST", f"projects/{project}/next/", body={}, repeatable=True))
+    def next(self, project: str, *, language: str = "") -> Step:
+        """Returns your open task, or a new one; in one of the project's languages, else in its own."""
+        query = {"language": language or None}
+        return cast(Step, self.call("POST", f"projects/{project}/next/", body={}, query=query, repeatable=True))
 
     def answer(
         self, token: str, outcome: str, *, chosen: int | None = None, order: Sequence[int] = (), **more: Any

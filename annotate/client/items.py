@@ -32,7 +32,7 @@ class Items(Transport):
         return self.upload(f"projects/{project}/items/files/", details, {"file": file})
 
     def change_item(self, project: str, item: int, **changes: Any) -> Item:
-        """Changes title, retired or tags."""
+        """Changes title, retired, tags or translations (by language code, each with text and title)."""
         return cast(Item, self.call("PATCH", f"projects/{project}/items/{item}/", body=changes))
 
     def delete_item(self, project: str, item: int) -> None:

@@ -16,7 +16,8 @@ class Project(TypedDict):
 
 
 class NewItem(TypedDict, total=False):
-    """text is required, except for links. title: the name in results. context: shown above, such as a prompt."""
+    """text is required, except for links. title: the name in results. context: shown above, such as a prompt.
+    translations: by language code, each with text and title."""
 
     text: str
     key: str
@@ -25,6 +26,7 @@ class NewItem(TypedDict, total=False):
     tags: list[str]
     link: str
     context: str
+    translations: dict[str, dict[str, str]]
 
 
 class Item(TypedDict):
@@ -37,6 +39,7 @@ class Item(TypedDict):
     link: str
     context: str | None
     tags: list[str]
+    translations: dict[str, dict[str, str]]
     retired_at: str | None
     created_at: str
     n_labels: int

@@ -7,6 +7,7 @@ import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
+from annotate.fitting.duels import count_duels
 from annotate.fitting.estimates import centred_utilities, score_arrays
 from annotate.fitting.misfit import misfit_arrays
 from annotate.fitting.reading import Labels
@@ -43,6 +44,7 @@ def pack(
         **nearest_rivals(posterior, labels),
         **misfit_arrays(misfit),
         **(counts or {}),
+        **count_duels(labels.data),
     }
     own = {SITE + name: value for name, value in site.items()}
     arrays = compress_covariances(posterior.to_arrays())

@@ -10,7 +10,8 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from annotate.files.column_guessing import Columns
+from annotate.core.languages import language_name
+from annotate.files.column_guessing import Columns, translation_columns
 from annotate.files.csv_reader import DELIMITERS
 from annotate.files.layout import FORMATS, Layout, guess_columns, numeric_columns
 from annotate.files.limits import MAX_KEY, MAX_TEXT, MAX_TITLE
@@ -234,11 +235,17 @@ class Reading:
         }
 
     @property
+    def languages(self) -> list[str]:
+        """Return the languages of which there are translations, in their own words."""
+        return [language_name(one) for one in dict.fromkeys(one[2] for one in self.columns.translations)]
+
+    @property
     def unused(self) -> list[str]:
         """Return the columns that are not imported."""
         values = vars(self.columns)
-        used = {values[name] for name in values if name != "features"}
+        used = {values[name] for name in values if name not in ("features", "translations")}
         used |= {place for place, _name in self.columns.features}
+        used |= {place for place, _what, _language in self.columns.translations}
         return [name for place, name in enumerate(self.names) if place not in used]
 
     @property
@@ -268,7 +275,9 @@ def reading_of(text: str, guessed: Layout, data: Mapping[str, Any]) -> Reading:
         return Reading(layout, names, columns, Item.Kind.TEXT, numeric)
     chosen = form.cleaned_data
     features = {names[place]: place for place in chosen.get("features", [])}  # the last one of a name
+    taken = {chosen[name] for name in ("text", "title", "key", "kind_column", "tags", "context", "link")}
     columns = Columns(
+        translations=translation_columns(names, taken={*taken, *features.values()}),
         **{name: chosen[name] for name in ("text", "title", "key", "tags", "context", "link")},
         kind=chosen["kind_column"],
         features=tuple((place, name) for name, place in features.items()),

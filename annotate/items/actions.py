@@ -14,6 +14,7 @@ from annotate.core.transactions import write_transaction
 from annotate.items.features import add_features
 from annotate.items.media.deletion import delete_media
 from annotate.items.rows import NewItem
+from annotate.items.translations import add_translations
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling.plan.actions import draw_plan
 from annotate.locks import lock_project
@@ -84,6 +85,7 @@ def add_items(
     add_tags(project, items, rows)
     add_captions(items, rows)
     add_pages(items, rows)
+    add_translations(project, items, rows)
     add_features(
         project, features, [(item.pk, row.features) for item, row in zip(items, rows, strict=True) if row.features]
     )

@@ -59,6 +59,7 @@ class Answer:
     active_ms: int | None = None
     client_at: datetime | None = None
     session: str = ""
+    language: str = ""  # in which it was asked
     comment: str = ""
     reason: str = ""  # why it is skipped
     # What is said by the criteria after the first; of a whole task skipped, nothing.
@@ -156,6 +157,7 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
         response_ms=answer.response_ms,
         active_ms=answer.active_ms,
         session=answer.session,
+        language=answer.language,
         app_version=settings.VERSION,
         voided_at=now if late else None,
         void_reason=Label.VoidReason.LATE if late else "",

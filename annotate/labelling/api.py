@@ -14,8 +14,10 @@ from rest_framework.reverse import reverse
 from annotate import access
 from annotate.api.authentication import ANNOTATE
 from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_body, validated_query
+from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.core.errors import UserError
+from annotate.core.languages import MAX_LANGUAGE_LENGTH
 from annotate.criteria import named_criteria
 from annotate.labelling import assignment
 from annotate.labelling.actions import MAX_RESPONSE_MS, Answer, record_and_assign_next
@@ -23,6 +25,7 @@ from annotate.labelling.forms import parse_comment, parse_reason
 from annotate.labelling.known_items import declare_known, undo_last
 from annotate.labelling.navigation import RNG
 from annotate.labelling.queries import Task, current_task
+from annotate.labelling.wording import MIXED, wording_of
 from annotate.models import MAX_COMMENT_LENGTH, MAX_ITEMS_SHOWN, MAX_REASON_LENGTH, Annotator, Item, Label, Project
 
 IN_FILES = (Item.Kind.IMAGE, Item.Kind.AUDIO, Item.Kind.VIDEO)
@@ -63,6 +66,10 @@ class AskedCriterion(serializers.Serializer):
 
 
 class TaskDetail(serializers.Serializer):
+    language = serializers.CharField(
+        help_text="The language in which it is asked; send it with the answer. fr/en: in fr, but what lacks a "
+        "translation in en. Empty if the project has not said its language."
+    )
     token = serializers.CharField(
         help_text="Identifies this task; only one answer to it is stored, however often it is sent."
     )
@@ -104,6 +111,26 @@ class StopDetail(serializers.Serializer):
     heading = serializers.CharField()
     text = serializers.CharField(help_text="Message for the annotator.")
     again = serializers.BooleanField(help_text="Whether it may help to ask again later.")
+
+
+class LanguageQuery(StrictSerializer):
+    language = serializers.CharField(
+        required=False,
+        default="",
+        max_length=MAX_LANGUAGE_LENGTH,
+        help_text="One of the project's languages, such as fr; without it, the project's own.",
+    )
+
+
+def validated_language(project: Project, language: str) -> str:
+    """Return one of the project's further languages, "" for its own; raises Unprocessable."""
+    if language in ("", project.language):
+        return ""
+    if language not in project.languages:
+        known = ", ".join(filter(None, [project.language, *project.languages])) or "-"
+        message = _("The project has no translation into “%(language)s”. Its languages: %(known)s.")
+        raise Unprocessable({"language": [message % {"language": language, "known": known}]})
+    return language
 
 
 class Step(serializers.Serializer):
@@ -160,6 +187,13 @@ class GivenAnswer(OneAnswer):
         required=False, allow_null=True, default=None, min_value=0, max_value=MAX_RESPONSE_MS
     )
     client_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    language = serializers.CharField(
+        max_length=2 * MAX_LANGUAGE_LENGTH + 1,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="The task's `language`; the next task comes in the same.",
+    )
     reason = serializers.CharField(
         max_length=MAX_REASON_LENGTH,
         required=False,
@@ -183,15 +217,18 @@ class Undo(StrictSerializer):
     )
 
 
-def step_json(request: ApiRequest, annotator: Annotator, refusal: UserError | None) -> dict[str, Any]:
-    task = current_task(annotator=annotator, now=timezone.now(), refusal=refusal)
+def step_json(
+    request: ApiRequest, annotator: Annotator, refusal: UserError | None, language: str = ""
+) -> dict[str, Any]:
+    wording = wording_of(annotator.project, language)
+    task = current_task(annotator=annotator, now=timezone.now(), refusal=refusal, wording=wording)
     values = {
         "pseudonym": annotator.pseudonym,
-        "instructions": annotator.project.instructions,
+        "instructions": wording.project.instructions,
         "n_done": task.n_done,
         "cap": task.cap,
         "target": task.target,
-        "task": task_json(request, annotator.project, task) if task.token else None,
+        "task": task_json(request, wording.project, task) if task.token else None,
         "is_break": task.is_break,
         "feedback": task.feedback,
         "stop": task.stop,
@@ -201,6 +238,7 @@ def step_json(request: ApiRequest, annotator: Annotator, refusal: UserError | No
 
 def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, Any]:
     return {
+        "language": task.language,
         "token": task.token,
         "question": project.question,
         "instruction": task.hint,
@@ -238,13 +276,13 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
     }
 
 
-def open_next_step(request: ApiRequest, annotator: Annotator) -> dict[str, Any]:
+def open_next_step(request: ApiRequest, annotator: Annotator, language: str = "") -> dict[str, Any]:
     """Opens the next presentation, and shows it or says why there is none."""
     try:
         assignment.next_presentation(annotator=annotator, now=timezone.now(), rng=RNG)
     except UserError as refusal:
-        return step_json(request, annotator, refusal)
-    return step_json(request, annotator, None)
+        return step_json(request, annotator, refusal, language)
+    return step_json(request, annotator, None, language)
 
 
 def annotator_or_404(request: ApiRequest, project_id: UUID) -> Annotator:
@@ -259,13 +297,13 @@ def annotator_or_404(request: ApiRequest, project_id: UUID) -> Annotator:
 class Next(ApiView):
     scope = ANNOTATE
 
-    @extend_schema(operation_id="annotating_next", request=None, responses=Step)
+    @extend_schema(operation_id="annotating_next", request=None, parameters=[LanguageQuery], responses=Step)
     @rate_limits.limit_concurrency
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Returns your open task, or a new one. Repeating the request only renews the lease."""
         annotator = annotator_or_404(request, project_id)
-        validated_query(request, NoQuery)
-        return Response(open_next_step(request, annotator))
+        language = validated_language(annotator.project, validated_query(request, LanguageQuery)["language"])
+        return Response(open_next_step(request, annotator, language))
 
 
 class AnswerTask(ApiView):
@@ -280,6 +318,7 @@ class AnswerTask(ApiView):
         annotator = presentation.annotator
         rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
         values = validated_body(request, GivenAnswer)
+        language = validated_language(annotator.project, values["language"].partition(MIXED)[0])
         said: dict[str, Any] = {
             "order": tuple(values["order"]),
             "comment": parse_comment(values),
@@ -291,7 +330,7 @@ class AnswerTask(ApiView):
         stored = {
             "outcome": label.outcome,
             "counts": label.voided_at is None,
-            "next": step_json(request, presentation.annotator, refusal),
+            "next": step_json(request, presentation.annotator, refusal, language),
         }
         return Response(Stored(stored).data)
 

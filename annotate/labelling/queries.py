@@ -1,6 +1,6 @@
 """What the task page shows one annotator: the open presentation, how far they are, what they said last."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -24,6 +24,7 @@ from annotate.labelling.targets import answer_target
 from annotate.labelling.task_types.base import TaskType
 from annotate.labelling.task_types.registry import TASK_TYPES, task_type_of
 from annotate.labelling.time_left import ClientTiming, describe_time_left
+from annotate.labelling.wording import Wording, shown_language, translate_rows
 from annotate.models import Annotator, Context, Item, Label, Presentation, PresentedItem, Project
 from annotate.models.task_words import LETTER
 
@@ -43,6 +44,7 @@ class Option:
     body: str
     link: str = ""
     captions: str = ""  # their language, of a recording that has some
+    language: str = ""  # of the text, where the owner has said it
     rank: str = ""  # what a form that is shown again said of it: its place, or “best” or “worst”
 
     n_pages: int = 0  # pictures of a document
@@ -105,6 +107,7 @@ class Task:
     feedback: Feedback | None = None  # on the practice answer just given, in place of a task
     is_endless: bool = False  # nothing ends the answering but the annotator
     has_ending: bool = False  # who stops before the end gets no code
+    language: str = ""  # in which it is asked; goes with the answer
     criteria: Sequence[CriterionFields] = ()  # where there are several: what is asked by each
 
     @property
@@ -170,12 +173,13 @@ def current_task(
     given: Mapping[str, str] | None = None,
     last: LastAnswer | None = None,
     hints: ClientTiming | None = None,
+    wording: Wording | None = None,
 ) -> Task:
     """Return what to show now.
 
     `refusal` is what asking for the next presentation just said, `given` a form to show again, `last` the annotator's
     last answer where the caller has just stored it, `hints` what the browser knows of the pace; without them, how much
-    is left is looked up.
+    is left is looked up. `wording`: the language in which to ask, without it the project's own.
     """
     project = annotator.project
     n_done = eligibility.n_counted_labels(annotator)
@@ -185,7 +189,7 @@ def current_task(
     if not token and not stop:
         stop = refusal_of_next_task(annotator, n_done, now)
     return build_task(
-        project,
+        wording or Wording(project),
         token=token,
         rows=rows,
         n_done=n_done,
@@ -203,7 +207,7 @@ def current_task(
 
 
 def build_task(
-    project: Project,
+    wording: Wording,
     *,
     token: str,
     rows: Sequence[tuple],
@@ -220,10 +224,13 @@ def build_task(
     feedback: Feedback | None = None,
 ) -> Task:
     """Return what the page says. rows: of the items shown, in their order, the values of SHOWN."""
+    project = wording.project
     given, task_type = given or {}, task_type_of(project)
+    rows, missing = translate_rows(rows, wording.language)
     task = Task(
         token=token,
-        options=options_of(project, rows, given),
+        options=options_of(wording, rows, given, missing),
+        language=shown_language(wording, missing),
         context=context_of(rows),
         others=extra_answers(project),
         n_done=n_done,
@@ -282,7 +289,11 @@ def context_of(rows: Sequence[tuple]) -> Context | None:
     return Context.objects.get(pk=context) if context else None
 
 
-def options_of(project: Project, rows: Sequence[tuple], given: Mapping[str, str]) -> list[Option]:
+def options_of(
+    wording: Wording, rows: Sequence[tuple], given: Mapping[str, str], missing: Collection[int]
+) -> list[Option]:
+    """missing: the items whose texts are in the project's own language."""
+    project = wording.project
     # Of two, one is better; of more, one is chosen.
     meaning = project.more_means if len(rows) == 2 else ""
     return [
@@ -294,6 +305,7 @@ def options_of(project: Project, rows: Sequence[tuple], given: Mapping[str, str]
             body,
             link,
             captions or "",
+            project.language if item_id in missing else wording.shown,
             submitted_rank(given, letter),
             n_pages,
         )

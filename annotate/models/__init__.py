@@ -46,6 +46,7 @@ from annotate.models.roster import MAX_EXPECTED_PEOPLE, ExpectedConflict, Expect
 from annotate.models.run_records import RunRecord, RunRecordPart
 from annotate.models.tastes import AnnotatorTaste, CohortComparison, TasteMap
 from annotate.models.tokens import new_token
+from annotate.models.translations import ItemTranslation, ProjectTranslation
 from annotate.models.users import User
 from annotate.models.webhooks import Webhook, WebhookDelivery
 
@@ -99,6 +100,7 @@ __all__ = [
     "ItemFeatures",
     "ItemPage",
     "ItemSet",
+    "ItemTranslation",
     "ItemsShownBy",
     "Label",
     "Membership",
@@ -107,6 +109,7 @@ __all__ = [
     "Presentation",
     "PresentedItem",
     "Project",
+    "ProjectTranslation",
     "Purpose",
     "QualitySettings",
     "QuestionAnswer",

@@ -132,6 +132,22 @@ class EventVerb(StrEnum):
         _("Ideas: refused"),
         _("refused an idea of %(annotator)s: %(reason)s"),
     )
+    SITES_CHANGED = (
+        "embedding sites changed",
+        _("Embedding: sites changed"),
+        _("changed the embedding sites (%(origins)s)"),
+    )
+    LANGUAGES_CHANGED = (
+        "languages changed",
+        _("Languages: changed"),
+        _("changed the languages of the project (%(language)s; further: %(languages)s)"),
+    )
+    WORDS_TRANSLATED = "words translated", _("Languages: words translated"), _("changed the words in “%(language)s”")
+    ITEMS_TRANSLATED = (
+        "items translated",
+        _("Languages: items translated"),
+        _("changed %(items)s items in “%(language)s”"),
+    )
     CAPTIONS_CHANGED = "captions changed", _("Items: captions changed"), _("changed the captions of “%(key)s”")
     ITEM_DELETED = "item deleted", _("Items: deleted"), _("deleted the item “%(key)s”")
     EXPORT_TAKEN = "export taken", _("Exports: downloaded"), _("exported %(table)s (%(file_format)s)")

@@ -9,6 +9,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from annotate.core.languages import MAX_LANGUAGE_LENGTH
 from annotate.models.goals import GoalSettings
 from annotate.models.grades import GradeSettings
 from annotate.models.participant_settings import ParticipantSettings
@@ -100,6 +101,11 @@ class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings
     # The newest Field asked before the first task and after the last; 0 if none is.
     fields_before = models.PositiveBigIntegerField(default=0, editable=False)
     fields_after = models.PositiveBigIntegerField(default=0, editable=False)
+    # In which language its words and items are, empty if nobody has said; and in which others there are translations.
+    language = models.CharField(_("language"), max_length=MAX_LANGUAGE_LENGTH, blank=True, default="", db_default="")
+    languages = models.JSONField(_("further languages"), default=list, blank=True)
+    # Sites whose pages may show the vote and the results in a frame, such as https://www.example.org.
+    embed_origins = models.JSONField(default=list, blank=True, editable=False)
     join_token = models.CharField(max_length=40, unique=True, default=new_token)
     estimator = models.CharField(_("estimator"), max_length=50, default="CrowdBT")
     # How tables, plots and reports name an item.

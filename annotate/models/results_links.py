@@ -26,6 +26,9 @@ class ResultsLink(models.Model):
     track = models.CharField(max_length=100, blank=True, default="")
     # Whether the page of methods can be read with the link.
     shows_methods = models.BooleanField(default=False)
+    # Whether its page also tells which groups of people differ, and invites visitors to take part while they can.
+    shows_groups = models.BooleanField(default=False)
+    invites = models.BooleanField(default=False)
     made_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

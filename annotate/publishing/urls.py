@@ -19,6 +19,7 @@ from annotate.publishing.run_records import views as run_records_views
 urlpatterns = [
     path("results/<str:token>/", results_links_views.results, name="results"),
     path("results/<str:token>/live/", live_views.results_live, name="results-live"),
+    path("results/<str:token>/card.png", results_links_views.results_card, name="results-card"),
     path("results/<str:token>/media/<int:item_id>/", results_links_views.results_media, name="results-media"),
     path("results/<str:token>/methods/", results_links_views.results_methods, name="results-methods"),
     path("projects/<uuid:project_id>/preregistration/", preregistration_views.preregistration, name="preregistration"),

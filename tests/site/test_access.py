@@ -137,6 +137,10 @@ RULES = {
     "member-change": (None, OWN),
     "results": (EVERYONE, None),
     "results-live": (EVERYONE, None),
+    "embedding": (OWN, OWN),
+    "languages": (MANAGE, MANAGE),
+    "translation": (MANAGE, MANAGE),
+    "results-card": (EVERYONE, None),
     "results-media": (EVERYONE, None),
     "results-methods": (EVERYONE, None),
     "methods": (SEE, None),
@@ -238,6 +242,7 @@ def arguments(project):
         "table": "labels",
         "file_format": "csv",
         "job_id": left_out(project).pk,
+        "language": translated_into(project),
         "record_id": RunRecord.objects.create(project=project, status="ready", asked_at=timezone.now()).pk,
         "recording": recording.pk,
     }, {
@@ -250,6 +255,7 @@ def arguments(project):
         "known": presentation.token,
         "results": link.token,
         "results-live": link.token,
+        "results-card": link.token,
         "results-media": link.token,
         "results-methods": link.token,
         "platform": entry.platform_token,
@@ -260,6 +266,11 @@ def frozen_and_changed(project) -> Deviation:
     owner = Membership.objects.get(project=project, role="owner").user
     freeze_plan(project=project, actor=owner, statements={}, now=NOW)
     return Deviation.objects.create(project=project, field="cap", before=None, after=5, n_labels=0, at=NOW)
+
+
+def translated_into(project) -> str:
+    type(project).objects.filter(pk=project.pk).update(language="en", languages=["fr"])
+    return "fr"
 
 
 def left_out(project) -> ImportJob:

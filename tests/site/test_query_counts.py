@@ -40,6 +40,7 @@ def grown(project: Project, n_items: int, n_annotators: int, n_labels: int) -> N
 def address(name: str, project: Project, annotator: Annotator) -> str:
     pattern = next(route for route in ROUTES if route.name == name).pattern
     link = project.results_links.get_or_create(made_at=NOW, shows_methods=True)[0]
+    type(project).objects.filter(pk=project.pk).update(language="en", languages=["fr"])
     values = {
         "project_id": project.pk,
         "item_id": project.items.first().pk,
@@ -49,6 +50,7 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
         "file_format": "csv",
         "record_id": 1,
         "job_id": 1,
+        "language": "fr",
         "known_id": 0,
         "deviation_id": 0,
         "token": {
@@ -59,6 +61,7 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
             "own-export": annotator.resume_token,
             "platform": "none",
             "results": link.token,
+            "results-card": link.token,
             "results-media": link.token,
             "results-methods": link.token,
         }.get(name, ""),

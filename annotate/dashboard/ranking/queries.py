@@ -12,6 +12,7 @@ from annotate.dashboard.ranking.classes import RankClass, classes_of, classes_of
 from annotate.dashboard.ranking.headline import Leader, Totals, headline
 from annotate.dashboard.ranking.tracks import Track, by_place, track_of
 from annotate.fitting.estimator_choices import CAUTIONS
+from annotate.labelling.wording import translate_items
 from annotate.models import Context, Item, ItemsShownBy, Project
 from models_engine.models import Estimate, Fit
 
@@ -40,6 +41,7 @@ class RankingQuery:
     q: str = ""
     tag: str = ""
     page: int = 1
+    language: str = ""  # of the items' texts, one of the project's further ones
 
     @property
     def by_rank(self) -> bool:
@@ -175,6 +177,7 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
             k=k,
             size=len(track.places) if track else None,
             shown_by=project.items_shown_by,
+            language=query.language,
         ),
         page=page,
         scale=scale,
@@ -192,7 +195,7 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
         else headline(
             fit,
             [one for one in classes if one.part == 0][:2],
-            first_two(project, fit),
+            first_two(project, fit, query.language),
             Totals(totals["n"], totals["ranked"], totals["thin"]),
         ),
         has_scores=has_scores,
@@ -200,10 +203,11 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
     )
 
 
-def first_two(project: Project, fit: Fit) -> list[Leader]:
+def first_two(project: Project, fit: Fit, language: str = "") -> list[Leader]:
     """Return the first two items of the largest part."""
     first = list(Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0).order_by("rank")[:2])
     items = Item.objects.in_bulk([estimate.item_id for estimate in first])
+    translate_items(items.values(), language)
     names = {pk: item.shown_as(project.items_shown_by) for pk, item in items.items()}
     return [Leader(names.get(e.item_id, "-"), e.rank_low, e.rank_high) for e in first]
 
@@ -246,9 +250,11 @@ def build_sections(
     k: int,
     size: int | None = None,
     shown_by: str,
+    language: str = "",
 ) -> list[Section]:
     """Return the rows of each part; size: of the one part that a track is of."""
     items = Item.objects.prefetch_related("tags").in_bulk([estimate.item_id for estimate in estimates])
+    translate_items(items.values(), language)
     # An item erased since the fit has nothing left to show; the next fit leaves it out.
     estimates = [estimate for estimate in estimates if estimate.item_id in items]
     contexts = Context.objects.in_bulk({item.context_id for item in items.values() if item.context_id})

@@ -96,6 +96,13 @@ COLUMNS = [
         Kind.NUMBER,
     ),
     Column("app_version", _("Version of this software that received the answer.")),
+    Column(
+        "language",
+        _(
+            "Language in which it was asked; “fr/en”: in fr, but part of it in en because its translation was missing. "
+            "Empty if the project has not said its language."
+        ),
+    ),
 ]
 
 
@@ -170,6 +177,7 @@ def row(criterion: Criterion, label: dict[str, Any], shown: list[ShownItem], hel
         in_seconds(label["response_ms"]),
         in_seconds(label["active_ms"]),
         label["app_version"],
+        label["language"],
     ]
 
 

@@ -24,7 +24,7 @@ class TooManyLinks(UserError):
 def make_link(
     *, project: Project, actor: User, criterion: int, expires_at: datetime | None, now: datetime, **live: Any
 ) -> ResultsLink:
-    """Makes a link; live: track, hides_names, shows_join and deadline of ResultsLink. Raises TooManyLinks."""
+    """Makes a link; live: other columns of ResultsLink, such as track and invites. Raises TooManyLinks."""
     with write_transaction():
         lock_project(project.pk)
         n = sum(not link.is_over(now) for link in project.results_links.filter(revoked_at=None))
@@ -34,9 +34,14 @@ def make_link(
             project=project, criterion=criterion, made_at=now, expires_at=expires_at, **live
         )
         ends = expires_at.isoformat() if expires_at else ""
-        record_event(
-            project, actor, EventVerb.RESULTS_LINK_MADE, now, link=token_excerpt(link), criterion=criterion, ends=ends
-        )
+        about: dict[str, Any] = {
+            "link": token_excerpt(link),
+            "criterion": criterion,
+            "ends": ends,
+            "shows_groups": link.shows_groups,
+            "invites": link.invites,
+        }
+        record_event(project, actor, EventVerb.RESULTS_LINK_MADE, now, **about)
     return link
 
 

@@ -34,6 +34,7 @@ from annotate.dashboard.overall.places import Place, stored_places, track_places
 from annotate.dashboard.overall.queries import overall_ranking
 from annotate.dashboard.ranking.queries import RankingQuery, sort_estimates
 from annotate.fitting.published import published_fit
+from annotate.fitting.stored_duels import duels_of
 from annotate.models import MAX_CRITERIA, OVERALL, Item, ResultsLink
 from annotate.publishing.results_links.actions import make_link, revoke_link, set_deadline, set_names
 from models_engine.models import Estimate, Fit
@@ -46,6 +47,8 @@ class ResultsLinkRow(serializers.Serializer):
     )
     track = serializers.CharField(help_text="Tag whose items are ranked among themselves; empty for all items.")
     shows_methods = serializers.BooleanField(help_text="Whether it shows how the ranking was computed.")
+    shows_groups = serializers.BooleanField(help_text="Whether the page tells which groups of people differ.")
+    invites = serializers.BooleanField(help_text="Whether the page has a button to take part while that is possible.")
     made_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True, help_text="Null: valid until revoked.")
     revoked_at = serializers.DateTimeField(allow_null=True)
@@ -85,6 +88,8 @@ class NewResultsLink(StrictSerializer):
     shows_join = serializers.BooleanField(required=False, default=False)
     deadline = serializers.DateTimeField(required=False, default=None, allow_null=True)
     shows_methods = serializers.BooleanField(required=False, default=False)
+    shows_groups = serializers.BooleanField(required=False, default=False)
+    invites = serializers.BooleanField(required=False, default=False)
 
 
 class ResultsLinks(ApiView):
@@ -174,6 +179,10 @@ class PublishedItem(serializers.Serializer):
     highest_class = serializers.IntegerField(allow_null=True, help_text="The highest class it may belong to.")
     next_state = serializers.ChoiceField(choices=Estimate.NextState.choices)
     n_comparisons = serializers.IntegerField()
+    n_duels = serializers.IntegerField(
+        help_text="Pairs with this item that answers put in order (implied pairs) or called equal; 0 for older fits."
+    )
+    duels_won = FiniteFloatField(help_text="How many of them it won, a tie counting half.")
 
 
 class PublishedRanking(page_serializer(PublishedItem)):  # type: ignore[misc]
@@ -219,7 +228,7 @@ class Results(ApiView):
             if fit
             else Estimate.objects.none()
         )
-        shown = partial(published, shown_by=project.items_shown_by, names=link.shows_names)
+        shown = partial(published, fit, shown_by=project.items_shown_by, names=link.shows_names)
         return unlisted(paginated_response(request, estimates, query, shown, **more))
 
 
@@ -251,7 +260,9 @@ def published_places(places: list[Place], *, shown_by: str, names: bool) -> list
     items = Item.objects.only("name", "kind", "body").in_bulk([place.item_id for place in places])
     there = [place for place in places if place.item_id in items]
     rows = [
-        asdict(place) | {"title": title_of(items[place.item_id], shown_by, names), "part": 0, "tier": place.rank_class}
+        asdict(place)
+        | {"title": title_of(items[place.item_id], shown_by, names), "part": 0, "tier": place.rank_class}
+        | {"n_duels": 0, "duels_won": 0.0}
         for place in there
     ]
     return list(PublishedItem(rows, many=True).data)
@@ -261,9 +272,12 @@ def title_of(item: Item, shown_by: str, names: bool) -> str:
     return item.shown_as(shown_by) if names else ""
 
 
-def published(estimates: list[Estimate], *, shown_by: str, names: bool) -> list[Any]:
+def published(fit: Fit | None, estimates: list[Estimate], *, shown_by: str, names: bool) -> list[Any]:
+    duels = duels_of(fit) if fit else {}
     items = Item.objects.only("name", "kind", "body").in_bulk([estimate.item_id for estimate in estimates])
     there = [estimate for estimate in estimates if estimate.item_id in items]
     for estimate in there:
         estimate.title = title_of(items[estimate.item_id], shown_by, names)  # type: ignore[attr-defined]
+        counts = duels.get(estimate.item_id)
+        estimate.n_duels, estimate.duels_won = (counts.n, counts.won) if counts else (0, 0.0)  # type: ignore[attr-defined]
     return list(PublishedItem(there, many=True).data)

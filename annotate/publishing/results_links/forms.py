@@ -48,6 +48,19 @@ class ResultsLinkForm(forms.Form):
         required=False,
         help_text=_("A page that says how the ranking was computed, for readers of a paper."),
     )
+    invites = forms.BooleanField(
+        label=_("Button “Take part”"),
+        required=False,
+        help_text=_("Leads to your join link while the project is open, so anyone with this link can answer."),
+    )
+    shows_groups = forms.BooleanField(
+        label=_("Show groups"),
+        required=False,
+        help_text=_(
+            "Tells which groups of people prefer different items, once some stand out. Groups of fewer than 5 people "
+            "are left out; nobody is named."
+        ),
+    )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

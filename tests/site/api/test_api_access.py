@@ -85,6 +85,15 @@ RULES = {
         "patch": (WRITE, MANAGE, {"goal": "comparisons", "goal_comparisons": 30}),
         "delete": (WRITE, MANAGE, None),
     },
+    "api-embedding": {
+        "get": (READ, OWN, None),
+        "put": (WRITE, OWN, {"origins": ["https://example.org"]}),
+    },
+    "api-languages": {
+        "get": (READ, SEE, None),
+        "patch": (WRITE, MANAGE, {"language": "en", "languages": ["de"]}),
+    },
+    "api-translation": {"patch": (WRITE, MANAGE, {"question": "Lequel ?"})},
     "api-tastes": {"get": (READ, SEE, None)},
     "api-cohorts": {
         "get": (READ, SEE, None),
@@ -245,7 +254,9 @@ def arguments(project, people):
         "item_id": unseen.pk,
         "member_id": Membership.objects.get(project=project, user=people["viewer"]).pk,
         "key": target.key,
+        "language": "de",
         "webhook_id": Webhook.objects.create(project=project, url="https://example.org/", created_at=timezone.now()).pk,
+        "translated": Project.objects.filter(pk=project.pk).update(language="en", languages=["de"]),
         "link_id": ResultsLink.objects.create(project=project, made_at=timezone.now()).pk,
         "table": "labels",
         "file_format": "csv",

@@ -23,6 +23,7 @@ from tests.site.pages import signed_in
 # What hangs on a project: copied into a clone, made anew for it, or its own course that a clone starts without.
 COPIED = {
     "QuestionField",
+    "ProjectTranslation",
     "ParticipationRules",
     "Retention",
     "ConsentText",
@@ -55,6 +56,7 @@ PROJECTS_OWN = {
     "id",
     "name",
     "join_token",
+    "embed_origins",
     "state",
     "created_at",
     "archived_at",
