@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.criteria import Criterion
 from annotate.files.columns import Column, Kind, Row, by_component, of_components
-from annotate.fitting.best_worst_counts import best_worst_counts
+from annotate.fitting.best_worst_counts import BestWorstCounts, best_worst_counts
 from annotate.fitting.published import published_fit
 from annotate.fitting.stored_misfit import stored_misfit
 from annotate.models import Item
@@ -117,9 +117,13 @@ def rows(criterion: Criterion) -> Iterator[Row]:
         items = Item.objects.only("key", "name", "kind", "body").in_bulk([estimate.item_id for estimate in chunk])
         for e in chunk:
             if e.item_id in items:
-                misfit, chosen = misfits.get(e.item_id, (None, None)), counts.get(e.item_id)
-                chosen_as = [chosen.best, chosen.worst, chosen.score] if chosen else [None, None, None]
-                yield [*row(e, items[e.item_id], fit.number), *misfit, *chosen_as]
+                misfit = misfits.get(e.item_id, (None, None))
+                yield [*row(e, items[e.item_id], fit.number), *misfit, *chosen_as(counts.get(e.item_id))]
+
+
+def chosen_as(counts: BestWorstCounts | None) -> Row:
+    """Return what the columns BEST_WORST hold."""
+    return [counts.best, counts.worst, counts.score] if counts else [None, None, None]
 
 
 def row(e: Estimate, item: Item, number: int) -> Row:
