@@ -24,8 +24,8 @@ from annotate.api.base import (
 from annotate.dashboard.heading import engine_status
 from annotate.dashboard.ranking import table
 from annotate.dashboard.ranking.queries import SORTS, RankingQuery, sort_estimates
-from annotate.fitting.best_worst_counts import best_worst_counts
 from annotate.fitting.published import published_fit
+from annotate.fitting.stored_best_worst import best_worst_counts
 from annotate.fitting.stored_misfit import stored_misfit
 from annotate.models import MAX_CRITERIA, Item
 from models_engine.models import Estimate, Fit

@@ -6,8 +6,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.criteria import Criterion
 from annotate.files.columns import Column, Kind, Row, by_component, of_components
-from annotate.fitting.best_worst_counts import BestWorstCounts, best_worst_counts
 from annotate.fitting.published import published_fit
+from annotate.fitting.stored_best_worst import BestWorstCounts, best_worst_counts
 from annotate.fitting.stored_misfit import stored_misfit
 from annotate.models import Item
 from models_engine.models import Estimate

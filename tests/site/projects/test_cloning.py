@@ -43,6 +43,8 @@ LEFT = {
     "ApiToken": "api_tokens",
     "Webhook": "webhooks",
     "ResultsLink": "results_links",
+    "Preregistration": None,  # what was frozen is the source's; a clone freezes its own
+    "Deviation": "deviations",
     "Evaluation": None,
     "TasteMap": None,
     "CohortComparison": "cohort_comparisons",
