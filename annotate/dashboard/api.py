@@ -28,6 +28,7 @@ from annotate.dashboard.ranking import table
 from annotate.dashboard.ranking.queries import SORTS, RankingQuery, sort_estimates
 from annotate.dashboard.ranking.tracks import Track, by_place, track_of
 from annotate.fitting.published import published_fit
+from annotate.fitting.stored_best_worst import best_worst_counts
 from annotate.fitting.stored_misfit import stored_misfit
 from annotate.models import MAX_CRITERIA, Item, Project
 from models_engine.models import Estimate, Fit
@@ -121,6 +122,9 @@ class RankedItem(serializers.Serializer):
         allow_null=True, help_text="How far the answers deviate from the order: 1 is what chance gives, more is misfit."
     )
     infit_z = FiniteFloatField(allow_null=True, help_text="The same, standardised: over 2.5 deserves a look.")
+    n_best = serializers.IntegerField(allow_null=True, help_text="Times chosen as best; null for other tasks.")
+    n_worst = serializers.IntegerField(allow_null=True, help_text="Times chosen as worst; null for other tasks.")
+    best_worst = FiniteFloatField(allow_null=True, help_text="(Best - worst) / shown, from -1 to 1.")
 
 
 class RankingPage(page_serializer(RankedItem)):  # type: ignore[misc]
@@ -170,14 +174,14 @@ def requested_track(project: Project, fit: Fit, query: dict[str, Any]) -> Track:
 def ranked(estimates: list[Estimate], fit: Fit, track: Track | None = None) -> list[Any]:
     if track:
         track.put_places(estimates)
-    misfits = stored_misfit(fit, "items")
+    misfits, counts = stored_misfit(fit, "items"), best_worst_counts(fit)
     items = Item.objects.prefetch_related("tags").in_bulk([estimate.item_id for estimate in estimates])
     rows = []
     for estimate in estimates:
         item = items.get(estimate.item_id)
         if item:
-            figures = [*table.row(estimate, item, fit.number), *misfits.get(item.pk, (None, None))]
-            values = dict(zip(NAMES, figures, strict=True))
+            misfit, chosen = misfits.get(item.pk, (None, None)), table.chosen_as(counts.get(item.pk))
+            values = dict(zip(NAMES, [*table.row(estimate, item, fit.number), *misfit, *chosen], strict=True))
             values["p_first"] = getattr(estimate, "p_first", None)
             rows.append({**values, "tags": sorted(tag.name for tag in item.tags.all())})
     return list(RankedItem(rows, many=True).data)

@@ -25,8 +25,8 @@ from annotate.dashboard.ranking.forest_plot import forest_plot
 from annotate.dashboard.ranking.queries import RankingQuery
 from annotate.dashboard.ranking.queries import ranking as ranking_page
 from annotate.dashboard.trust.queries import trust as trust_page
-from annotate.fitting.best_worst_counts import best_worst_counts
 from annotate.fitting.published import published_fit
+from annotate.fitting.stored_best_worst import best_worst_counts
 from annotate.models import Item, Project
 from models_engine.models import Fit
 

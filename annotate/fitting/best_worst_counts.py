@@ -1,28 +1,10 @@
-"""Counts how often each item was chosen as best and as worst: the usual scores of best-worst scaling.
-
-The score of an item is (best - worst) / shown, from -1 to 1 (Finn & Louviere 1992; Kiritchenko & Mohammad 2017).
-"""
-
-import io
-from dataclasses import dataclass
+"""Counts how often each item was chosen as best and as worst, to be kept with a fit."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from annotate.fitting.reading import Labels
 from annotate.models import Project
-from models_engine.models import Fit
-
-
-@dataclass(frozen=True)
-class BestWorstCounts:
-    best: int
-    worst: int
-    shown: int
-
-    @property
-    def score(self) -> float:
-        return (self.best - self.worst) / self.shown
 
 
 def count_best_worst(project: Project, labels: Labels) -> dict[str, NDArray[np.int64]]:
@@ -33,14 +15,3 @@ def count_best_worst(project: Project, labels: Labels) -> dict[str, NDArray[np.i
     last = np.maximum.reduceat(data.ranks, data.starts[:-1])[data.rows] if data.n_labels else data.ranks
     ends = {"best": data.ranks == 0, "worst": data.ranks == last, "shown": np.ones(len(data.ranks), dtype=bool)}
     return {f"{name}_count": np.bincount(data.items[kept], minlength=data.n_items) for name, kept in ends.items()}
-
-
-def best_worst_counts(fit: Fit | None) -> dict[int, BestWorstCounts]:
-    """Returns the counts of every item shown, by primary key, of the published fit of a best-worst project."""
-    if fit is None or not fit.arrays:
-        return {}
-    with np.load(io.BytesIO(bytes(fit.arrays)), allow_pickle=False) as file:
-        if "site/best_count" not in file.files:
-            return {}
-        columns = [file[f"site/{name}"].tolist() for name in ("items", "best_count", "worst_count", "shown_count")]
-    return {key: BestWorstCounts(*counts) for key, *counts in zip(*columns, strict=True) if counts[2]}

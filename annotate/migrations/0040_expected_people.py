@@ -10,7 +10,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotate', '0036_evaluation_due'),
+        ("annotate", "0037_plain_words_of_choices"),
     ]
 
     operations = [

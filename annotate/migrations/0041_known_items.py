@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotate', '0040_expected_people'),
+        ("annotate", "0040_expected_people"),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotate', '0041_known_items'),
+        ("annotate", "0041_known_items"),
     ]
 
     operations = [

@@ -11,7 +11,7 @@ def drop_links_to_the_total(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotate', '0036_evaluation_due'),
+        ("annotate", "0042_required_comments"),
     ]
 
     operations = [

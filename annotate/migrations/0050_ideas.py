@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotate', '0036_evaluation_due'),
+        ("annotate", "0046_results_link_track"),
     ]
 
     operations = [

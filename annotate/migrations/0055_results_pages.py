@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotate', '0036_evaluation_due'),
+        ("annotate", "0050_ideas"),
     ]
 
     operations = [

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotate', '0055_results_pages'),
+        ("annotate", "0055_results_pages"),
     ]
 
     operations = [

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotate', '0056_translations'),
+        ("annotate", "0056_translations"),
     ]
 
     operations = [

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotate", "0036_evaluation_due")]
+    dependencies = [("annotate", "0057_embedding")]
 
     operations = [
         migrations.AddField(

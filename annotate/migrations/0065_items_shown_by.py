@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotate", "0036_evaluation_due"),
+        ("annotate", "0063_words_of_every_button"),
     ]
 
     operations = [

@@ -7,8 +7,8 @@ from django.utils.translation import gettext_lazy as _
 from annotate.criteria import Criterion
 from annotate.dashboard.scale.queries import kept_scale, scaled_ranking
 from annotate.files.columns import Column, Kind, Row, by_component, of_components
-from annotate.fitting.best_worst_counts import best_worst_counts
 from annotate.fitting.published import published_fit
+from annotate.fitting.stored_best_worst import BestWorstCounts, best_worst_counts
 from annotate.fitting.stored_misfit import stored_misfit
 from annotate.models import Item, Project
 from models_engine.models import Estimate, Fit
@@ -141,10 +141,14 @@ def rows(criterion: Criterion) -> Iterator[Row]:
         items = Item.objects.only("key", "name", "kind", "body").in_bulk([estimate.item_id for estimate in chunk])
         for e in chunk:
             if e.item_id in items:
-                misfit, chosen = misfits.get(e.item_id, (None, None)), counts.get(e.item_id)
-                chosen_as = [chosen.best, chosen.worst, chosen.score] if chosen else [None, None, None]
+                misfit, chosen = misfits.get(e.item_id, (None, None)), chosen_as(counts.get(e.item_id))
                 values = on_scale.get(e.item_id, more)
-                yield [*row(e, items[e.item_id], fit.number), *misfit, *chosen_as, *values]
+                yield [*row(e, items[e.item_id], fit.number), *misfit, *chosen, *values]
+
+
+def chosen_as(counts: BestWorstCounts | None) -> Row:
+    """Return what the columns BEST_WORST hold."""
+    return [counts.best, counts.worst, counts.score] if counts else [None, None, None]
 
 
 def row(e: Estimate, item: Item, number: int) -> Row:

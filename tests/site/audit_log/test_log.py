@@ -13,7 +13,16 @@ from django.urls import reverse
 from annotate.audit import record_event
 from annotate.audit_log.forms import LogForm
 from annotate.audit_log.sentences import told
-from annotate.models import Annotator, AnnotatorTag, Completion, Event, EventVerb, ParticipationRules, Project
+from annotate.models import (
+    Annotator,
+    AnnotatorTag,
+    Completion,
+    Event,
+    EventVerb,
+    ParticipationRules,
+    Preregistration,
+    Project,
+)
 from annotate.participation.actions import change_rules
 from annotate.participation.completion import codes as completion_codes
 from tests.conftest import NOW, make_annotator
@@ -73,6 +82,8 @@ SENT = {
     "annotator-let-in": {},
     "cohorts-compare": {"first": "tag|novices"},
     "record-ask": {},
+    "preregistration": {"stopping_rule": "600 answers"},
+    "deviation-explain": {"reason": "Too few came"},
     "results-links": {"lifetime": "7"},
     "results-link-revoke": {},
     "results-link-live": {"action": "hide"},
@@ -140,6 +151,8 @@ def ready(project, arguments):  # noqa: F811
 
 def prepared(name, ready, arguments) -> dict:  # noqa: F811
     project, annotator, code = ready
+    if name == "preregistration":
+        Preregistration.objects.filter(project=project).delete()
     if name == "annotator-readmit":
         Annotator.objects.filter(pk=annotator.pk).update(excluded_at=NOW)
     if name == "annotator-let-in":

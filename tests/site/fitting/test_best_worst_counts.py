@@ -2,7 +2,7 @@
 
 from django.urls import reverse
 
-from annotate.fitting.best_worst_counts import best_worst_counts
+from annotate.fitting.stored_best_worst import best_worst_counts
 from annotate.models import Label
 from models_engine.models import Fit
 from tests.conftest import make_annotator
