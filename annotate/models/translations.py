@@ -24,7 +24,8 @@ class ProjectTranslation(TaskWords):
     # What may be translated besides the criteria.
     WORDS = (
         *("name", "question", "instructions", "more_means"),
-        *("best_words", "worst_words", "choice_words", "instruction_line"),
+        *("best_words", "worst_words", "choice_words", "slightly_words", "clearly_words", "instruction_line"),
+        *("tie_words", "both_good_words", "both_bad_words", "cant_judge_words", "skip_words"),
     )
 
     class Meta:

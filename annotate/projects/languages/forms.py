@@ -69,7 +69,16 @@ class WordsForm(forms.ModelForm):
                 )
 
     def clean_choice_words(self) -> str:
-        words: str = self.cleaned_data["choice_words"]
+        return self.words_with_letter("choice_words")
+
+    def clean_slightly_words(self) -> str:
+        return self.words_with_letter("slightly_words")
+
+    def clean_clearly_words(self) -> str:
+        return self.words_with_letter("clearly_words")
+
+    def words_with_letter(self, name: str) -> str:
+        words: str = self.cleaned_data[name]
         if words and LETTER not in words:
             raise forms.ValidationError(_("Write {letter} where the item's letter stands, as in your own words."))
         return words
