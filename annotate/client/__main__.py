@@ -15,6 +15,8 @@ from annotate.client import ApiError, Client, NewItem
 from annotate.client.options import COLUMNS, STATES, build_parser
 from annotate.client.transport import BETWEEN_LOOKS
 
+NOT_FOUND = 404
+
 
 def main(arguments: list[str] | None = None, *, program: str = "python -m annotate.client") -> int:
     options = build_parser(program, __doc__).parse_args(arguments)
@@ -164,11 +166,24 @@ def save(options: argparse.Namespace, write: Callable[[IO[bytes]], None]) -> Non
 
 
 def export(client: Client, options: argparse.Namespace) -> None:
+    """Names the tables that there are where the site knows no such table."""
     table = "labels" if options.command == "labels" else options.table
-    save(
-        options,
-        lambda file: client.export(options.project, table, options.format, file, criterion=options.criterion),
-    )
+    how = {name: getattr(options, name, None) for name in ("criterion", "lines", "form", "held_out", "split")}
+    try:
+        save(options, lambda file: client.export(options.project, table, options.format, file, **how))
+    except ApiError as error:
+        if error.status != NOT_FOUND:
+            raise
+        formats = {row["table"]: sorted(row["downloads"]) for row in client.exports(options.project)}
+        if options.format in formats.get(table, []):
+            raise
+        raise ValueError(unknown_table(table, options.format, formats)) from None
+
+
+def unknown_table(table: str, file_format: str, formats: dict[str, list[str]]) -> str:
+    if table in formats:
+        return f"The table “{table}” does not come as {file_format}; it comes as {', '.join(formats[table])}."
+    return f"There is no table “{table}”. The tables are: {', '.join(formats)}."
 
 
 def read_items(path: Path) -> Iterator[NewItem]:

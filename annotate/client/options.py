@@ -78,6 +78,10 @@ def add_result_commands(commands: Commands) -> None:
     add_export_options(labels.add_parser("export", help="export every answer ever given"))
     export = add_export_options(commands.add_parser("export", help="any table of the export page"))
     export.add_argument("--table", default="ranking", help="as `call GET projects/ID/exports/` names them")
+    export.add_argument("--lines", choices=["answers", "majority"], help="of preferences: per answer or per pair")
+    export.add_argument("--form", choices=["text", "chat"], help="of preferences: plain text or messages")
+    export.add_argument("--held-out", type=int, metavar="PERCENT", help="of preferences: prompts marked as test")
+    export.add_argument("--split", choices=["all", "train", "test"], help="of preferences: only this side")
 
     record = add_criterion_option(
         add_project_argument(commands.add_parser("record", help="everything needed to repeat the fit, as .zip"))

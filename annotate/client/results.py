@@ -116,11 +116,14 @@ class Results(Transport):
         return cast(list[dict[str, Any]], self.call("GET", f"projects/{project}/exports/"))
 
     def export(
-        self, project: str, table: str, file_format: str, file: IO[bytes], *, criterion: int | None = None
+        self, project: str, table: str, file_format: str, file: IO[bytes], *, criterion: int | None = None, **how: Any
     ) -> None:
-        """Writes a whole table into the file while it arrives."""
+        """Writes a whole table into the file while it arrives.
+
+        how, of `preferences`: lines (answers, majority), form (text, chat), held_out (per cent of the prompts) and
+        split (all, train, test)."""
         path = f"projects/{project}/exports/{quote(table, safe='')}.{quote(file_format, safe='')}"
-        self.download(path, file, {"criterion": criterion})
+        self.download(path, file, {"criterion": criterion, **how})
 
     def records(self, project: str) -> Iterator[dict[str, Any]]:
         """Lists the requested run records, latest first."""
