@@ -7,7 +7,6 @@ from collections import Counter
 import pytest
 from django.urls import reverse
 
-from annotate.client.__main__ import unknown_table
 from annotate.models import Context
 from tests.site.api_client import Api
 from tests.site.pages import page
@@ -95,9 +94,3 @@ def test_the_page_offers_the_options(owner, project):  # noqa: F811
     form = form[: form.index("</form>")]
     assert set(re.findall(r'name="(\w+)"', form)) == {"lines", "form", "held_out", "split"}
     assert f'formaction="{reverse("export", args=[project.pk, "preferences", "csv"])}"' in form
-
-
-def test_an_unknown_table_is_answered_with_those_there_are():
-    formats = {"labels": ["csv"], "matrix": ["csv"]}
-    assert unknown_table("dpo", "csv", formats) == "There is no table “dpo”. The tables are: labels, matrix."
-    assert "does not come as json; it comes as csv." in unknown_table("matrix", "json", formats)
