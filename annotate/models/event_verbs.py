@@ -197,6 +197,11 @@ class EventVerb(StrEnum):
         _("Annotators: excluded"),
         _("excluded %(annotator)s; %(labels)s labels voided. %(reason)s"),
     )
+    OTHER_BROWSER_REFUSED = (
+        "other browser refused",
+        _("Annotators: another browser turned away"),
+        _("came with the participant ID of %(annotator)s in another browser and was turned away"),
+    )
     SEEN_AS_AN_ANNOTATOR = (
         "seen as an annotator",
         _("Annotators: viewed as an annotator"),

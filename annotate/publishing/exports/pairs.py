@@ -40,13 +40,13 @@ def rows(criterion: Criterion) -> Iterator[Row]:
             yield [names[first], names[second], *figures, sum(figures)]
 
 
-def pairs_counted(criterion: Criterion) -> tuple[list[int], Rows, Rows]:
+def pairs_counted(criterion: Criterion) -> tuple[list[int], Rows, Counts]:
     """Return primary keys of items, pairs (n, 2) of places among them, and (n, 3): first above, second above, ties."""
     keys = keys_of(criterion.project)
     return list(keys), *counts_by_pair(*count_wins(criterion, keys))
 
 
-def counts_by_pair(said: Rows, n: Counts) -> tuple[Rows, Rows]:
+def counts_by_pair(said: Rows, n: Counts) -> tuple[Rows, Counts]:
     """Return pairs (n_pairs, 2), each once, and the numbers (n_pairs, 3) of what was said of each."""
     is_new = np.ones(len(said), bool)
     is_new[1:] = (said[1:, :2] != said[:-1, :2]).any(axis=1)  # sorted: what is said of a pair stands together

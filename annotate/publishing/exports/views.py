@@ -81,7 +81,9 @@ def requested_options(request: HttpRequest, table: str) -> PreferenceOptions:
         raise BadExportOptions(other_table_problem(table))
     form = PreferenceForm(request.GET if table == PREFERENCES else {})
     if not form.is_valid():
-        raise BadExportOptions(" ".join(f"{form[name].label}: {' '.join(said)}" for name, said in form.errors.items()))
+        raise BadExportOptions(
+            " ".join(f"{form[name].label}: {' '.join(map(str, said))}" for name, said in form.errors.items())
+        )
     return form.options()
 
 
