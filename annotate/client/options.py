@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 STATES = {"open": "open", "pause": "paused", "close": "closed"}
-COLUMNS = ("text", "key", "title", "kind", "tags", "link", "context")
+COLUMNS = ("text", "key", "title", "kind", "tags", "link", "context", "competitor")
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 

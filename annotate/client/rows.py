@@ -16,7 +16,8 @@ class Project(TypedDict):
 
 
 class NewItem(TypedDict, total=False):
-    """text is required, except for links. title: the name in results. context: shown above, such as a prompt."""
+    """text is required, except for links. title: the name in results. context: shown above, such as a prompt.
+    competitor: who made it, such as a model."""
 
     text: str
     key: str
@@ -25,6 +26,7 @@ class NewItem(TypedDict, total=False):
     tags: list[str]
     link: str
     context: str
+    competitor: str
 
 
 class Item(TypedDict):
@@ -36,6 +38,7 @@ class Item(TypedDict):
     media: str | None
     link: str
     context: str | None
+    competitor: str
     tags: list[str]
     retired_at: str | None
     created_at: str

@@ -14,10 +14,11 @@ TITLE = tuple("title name heading pupil student titel bezeichnung überschrift s
 TITLE += ("schüler/in", "schüler:in", "schüler*in")
 KIND = ("kind", "type", "format")
 CONTEXT = ("context", "prompt")
+COMPETITOR = tuple("competitor model system model_name system_name translator modell teilnehmer übersetzer".split())
 LINK = ("link", "url")
 TAGS = tuple("tags tag topics topic categories category group theme issue class".split())
 TAGS += tuple("schlagwörter schlagwort themen thema kategorien kategorie gruppe klasse".split())
-KNOWN = frozenset(KEY + TEXT + TITLE + KIND + CONTEXT + LINK + TAGS)
+KNOWN = frozenset(KEY + TEXT + TITLE + KIND + CONTEXT + COMPETITOR + LINK + TAGS)
 
 KINDS = frozenset("text markdown md html link url image audio video".split())
 MAX_GUESSED_TITLE = 80  # characters; a longer cell is a text
@@ -38,24 +39,27 @@ class Columns:
     # Of columns of numbers: the places and the names that the features get.
     features: tuple[tuple[int, str], ...] = ()
     title: int | None = None
+    competitor: int | None = None
 
 
 def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
     """Guess columns by name, else by what is in the first rows: the longest cells are the text, short ones that differ
     from row to row the title (and the key), a few that come again and again the tags."""
     values = [cells_of(first_rows, place) for place in range(len(names))]
-    key, tags, context, link = (find(names, known) for known in (KEY, TAGS, CONTEXT, LINK))
-    kind = guess_kind(names, values, len(first_rows))
+    told = {"kind": guess_kind(names, values, len(first_rows))}
+    wanted = {"key": KEY, "tags": TAGS, "context": CONTEXT, "link": LINK, "competitor": COMPETITOR}
+    told |= {what: find(names, known) for what, known in wanted.items()}
     text = find(names, TEXT)
     if text is None:
-        text = longest(values, taken={key, kind, tags, context, link})
-    key, kind, tags, context, link = (None if place == text else place for place in (key, kind, tags, context, link))
-    return guess_names(names, values, len(first_rows), Columns(text, key, kind, tags, context, link))
+        text = longest(values, taken=set(told.values()))
+    places = {what: None if place == text else place for what, place in told.items()}
+    return guess_names(names, values, len(first_rows), Columns(text, **places))
 
 
 def guess_names(names: Sequence[str], values: Sequence[list[str]], n_rows: int, columns: Columns) -> Columns:
     """Guess title, key and tags where names have not told them."""
     taken = {columns.text, columns.key, columns.kind, columns.tags, columns.context, columns.link}
+    taken.add(columns.competitor)
     free = [place for place in range(len(names)) if place not in taken]
     like_titles = [place for place in free if looks_like_title(values[place], n_rows)]
     like_tags = [place for place in free if looks_like_tags(values[place])]

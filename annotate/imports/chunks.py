@@ -74,6 +74,7 @@ class Sink:
                 one.context,
                 features=tuple(one.features),
                 title=one.title,
+                competitor=one.competitor,
             )
             for one, name in zip(entries, stored, strict=True)
         ]

@@ -32,7 +32,7 @@ from annotate.files.limits import (
 from annotate.files.sheets import Cell, Sheet, SheetRow
 from annotate.imports.prepared import Line, Read
 from annotate.items.media.images import Picture, read_picture
-from annotate.items.rows import Keys, title_in
+from annotate.items.rows import Keys, competitor_in, title_in
 
 MANIFESTS = ("manifest.csv", "manifest.tsv", "manifest.jsonl", "manifest.json")
 COLUMNS = {
@@ -42,6 +42,7 @@ COLUMNS = {
     "title": ("title", "name", "titel"),
     "tags": ("tags", "tag"),
     "context": ("context", "prompt"),
+    "competitor": ("competitor", "model", "system"),
     "features": ("features",),
 }
 FEATURE = "feature_"
@@ -62,6 +63,7 @@ class Entry(NamedTuple):
     context: str
     features: Sequence[float]
     title: str = ""
+    competitor: str = ""
 
 
 def check_is_zip(file: UploadedFile) -> None:
@@ -227,7 +229,8 @@ class Archive:
                 )
         tags, title = tags_in(cells["tags"]), title_in(cells["title"])
         key = self.keys.take(key, row.place)
-        return Entry(row.place, name, key, body, picture.kind, picture.suffix, tags, context, values, title)
+        competitor = competitor_in(cells["competitor"])
+        return Entry(row.place, name, key, body, picture.kind, picture.suffix, tags, context, values, title, competitor)
 
     def path_of(self, name: str, place: int, used: dict[str, int]) -> str:
         if not name:

@@ -61,6 +61,7 @@ PROJECTS_OWN = {
     "simulated",
     "fields_before",
     "fields_after",
+    "has_competitors",
 }
 
 
