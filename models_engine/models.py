@@ -143,8 +143,8 @@ class AnnotatorEstimate(models.Model):
 class Leaderboard(models.Model):
     """The competitors behind a fit's items, ranked; stored for the published fit only.
 
-    board: what annotate.fitting.leaderboard.computing writes: rows, tables of all pairs, categories, style; or, where it
-    could not be computed, why.
+    board: what annotate.fitting.leaderboard.computing writes: rows, tables of all pairs, categories, style; or why it
+    could not be computed.
     """
 
     fit = models.OneToOneField(Fit, on_delete=models.CASCADE, related_name="leaderboard")

@@ -1,4 +1,4 @@
-"""Writing many items at once: putting tags to them, taking tags away, naming their competitor, retiring, bringing back."""
+"""Writing many items at once: adding and removing tags, naming their competitor, retiring, bringing back."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

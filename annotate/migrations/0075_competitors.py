@@ -22,6 +22,8 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="project",
             name="style_features",
-            field=models.JSONField(db_default=[], default=list, editable=False),
+            field=models.JSONField(
+                db_default=[], default=list, editable=False, verbose_name="held equal on the leaderboard"
+            ),
         ),
     ]

@@ -104,11 +104,6 @@ class EventVerb(StrEnum):
         _("Items: competitor of many changed"),
         _("changed the competitor of %(items)s items"),
     )
-    STYLE_FEATURES_CHANGED = (
-        "leaderboard's features changed",
-        _("Leaderboard: features held equal"),
-        _("changed the features that the leaderboard holds equal (%(style_features)s)"),
-    )
     ITEMS_TAGGED = "items tagged", _("Items: tags added to many"), _("tagged %(items)s items: %(tags)s")
     ITEMS_UNTAGGED = (
         "items untagged",

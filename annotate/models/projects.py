@@ -80,7 +80,7 @@ class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
     # Whether an item names its competitor, so that pages need no look at the items.
     has_competitors = models.BooleanField(default=False, db_default=False, editable=False)
     # Features of the items that the leaderboard holds equal, by name (annotate.fitting.leaderboard.features).
-    style_features = models.JSONField(default=list, db_default=[], editable=False)
+    style_features = models.JSONField(_("held equal on the leaderboard"), default=list, db_default=[], editable=False)
     # True where the labels come from a program: every page says so.
     simulated = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now())

@@ -15,13 +15,14 @@ from annotate.models import Project
 @dataclass(frozen=True)
 class Page:
     """`url_name`: where its link leads; `others`: names of addresses that belong to it; `by_criterion`: it tells of
-    one criterion, which its link keeps."""
+    one criterion, which its link keeps; `needs_competitors`: only where items name them."""
 
     url_name: str
     title: str | Promise
     roles: frozenset[str]
     others: Sequence[str] = ()
     by_criterion: bool = False
+    needs_competitors: bool = False
 
     @property
     def url_names(self) -> set[str]:
@@ -57,6 +58,7 @@ GROUPS = (
     Group(
         _("Results"),
         (
+            Page("leaderboard", _("Leaderboard"), SEE, by_criterion=True, needs_competitors=True),
             Page("ranking", _("Ranking"), SEE, ("item",), by_criterion=True),
             Page("tastes", _("Groups"), SEE, ("cohorts",), by_criterion=True),
             Page("grades", _("Grades"), SEE, by_criterion=True),
@@ -125,7 +127,7 @@ def navigation(project: Project, role: str, here: str, criterion: Criterion | No
     Links to pages about one criterion keep `criterion`.
     """
     query = criterion.query if criterion else ""
-    visible = [(group, [page for page in group.pages if role in page.roles]) for group in GROUPS]
+    visible = [(group, [page for page in group.pages if is_visible(page, project, role)]) for group in GROUPS]
     groups, current = [], []
     for group, pages in visible:
         if not pages:
@@ -136,6 +138,10 @@ def navigation(project: Project, role: str, here: str, criterion: Criterion | No
         if is_here:
             current = [_link(project, page, here, query) for page in pages]
     return Navigation(groups, current if len(current) > 1 else [])
+
+
+def is_visible(page: Page, project: Project, role: str) -> bool:
+    return role in page.roles and (project.has_competitors or not page.needs_competitors)
 
 
 def _link(project: Project, page: Page, here: str, query: str) -> Link:

@@ -17,7 +17,7 @@ def make_competition(
     project: Project, names: Sequence[str], *, n_prompts: int, tags: Sequence[str] = (), seed: int = 0
 ) -> list[Annotator]:
     """Replaces the project's items: an answer of each competitor to each prompt, judged pair by pair by three people,
-    who choose the later name four times of five. tags: of the prompts in turn. The first competitor's answers are long.
+    who choose the later name nine times of ten. tags: of the prompts in turn. The first competitor's answers are long.
     """
     rng = random.Random(seed)
     project.items.all().delete()
@@ -74,7 +74,7 @@ def judge(project: Project, people: list[Annotator], shown: list[list], names: S
             presentation=one,
             annotator=person,
             outcome=Label.Outcome.CHOICE,
-            chosen=sorted(pair, key=lambda item: names.index(item.competitor))[rng.random() < 0.8],
+            chosen=sorted(pair, key=lambda item: names.index(item.competitor))[rng.random() < 0.9],
             created_at=NOW,
             response_ms=2000,
             app_version="0.1.0",

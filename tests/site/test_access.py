@@ -120,6 +120,7 @@ RULES = {
     "ranking": (SEE, None),
     "item": (SEE, None),
     "grades": (SEE, MANAGE),
+    "leaderboard": (SEE, MANAGE),
     "scale": (SEE, None),
     "scale-export": (SEE, None),
     "trust": (SEE, None),

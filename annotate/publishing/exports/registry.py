@@ -3,6 +3,7 @@
 from django.utils.translation import gettext_lazy as _
 
 from annotate.dashboard.grades import table as grades_table
+from annotate.dashboard.leaderboard import table as leaderboard_table
 from annotate.dashboard.ranking import table as ranking_table
 from annotate.publishing.exports import annotators, comparisons, fits, items, labels, pairs, preferences
 from annotate.publishing.exports.table import Table, always, of_project
@@ -16,6 +17,20 @@ TABLES = {
             _("Every ranked item with its figures from the published fit."),
             always(ranking_table.COLUMNS),
             ranking_table.rows,
+        ),
+        Table(
+            "leaderboard",
+            _("Leaderboard"),
+            _("Every competitor with its figures: on the whole, by category, and with style held equal."),
+            always(leaderboard_table.COLUMNS),
+            leaderboard_table.rows,
+        ),
+        Table(
+            "leaderboard_pairs",
+            _("Leaderboard: pairs"),
+            _("Every two competitors: wins and ties as seen, and the chance that one is better."),
+            always(leaderboard_table.PAIR_COLUMNS),
+            leaderboard_table.pair_rows,
         ),
         Table(
             "grades",

@@ -22,6 +22,7 @@ from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core.rate_limits import check_rate_limit
 from annotate.criteria import Criterion
+from annotate.dashboard.leaderboard.queries import leaderboard_page
 from annotate.dashboard.ranking.forest_plot import forest_plot
 from annotate.dashboard.ranking.queries import RankingQuery, ranking
 from annotate.dashboard.report import cautions
@@ -68,6 +69,7 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
         "link": link,
         "fit": fit,
         "ranking": found,
+        "board": leaderboard_page(fit, request.GET.dict()) if project.has_competitors else None,
         "query": query,
         "is_plot": is_plot,
         "forest": forest_plot(found) if found and is_plot else None,

@@ -64,6 +64,7 @@ RULES = {
         "get": (READ, SEE, None),
         "post": (WRITE, MANAGE, {"action": "tag", "rows": [{"annotator": "Target", "tags": ["experts"]}]}),
     },
+    "api-leaderboard": {"get": (READ, SEE, None), "patch": (WRITE, MANAGE, {"style_features": ["length"]})},
     "api-scale": {"get": (READ, SEE, None)},
     "api-grades": {
         "get": (READ, SEE, None),

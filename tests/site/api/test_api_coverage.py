@@ -88,6 +88,7 @@ COVERED = {
     "results-link-revoke": ["results_links_revoke"],
     "ranking": ["ranking_read"],
     "item": ["items_figures"],
+    "leaderboard": ["leaderboard_read", "leaderboard_update"],
     "scale": ["scale_read"],
     "scale-export": ["scale_read"],
     "grades": ["grades_read", "grades_update", "grades_remove"],

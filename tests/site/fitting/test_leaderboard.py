@@ -63,7 +63,7 @@ def test_categories_borrow_from_each_other_and_count_their_own(competition):
     tags = {tag["name"]: tag for tag in board_of(competition)["tags"]}
     assert {name: tag["n_labels"] for name, tag in tags.items()} == {"code": 54, "law": 27}
     assert {row["n_contexts"] for row in tags["law"]["rows"]} == {3}
-    assert [row["name"] for row in tags["code"]["rows"]][0] == "Orca"
+    assert tags["code"]["rows"][0]["name"] == "Orca"
 
 
 def test_the_length_of_texts_is_held_equal_where_that_is_chosen(competition):

@@ -1,4 +1,4 @@
-"""Who made an item: named by an import, on the items page and by the API, exported, copied, never shown to annotators."""
+"""Who made an item: named by import, page and API, exported, copied, never shown to annotators."""
 
 import csv
 import io
