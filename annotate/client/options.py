@@ -74,6 +74,11 @@ def add_result_commands(commands: Commands) -> None:
     ranking.add_argument("--top", type=int, help="show only this many items")
     ranking.add_argument("--json", action="store_true", help="one JSON object per line instead of a table")
 
+    board = add_criterion_option(
+        add_project_argument(commands.add_parser("leaderboard", help="the ranking of those who made the items"))
+    )
+    board.add_argument("--json", action="store_true", help="one JSON object per line instead of a table")
+
     labels = add_subcommands(commands.add_parser("labels", help="the answers"))
     add_export_options(labels.add_parser("export", help="export every answer ever given"))
     export = add_export_options(commands.add_parser("export", help="any table of the export page"))

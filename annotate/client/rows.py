@@ -53,9 +53,9 @@ class RankedItem(TypedDict):
     title: str
     tags: list[str]
     part: int
-    rank: int
-    rank_low: int
-    rank_high: int
+    rank: int | None
+    rank_low: int | None
+    rank_high: int | None
     score: float | None
     score_low: float | None
     score_high: float | None
@@ -64,7 +64,7 @@ class RankedItem(TypedDict):
     low: float | None
     high: float | None
     p_top_k: float | None
-    tier: int
+    tier: int | None
     rank_class: int | None
     highest_class: int | None
     next_state: str

@@ -31,7 +31,7 @@ def test_the_page_is_accessible_and_compares_a_pair(live_site, open_page, sign_i
             details.evaluate("details => { details.open = true; }")
         assert page.evaluate(SIDEWAYS) == 0, width
         axe(page)
-    page.get_by_label("First").select_option("Alpaca")
-    page.get_by_label("Second").select_option("Llama-2 70b chat")
+    page.get_by_label("First", exact=True).select_option("Alpaca")
+    page.get_by_label("Second", exact=True).select_option("Llama-2 70b chat")
     page.get_by_role("button", name="Compare").click()
     expect(page.locator("#pair")).to_contain_text("Seen: Alpaca preferred")

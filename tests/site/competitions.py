@@ -82,3 +82,26 @@ def judge(project: Project, people: list[Annotator], shown: list[list], names: S
         for one, (person, pair) in zip(presentations, asked, strict=True)
     )
     count_taken([item for pair in shown for item in pair], sets, [pair for _person, pair in asked])
+
+
+def example_board() -> dict:
+    """What a fit stores of two competitors, one ahead of the other."""
+    figures = {"part": 0, "sd": 0.2, "tier": 1, "rank_class": 1, "highest_class": 1, "p_top_k": 0.9}
+    figures |= {"n_contexts": 3, "n_items": 3, "n_labels": 9, "n_annotators": 2}
+    rows = [
+        {"name": name, "rank": rank, "rank_low": 1, "rank_high": 2, "next_state": state, **figures}
+        | {"score": 50 + up, "score_low": 40 + up, "score_high": 60 + up, "utility": up / 20, "low": -0.3, "high": 0.9}
+        for name, rank, state, up in (("Orca", 1, "not_enough", 6.0), ("Llama", 2, "last", -6.0))
+    ]
+    chances = [[0.5, 0.8], [0.2, 0.5]]
+    return {
+        "problem": "",
+        "k": 1,
+        "converged": True,
+        "rows": rows,
+        "tags": [],
+        "style": None,
+        "wins": [[0, 6], [3, 0]],
+        "ties": [[0, 0], [0, 0]],
+        **dict.fromkeys(("better", "better_on_new", "expected"), chances),
+    }

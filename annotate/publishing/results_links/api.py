@@ -27,10 +27,11 @@ from annotate.api.base import (
 from annotate.core import rate_limits
 from annotate.criteria import Criterion
 from annotate.dashboard.ranking.queries import RankingQuery, sort_estimates
+from annotate.dashboard.ranking.table import place_figures, small_parts
 from annotate.fitting.published import published_fit
 from annotate.models import MAX_CRITERIA, Item, ResultsLink
 from annotate.publishing.results_links.actions import make_link, revoke_link
-from models_engine.models import Estimate
+from models_engine.models import Estimate, Fit
 
 
 class ResultsLinkRow(serializers.Serializer):
@@ -94,9 +95,11 @@ class PublishedItem(serializers.Serializer):
     part = serializers.IntegerField(
         help_text="Connected part; 0 is the largest. Items of different parts can't be compared."
     )
-    rank = serializers.IntegerField()
-    rank_low = serializers.IntegerField()
-    rank_high = serializers.IntegerField()
+    rank = serializers.IntegerField(
+        allow_null=True, help_text="Null if never compared, as the other figures of places."
+    )
+    rank_low = serializers.IntegerField(allow_null=True)
+    rank_high = serializers.IntegerField(allow_null=True)
     score = FiniteFloatField(
         allow_null=True,
         help_text="Chance, in per cent, to be preferred to an average item; null for older fits without scores.",
@@ -106,8 +109,8 @@ class PublishedItem(serializers.Serializer):
     utility = FiniteFloatField(allow_null=True)
     low = FiniteFloatField(allow_null=True, help_text="Lower end of the 90% interval of the utility.")
     high = FiniteFloatField(allow_null=True)
-    p_top_k = FiniteFloatField(allow_null=True, source="p_top")
-    tier = serializers.IntegerField()
+    p_top_k = FiniteFloatField(allow_null=True, help_text="Null where k or fewer have a place.")
+    tier = serializers.IntegerField(allow_null=True)
     rank_class = serializers.IntegerField(
         allow_null=True,
         help_text="A class begins with an item that is clearly below the first item of the class above.",
@@ -154,15 +157,18 @@ class Results(ApiView):
             if fit
             else Estimate.objects.none()
         )
-        response = paginated_response(request, estimates, query, published, **more)
+        response = paginated_response(request, estimates, query, lambda rows: published(rows, fit), **more)
         response["X-Robots-Tag"] = "noindex, nofollow"
         response["Cache-Control"] = "no-store"
         return response
 
 
-def published(estimates: list[Estimate]) -> list[Any]:
+def published(estimates: list[Estimate], fit: Fit | None) -> list[Any]:
     items = Item.objects.only("name", "kind", "body").in_bulk([estimate.item_id for estimate in estimates])
     there = [estimate for estimate in estimates if estimate.item_id in items]
-    for estimate in there:
-        estimate.title = items[estimate.item_id].title  # type: ignore[attr-defined]
-    return list(PublishedItem(there, many=True).data)
+    small = small_parts(fit, {estimate.part for estimate in there}) if fit else set()
+    rows = [
+        {**vars(estimate), **place_figures(estimate, small), "title": items[estimate.item_id].title}
+        for estimate in there
+    ]
+    return list(PublishedItem(rows, many=True).data)

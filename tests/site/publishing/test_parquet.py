@@ -17,7 +17,9 @@ from annotate.files.columns import Column, Kind
 from annotate.files.counting import Tally
 from annotate.files.parquet_writer import parquet_chunks
 from annotate.publishing.exports.registry import TABLES
+from models_engine.models import Leaderboard
 from tests.conftest import NOW, make_annotator
+from tests.site.competitions import example_board
 from tests.site.factories import estimate_annotator, make_labels, spread_fit
 from tests.site.pages import signed_in
 
@@ -36,6 +38,7 @@ def test_parquet_holds_the_rows_of_json_with_their_types(alice, project, table):
     make_labels(project, people, 3, outcome="tie", seed=1, voided_at=NOW, void_reason="excluded")
     fit = spread_fit(project, list(project.items.all()))
     estimate_annotator(fit, people[0])
+    Leaderboard.objects.create(fit=fit, board=example_board())
     client = signed_in(alice)
 
     def content(file_format: str) -> bytes:
