@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from annotate.files.cells import TAG_SEPARATORS, is_number
 from annotate.files.sheets import SheetRow
@@ -46,13 +47,13 @@ def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
     """Guess columns by name, else by what is in the first rows: the longest cells are the text, short ones that differ
     from row to row the title (and the key), a few that come again and again the tags."""
     values = [cells_of(first_rows, place) for place in range(len(names))]
-    told = {"kind": guess_kind(names, values, len(first_rows))}
+    told: dict[str, int | None] = {"kind": guess_kind(names, values, len(first_rows))}
     wanted = {"key": KEY, "tags": TAGS, "context": CONTEXT, "link": LINK, "competitor": COMPETITOR}
     told |= {what: find(names, known) for what, known in wanted.items()}
     text = find(names, TEXT)
     if text is None:
         text = longest(values, taken=set(told.values()))
-    places = {what: None if place == text else place for what, place in told.items()}
+    places: dict[str, Any] = {what: None if place == text else place for what, place in told.items()}
     return guess_names(names, values, len(first_rows), Columns(text, **places))
 
 

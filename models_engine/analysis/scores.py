@@ -63,8 +63,8 @@ def score_competitors(posterior: CompetitorPosterior, level: float = LEVEL) -> S
     mean, deviation = posterior.utilities(), posterior.standard_deviations()
     chance, own = posterior.likelihood.preference, 2 * posterior.effects.item_variance
     reach = ndtri((1 + level) / 2) * deviation
-    found = (chance(mean, deviation**2 + own), chance(mean - reach, own), chance(mean + reach, own))
-    return Scores(*(100 * one for one in found), level)
+    low, high = chance(mean - reach, own), chance(mean + reach, own)
+    return Scores(100 * chance(mean, deviation**2 + own), 100 * low, 100 * high, level)
 
 
 def _scores_of_gaussian(posterior: GaussianPosterior, level: float) -> Scores:

@@ -104,7 +104,7 @@ class LeaderboardDetail(serializers.Serializer):
     better_on_new = Chances(required=False, help_text="P(row's item is better than column's for a new context).")
     expected = Chances(required=False, help_text="P(a new answer about a new context prefers the row's item).")
     tags = BoardTag(many=True, required=False, help_text="By category: tags that all items of a context carry.")
-    style = BoardStyle(required=False, allow_null=True)
+    style = BoardStyle(required=False, allow_null=True)  # type: ignore[assignment]
 
 
 class LeaderboardSettings(StrictSerializer):

@@ -27,6 +27,7 @@ from models_engine.estimators.competitor_posterior import CompetitorPosterior
 from models_engine.estimators.competitor_table import Evidence, count_evidence
 from models_engine.estimators.competitors import Competitors
 from models_engine.models import Estimate, Fit, Leaderboard
+from models_engine.posterior import BasePosterior
 
 logger = logging.getLogger("annotate.worker")
 Floats = NDArray[np.float64]
@@ -90,7 +91,7 @@ def with_deadline(progress: Progress) -> Progress:
     """Return `progress` that raises TooSlow after MAX_SECONDS."""
     end = time.monotonic() + MAX_SECONDS
 
-    def report(step: int, total: int, objective: float) -> bool | None:
+    def report(step: int, total: int, objective: float) -> bool:
         if time.monotonic() > end:
             raise TooSlow(f"more than {MAX_SECONDS} seconds.")
         return progress(step, total, objective)
@@ -166,13 +167,14 @@ def counts(evidence: Evidence, at: int) -> dict[str, int]:
 
 def rows_of_part(project: Project, own: CompetitorPosterior) -> list[dict[str, Any]]:
     """Return the figures of a part's competitors, best first; "at": the number within the part."""
+    base: BasePosterior = own
     mean, deviation = own.utilities(), own.standard_deviations()
     if not (np.isfinite(mean) & np.isfinite(deviation)).all():
         raise ArithmeticError("the leaderboard has a utility that is not finite.")
     ranks = own.rank_summary(LEVEL, project.top_k, rng=np.random.default_rng(0))
     order = np.argsort(ranks.rank)
-    tier, classes, score = assign_tiers(own, order), rank_classes(own, ranks), score_competitors(own, LEVEL)
-    states = classify_pairs(own, order[:-1], order[1:], margin=project.tie_margin)
+    tier, classes, score = assign_tiers(base, order), rank_classes(base, ranks), score_competitors(own, LEVEL)
+    states = classify_pairs(base, order[:-1], order[1:], margin=project.tie_margin)
     next_states = [NEXT_STATES[state].value for state in states.tolist()] + [Estimate.NextState.LAST.value]
     shows_top = project.top_k < len(order)
     return [

@@ -13,6 +13,7 @@ from annotate.fitting.reading import Labels
 from annotate.models import Item, Project
 from models_engine.data import Comparisons
 from models_engine.estimators.competitor_table import CompetitorTable
+from models_engine.io.run_records import encode_name
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -117,3 +118,21 @@ def categories(
     if not names:
         return None, []
     return np.array([number.get(chosen.get(one, ""), -1) for one in context.tolist()], dtype=np.int64), names
+
+
+def competitor_rows(criterion: Criterion, labels: Labels) -> list[tuple[str, str, str, str]]:
+    """Return (item, competitor, context, tag) of every item, by name; none where an item names no competitor, or
+    answers go across contexts: the engine's command line takes no such file."""
+    found = read_board_data(criterion, labels)
+    if found is None or found.n_left_out:
+        return []
+    rows = Item.objects.filter(pk__in=labels.item_ids.tolist()).order_by("pk").values_list("key", "competitor")
+    items = list(rows)
+    if not all(competitor for _key, competitor in items):
+        return []
+    contexts = found.table.contexts_of(found.data).tolist()
+    tags = [-1] * len(items) if found.table.tag is None else found.table.tag.tolist()
+    return [
+        (encode_name(key), encode_name(competitor), str(context), encode_name(found.tags[tag]) if tag >= 0 else "")
+        for (key, competitor), context, tag in zip(items, contexts, tags, strict=True)
+    ]

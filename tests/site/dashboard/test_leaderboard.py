@@ -2,14 +2,19 @@
 
 import csv
 import io
+import json
 
 import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from annotate.criteria import Criterion
 from annotate.models import FitState, ResultsLink
 from annotate.publishing.results_links.actions import make_link
+from annotate.publishing.run_records.job import write_run_record
+from models_engine.__main__ import main
 from models_engine.models import Leaderboard
+from tests.conftest import NOW
 from tests.site.api_client import Api
 from tests.site.competitions import make_competition
 from tests.site.fitting.test_run import fit_now
@@ -127,3 +132,16 @@ def test_the_public_page_shows_the_leaderboard_first(competition, alice, client)
     make_link(project=competition, actor=alice, criterion=1, expires_at=None, now=timezone.now())
     html = client.get(reverse("results", args=[ResultsLink.objects.get().token])).content.decode()
     assert rows_shown(html)[:3] == ["Orca", "Llama", "Alpaca"]
+
+
+def test_the_run_record_has_the_competitors_and_the_command_line_ranks_them(competition, tmp_path):
+    record, out = tmp_path / "record", tmp_path / "out"
+    record.mkdir()
+    write_run_record(Criterion(competition), record, progress=lambda *_step: True, now=NOW)
+    assert json.loads((record / "leaderboard.json").read_text())["rows"][0]["name"] == "Orca"
+    files = [str(record / "labels.csv"), "--competitors", str(record / "competitors.csv"), "--output", str(out)]
+    assert main(["fit", *files, "--estimator", "BradleyTerry"]) == 0
+    with (out / "leaderboard.csv").open() as file:
+        found = {row["competitor"]: float(row["utility"]) for row in csv.DictReader(file)}
+    published = {row["name"]: row["utility"] for row in Leaderboard.objects.get().board["rows"]}
+    assert found == pytest.approx(published, abs=1e-6)
