@@ -104,6 +104,16 @@ class EventVerb(StrEnum):
         _("Items: title changed"),
         _("changed the title of the item “%(key)s”"),
     )
+    COMPETITOR_CHANGED = (
+        "item's competitor changed",
+        _("Items: competitor changed"),
+        _("changed the competitor of the item “%(key)s”"),
+    )
+    COMPETITORS_CHANGED = (
+        "items' competitor changed",
+        _("Items: competitor of many changed"),
+        _("changed the competitor of %(items)s items"),
+    )
     ITEMS_TAGGED = "items tagged", _("Items: tags added to many"), _("tagged %(items)s items: %(tags)s")
     ITEMS_UNTAGGED = (
         "items untagged",

@@ -112,6 +112,10 @@ class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings
     items_shown_by = models.CharField(_("items are shown by"), max_length=5, choices=ItemsShownBy, default="title")
     top_k = models.PositiveIntegerField(_("size of the top"), default=10, validators=[MinValueValidator(1)])
     tie_margin = models.FloatField(_("tied within (logit)"), default=0.1, validators=[MinValueValidator(0.0)])
+    # Whether an item names its competitor, so that pages need no look at the items.
+    has_competitors = models.BooleanField(default=False, db_default=False, editable=False)
+    # Features of the items that the leaderboard holds equal, by name (annotate.fitting.leaderboard.features).
+    style_features = models.JSONField(_("held equal on the leaderboard"), default=list, db_default=[], editable=False)
     # True where the labels come from a program: every page says so.
     simulated = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now())

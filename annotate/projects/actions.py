@@ -66,7 +66,7 @@ FIXED_BY_LABELS = ("question", "more_means", *TASK, *WORDS)
 FITTED = (
     *("estimator", "top_k", "tie_margin", "count_gold", "count_repeats"),
     *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "overlap", "n_sets"),
-    *("grades", "grades_by"),
+    *("grades", "grades_by", "style_features"),
     "weights",
 )
 

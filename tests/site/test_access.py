@@ -155,6 +155,7 @@ RULES = {
     "overall": (SEE, None),
     "grades": (SEE, MANAGE),
     "scale": (SEE, MANAGE),
+    "leaderboard": (SEE, MANAGE),
     "scale-export": (SEE, None),
     "trust": (SEE, None),
     "compare": (SEE, None),

@@ -69,6 +69,7 @@ RULES = {
         "get": (READ, SEE, None),
         "post": (WRITE, MANAGE, {"action": "tag", "rows": [{"annotator": "Target", "tags": ["experts"]}]}),
     },
+    "api-leaderboard": {"get": (READ, SEE, None), "patch": (WRITE, MANAGE, {"style_features": ["length"]})},
     "api-overall": {"get": (READ, SEE, None)},
     "api-scale": {
         "get": (READ, SEE, None),

@@ -117,6 +117,7 @@ COVERED = {
     "ranking": ["ranking_read"],
     "item": ["items_figures"],
     "scale": ["scale_read", "scale_keep", "scale_forget"],
+    "leaderboard": ["leaderboard_read", "leaderboard_update"],
     "scale-export": ["scale_read"],
     "overall": ["overall_read"],
     "grades": ["grades_read", "grades_update", "grades_remove"],

@@ -68,6 +68,7 @@ PROJECTS_OWN = {
     "fields_before",
     "fields_after",
     "has_idea_items",
+    "has_competitors",
 }
 
 
