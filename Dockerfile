@@ -7,14 +7,15 @@ RUN python -m venv /venv \
     && /venv/bin/uv pip install --no-cache --python /venv/bin/python --require-hashes -r requirements.lock
 
 FROM python:3.12-slim
-# For `manage.py backup` and `restore` on PostgreSQL: pg_dump reads servers of its own version and older ones.
-RUN apt-get update && apt-get install --yes --no-install-recommends postgresql-client && rm -rf /var/lib/apt/lists/*
+# For `manage.py backup` and `restore` on PostgreSQL: pg_dump reads servers of its own version and older ones. A font for
+# the pictures beside shared results links.
+RUN apt-get update && apt-get install --yes --no-install-recommends postgresql-client fonts-dejavu-core && rm -rf /var/lib/apt/lists/*
 RUN useradd --create-home --uid 10001 crowdrank && mkdir -p /data/media && chown -R crowdrank /data
 ENV PATH=/venv/bin:$PATH PYTHONUNBUFFERED=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
     DATABASE_URL=sqlite:////data/db.sqlite3 MEDIA_ROOT=/data/media
 COPY --from=build /venv /venv
 WORKDIR /app
-COPY manage.py pyproject.toml ./
+COPY manage.py pyproject.toml CITATION.cff ./
 COPY annotate annotate
 COPY models_engine models_engine
 COPY templates templates

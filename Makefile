@@ -68,10 +68,12 @@ services-alone: services-named $(VENV)/dev
 test-failed: $(VENV)/dev  ## what failed last, once more and with nothing beside it, on DATABASE_URL if that is set
 	$(SERVICES) --last-failed --last-failed-no-failures none
 
+LANGUAGES := --locale de --locale es --locale fr
+
 # Translations: xgettext and msgfmt (on Debian: apt-get install gettext) collect the strings and compile what is translated.
 messages: $(VENV)/runtime  ## collect the strings to translate into annotate/locale, compile the translations
-	env DEBUG=true $(BIN)/python manage.py makemessages --locale de --no-wrap --no-obsolete --add-location never --ignore .venv --ignore tests
-	env DEBUG=true $(BIN)/python manage.py compilemessages --locale de --ignore .venv
+	env DEBUG=true $(BIN)/python manage.py makemessages $(LANGUAGES) --no-wrap --no-obsolete --add-location never --ignore .venv --ignore tests
+	env DEBUG=true $(BIN)/python manage.py compilemessages $(LANGUAGES) --ignore .venv
 
 lint: $(VENV)/dev  ## style, types and import directions
 	$(BIN)/ruff check .

@@ -14,6 +14,7 @@ from annotate.core.errors import LinkExpired, ProjectArchived
 from annotate.models import (
     Annotator,
     ApiToken,
+    ExpectedPerson,
     Item,
     Membership,
     ParticipationRules,
@@ -113,6 +114,11 @@ def remember_annotator(request: HttpRequest, annotator: Annotator) -> None:
 def project_to_join(token: str) -> Project:
     """Return the project behind a join link: whoever has the link may join."""
     return get_object_or_404(Project, join_token=token)
+
+
+def expected_person(token: str) -> ExpectedPerson:
+    """Return the person of the roster behind a personal link, whether they have joined or not."""
+    return get_object_or_404(ExpectedPerson.objects.select_related("project", "annotator__project"), token=token)
 
 
 def participation_rules_by_platform(token: str) -> ParticipationRules:

@@ -6,6 +6,7 @@ from annotate.annotators import urls as annotators
 from annotate.api import schema
 from annotate.audit_log import urls as audit_log
 from annotate.dashboard import urls as dashboard
+from annotate.ideas import urls as ideas
 from annotate.imports import urls as imports
 from annotate.items import urls as items
 from annotate.labelling import urls as labelling
@@ -21,6 +22,7 @@ urlpatterns = [
     path("schema/", schema.openapi_document, name="api-schema"),
     *projects.api_urlpatterns,
     *items.api_urlpatterns,
+    *ideas.api_urlpatterns,
     *imports.api_urlpatterns,
     *participation.api_urlpatterns,
     *labelling.api_urlpatterns,

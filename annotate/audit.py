@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from annotate.models import Annotator, Event, EventVerb, Project, User
+from annotate.plan_values import PLANNED, record_deviations
 
 
 def record_event(
@@ -16,8 +17,13 @@ def record_event(
     annotator: Annotator | None = None,
     **details: object,
 ) -> None:
-    """Stores one event. Details are JSON values; a changed one is written as [before, after]."""
+    """Stores one event. Details are JSON values; a changed one is written as [before, after].
+
+    What is changed is stored by then: deviations from a frozen plan are listed with it.
+    """
     Event.objects.create(project=project, actor=actor, annotator=annotator, verb=verb, details=details, at=now)
+    if verb in PLANNED:
+        record_deviations(project, actor, now)
 
 
 def changes_as_json(changes: dict[str, list[Any]]) -> dict[str, Any]:

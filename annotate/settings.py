@@ -97,7 +97,9 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "annotate.participation.embedding.middleware.EmbeddedVoteMiddleware",
     "django.middleware.locale.LocaleMiddleware",
+    "annotate.core.page_language.PageLanguageMiddleware",
     "annotate.core.database_outages.DatabaseOutageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -105,6 +107,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
+    "annotate.core.framing.FramingMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "annotate.core.errors.UserErrorMiddleware",
@@ -221,10 +224,16 @@ if RETENTION_SCOPE not in ("personal", "labels") or RETENTION_DAYS < 0:
 # How long it is remembered who signed in, or tried to, from which network address.
 SIGN_IN_LOG_DAYS = env.number("SIGN_IN_LOG_DAYS", default=90)
 
+# --- First page ---------------------------------------------------------------------------------------------------
+# The id of a project of short texts: visitors meet two of its items, and the first places of its ranking.
+LANDING_PROJECT = env.identifier("LANDING_PROJECT")
+# Where the source code is, for the foot of every page.
+SOURCE_URL = env.str("SOURCE_URL", default="")
+
 # --- Language and time ------------------------------------------------------------------------------------------------
 LANGUAGE_CODE = "en"
 # In their own words. The browser's wish decides, unless a person has chosen (a cookie keeps that).
-LANGUAGES = [("en", "English"), ("de", "Deutsch")]
+LANGUAGES = [("en", "English"), ("de", "Deutsch"), ("es", "Español"), ("fr", "Français")]
 LANGUAGE_COOKIE_AGE = 365 * 24 * 3600
 LANGUAGE_COOKIE_SECURE = HTTPS
 LANGUAGE_COOKIE_HTTPONLY = True
@@ -254,6 +263,10 @@ MEDIA_ROOT = env.str("MEDIA_ROOT", default=str(BASE_DIR / "media"))
 # How large a file of an item may be.
 MAX_IMAGE_MB = env.number("MAX_IMAGE_MB", default=10)
 MAX_RECORDING_MB = env.number("MAX_RECORDING_MB", default=50)
+# Of a PDF or DOCX: its size, its pages (or pictures), and the pages of all documents of one import.
+MAX_DOCUMENT_MB = env.number("MAX_DOCUMENT_MB", default=30)
+MAX_DOCUMENT_PAGES = env.number("MAX_DOCUMENT_PAGES", default=40)
+MAX_IMPORT_PAGES = env.number("MAX_IMPORT_PAGES", default=2_000)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 20 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 # More than an import takes, so that its own message with the limit is seen.
@@ -276,8 +289,12 @@ REST_FRAMEWORK = {
         "invite": env.rate("RATE_LIMIT_INVITE", default="30/hour"),
         "invite-annotators": env.rate("RATE_LIMIT_INVITE_ANNOTATORS", default="200/hour"),
         "results": env.rate("RATE_LIMIT_RESULTS", default="120/min"),
+        "results-live": env.rate("RATE_LIMIT_RESULTS_LIVE", default="2000/min"),
         "results-media": env.rate("RATE_LIMIT_RESULTS_MEDIA", default="2000/min"),
         "code": env.rate("RATE_LIMIT_CODE", default="60/min"),
+        "example": env.rate("RATE_LIMIT_EXAMPLE", default="5/hour"),
+        "idea": env.rate("RATE_LIMIT_IDEA", default="30/hour"),
+        "project-ideas": env.rate("RATE_LIMIT_PROJECT_IDEAS", default="600/hour"),
     },
     "NUM_PROXIES": env.number("NUM_PROXIES", default=0),
 }
@@ -304,6 +321,8 @@ SPECTACULAR_SETTINGS = {
         "ImportKindEnum": "annotate.models.ImportJob.Kind",
         "ImportStateEnum": "annotate.models.ImportJob.State",
         "AskedStatusEnum": "annotate.models.RunRecord.Status",
+        "IdeaStateEnum": "annotate.models.Idea.State",
+        "ShowResultEnum": "annotate.models.ShowResult",
         "FitStatusEnum": "models_engine.models.Fit.Status",
     },
     "POSTPROCESSING_HOOKS": [

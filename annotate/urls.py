@@ -7,8 +7,10 @@ from django.views.i18n import set_language
 from annotate.live import consumers
 
 urlpatterns = [
+    path("", include("annotate.welcome.urls")),
     path("", include("annotate.projects.urls")),
     path("", include("annotate.items.urls")),
+    path("", include("annotate.ideas.urls")),
     path("", include("annotate.imports.urls")),
     path("", include("annotate.participation.urls")),
     path("", include("annotate.labelling.urls")),

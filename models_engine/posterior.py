@@ -77,6 +77,13 @@ class BasePosterior(ABC):
     def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats:
         """Return log P(outcome) of pairs as shown, for an annotator with these utilities."""
 
+    def hyperparameters(self) -> dict[str, float]:
+        """Return what was fitted or set besides utilities, by name: the tie parameter, the effect of the side."""
+        likelihood = self.likelihood
+        found = {"tie": likelihood.tie, "tie_rate": likelihood.tie_rate}
+        found |= {} if likelihood.side_sd is None else {"side": likelihood.side}
+        return {name: float(value) for name, value in found.items() if value is not None}
+
     @property
     def is_personal(self) -> bool:
         """Return whether for_annotator(j) answers differently from a new annotator."""
@@ -158,6 +165,11 @@ class GaussianPosterior(BasePosterior):
     lapses: Floats | None = None
     annotators: AnnotatorSummary = NO_FIGURES
     prior_sd: float | None = None
+
+    def hyperparameters(self) -> dict[str, float]:
+        """See BasePosterior.hyperparameters; with the prior sd of a utility, where there is just one."""
+        own = {} if self.prior_sd is None else {"prior_sd": float(self.prior_sd)}
+        return own | super().hyperparameters()
 
     @property
     def n_items(self) -> int:

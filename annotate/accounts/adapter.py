@@ -1,5 +1,7 @@
 """How accounts come into being: only where the operator opened sign-up."""
 
+from typing import Any
+
 from allauth.account.adapter import DefaultAccountAdapter
 from django.conf import settings
 from django.http import HttpRequest
@@ -15,6 +17,6 @@ class AccountAdapter(DefaultAccountAdapter):
         return client_address(request) or str(super().get_client_ip(request))
 
 
-def signup_context(request: HttpRequest) -> dict[str, bool]:
-    """Tell every template whether strangers may make an account."""
-    return {"is_signup_open": settings.SIGNUP_OPEN}
+def signup_context(request: HttpRequest) -> dict[str, Any]:
+    """Tell every template whether strangers may make an account, and where the source code is."""
+    return {"is_signup_open": settings.SIGNUP_OPEN, "source_url": settings.SOURCE_URL}

@@ -27,3 +27,14 @@ def send_join_link(*, project: Project, by: User, address: str, link: str, words
         to=[address],
         reply_to=[by.email] if by.email else [],
     ).send()
+
+
+def send_personal_link(*, project: Project, by: User, name: str, address: str, link: str, words: str) -> None:
+    """Asks somebody on the roster to take part by their own link. Raises what sending raises."""
+    context = {"project": project, "by": by, "name": name, "link": link, "words": words}
+    EmailMessage(
+        subject=_("Your personal link: a few questions on Crowdrank"),
+        body=render_to_string("participation/personal_invitation.txt", context),
+        to=[address],
+        reply_to=[by.email] if by.email else [],
+    ).send()

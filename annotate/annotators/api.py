@@ -79,7 +79,10 @@ class AnnotatorRow(serializers.Serializer):
     joined_at = serializers.DateTimeField(source="annotator.joined_at")
     excluded_at = serializers.DateTimeField(source="annotator.excluded_at", allow_null=True)
     screened_out_at = serializers.DateTimeField(
-        source="annotator.screened_out_at", allow_null=True, help_text="When the annotator failed the practice."
+        source="annotator.screened_out_at", allow_null=True, help_text="When the annotator was screened out."
+    )
+    screened_out_by = serializers.CharField(
+        source="annotator.screened_out_by", allow_blank=True, help_text="By which rule: practice, attention or gold."
     )
     n_labels = serializers.IntegerField(help_text="Answers that count.")
     n_skips = serializers.IntegerField()

@@ -6,24 +6,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from django.db.models import Count, F, OuterRef, Subquery
-from django.db.models.functions import Random
 from django.utils.translation import gettext as _
 
 from annotate.audit import record_event
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.jobs.fit_requests import data_version, request_fit
-from annotate.labelling.item_sets import TAKEN_STATES
+from annotate.labelling.voiding import count_taken, void_answers
 from annotate.locks import lock_project
 from annotate.models import (
     Annotator,
     EventVerb,
-    Item,
-    ItemSet,
     Label,
     Presentation,
-    PresentedItem,
     Project,
     Purpose,
     User,
@@ -64,13 +59,7 @@ def exclude_annotator(*, annotator: Annotator, actor: User, reason: str, now: da
         project, annotator = lock_annotator_row(annotator)
         if annotator.excluded_at:
             raise ExcludedAlready(annotator.pseudonym)
-        count_taken(annotator, -1)
-        presentations = annotator.presentations
-        presentations.filter(state=Presentation.State.ANSWERED).update(state=Presentation.State.VOIDED)
-        presentations.filter(state=Presentation.State.OPEN).update(state=Presentation.State.EXPIRED)
-        voided = annotator.labels.filter(voided_at=None).update(
-            voided_at=now, voided_by=actor, void_reason=Label.VoidReason.EXCLUDED
-        )
+        voided = void_answers(annotator, Label.VoidReason.EXCLUDED, actor, now)
         Annotator.objects.filter(pk=annotator.pk).update(excluded_at=now)
         request_fit(project)
         details = {"labels": voided, "reason": reason, "version": data_version(project)}
@@ -132,20 +121,6 @@ def labels_with_room(project: Project, annotator: Annotator) -> list[int]:
             n_counting += purpose != Purpose.PRACTICE
             chosen.append(presentation)
     return chosen
-
-
-def count_taken(annotator: Annotator, sign: int) -> None:
-    """Add (+1) or subtract (-1) the open and answered ordinary presentations in the counts of assignment."""
-    taken = Presentation.objects.filter(annotator=annotator, state__in=TAKEN_STATES, purpose=Purpose.ORDINARY)
-    of_set = taken.filter(item_set=OuterRef("pk")).order_by().values("item_set").annotate(n=Count("pk")).values("n")
-    ItemSet.objects.filter(pk__in=taken.values("item_set")).update(
-        n_taken=F("n_taken") + sign * Subquery(of_set), shuffle=Random()
-    )
-    shown = PresentedItem.objects.filter(presentation__in=taken)
-    of_item = shown.filter(item=OuterRef("pk")).order_by().values("item").annotate(n=Count("pk")).values("n")
-    Item.objects.filter(pk__in=shown.values("item")).update(
-        n_taken=F("n_taken") + sign * Subquery(of_item), shuffle=Random()
-    )
 
 
 def chunks(ids: Iterable[int]) -> Iterator[list[int]]:

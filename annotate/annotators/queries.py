@@ -14,6 +14,7 @@ from annotate.core.caching import cached_if_slow
 from annotate.core.charts import Interval, Scale, Tick
 from annotate.criteria import Criterion
 from annotate.fitting.stored_misfit import Deviation, flagged_deviations
+from annotate.labelling.targets import answer_target
 from annotate.models import Annotator, Label, Project, Purpose
 from annotate.quality.flags.queries import (
     AnnotatorChecks,
@@ -85,6 +86,7 @@ class Annotators:
     shows_gold: bool
     shows_consistency: bool
     chance: float
+    target: int | None = None  # answers asked of each
 
 
 def annotators(criterion: Criterion, fit: Fit | None, query: AnnotatorsQuery) -> Annotators:
@@ -108,6 +110,7 @@ def annotators(criterion: Criterion, fit: Fit | None, query: AnnotatorsQuery) ->
         shows_taste=inferred["t"] > 0,
         shows_gold=bool(project.gold_every) or any(row.checked.gold for row in shown),
         chance=1 / project.k,
+        target=answer_target(project),
         shows_consistency=bool(project.repeat_percent) or any(row.checked.repeats for row in shown),
     )
 

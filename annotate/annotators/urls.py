@@ -7,7 +7,12 @@ from annotate.annotators.cohorts import api as cohorts_api
 from annotate.annotators.cohorts import views as cohorts_views
 from annotate.annotators.conflicts import api as conflicts_api
 from annotate.annotators.conflicts import views as conflicts_views
+from annotate.annotators.own_result import api as own_result_api
+from annotate.annotators.own_result import views as own_result_views
 from annotate.annotators.page import views as page_views
+from annotate.annotators.roster import api as roster_api
+from annotate.annotators.roster import personal_views
+from annotate.annotators.roster import views as roster_views
 from annotate.annotators.tags import api as tags_api
 from annotate.annotators.tags import views as tags_views
 from annotate.annotators.tastes import api as tastes_api
@@ -15,12 +20,25 @@ from annotate.annotators.tastes import views as tastes_views
 from annotate.api.routes import PROJECT
 
 urlpatterns = [
+    path("join/personally/<str:token>/", personal_views.personal, name="personal"),
+    path("projects/<uuid:project_id>/share/people/", roster_views.expected_people, name="expected-people"),
+    path("projects/<uuid:project_id>/share/people/send/", roster_views.send, name="expected-send"),
+    path("projects/<uuid:project_id>/share/people/links.csv", roster_views.download, name="expected-links"),
+    path(
+        "projects/<uuid:project_id>/share/people/conflicts/",
+        roster_views.add_missing_conflicts,
+        name="expected-conflicts",
+    ),
+    path(
+        "projects/<uuid:project_id>/share/people/<int:person_id>/remove/", roster_views.remove, name="expected-remove"
+    ),
     path("projects/<uuid:project_id>/quality/never/", conflicts_views.never_shown, name="never-shown"),
     path(
         "projects/<uuid:project_id>/quality/never/<int:entry_id>/remove/",
         conflicts_views.remove,
         name="never-shown-remove",
     ),
+    path("projects/<uuid:project_id>/label/enough/", own_result_views.enough, name="enough"),
     path("projects/<uuid:project_id>/annotators/", views.annotators, name="annotators"),
     path("projects/<uuid:project_id>/annotators/tags/", tags_views.annotator_tags, name="annotator-tags"),
     path("projects/<uuid:project_id>/annotators/<uuid:key>/", page_views.annotator, name="annotator"),
@@ -34,8 +52,13 @@ urlpatterns = [
 ]
 
 api_urlpatterns = [
+    path(f"{PROJECT}roster/", roster_api.Roster.as_view(), name="api-roster"),
+    path(f"{PROJECT}roster/<int:person_id>/", roster_api.RosterRow.as_view(), name="api-roster-row"),
+    path(f"{PROJECT}roster/invitations/", roster_api.RosterInvitations.as_view(), name="api-roster-invitations"),
+    path("v1/join/personally/<str:token>/", roster_api.JoinPersonally.as_view(), name="api-join-personally"),
     path(f"{PROJECT}never-shown/", conflicts_api.NeverShownList.as_view(), name="api-never-shown"),
     path(f"{PROJECT}never-shown/<int:entry_id>/", conflicts_api.NeverShownView.as_view(), name="api-never-shown-row"),
+    path(f"{PROJECT}own-result/", own_result_api.OwnResultView.as_view(), name="api-own-result"),
     path(f"{PROJECT}annotators/", api.Annotators.as_view(), name="api-annotators"),
     path(f"{PROJECT}annotators/<uuid:key>/", api.AnnotatorView.as_view(), name="api-annotator"),
     path(f"{PROJECT}annotators/<uuid:key>/exclude/", api.Exclude.as_view(), name="api-annotator-exclude"),

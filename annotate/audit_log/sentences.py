@@ -12,6 +12,7 @@ from annotate.models import Event, EventVerb, ParticipationRules, Project
 
 # What owners are shown of recently; exports come often and are left to the log.
 RECENT = [verb for verb in EventVerb if verb.sentence and verb != EventVerb.EXPORT_TAKEN]
+BY_ANNOTATORS = (EventVerb.ITEM_KNOWN, EventVerb.ITEM_KNOWN_UNDONE)
 MAX_REFUSALS = 5  # shown of one import
 
 
@@ -30,6 +31,8 @@ def recent_events(project: Project, limit: int = 20) -> list[Told]:
 
 def told(event: Event) -> Told:
     who = event.actor.email or event.actor.username if event.actor else _("Somebody")
+    if event.verb in BY_ANNOTATORS:
+        who = str(event.annotator or _("an annotator"))
     if event.verb == EventVerb.JOB_STOPPED:
         who = _("The engine")
     details = {name: before_and_after(value) for name, value in event.details.items()}

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 from urllib.parse import quote
 
-from annotate.client.rows import Step
+from annotate.client.rows import Idea, Step
 from annotate.client.transport import Transport
 
 
@@ -31,9 +31,10 @@ class Annotating(Transport):
         body = {"questions": list(answers)}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/questions/", body=body))
 
-    def next(self, project: str) -> Step:
-        """Returns your open task, or a new one."""
-        return cast(Step, self.call("POST", f"projects/{project}/next/", body={}, repeatable=True))
+    def next(self, project: str, *, language: str = "") -> Step:
+        """Returns your open task, or a new one; in one of the project's languages, else in its own."""
+        query = {"language": language or None}
+        return cast(Step, self.call("POST", f"projects/{project}/next/", body={}, query=query, repeatable=True))
 
     def answer(
         self, token: str, outcome: str, *, chosen: int | None = None, order: Sequence[int] = (), **more: Any
@@ -43,13 +44,36 @@ class Annotating(Transport):
         done = self.call("POST", f"tasks/{quote(token, safe='')}/answer/", body=body, repeatable=True)
         return cast(Step, done["next"])
 
+    def declare_known(self, token: str, place: int) -> Step:
+        """Says that you know the item at this place, from 0: you never see it again. Returns the next step."""
+        body = {"place": place}
+        return cast(Step, self.call("POST", f"tasks/{quote(token, safe='')}/known/", body=body, repeatable=True))
+
     def undo(self, project: str, token: str) -> Step:
-        """Undoes the last answer, given to the task with this token."""
+        """Undoes the last answer, or that you know an item, of the task with this token."""
         return cast(Step, self.call("POST", f"projects/{project}/undo/", body={"token": token}))
 
     def own_answers(self, project: str) -> Iterator[dict[str, Any]]:
         """Lists your own answers, latest first."""
         return self._rows(f"projects/{project}/answers/", {"page_size": None})
+
+    def similar_items(self, project: str, text: str) -> list[dict[str, Any]]:
+        """Returns up to three items that say something similar to an idea."""
+        body = {"text": text}
+        return cast(list[dict[str, Any]], self.call("POST", f"projects/{project}/own-ideas/similar/", body=body))
+
+    def add_idea(self, project: str, text: str) -> Idea:
+        """Adds an idea; the same text sent again is the same idea."""
+        body = {"text": text}
+        return cast(Idea, self.call("POST", f"projects/{project}/own-ideas/", body=body, repeatable=True))
+
+    def own_ideas(self, project: str) -> list[Idea]:
+        """Lists your own ideas, latest first, with what became of each."""
+        return cast(list[Idea], self.call("GET", f"projects/{project}/own-ideas/"))
+
+    def own_result(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
+        """Returns your own ranking beside everybody's and your group, where the project shows them to you."""
+        return self._whole(f"projects/{project}/own-result/", {"criterion": criterion})
 
     def finish(self, project: str) -> dict[str, Any]:
         """Finishes your participation; returns the code if there is one."""

@@ -16,3 +16,8 @@ class Client(Projects, Items, Results, People, Annotating):
         """Joins under a pseudonym and returns a client of the annotator; `join_token` is the end of the join link."""
         made = self.call("POST", f"join/{quote(join_token, safe='')}/", body={"pseudonym": pseudonym})
         return Client(self.root, made["secret"], scheme="Annotator", timeout=self.timeout)
+
+    def join_personally(self, token: str) -> "Client":
+        """Joins by the personal link whose end is `token`, or comes back by it; returns a client of the annotator."""
+        made = self.call("POST", f"join/personally/{quote(token, safe='')}/", body={}, repeatable=True)
+        return Client(self.root, made["secret"], scheme="Annotator", timeout=self.timeout)

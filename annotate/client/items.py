@@ -2,11 +2,11 @@
 
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import IO, Any, cast
 
-from annotate.client.rows import Captions, Import, Item, NewItem
+from annotate.client.rows import Captions, Idea, Import, Item, NewItem
 from annotate.client.transport import BETWEEN_LOOKS, Transport, new_key
 
 CHUNK = 1000  # items sent at a time
@@ -32,7 +32,7 @@ class Items(Transport):
         return self.upload(f"projects/{project}/items/files/", details, {"file": file})
 
     def change_item(self, project: str, item: int, **changes: Any) -> Item:
-        """Changes title, competitor, retired or tags."""
+        """Changes title, competitor, retired, tags or translations (by language code, each with text and title)."""
         return cast(Item, self.call("PATCH", f"projects/{project}/items/{item}/", body=changes))
 
     def delete_item(self, project: str, item: int) -> None:
@@ -42,6 +42,10 @@ class Items(Transport):
     def item_media(self, project: str, item: int, file: IO[bytes]) -> None:
         """Writes the item's file into `file`."""
         self.download(f"projects/{project}/items/{item}/media/", file)
+
+    def item_page(self, project: str, item: int, number: int, file: IO[bytes]) -> None:
+        """Writes one page of a document into `file`."""
+        self.download(f"projects/{project}/items/{item}/pages/{number}/", file)
 
     def item_figures(self, project: str, item: int, *, criterion: int | None = None) -> dict[str, Any]:
         """Returns rank, rivals, results, who disagrees and history of an item."""
@@ -58,6 +62,29 @@ class Items(Transport):
 
     def remove_captions(self, project: str, item: int) -> None:
         self.call("DELETE", f"projects/{project}/items/{item}/captions/")
+
+    # --- Ideas --------------------------------------------------------------------------------------------------------
+
+    def ideas(self, project: str, **filters: Any) -> Iterator[Idea]:
+        """Lists annotators' ideas; with `state="waiting"` those to decide about."""
+        return self._rows(f"projects/{project}/ideas/", filters)
+
+    def approve_ideas(self, project: str, ideas: Sequence[int]) -> list[str]:
+        """Makes items of ideas as they are written; returns the keys of the new items."""
+        body = {"ideas": list(ideas)}
+        return cast(list[str], self.call("POST", f"projects/{project}/ideas/", body=body, key=new_key())["keys"])
+
+    def approve_idea(self, project: str, idea: int, text: str | None = None) -> Idea:
+        """Makes an item of the idea, in these words instead of its own."""
+        return cast(Idea, self.call("POST", f"projects/{project}/ideas/{idea}/approve/", body={"text": text}))
+
+    def merge_idea(self, project: str, idea: int, item: str) -> Idea:
+        """Says that the item with this key says the same; nothing is added."""
+        return cast(Idea, self.call("POST", f"projects/{project}/ideas/{idea}/merge/", body={"item": item}))
+
+    def refuse_idea(self, project: str, idea: int, reason: str) -> Idea:
+        """Refuses the idea; its author reads the reason."""
+        return cast(Idea, self.call("POST", f"projects/{project}/ideas/{idea}/refuse/", body={"reason": reason}))
 
     # --- Imports ------------------------------------------------------------------------------------------------------
 

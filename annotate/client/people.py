@@ -65,6 +65,24 @@ class People(Transport):
         """Returns the status of a comparison and, once it is ready, every item side by side."""
         return self._whole(f"projects/{project}/cohorts/{number}/", filters)
 
+    def expected_people(self, project: str) -> Iterator[dict[str, Any]]:
+        """Lists the people expected, each with a personal `link`, `joined_at` and `n_labels`."""
+        return self._rows(f"projects/{project}/roster/")
+
+    def expect_people(self, project: str, rows: Sequence[dict[str, Any]]) -> int:
+        """Puts people on the list, all or none: name, and if known email, organisation, tags, conflicts."""
+        body = {"rows": list(rows)}
+        return int(self.call("POST", f"projects/{project}/roster/", body=body, key=new_key())["n_people"])
+
+    def remove_expected_person(self, project: str, number: int) -> None:
+        self.call("DELETE", f"projects/{project}/roster/{number}/")
+
+    def invite_expected_people(self, project: str, words: str = "", *, again: bool = False) -> list[dict[str, Any]]:
+        """Sends links by e-mail to up to 100 people not written to yet, or `again` to those who have not come."""
+        body = {"words": words, "again": again}
+        sent = self.call("POST", f"projects/{project}/roster/invitations/", body=body, key=new_key())
+        return cast(list[dict[str, Any]], sent["results"])
+
     def participants(self, project: str) -> Iterator[dict[str, Any]]:
         """Lists who joined by link, latest first."""
         return self._rows(f"projects/{project}/entry/participants/")

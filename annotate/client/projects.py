@@ -32,6 +32,26 @@ class Projects(Transport):
     def archive_project(self, project: str, *, archived: bool = True) -> Values:
         return self._project("POST", project, "archive/", body={"archived": archived})
 
+    def embedding(self, project: str) -> Values:
+        """Returns which sites may show the vote and the results, and the vote's address for frames."""
+        return self._project("GET", project, "embedding/")
+
+    def set_embedding(self, project: str, origins: Sequence[str]) -> Values:
+        """Sets the sites that may show the vote and the results, such as https://www.example.org."""
+        return self._project("PUT", project, "embedding/", body={"origins": list(origins)})
+
+    def languages(self, project: str) -> Values:
+        """Returns the project's languages, its words in each, and what is not translated yet."""
+        return self._project("GET", project, "languages/")
+
+    def set_languages(self, project: str, language: str, languages: Sequence[str]) -> Values:
+        """Sets the project's own language and the further ones; translations into those left out are deleted."""
+        return self._project("PATCH", project, "languages/", body={"language": language, "languages": list(languages)})
+
+    def translate_words(self, project: str, language: str, **words: Any) -> Values:
+        """Sets the project's words in one of its further languages: question, instructions, more_means and so on."""
+        return self._project("PATCH", project, f"languages/{language}/", body=words)
+
     def clone_project(self, project: str, name: str, **options: Any) -> Values:
         return self._project("POST", project, "clone/", body={"name": name, **options}, key=new_key())
 
@@ -98,9 +118,10 @@ class Projects(Transport):
     def never_shown(self, project: str) -> Iterator[Values]:
         return self._rows(f"projects/{project}/never-shown/")
 
-    def add_never_shown(self, project: str, rows: Sequence[Values]) -> int:
-        """Adds all rows or none; returns how many were new."""
-        made = self._project("POST", project, "never-shown/", body={"rows": list(rows)}, key=new_key())
+    def add_never_shown(self, project: str, rows: Sequence[Values], *, void: bool = False) -> int:
+        """Adds all rows or none; returns how many were new. void: answers given before about them no longer count."""
+        body = {"rows": list(rows), "void": void}
+        made = self._project("POST", project, "never-shown/", body=body, key=new_key())
         return int(made["n_rows"])
 
     def delete_never_shown(self, project: str, number: int) -> None:

@@ -11,7 +11,9 @@ from annotate.client.transport import BETWEEN_LOOKS, PAGE, Transport, new_key
 
 class Results(Transport):
     def ranking(self, project: str, **filters: Any) -> Iterator[RankedItem]:
-        """Yields the rows of the ranking; none before the first fit. criterion: its number, if there are several."""
+        """Yields the rows of the ranking; none before the first fit. criterion: its number, if there are several.
+
+        track: a tag within whose items places and P(first) are given."""
         return self._rows(f"projects/{project}/ranking/", filters)
 
     def fits(self, project: str, *, criterion: int | None = None) -> Iterator[dict[str, Any]]:
@@ -29,6 +31,27 @@ class Results(Transport):
     def trust(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
         """Returns each check of the ranking: its verdict, in words, and the figures behind it."""
         return self._figures(project, "trust", criterion)
+
+    def methods(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
+        """Returns how the ranking was computed: model, settings, versions, a paragraph for a paper, BibTeX."""
+        return self._figures(project, "methods", criterion)
+
+    def preregistration(self, project: str) -> dict[str, Any]:
+        """Returns the frozen plan with its SHA-256."""
+        return cast(dict[str, Any], self.call("GET", f"projects/{project}/preregistration/"))
+
+    def freeze_plan(self, project: str, **statements: str) -> dict[str, Any]:
+        """Freezes the plan, once. statements: hypotheses, stopping_rule, exclusion_rules, analysis."""
+        return cast(dict[str, Any], self.call("POST", f"projects/{project}/preregistration/", body=statements))
+
+    def deviations(self, project: str) -> Iterator[dict[str, Any]]:
+        """Lists the changes of the plan since it was frozen."""
+        return self._rows(f"projects/{project}/deviations/")
+
+    def explain_deviation(self, project: str, number: int, reason: str) -> dict[str, Any]:
+        """Adds the reason of a deviation, once."""
+        body = {"reason": reason}
+        return cast(dict[str, Any], self.call("PATCH", f"projects/{project}/deviations/{number}/", body=body))
 
     def report(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
         return self._figures(project, "report", criterion)
@@ -52,6 +75,12 @@ class Results(Transport):
         """Where the grades begin, and the probability of each for each item, all items."""
         return self._whole(f"projects/{project}/grades/", {"criterion": criterion})
 
+    def overall(self, project: str, *, track: str | None = None) -> dict[str, Any]:
+        """The weighted total over all criteria: places, P(first) and P(top k), all items; weights are settings.
+
+        track: a tag within whose items places are given."""
+        return self._whole(f"projects/{project}/overall/", {"page_size": PAGE, "track": track})
+
     def set_grades(self, project: str, by: str, grades: list[dict[str, Any]]) -> dict[str, Any]:
         """by: score or share.   grades: name and limit of each, the best first; the last has no limit."""
         return cast(dict[str, Any], self.call("PUT", f"projects/{project}/grades/", body={"by": by, "grades": grades}))
@@ -72,6 +101,14 @@ class Results(Transport):
         """The ranking on another scale, all items. kind: spread (mean, deviation), source (an earlier project) or
         anchors (lines of key; value; deviation). criterion: of a project with several, its number."""
         return self._whole(f"projects/{project}/scale/", settings)
+
+    def keep_scale(self, project: str, **settings: Any) -> dict[str, Any]:
+        """Keeps this scale (settings as for `scale`): its anchors have fixed values, whatever is fitted later."""
+        return cast(dict[str, Any], self.call("PUT", f"projects/{project}/scale/", query=settings))
+
+    def forget_scale(self, project: str, *, criterion: int | None = None) -> None:
+        query = {"criterion": criterion} if criterion else {}
+        self.call("DELETE", f"projects/{project}/scale/", query=query)
 
     def labels(self, project: str, **filters: Any) -> Iterator[Label]:
         """Yields labels in the order of arrival; `cursor` is the last label that you have."""
@@ -120,11 +157,18 @@ class Results(Transport):
         return self._rows(f"projects/{project}/results-links/")
 
     def publish_results(
-        self, project: str, *, criterion: int | None = None, expires_at: str | None = None
+        self, project: str, *, criterion: int | None = None, expires_at: str | None = None, **live: Any
     ) -> dict[str, Any]:
-        """Creates a link; anyone who has it can see the ranking."""
-        body = {"criterion": criterion or 1, "expires_at": expires_at}
+        """Creates a link; anyone who has it can see the ranking. criterion 0: the overall ranking.
+
+        live: what the page shows besides (shows_methods, shows_groups, invites) and the projector view (hides_names,
+        shows_join, deadline)."""
+        body = {"criterion": 1 if criterion is None else criterion, "expires_at": expires_at, **live}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/results-links/", body=body))
+
+    def change_results_link(self, project: str, link: str, **changes: Any) -> dict[str, Any]:
+        """revealed: true reveals the names, false hides them; deadline: what the projector view counts down to."""
+        return cast(dict[str, Any], self.call("PATCH", f"projects/{project}/results-links/{link}/", body=changes))
 
     def revoke_results_link(self, project: str, link: str) -> None:
         self.call("DELETE", f"projects/{project}/results-links/{link}/")
@@ -132,6 +176,10 @@ class Results(Transport):
     def results(self, token: str, **filters: Any) -> Iterator[dict[str, Any]]:
         """Returns the ranking behind a results link; needs no token."""
         return self._rows(f"results/{quote(token, safe='')}/", filters)
+
+    def results_methods(self, token: str) -> dict[str, Any]:
+        """Returns the methods behind a results link that shows them; needs no token."""
+        return cast(dict[str, Any], self.call("GET", f"results/{quote(token, safe='')}/methods/"))
 
     def _figures(self, project: str, what: str, criterion: int | None) -> dict[str, Any]:
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/{what}/", query={"criterion": criterion}))

@@ -17,7 +17,7 @@ class Project(TypedDict):
 
 class NewItem(TypedDict, total=False):
     """text is required, except for links. title: the name in results. context: shown above, such as a prompt.
-    competitor: who made it, such as a model."""
+    competitor: who made it, such as a model. translations: by language code, each with text and title."""
 
     text: str
     key: str
@@ -26,6 +26,7 @@ class NewItem(TypedDict, total=False):
     tags: list[str]
     link: str
     context: str
+    translations: dict[str, dict[str, str]]
     competitor: str
 
 
@@ -40,6 +41,7 @@ class Item(TypedDict):
     context: str | None
     competitor: str
     tags: list[str]
+    translations: dict[str, dict[str, str]]
     retired_at: str | None
     created_at: str
     n_labels: int
@@ -106,6 +108,7 @@ class Step(TypedDict):
 
     pseudonym: str
     n_done: int
+    target: int | None
     task: Task | None
     feedback: dict[str, Any] | None
     is_break: bool
@@ -113,7 +116,10 @@ class Step(TypedDict):
 
 
 class Goal(TypedDict):
-    """verdict: met, open (labels are `needed`), early, parts, far or waiting; None without a goal."""
+    """verdict: met, open (labels are `needed`), early, parts, far or waiting; None without a goal.
+
+    far: not reachable this way; `reach` is the nearest value that is.
+    """
 
     goal: str
     goal_width: float | None
@@ -127,6 +133,7 @@ class Goal(TypedDict):
     verdict: str | None
     stands: str | None
     needed: dict[str, int | None] | None
+    reach: float | None
     labels_per_hour: float | None
     hours: str | None
     cost: dict[str, Any] | None
@@ -151,6 +158,17 @@ class CohortComparison(TypedDict):
     message: str
     fit_number: int | None
     sizes: list[dict[str, int]]
+
+
+class Idea(TypedDict):
+    """state: waiting, approved, merged or refused."""
+
+    id: int
+    text: str
+    state: str
+    reason: str
+    created_at: str
+    decided_at: str | None
 
 
 class Captions(TypedDict):

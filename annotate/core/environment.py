@@ -3,6 +3,7 @@
 import re
 import warnings
 from typing import Any
+from uuid import UUID
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -83,6 +84,16 @@ class Environment(environ.Env):
         if text and not text.startswith(("redis://", "rediss://", "unix://")):
             raise ImproperlyConfigured(f"{var} names no Redis. Write redis://host:6379/0, or leave it empty.")
         return text
+
+    def identifier(self, var: str) -> UUID | None:
+        """Read the id of a project, as its address on the dashboard has it; None where nothing is set."""
+        text: str = self.str(var, default="").strip()
+        try:
+            return UUID(text) if text else None
+        except ValueError as error:
+            raise ImproperlyConfigured(
+                f"{var} is “{text}”: write the id of a project, as it stands in the address of its dashboard."
+            ) from error
 
     def hosts(self, var: str) -> list[str]:
         """Read names of hosts alone: with a scheme or a path none would ever be answered."""

@@ -86,11 +86,17 @@ class AnnotatorErased(UserError):
 class ScreenedOut(UserError):
     status = 403
 
-    def __init__(self) -> None:
+    def __init__(self, rule: str = "") -> None:
         super().__init__(
             _(
                 "Your practice answers differ too much from the expected ones, so your part ends here. That "
                 "says nothing about you beyond this task. You need not do anything else. Thank you!"
+            )
+            if rule in ("", "practice")
+            else _(
+                "Some of your answers to tasks that check attention differ from the expected ones, so your part ends "
+                "here. The rule was set beforehand and is the same for everybody. You need not do anything else. "
+                "Thank you!"
             )
         )
 

@@ -8,6 +8,8 @@ BUNDLED = PACKAGE / "bundled"
 INSTALLED = BUNDLED.is_dir()
 # Holds templates/ and static/.
 FILES = BUNDLED if INSTALLED else PACKAGE.parent
+# Holds what the help pages show.
+DOCS = FILES / "docs"
 # Holds the database, media, collected static files and the demo, unless settings say otherwise: the checkout, or the
 # folder in which the command was given.
 DATA = Path.cwd() if INSTALLED else PACKAGE.parent

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
@@ -21,12 +22,15 @@ from annotate.api.base import (
     validated_criterion,
     validated_query,
 )
+from annotate.api.problems import Unprocessable
 from annotate.dashboard.heading import engine_status
 from annotate.dashboard.ranking import table
 from annotate.dashboard.ranking.queries import SORTS, RankingQuery, sort_estimates
+from annotate.dashboard.ranking.tracks import Track, by_place, track_of
 from annotate.fitting.published import published_fit
+from annotate.fitting.stored_best_worst import best_worst_counts
 from annotate.fitting.stored_misfit import stored_misfit
-from annotate.models import MAX_CRITERIA, Item
+from annotate.models import MAX_CRITERIA, Item, Project
 from models_engine.models import Estimate, Fit
 
 NAMES = [column.name for column in table.COLUMNS]
@@ -37,6 +41,12 @@ class RankingParameters(CriterionQuery, PageQuery):
         required=False, default="", max_length=200, help_text="Text that the key or the item contains."
     )
     tag = serializers.CharField(required=False, default="", max_length=100)
+    track = serializers.CharField(
+        required=False,
+        default="",
+        max_length=100,
+        help_text="Tag within whose items places, classes, P(first) and P(top k) are given; not with q or tag.",
+    )
     sort = serializers.ChoiceField(
         choices=[*SORTS, *(f"-{name}" for name in SORTS)],
         required=False,
@@ -98,6 +108,9 @@ class RankedItem(serializers.Serializer):
     low = FiniteFloatField(allow_null=True, help_text="Lower end of the 90% interval of the utility.")
     high = FiniteFloatField(allow_null=True)
     p_top_k = FiniteFloatField(allow_null=True, help_text="Null where k or fewer have a place.")
+    p_first = FiniteFloatField(
+        allow_null=True, default=None, help_text="Probability of being the best; with track only."
+    )
     tier = serializers.IntegerField(allow_null=True)
     rank_class = serializers.IntegerField(
         allow_null=True,
@@ -111,6 +124,9 @@ class RankedItem(serializers.Serializer):
         allow_null=True, help_text="How far the answers deviate from the order: 1 is what chance gives, more is misfit."
     )
     infit_z = FiniteFloatField(allow_null=True, help_text="The same, standardised: over 2.5 deserves a look.")
+    n_best = serializers.IntegerField(allow_null=True, help_text="Times chosen as best; null for other tasks.")
+    n_worst = serializers.IntegerField(allow_null=True, help_text="Times chosen as worst; null for other tasks.")
+    best_worst = FiniteFloatField(allow_null=True, help_text="(Best - worst) / shown, from -1 to 1.")
 
 
 class RankingPage(page_serializer(RankedItem)):  # type: ignore[misc]
@@ -131,27 +147,45 @@ class Ranking(ApiView):
             return paginated_response(request, Estimate.objects.none(), query, list, fit=None, n_waiting=waiting)
         sort = query["sort"]
         order = RankingQuery(sort.removeprefix("-"), sort.startswith("-"), query["q"], query["tag"])
-        estimates = sort_estimates(project, Estimate.objects.filter(fit=fit), order)
+        estimates, track = Estimate.objects.filter(fit=fit), None
+        if query["track"]:
+            track = requested_track(project, fit, query)
+            estimates, order = track.restrict(estimates), by_place(order)
+        estimates = sort_estimates(project, estimates, order)
         return paginated_response(
             request,
             estimates,
             query,
-            lambda rows: ranked(rows, fit),
+            lambda rows: ranked(rows, fit, track),
             fit=FitRow(fit).data,
             n_waiting=waiting,
         )
 
 
-def ranked(estimates: list[Estimate], fit: Fit) -> list[Any]:
-    misfits = stored_misfit(fit, "items")
+def requested_track(project: Project, fit: Fit, query: dict[str, Any]) -> Track:
+    """Return the track of the query; raises Unprocessable where it is filtered, too, or not ranked."""
+    if query["q"] or query["tag"]:
+        raise Unprocessable({"track": [_("A track is ranked as a whole. Leave out q and tag.")]})
+    track = track_of(project, fit, query["track"], "")
+    if track is None:
+        text = _("Nothing is ranked within “%(track)s”. It takes two items with this tag and the next fit.")
+        raise Unprocessable({"track": [text % {"track": query["track"]}]})
+    return track
+
+
+def ranked(estimates: list[Estimate], fit: Fit, track: Track | None = None) -> list[Any]:
+    if track:
+        track.put_places(estimates)
+    misfits, counts = stored_misfit(fit, "items"), best_worst_counts(fit)
     small = table.small_parts(fit, {estimate.part for estimate in estimates})
     items = Item.objects.prefetch_related("tags").in_bulk([estimate.item_id for estimate in estimates])
     rows = []
     for estimate in estimates:
         item = items.get(estimate.item_id)
         if item:
-            figures = [*table.row(estimate, item, fit.number, small), *misfits.get(item.pk, (None, None))]
-            values = dict(zip(NAMES, figures, strict=True))
+            misfit, chosen = misfits.get(item.pk, (None, None)), table.chosen_as(counts.get(item.pk))
+            values = dict(zip(NAMES, [*table.row(estimate, item, fit.number, small), *misfit, *chosen], strict=True))
+            values["p_first"] = getattr(estimate, "p_first", None)
             rows.append({**values, "tags": sorted(tag.name for tag in item.tags.all())})
     return list(RankedItem(rows, many=True).data)
 

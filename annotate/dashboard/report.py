@@ -8,14 +8,17 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from annotate.criteria import Criterion
+from annotate.dashboard.goal.queries import GoalStatus, goal_status
 from annotate.dashboard.grades.queries import Grades, grades_of
 from annotate.dashboard.ranking.forest_plot import ForestPlot, forest_plot
 from annotate.dashboard.ranking.queries import Ranking, RankingQuery, ranking
+from annotate.dashboard.scale.queries import Scaled, kept_scale, scaled_ranking
 from annotate.dashboard.trust.reliability import Reliability, evaluation_of, explanation, reliability_of
 from annotate.fitting.estimator_choices import ESTIMATORS
 from annotate.fitting.stored_misfit import flagged_deviations, stored_misfit
 from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Annotator, Label, Project
+from annotate.quality.flags.queries import Flag, annotator_checks
 from models_engine.models import AnnotatorEstimate, Fit
 
 MAX_ITEMS = 2_000
@@ -32,11 +35,15 @@ class ReportedAnnotator:
     agreement: float | None
     infit: float | None
     is_unlike: bool
+    flags: list[Flag]
 
 
 @dataclass(frozen=True)
 class Report:
-    """asked: what people did.   method: the estimator's assumption.   cautions: limits of the ranking."""
+    """asked: what people did.   method: the estimator's assumption.   cautions: limits of the ranking.
+
+    goal: the rule by which answers stop, and its state.   scaled: values on the scale that the project keeps.
+    """
 
     fit: Fit
     ranking: Ranking
@@ -51,6 +58,8 @@ class Report:
     annotators: list[ReportedAnnotator]
     reliability: Reliability
     grades: Grades | None
+    goal: GoalStatus | None
+    scaled: Scaled | None
 
     @property
     def is_one_day(self) -> bool:
@@ -66,7 +75,7 @@ class Report:
         return max(0, self.ranking.n_items - MAX_ITEMS)
 
 
-def build_report(project: Project, fit: Fit) -> Report:
+def build_report(project: Project, fit: Fit, now: datetime) -> Report:
     criterion = Criterion(project, fit.criterion)
     found = ranking(project, fit, RankingQuery(), size=MAX_ITEMS)
     times = (
@@ -84,17 +93,20 @@ def build_report(project: Project, fit: Fit) -> Report:
         first_label=times.first(),
         last_label=times.last(),
         forest=forest_plot(found) if found.n_items <= MAX_DRAWN else None,
-        annotators=annotators_of(fit),
+        annotators=annotators_of(project, fit),
         grades=grades_of(project, fit, size=MAX_ITEMS),
+        scaled=scaled_ranking(project, fit, kept, size=MAX_ITEMS) if (kept := kept_scale(criterion)) else None,
+        goal=goal_status(criterion, fit, now),
         reliability=reliability_of(fit, evaluation_of(criterion)),
         n_excluded=Annotator.objects.filter(project=project).exclude(excluded_at=None).count(),
     )
 
 
-def annotators_of(fit: Fit) -> list[ReportedAnnotator]:
-    """Those with most labels first, from three queries."""
+def annotators_of(project: Project, fit: Fit) -> list[ReportedAnnotator]:
+    """Return those with most labels first, in the same number of queries however many there are."""
     estimates = list(AnnotatorEstimate.objects.filter(fit=fit).order_by("-n_labels", "annotator_id")[:MAX_ANNOTATORS])
     people = Annotator.objects.in_bulk([one.annotator_id for one in estimates])
+    checks = annotator_checks(project, list(people))
     infits, unlike = stored_misfit(fit, "annotators"), flagged_deviations(fit, "annotators")
     return [
         ReportedAnnotator(
@@ -103,6 +115,7 @@ def annotators_of(fit: Fit) -> list[ReportedAnnotator]:
             one.agreement,
             infits.get(one.annotator_id, (None, None))[0],
             one.annotator_id in unlike,
+            checks[one.annotator_id].flags,
         )
         for one in estimates
         if one.annotator_id in people

@@ -11,6 +11,8 @@ from annotate.dashboard.grades import api as grades_api
 from annotate.dashboard.grades import views as grades_views
 from annotate.dashboard.leaderboard import api as leaderboard_api
 from annotate.dashboard.leaderboard import views as leaderboard_views
+from annotate.dashboard.overall import api as overall_api
+from annotate.dashboard.overall import views as overall_views
 from annotate.dashboard.progress import api as progress_api
 from annotate.dashboard.progress import views as progress_views
 from annotate.dashboard.scale import api as scale_api
@@ -21,6 +23,7 @@ urlpatterns = [
     path("account/detail/", detail.set_detail, name="detail"),
     path("projects/<uuid:project_id>/", views.ranking, name="ranking"),
     path("projects/<uuid:project_id>/ranking/<int:item_id>/", views.item, name="item"),
+    path("projects/<uuid:project_id>/overall/", overall_views.overall, name="overall"),
     path("projects/<uuid:project_id>/grades/", grades_views.grades, name="grades"),
     path("projects/<uuid:project_id>/leaderboard/", leaderboard_views.leaderboard, name="leaderboard"),
     path("projects/<uuid:project_id>/scale/", scale_views.scale, name="scale"),
@@ -37,6 +40,7 @@ api_urlpatterns = [
     path(f"{PROJECT}goal/", goal_api.GoalView.as_view(), name="api-goal"),
     path(f"{PROJECT}grades/", grades_api.GradesView.as_view(), name="api-grades"),
     path(f"{PROJECT}items/<int:item_id>/figures/", trust_api.ItemFiguresView.as_view(), name="api-item-figures"),
+    path(f"{PROJECT}overall/", overall_api.OverallView.as_view(), name="api-overall"),
     path(f"{PROJECT}leaderboard/", leaderboard_api.LeaderboardView.as_view(), name="api-leaderboard"),
     path(f"{PROJECT}ranking/", api.Ranking.as_view(), name="api-ranking"),
     path(f"{PROJECT}fits/", api.Fits.as_view(), name="api-fits"),

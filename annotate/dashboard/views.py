@@ -27,6 +27,7 @@ from annotate.dashboard.ranking.queries import RankingQuery
 from annotate.dashboard.ranking.queries import ranking as ranking_page
 from annotate.dashboard.trust.queries import trust as trust_page
 from annotate.fitting.published import published_fit
+from annotate.fitting.stored_best_worst import best_worst_counts
 from annotate.models import Item, Project
 from models_engine.models import Fit
 
@@ -68,6 +69,7 @@ def ranking_html(
         project.more_means,
         project.top_k,
         project.state,
+        project.items_shown_by,
         project.has_competitors,
     )
     version = (fit.pk, shown, items_version(project))
@@ -112,7 +114,9 @@ def item(request: HttpRequest, project_id: UUID, item_id: int) -> HttpResponse:
     found = get_object_or_404(Item, project=project, pk=item_id)
     fit = published_fit(criterion)
     k = fit.settings.get("top_k", project.top_k) if fit else project.top_k
-    context = {"fit": fit, "page": item_page(criterion, found, fit), "k": k, "expert": shows_expert(request)}
+    counts = best_worst_counts(fit).get(found.pk)
+    shown = item_page(criterion, found, fit)
+    context = {"fit": fit, "page": shown, "k": k, "expert": shows_expert(request), "chosen": counts}
     return render_page(request, criterion, "dashboard/item", context)
 
 

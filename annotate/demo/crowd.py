@@ -20,13 +20,27 @@ from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Annotator, Item, Label, Project
 
 SIZE = 24
-SPREAD = 1.5  # standard deviation of what all agree on, in logits
-TASTE = 0.7  # of what the two camps see differently
+LOOK_BACK = 3000  # labels from which on a crowd answers ever more rarely
+CLEAR = 1.5  # logits from which a preference is said to be clear
 TIE = 0.35  # Davidson's nu: at equal utility nu/(2 + nu) of the answers are ties
 CANT_JUDGE = 0.015
 SKIP = 0.01
 Outcome = Label.Outcome
 LIKES = likes()
+
+
+@dataclass(frozen=True)
+class Opinions:
+    """Standard deviations in logits: of what all agree on, of what the two camps see differently, of a whim."""
+
+    spread: float = 1.5
+    taste: float = 0.7
+    whim: float = 0.3
+
+
+# By the project's name: two camps about ideas, hardly any difference about mottoes.
+IDEAS_NAME = "Ideas for our town"
+OPINIONS = {IDEAS_NAME: Opinions(taste=1.4), "A motto for the town": Opinions(spread=3.0, taste=0.2)}
 
 
 @dataclass(frozen=True)
@@ -54,7 +68,7 @@ def people() -> list[Person]:
         found.append(
             Person(
                 f"Simulated {number:02d}",
-                camp=(1 if number % 3 else -1) * rng.uniform(0.4, 1),
+                camp=(1 if number % 3 else -1) * rng.uniform(0.7, 1),
                 care=care,
                 left=1.2 if number == 7 else rng.gauss(0, 0.1),
                 seconds=1.1 if number == 7 else rng.uniform(2.5, 9),
@@ -69,8 +83,23 @@ def worth(project: Project, person: Person, item: Item) -> float:
     their own."""
     item_rng = random.Random(f"{project.name}/{item.key}")  # noqa: S311
     own_rng = random.Random(f"{project.name}/{item.key}/{person.name}")  # noqa: S311
-    agreed = LIKES.get(item.key, item_rng.gauss(0, SPREAD))
-    return agreed + person.camp * item_rng.gauss(0, TASTE) + own_rng.gauss(0, 0.3)
+    opinions = OPINIONS.get(project.name, Opinions())
+    agreed = LIKES.get(item.key, item_rng.gauss(0, opinions.spread))
+    return agreed + person.camp * item_rng.gauss(0, opinions.taste) + own_rng.gauss(0, opinions.whim)
+
+
+def lives_in_the_centre(person: Person) -> bool:
+    """Say what the person tells the questionnaire: the camps live apart, but for one in eight."""
+    own_rng = random.Random(f"home/{person.name}")  # noqa: S311
+    return (person.camp > 0) != (own_rng.random() < 1 / 8)
+
+
+def share_of_rate(n_labels: int) -> float:
+    """Return how often a crowd answers that has given so many: so that a demo left running for days stays quick.
+
+    The labels then grow as the root of the time.
+    """
+    return min(1.0, LOOK_BACK / max(1, n_labels))
 
 
 class Crowd:
@@ -79,6 +108,7 @@ class Crowd:
     def __init__(self, project: Project, rng: random.Random) -> None:
         self.project, self.rng = project, rng
         self.people = people()
+        self.n_labels = project.labels.count()
         # Who has nothing left to compare: asked again only after `look_again`.
         self.finished: set[str] = set()
         self.annotators = {person.name: self.annotator(person) for person in self.people}
@@ -113,6 +143,7 @@ class Crowd:
             if answer.outcome == Outcome.SKIP:
                 answer = replace(answer, reason="simulated")
             read_by = now + timedelta(seconds=self.project.min_seconds)
+            self.n_labels += 1
             return record_label(presentation=shown, answer=answer, now=read_by)
         return None
 
@@ -145,7 +176,7 @@ class Crowd:
         chosen = order[0] if outcome == Outcome.CHOICE else None
         grade = ""
         if chosen is not None and task_type_of(self.project).is_graded:
-            grade = Label.Grade.CLEARLY if abs(utilities[0] - utilities[1]) > SPREAD else Label.Grade.SLIGHTLY
+            grade = Label.Grade.CLEARLY if abs(utilities[0] - utilities[1]) > CLEAR else Label.Grade.SLIGHTLY
         return Answer(
             outcome,
             chosen,
@@ -189,7 +220,7 @@ class Crowd:
     @staticmethod
     def kind_of_tie(ties: list[Outcome], level: float) -> str:
         extreme = Outcome.BOTH_GOOD if level > 0 else Outcome.BOTH_BAD
-        return extreme if extreme in ties and (abs(level) > SPREAD / 2 or Outcome.TIE not in ties) else ties[0]
+        return extreme if extreme in ties and (abs(level) > CLEAR / 2 or Outcome.TIE not in ties) else ties[0]
 
 
 def comparison(row: int, person: Person, shown: Sequence[Item], answer: Answer, at: datetime) -> Comparison:

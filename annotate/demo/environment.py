@@ -6,6 +6,9 @@ from pathlib import Path
 
 from annotate.core.folders import DATA
 
+# The project whose duel visitors meet on the first page.
+LANDING_PROJECT = "5d0a3c1e-7b52-4c0f-9f0e-2f6f0c9f4a11"
+
 
 def folder() -> Path:
     """Return where the demo keeps its database and pictures; git ignores it."""
@@ -28,6 +31,7 @@ def set_environment() -> None:
             "EMAIL_URL": "consolemail://",
             "ACCOUNT_EMAIL_VERIFICATION": "none",
             "SIGNUP_OPEN": "true",
+            "LANDING_PROJECT": LANDING_PROJECT,
         }
     )
     os.environ.setdefault("LOG_LEVEL", "WARNING")

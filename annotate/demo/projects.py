@@ -1,27 +1,40 @@
-"""What the demo fills its database with: an owner, three projects with simulated answers, or a project of real data."""
+"""What the demo fills its database with: an owner, projects with simulated answers, or a project of real data.
+
+None of them runs dry: no set of items is ever full.
+"""
 
 import random
 import secrets
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from annotate.demo.crowd import Crowd
+from annotate.demo.crowd import IDEAS_NAME, Crowd, lives_in_the_centre, people
 from annotate.demo.manifest import Folder
 from annotate.demo.posters import posters
 from annotate.demo.texts import IDEAS, MOTTOES, item_key
 from annotate.imports.comparisons.actions import Report, import_comparisons
 from annotate.items.actions import import_items
 from annotate.items.rows import NewItem
-from annotate.models import Annotator, Item, Label, Project, User
+from annotate.labelling.plan.queries import NO_LIMIT
+from annotate.models import Annotator, Item, Label, Project, QuestionField, User
+from annotate.participation.questionnaire.actions import (
+    QuestionValues,
+    RequestedQuestion,
+    change_questions,
+    save_question_answers,
+)
 from annotate.projects.actions import create_project, set_state
 
 OWNER = "owner@example.org"
+HOMES = ["In the centre", "Outside the centre"]
 # Labels that are there when the first page is opened, given over the last hours.
-FIRST_LABELS = {"ideas": 600, "posters": 360, "mottoes": 120}
+FIRST_LABELS = {"ideas": 2400, "posters": 360, "mottoes": 300}
+EXAMPLE_LABELS = 250
 FIRST_HOURS = timedelta(hours=5)
 Outcome = Label.Outcome
 INSTRUCTIONS = """Think of a town of about 30,000 people that you know.
@@ -46,7 +59,10 @@ def new_password() -> str:
     return "-".join("".join(secrets.choice(letters) for _ in range(4)) for _ in range(3))
 
 
-def make_ideas(owner: User, now: datetime) -> Project:
+def make_ideas(
+    owner: User, now: datetime, *, name: str = IDEAS_NAME, n_labels: int = FIRST_LABELS["ideas"], **values: Any
+) -> Project:
+    """Make the project with two camps, which the questionnaire tells apart but for a few."""
     rows = [
         NewItem(place, item_key(place), text, Item.Kind.TEXT, (subject,))
         for place, (subject, text) in enumerate(
@@ -56,18 +72,37 @@ def make_ideas(owner: User, now: datetime) -> Project:
     project = create_project(
         owner=owner,
         values={
-            "name": "Ideas for our town",
+            "name": name,
             "question": "Which would do more for a town?",
             "more_means": "better for a town",
             "instructions": INSTRUCTIONS,
             "outcomes": [Outcome.TIE, Outcome.CANT_JUDGE, Outcome.SKIP],
-            "overlap": 5,
+            "overlap": NO_LIMIT,
+            "estimator": "CollaborativeGP",
             "simulated": True,
+            **values,
         },
         now=now,
     )
-    fill(project, owner, rows, "ideas", now)
+    field = ask_where_people_live(project, owner, now)
+    fill(project, owner, rows, n_labels, now)
+    for person in people():
+        annotator = Annotator.objects.get(project=project, pseudonym=person.name)
+        said = HOMES[0] if lives_in_the_centre(person) else HOMES[1]
+        save_question_answers(annotator=annotator, at_end=True, values={field.pk: said}, now=now)
     return project
+
+
+def ask_where_people_live(project: Project, owner: User, now: datetime) -> QuestionField:
+    asked = QuestionValues(True, QuestionField.Kind.CHOICE, "Where do you live?", HOMES, None, None)
+    wanted = [RequestedQuestion(None, asked, required=False)]
+    change_questions(project=project, actor=owner, wanted=wanted, removed=[], now=now)
+    return project.fields.get()
+
+
+def make_example_project(owner: User, now: datetime) -> Project:
+    """Make a newcomer's example: the ideas, with fewer answers, and nobody who goes on answering."""
+    return make_ideas(owner, now, name="Example: ideas for a town", n_labels=EXAMPLE_LABELS, estimator="BradleyTerry")
 
 
 def make_posters(owner: User, now: datetime) -> Project:
@@ -82,12 +117,12 @@ def make_posters(owner: User, now: datetime) -> Project:
             "question": "Which would you rather have on your wall?",
             "more_means": "nicer to have there",
             "outcomes": [Outcome.TIE, Outcome.BOTH_GOOD, Outcome.BOTH_BAD, Outcome.SKIP],
-            "overlap": 6,
+            "overlap": NO_LIMIT,
             "simulated": True,
         },
         now=now,
     )
-    fill(project, owner, rows, "posters", now)
+    fill(project, owner, rows, FIRST_LABELS["posters"], now)
     return project
 
 
@@ -102,22 +137,22 @@ def make_mottoes(owner: User, now: datetime) -> Project:
             "task_type": Project.TaskType.RANKING,
             "k": 4,
             "outcomes": [Outcome.CANT_JUDGE, Outcome.SKIP],
-            "overlap": 3,
+            "overlap": NO_LIMIT,
             "estimator": "PlackettLuce",
             "simulated": True,
         },
         now=now,
     )
-    fill(project, owner, rows, "mottoes", now)
+    fill(project, owner, rows, FIRST_LABELS["mottoes"], now)
     return project
 
 
-def fill(project: Project, owner: User, rows: list[NewItem], name: str, now: datetime) -> None:
+def fill(project: Project, owner: User, rows: list[NewItem], n_labels: int, now: datetime) -> None:
     """Fill a project with items and the first answers of the simulated crowd, and open it."""
-    rng = random.Random(name)  # noqa: S311
-    import_items(project=project, actor=owner, rows=rows, upload=name, source="Crowdrank's demo", now=now, rng=rng)
+    rng = random.Random(project.name)  # noqa: S311
+    import_items(project=project, actor=owner, rows=rows, upload="demo", source="Crowdrank's demo", now=now, rng=rng)
     set_state(project=project, actor=owner, state=Project.State.OPEN, now=now)
-    earlier = list(Crowd(project, rng).earlier(FIRST_LABELS[name], now - FIRST_HOURS, now))
+    earlier = list(Crowd(project, rng).earlier(n_labels, now - FIRST_HOURS, now))
     import_comparisons(
         project=project,
         actor=owner,

@@ -4,6 +4,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from django.conf.locale import LANG_INFO
+
+from annotate.core.languages import is_language_tag
 from annotate.files.cells import TAG_SEPARATORS, is_number
 from annotate.files.sheets import SheetRow
 
@@ -20,6 +23,8 @@ LINK = ("link", "url")
 TAGS = tuple("tags tag topics topic categories category group theme issue class".split())
 TAGS += tuple("schlagwörter schlagwort themen thema kategorien kategorie gruppe klasse".split())
 KNOWN = frozenset(KEY + TEXT + TITLE + KIND + CONTEXT + COMPETITOR + LINK + TAGS)
+
+TRANSLATED = {"text": "text", "body": "text", "title": "title", "name": "title", "titel": "title"}
 
 KINDS = frozenset("text markdown md html link url image audio video".split())
 MAX_GUESSED_TITLE = 80  # characters; a longer cell is a text
@@ -40,6 +45,8 @@ class Columns:
     # Of columns of numbers: the places and the names that the features get.
     features: tuple[tuple[int, str], ...] = ()
     title: int | None = None
+    # Of columns such as text_de and title_de: the places, "text" or "title", and the language.
+    translations: tuple[tuple[int, str, str], ...] = ()
     competitor: int | None = None
 
 
@@ -47,19 +54,24 @@ def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
     """Guess columns by name, else by what is in the first rows: the longest cells are the text, short ones that differ
     from row to row the title (and the key), a few that come again and again the tags."""
     values = [cells_of(first_rows, place) for place in range(len(names))]
+    translated = translation_columns(names, taken=())
     told: dict[str, int | None] = {"kind": guess_kind(names, values, len(first_rows))}
     wanted = {"key": KEY, "tags": TAGS, "context": CONTEXT, "link": LINK, "competitor": COMPETITOR}
     told |= {what: find(names, known) for what, known in wanted.items()}
     text = find(names, TEXT)
     if text is None:
+        text = next((place for place, what, _language in translated if what == "text"), None)
+    if text is None:
         text = longest(values, taken=set(told.values()))
     places: dict[str, Any] = {what: None if place == text else place for what, place in told.items()}
-    return guess_names(names, values, len(first_rows), Columns(text, **places))
+    columns = Columns(text, **places, translations=translation_columns(names, taken={text}))
+    return guess_names(names, values, len(first_rows), columns)
 
 
 def guess_names(names: Sequence[str], values: Sequence[list[str]], n_rows: int, columns: Columns) -> Columns:
     """Guess title, key and tags where names have not told them."""
     taken = {columns.text, columns.key, columns.kind, columns.tags, columns.context, columns.link}
+    taken |= {place for place, _what, _language in columns.translations}
     taken.add(columns.competitor)
     free = [place for place in range(len(names)) if place not in taken]
     like_titles = [place for place in free if looks_like_title(values[place], n_rows)]
@@ -69,6 +81,17 @@ def guess_names(names: Sequence[str], values: Sequence[list[str]], n_rows: int, 
     tags = next((place for place in like_tags if place != title), None) if columns.tags is None else columns.tags
     key = title if columns.key is None and title in like_titles else columns.key
     return replace(columns, title=title, key=key, tags=tags)
+
+
+def translation_columns(names: Sequence[str], taken: Collection[int | None]) -> tuple[tuple[int, str, str], ...]:
+    """Return the columns whose names say what they translate and into which language, as text_de and title_pt-BR."""
+    found: dict[tuple[str, str], int] = {}
+    for place, name in enumerate(names):
+        what, _mark, language = name.strip().partition("_")
+        known = language.lower().split("-")[0] in LANG_INFO and is_language_tag(language)
+        if place not in taken and known and (kind := TRANSLATED.get(what.casefold())):
+            found.setdefault((kind, language), place)
+    return tuple((place, kind, language) for (kind, language), place in found.items())
 
 
 def guess_kind(names: Sequence[str], values: Sequence[list[str]], n_rows: int) -> int | None:

@@ -16,7 +16,9 @@ BOMS = [
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 ]
-SPREADSHEET = gettext_lazy("“%(name)s” is a workbook or a zip file. Save its table as “CSV UTF-8” and upload that.")
+SPREADSHEET = gettext_lazy(
+    "“%(name)s” is a workbook or a zip file. Save its table as .xlsx or “CSV UTF-8” and upload that."
+)
 PICTURE = gettext_lazy("“%(name)s” is a picture or a recording. Upload it under “Upload media”.")
 BINARY = gettext_lazy("“%(name)s” is not a text file. Upload CSV, TSV, JSON, JSON lines or plain text.")
 SIGNATURES = [

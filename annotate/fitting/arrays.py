@@ -7,6 +7,7 @@ import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
+from annotate.fitting.duels import count_duels
 from annotate.fitting.estimates import centred_utilities, score_arrays
 from annotate.fitting.misfit import misfit_arrays
 from annotate.fitting.reading import Labels
@@ -28,8 +29,10 @@ SITE = "site/"
 KEPT = ("version", "items", "annotators", "utility", "sd", "score", "score_low", "score_high")
 
 
-def pack(posterior: BasePosterior, labels: Labels, misfit: Misfit | None = None) -> bytes:
-    """Return an npz file: the posterior's arrays, and under site/ whose figures they are."""
+def pack(
+    posterior: BasePosterior, labels: Labels, misfit: Misfit | None = None, counts: Mapping[str, NDArray] | None = None
+) -> bytes:
+    """Return an npz file: the posterior's arrays, and under site/ whose figures they are, with `counts`."""
     utility, deviation = centred_utilities(posterior, labels)
     site = {
         "version": np.array(settings.VERSION),
@@ -40,6 +43,8 @@ def pack(posterior: BasePosterior, labels: Labels, misfit: Misfit | None = None)
         **score_arrays(posterior, labels),
         **nearest_rivals(posterior, labels),
         **misfit_arrays(misfit),
+        **(counts or {}),
+        **count_duels(labels.data),
     }
     own = {SITE + name: value for name, value in site.items()}
     arrays = compress_covariances(posterior.to_arrays())

@@ -37,10 +37,10 @@ def estimate_rows(fit: Fit, project: Project, labels: Labels, posterior: BasePos
     compared, parts = labels.data.n_comparisons(), labels.parts()
     divisive = posterior.divisiveness()
     loadings = loadings_of(posterior)
-    columns = _Columns(fit, labels.item_ids, compared, divisive if divisive.any() else None, loadings)
+    columns = EstimateColumns(fit, labels.item_ids, compared, divisive if divisive.any() else None, loadings)
     alone = np.flatnonzero((compared == 0) & labels.ranked)
     for part, items in labels.ranked_parts():
-        yield _estimates_of_part(columns, project, posterior, part, items)
+        yield estimates_of_part(columns, project, posterior, part, items)
     if len(alone):
         yield _estimates_alone(columns, posterior, parts[alone], alone)
 
@@ -65,7 +65,7 @@ def score_arrays(posterior: BasePosterior, labels: Labels) -> dict[str, NDArray[
 
 
 @dataclass(frozen=True, eq=False)
-class _Columns:
+class EstimateColumns:
     """What every Estimate of a fit is made of besides its part's figures."""
 
     fit: Fit
@@ -86,8 +86,8 @@ class _Columns:
         )
 
 
-def _estimates_of_part(
-    columns: _Columns, project: Project, posterior: BasePosterior, part: int, items: Ints
+def estimates_of_part(
+    columns: EstimateColumns, project: Project, posterior: BasePosterior, part: int, items: Ints
 ) -> list[Estimate]:
     """Return rows in rank order. The draws behind the ranks come from a seed, so that equal labels give equal rows."""
     own = posterior.restrict(items)
@@ -122,7 +122,7 @@ def _estimates_of_part(
     ]
 
 
-def _estimates_alone(columns: _Columns, posterior: BasePosterior, parts: Ints, items: Ints) -> list[Estimate]:
+def _estimates_alone(columns: EstimateColumns, posterior: BasePosterior, parts: Ints, items: Ints) -> list[Estimate]:
     mean, deviation = posterior.utilities()[items], posterior.standard_deviations()[items]
     check_finite(columns.item_ids[items], mean, deviation)
     only_one = {"rank": 1, "rank_low": 1, "rank_high": 1, "p_top": 1.0, "tier": 1}

@@ -1,6 +1,6 @@
 """Evaluates a project's goal by a fit, and counts comparisons between blocks of items, for the Progress page."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,8 @@ from models_engine.posterior import BasePosterior
 MAX_BLOCKS = 20
 MAX_SINGLE_BLOCKS = 24  # items up to which each is a block of its own
 MAX_HISTORY = 20
+MAX_TRIED = 12  # sizes of the top tried where that of the goal is out of reach
+HALVINGS = 7  # of the way from the present state to a goal out of reach
 # Goals of one ranking of all items, which parts that nothing connects do not have.
 OF_ONE_RANKING = (Goal.TOP, Goal.RELIABILITY, Goal.PLACES, Goal.BOUNDARIES)
 
@@ -42,7 +44,8 @@ def evaluate_goal(
 ) -> dict[str, Any] | None:
     """Returns whether the goal is met by the fit's rows, and the labels still needed; None without a goal.
 
-    needed: [low, middle, high], null where nothing can be forecast; why: in a word, why not.
+    needed: [low, middle, high], null where nothing can be forecast; why: in a word, why not; reach, where it is "far":
+    the nearest value of this goal that is within reach, None if there is none.
     """
     value = project.goal_value
     if not project.goal or value is None:
@@ -57,9 +60,13 @@ def evaluate_goal(
     judged = project.goal in (*OF_ONE_RANKING, Goal.WIDTH)
     if judged and not has_enough_history(label_history(fit, labels.data.n_labels), compared[labels.ranked]):
         return kept | {"why": "early"}
-    forecast = forecast_labels(project, labels, posterior, compared, rows)
+
+    def forecast_to(value: float) -> Forecast:
+        return forecast_labels(project, value, labels, posterior, compared, rows)
+
+    forecast = forecast_to(value)
     if not forecast.is_known:
-        return kept | {"why": "far"}
+        return kept | {"why": "far", "reach": find_reachable(project, value, kept["state"], posterior, forecast_to)}
     return kept | {"needed": [round_up(forecast.low), round_up(forecast.middle), round_up(forecast.high)]}
 
 
@@ -113,8 +120,14 @@ def label_history(fit: Fit, n_labels: int) -> list[int]:
 
 
 def forecast_labels(
-    project: Project, labels: Labels, posterior: BasePosterior, compared: NDArray, rows: Sequence[Estimate]
+    project: Project,
+    value: float,
+    labels: Labels,
+    posterior: BasePosterior,
+    compared: NDArray,
+    rows: Sequence[Estimate],
 ) -> Forecast:
+    """Returns the labels needed until the project's kind of goal reaches the value."""
     ranked, n_labels = labels.ranked, labels.data.n_labels
     per_label = max(compared.sum() / n_labels, 1.0) if n_labels else float(project.k)
     prior_sd = float(getattr(posterior, "prior_sd", None) or PRIOR_SD)
@@ -122,27 +135,47 @@ def forecast_labels(
         left = float(plan_progress(project).n_left)
         return Forecast(left, left, left)
     if project.goal == Goal.COMPARISONS:
-        return forecast_labels_for_count(compared[ranked], project.goal_comparisons or 0, per_label=per_label)
+        return forecast_labels_for_count(compared[ranked], int(value), per_label=per_label)
     if project.goal == Goal.WIDTH:
-        deviations, width = posterior.standard_deviations()[ranked], project.goal_width or 1.0
+        deviations = posterior.standard_deviations()[ranked]
         return forecast_labels_for_width(
-            deviations, compared[ranked], width, per_label=per_label, prior_sd=prior_sd, level=LEVEL
+            deviations, compared[ranked], value, per_label=per_label, prior_sd=prior_sd, level=LEVEL
         )
     rng = np.random.default_rng(0)
     own = posterior.restrict(np.flatnonzero(ranked))
     if project.goal == Goal.RELIABILITY:
         means, deviations = own.utilities(), own.standard_deviations()
         return forecast_labels_for_reliability(
-            means, deviations, compared[ranked], project.goal_reliability or 0.0, per_label=per_label, prior_sd=prior_sd
+            means, deviations, compared[ranked], value, per_label=per_label, prior_sd=prior_sd
         )
     if project.goal == Goal.PLACES:
-        places = project.goal_places or 0.0
-        return forecast_labels_for_places(own, places, n_labels=n_labels, rng=rng, prior_sd=prior_sd)
+        return forecast_labels_for_places(own, value, n_labels=n_labels, rng=rng, prior_sd=prior_sd)
     if project.goal == Goal.BOUNDARIES:
         graded = grade_estimates(project, rows)
         cuts = graded.cuts / common_unit(own) if graded else np.zeros(0)
         return forecast_labels_for_boundaries(own, cuts, n_labels=n_labels, rng=rng, prior_sd=prior_sd)
-    return forecast_labels_for_top(own, project.top_k, n_labels=n_labels, rng=rng, prior_sd=prior_sd)
+    return forecast_labels_for_top(own, int(value), n_labels=n_labels, rng=rng, prior_sd=prior_sd)
+
+
+def find_reachable(
+    project: Project,
+    value: float,
+    state: float | None,
+    posterior: BasePosterior,
+    forecast_to: Callable[[float], Forecast],
+) -> float | None:
+    """Returns the value nearest to the goal's that has a forecast: of the top its size; None where none is found."""
+    if project.goal == Goal.TOP:
+        others = [one for one in range(1, posterior.n_items) if one != value]
+        nearest = sorted(others, key=lambda one: (abs(one - value), one))[:MAX_TRIED]
+        return next((float(one) for one in nearest if forecast_to(one).is_known), None)
+    if state is None or project.goal not in (Goal.WIDTH, Goal.RELIABILITY, Goal.PLACES):
+        return None
+    near, far = state, value  # within reach, out of reach
+    for _halving in range(HALVINGS):
+        middle = (near + far) / 2
+        near, far = (middle, far) if forecast_to(middle).is_known else (near, middle)
+    return near if abs(near - state) > abs(value - state) / 2**HALVINGS else None
 
 
 def round_up(value: float) -> int | None:

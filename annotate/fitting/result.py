@@ -12,6 +12,7 @@ from annotate.core.stored_messages import store_message
 from annotate.criteria import Criterion
 from annotate.fitting.arrays import pack, warm_start
 from annotate.fitting.automatic import choose_estimator
+from annotate.fitting.best_worst_counts import count_best_worst
 from annotate.fitting.estimates import LEVEL, annotator_estimate_rows, estimate_rows
 from annotate.fitting.goal import count_block_pairs, evaluate_goal
 from annotate.fitting.label_checks import check_labels
@@ -27,6 +28,7 @@ from models_engine.errors import EngineError, NotConverged
 from models_engine.estimators.base import EstimatorEntry
 from models_engine.estimators.choosing import AUTOMATIC
 from models_engine.estimators.table import ESTIMATORS
+from models_engine.io.environment import describe_environment
 from models_engine.models import AnnotatorEstimate, Estimate, Fit
 from models_engine.posterior import BasePosterior
 
@@ -123,7 +125,7 @@ class FitResult:
             data_hash=labels.data.data_hash(),
             unit=unit_of(posterior, labels),
             components=components_of(posterior),
-            arrays=pack(posterior, labels, misfit),
+            arrays=pack(posterior, labels, misfit, count_best_worst(project, labels)),
             diagnostics={
                 "n_iterations": diagnostics.n_iterations,
                 "seconds": diagnostics.seconds,
@@ -133,6 +135,8 @@ class FitResult:
                 "reliability": measure_separation(posterior, labels),
                 "misfit": flagged_json(misfit, labels),
                 "compared": count_block_pairs(labels, posterior),
+                "hyperparameters": finite_values(posterior.hyperparameters()),
+                "versions": versions(),
                 **({} if choice is None else {"choice": choice}),
             },
             estimates=rows,
@@ -189,6 +193,17 @@ def fit_posterior(name: str, labels: Labels, former: Fit | None, seed: int, prog
         posterior = estimator.fit(labels.data, start=start, rng=np.random.default_rng(seed), progress=progress)
     settings = asdict(cast(Any, estimator))  # every estimator is a frozen dataclass
     return FittedPosterior(name, settings, posterior, warm=start is not None)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that figures depend on."""
+    here = describe_environment()
+    return {name: str(here[name]) for name in ("crowdrank", "python", "numpy", "scipy")}
+
+
+def finite_values(values: dict[str, float]) -> dict[str, float]:
+    """Return those that JSON has a number for."""
+    return {name: value for name, value in values.items() if np.isfinite(value)}
 
 
 def site_settings(project: Project) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Fits a project by each of its criteria and publishes the fits: what a worker runs for one claim."""
 
 import logging
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -12,16 +13,20 @@ from annotate.core.stored_messages import render_message
 from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion, list_criteria
 from annotate.fitting import scheduling
+from annotate.fitting.overall import compute_overall, load_criterion
+from annotate.fitting.reading import Ints
 from annotate.fitting.result import Stopwatch, compute_result
 from annotate.fitting.scheduling import Claim
 from annotate.fitting.storage import Clock, delete_fit, delete_superseded, publish, write_result
+from annotate.fitting.tracks import compute_tracks
 from annotate.jobs.limits import LimitCrossed, named_error
 from annotate.jobs.queues import Progress
-from annotate.models import FitState, Project
+from annotate.models import DerivedRanking, FitState, Project
 from annotate.models.leased_jobs import LeaseLost
 from annotate.quality.flags.notices import notify_new_flags
 from models_engine.errors import Cancelled, EngineError
 from models_engine.models import Fit
+from models_engine.posterior import BasePosterior
 
 logger = logging.getLogger("annotate.worker")
 SEED = 0
@@ -118,7 +123,7 @@ def fit_criterion(criterion: Criterion, claim: Claim, progress: Progress, clock:
     try:
         result = compute_result(fit, criterion, former, progress, watch)
         write_result(fit, result, progress, watch, clock)
-        publish(fit, claim, former, settles)
+        publish(fit, claim, former, settles, derived_rankings(criterion, fit, clock()))
     except (Cancelled, LeaseLost):
         delete_fit(fit)
         raise
@@ -131,6 +136,16 @@ def fit_criterion(criterion: Criterion, claim: Claim, progress: Progress, clock:
     delete_superseded(fit, former)
     notify_new_flags(project=project, since=former.started_at if former else None, now=clock())
     return fit
+
+
+def derived_rankings(criterion: Criterion, fit: Fit, now: datetime) -> list[DerivedRanking]:
+    """Return the rankings that follow from the fit, not yet stored: its tracks, the weighted total and its tracks."""
+
+    def load() -> Callable[[Ints], BasePosterior] | None:
+        fitted = load_criterion(criterion, fit)
+        return None if isinstance(fitted, str) else fitted.restrict
+
+    return [*compute_tracks(criterion, fit, load, now), *compute_overall(criterion.project, fit, now)]
 
 
 def create_fit(criterion: Criterion, claim: Claim, now: datetime) -> Fit:

@@ -14,7 +14,7 @@ from annotate.fitting.goal import enqueue_goal_met
 from annotate.fitting.result import FitResult, Stopwatch
 from annotate.fitting.scheduling import Claim
 from annotate.jobs.queues import Progress
-from annotate.models import Webhook
+from annotate.models import OVERALL, DerivedRanking, Webhook
 from annotate.models.leased_jobs import LeaseLost
 from annotate.webhooks.actions import FIT_EVENT_DELAY, enqueue_event
 from models_engine.errors import Cancelled
@@ -64,8 +64,15 @@ def write_rows(model: type[Row], rows: Sequence[Row], progress: Progress) -> Non
             model._default_manager.bulk_create(chunk)
 
 
-def publish(fit: Fit, claim: Claim, former: Fit | None, settles: bool = True) -> None:
-    """Publishes the fit instead of the one before, at once; the last of the project's fits completes the claim.
+def publish(
+    fit: Fit,
+    claim: Claim,
+    former: Fit | None,
+    settles: bool = True,
+    derived: Sequence[DerivedRanking] = (),
+) -> None:
+    """Publishes the fit instead of the one before, at once, with what is derived from it; the last of the
+    project's fits completes the claim.
 
     Raises LeaseLost, with nothing changed.
     """
@@ -77,9 +84,16 @@ def publish(fit: Fit, claim: Claim, former: Fit | None, settles: bool = True) ->
             scheduling.record_published(claim, number=fit.number, now=now)
         Fit.objects.filter(project_id=fit.project_id, criterion=fit.criterion, published=True).update(published=False)
         Fit.objects.filter(pk=fit.pk).update(published=True)
+        replace_derived(fit, derived)
         enqueue_fit_published(fit)
         enqueue_goal_met(fit, former)
     fit.published = True
+
+
+def replace_derived(fit: Fit, derived: Sequence[DerivedRanking]) -> None:
+    """Replaces the project's rankings derived from fits by this criterion, and those of the total."""
+    DerivedRanking.objects.filter(project=fit.project_id, criterion__in=[OVERALL, fit.criterion]).delete()
+    DerivedRanking.objects.bulk_create(derived)
 
 
 def enqueue_fit_published(fit: Fit) -> None:

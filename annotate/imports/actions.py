@@ -24,7 +24,7 @@ from annotate.models import EventVerb, ImportJob, Project, User
 
 FOLDER = "import-jobs"
 State = ImportJob.State
-UPLOAD, KEYS, ROWS, LEFT_OUT = "upload", "keys", "rows.jsonl", "left-out.csv"
+UPLOAD, KEYS, ROWS, PAGES, LEFT_OUT = "upload", "keys", "rows.jsonl", "pages.zip", "left-out.csv"
 
 
 class ImportRunning(UserError):
@@ -151,7 +151,7 @@ def fit_imported_labels(job: ImportJob) -> None:
 
 def discard(folder: str, keep: str = "") -> None:
     """Deletes the files of an import, but one."""
-    for name in (UPLOAD, KEYS, ROWS, LEFT_OUT):
+    for name in (UPLOAD, KEYS, ROWS, PAGES, LEFT_OUT):
         if name != keep:
             default_storage.delete(f"{folder}/{name}")
 

@@ -32,8 +32,9 @@ from annotate.api.base import (
 )
 from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
-from annotate.files.decoding import decode, decode_upload
+from annotate.files.decoding import decode
 from annotate.files.limits import BadFile
+from annotate.files.workbooks import decode_table
 from annotate.imports.actions import resume_import, start_import, stop_import
 from annotate.imports.comparisons.tables import FORMATS
 from annotate.imports.forms import TEXT_KINDS
@@ -52,7 +53,8 @@ class NewImport(StrictSerializer):
     kind = serializers.ChoiceField(choices=Kind.choices)
     file = serializers.FileField(
         allow_empty_file=True,  # which is told as what else can't be read
-        help_text="items, comparisons: CSV, TSV, JSON, JSON lines, text, PrefLib; media: a .zip; features: a .npy.",
+        help_text="items, comparisons: CSV, TSV, XLSX, JSON, JSON lines, text, PrefLib; media: a .zip of media, PDF "
+        "and DOCX; features: a .npy.",
     )
     at_once = serializers.BooleanField(
         required=False,
@@ -96,6 +98,9 @@ class NewImport(StrictSerializer):
         allow_blank=True,
         trim_whitespace=False,
         help_text="For comparisons: a prefix for annotators' names.",
+    )
+    sheet = serializers.CharField(
+        max_length=100, required=False, default="", help_text="Of a workbook: the sheet's name; else the first."
     )
     keys = serializers.FileField(
         required=False,
@@ -199,7 +204,7 @@ def started(request: ApiRequest, project: Project, given: dict[str, Any]) -> Imp
         mapping = {"prefix": given["called"]}
         keys = decode(given["keys"].read(), given["keys"].name).text.encode() if given.get("keys") else b""
     else:
-        text = decode_upload(file).text
+        text = decode_table(file, given["sheet"])
         content = ContentFile(text.encode())
         mapping = mapping_of(text, file.name or "", given)
     return start_import(

@@ -10,16 +10,17 @@ from django.utils.translation import gettext as _
 
 from annotate.audit import record_event
 from annotate.core.errors import UserError
-from annotate.imports.actions import fit_imported_labels
+from annotate.imports.actions import PAGES, UPLOAD, fit_imported_labels
 from annotate.imports.comparisons.actions import Comparison, annotators_called, seen_so_far, with_ids
 from annotate.imports.comparisons.rows import raise_overlap, write_labels
 from annotate.imports.media.archives import Entry, store
+from annotate.imports.media.pages import store_pages
 from annotate.imports.prepared import Line
 from annotate.items.actions import add_items, record_import, request_fit_if_labelled
 from annotate.items.features import add_features
 from annotate.items.rows import NewItem
 from annotate.labelling.plan.actions import draw_plan
-from annotate.models import Annotator, EventVerb, ImportJob
+from annotate.models import Annotator, EventVerb, ImportJob, Item
 
 IMPORTED = Annotator.Source.IMPORT
 # Lines in one transaction: others' writes wait for it about a third of a second on SQLite.
@@ -40,8 +41,10 @@ class ItemGone(UserError):
 class Sink:
     """Where one import's lines go. It remembers between chunks what it need not ask for again."""
 
-    def __init__(self, job: ImportJob, upload: Callable[[], AbstractContextManager[IO[bytes]]], now: datetime) -> None:
-        self.job, self.project, self.upload, self.now = job, job.project, upload, now
+    def __init__(
+        self, job: ImportJob, stored: Callable[[str], AbstractContextManager[IO[bytes]]], now: datetime
+    ) -> None:
+        self.job, self.project, self.stored, self.now = job, job.project, stored, now
         self.rng = random.SystemRandom()
         self.names: list[str] = job.mapping.get("features", [])
         self.items: dict[str, int] | None = None
@@ -61,8 +64,12 @@ class Sink:
     def unpack(self, rows: Sequence[Sequence[Any]]) -> None:
         """Media of an archive: the files under names that a second attempt writes over."""
         entries = [Entry(*row) for row in rows]
-        with self.upload() as archive:
-            stored = store(archive, entries, self.job.folder.rpartition("/")[2])
+        prefix, pages = self.job.folder.rpartition("/")[2], dict[int, tuple[str, ...]]()
+        with self.stored(UPLOAD) as archive:
+            stored = store(archive, entries, prefix)
+        if documents := {entry.place: entry.pages for entry in entries if entry.pages}:
+            with self.stored(PAGES) as archive:
+                pages = store_pages(archive, documents, prefix)
         new = [
             NewItem(
                 one.place,
@@ -70,10 +77,11 @@ class Sink:
                 one.body,
                 one.kind,
                 tuple(one.tags),
-                name,
+                pages[one.place][0] if one.kind == Item.Kind.IMAGE and one.pages else name,
                 one.context,
                 features=tuple(one.features),
                 title=one.title,
+                pages=pages.get(one.place, ()),
                 competitor=one.competitor,
             )
             for one, name in zip(entries, stored, strict=True)

@@ -11,9 +11,9 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from annotate.files.decoding import decode_upload
 from annotate.files.limits import SMALL, BadFile
 from annotate.files.sheets import Sheet
+from annotate.files.workbooks import decode_table
 from annotate.imports import job as imports_job
 from annotate.imports.comparisons.forms import VotingForm, initial_of, voting_of
 from annotate.imports.comparisons.tables import FORMATS
@@ -30,7 +30,7 @@ SHOWN_ERRORS = 100
 def comparisons_contents(file: UploadedFile) -> Contents:
     """Raises BadFile."""
     name = file.name or _("a file")
-    text = decode_upload(file).text
+    text = decode_table(file)
     return Contents(name, {"mapping": guess_votes(text, name)}, {"text": text.encode()})
 
 

@@ -10,7 +10,8 @@ from django.core.files.uploadedfile import UploadedFile
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from annotate.files.column_guessing import Columns
+from annotate.core.languages import language_name
+from annotate.files.column_guessing import Columns, translation_columns
 from annotate.files.csv_reader import DELIMITERS
 from annotate.files.layout import FORMATS, Layout, guess_columns, numeric_columns
 from annotate.files.limits import MAX_KEY, MAX_TEXT, MAX_TITLE
@@ -42,8 +43,8 @@ class FileForm(forms.Form):
     file = forms.FileField(
         label=_("File"),
         allow_empty_file=True,  # refused in our own words
-        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson"}),
-        help_text=_("CSV, TSV, plain text, JSON or JSON lines; up to 50 MB and 100,000 items. Any encoding."),
+        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx"}),
+        help_text=_("CSV, TSV, XLSX, plain text, JSON or JSON lines; up to 50 MB and 100,000 items. Any encoding."),
     )
 
 
@@ -95,8 +96,27 @@ class ArchiveForm(forms.Form):
         allow_empty_file=True,
         widget=forms.ClearableFileInput(attrs={"accept": ".zip"}),
         help_text=_(
-            "Media files and, if you like, a manifest.csv or manifest.jsonl beside them with the columns file, key, "
-            "title, text (or alt), tags, context, competitor and feature_…; up to 500 MB and 10,000 files."
+            "Media files, PDF and DOCX and, if you like, a manifest.csv or manifest.jsonl beside them with the "
+            "columns file, key, title, text (or alt), tags, context, competitor and feature_…; up to 500 MB and 10,000 "
+            "files."
+        ),
+    )
+
+
+class DocumentsForm(forms.Form):
+    documents = PicturesField(
+        label=_("PDF and DOCX files"),
+        allow_empty_file=True,
+        widget=PicturesInput(attrs={"accept": ".pdf,.docx"}),
+        help_text=format_lazy(
+            _(
+                "Each file becomes one item: the pages of a PDF as pictures, a DOCX as text with its pictures. Up to "
+                "{size} MB and {pages} pages each, {together} pages together. The file's name becomes the title, which "
+                "annotators never see. With a zip file and a manifest you choose titles, keys and tags yourself."
+            ),
+            size=settings.MAX_DOCUMENT_MB,
+            pages=settings.MAX_DOCUMENT_PAGES,
+            together=settings.MAX_IMPORT_PAGES,
         ),
     )
 
@@ -226,11 +246,17 @@ class Reading:
         }
 
     @property
+    def languages(self) -> list[str]:
+        """Return the languages of which there are translations, in their own words."""
+        return [language_name(one) for one in dict.fromkeys(one[2] for one in self.columns.translations)]
+
+    @property
     def unused(self) -> list[str]:
         """Return the columns that are not imported."""
         values = vars(self.columns)
-        used = {values[name] for name in values if name != "features"}
+        used = {values[name] for name in values if name not in ("features", "translations")}
         used |= {place for place, _name in self.columns.features}
+        used |= {place for place, _what, _language in self.columns.translations}
         return [name for place, name in enumerate(self.names) if place not in used]
 
     @property
@@ -260,7 +286,9 @@ def reading_of(text: str, guessed: Layout, data: Mapping[str, Any]) -> Reading:
         return Reading(layout, names, columns, Item.Kind.TEXT, numeric)
     chosen = form.cleaned_data
     features = {names[place]: place for place in chosen.get("features", [])}  # the last one of a name
+    taken = {chosen[name] for name in ("text", "title", "key", "kind_column", "tags", "context", "link")}
     columns = Columns(
+        translations=translation_columns(names, taken={*taken, *features.values()}),
         **{name: chosen[name] for name in ("text", "title", "key", "tags", "context", "competitor", "link")},
         kind=chosen["kind_column"],
         features=tuple((place, name) for name, place in features.items()),

@@ -31,7 +31,7 @@ def guess_items(
     names, guessed = guess_columns(text, layout)
     said = dict(columns or {})
     features = said.pop("features", None) or []
-    known = {one.name for one in fields(Columns)} - {"features"}
+    known = {one.name for one in fields(Columns)} - {"features", "translations"}
     places: dict[str, Any] = {what: place_of(column, names) for what, column in said_of(said, known).items()}
     if places.get("text", 0) is None:
         raise BadFile(_("Choose the column that holds the text."))
@@ -40,7 +40,10 @@ def guess_items(
     numbers = {one: place for one in features if (place := place_of(one, names)) is not None}
     if set(numbers.values()) - set(numeric_columns(text, layout)):
         raise BadFile(_("Features must be columns of numbers; one of these is not."))
-    chosen = replace(guessed, **places, features=tuple((place, one) for one, place in numbers.items()))
+    taken = {*places.values(), *numbers.values()}
+    translations = tuple(one for one in guessed.translations if one[0] not in taken)
+    named = tuple((place, one) for one, place in numbers.items())
+    chosen = replace(guessed, **places, translations=translations, features=named)
     return items_mapping(layout, chosen, kind)
 
 

@@ -24,7 +24,7 @@ from django.utils.translation import override
 from annotate.core.errors import ProjectArchived, UserError
 from annotate.core.transactions import write_transaction, yielding_write_transaction
 from annotate.fitting.scheduling import claimable_projects
-from annotate.imports.actions import LEFT_OUT, ROWS, UPLOAD, discard, fit_imported_labels
+from annotate.imports.actions import LEFT_OUT, PAGES, ROWS, UPLOAD, discard, fit_imported_labels
 from annotate.imports.chunks import CHUNK, Sink
 from annotate.imports.prepared import Outcome, chunks, prepare
 from annotate.imports.sources import Source, source_of
@@ -108,21 +108,27 @@ def open_stored_file(name: str) -> Iterator[IO[bytes]]:
 def check_rows(row: ImportJob, progress: Progress) -> None:
     """Reads all rows into two files: those to write, and those left out with the reason."""
 
-    def report(n: int) -> None:
-        if not progress(n, 0, 0.0):
+    def keep_lease() -> None:
+        if not progress(row.n_rows, 0, 0.0):
             raise Cancelled
+
+    def report(n: int) -> None:
+        row.n_rows = n
+        keep_lease()
         row.held().update(n_rows=n)
 
     with tempfile.TemporaryDirectory(prefix="import-") as folder, open_stored_file(f"{row.folder}/{UPLOAD}") as file:
-        good, bad = Path(folder) / ROWS, Path(folder) / LEFT_OUT
-        with source_of(row, file) as source:
+        good, bad, pages = (Path(folder) / name for name in (ROWS, LEFT_OUT, PAGES))
+        with source_of(row, file, pages, keep_lease) as source:
             found = prepare(
                 source.columns, source.rows(), source.ahead, good=good, bad=bad, progress=report, every=source.every
             )
         if not progress(found.n_rows, 0, 0.0):
             raise Cancelled
-        for path in (good, bad):
+        for path in (good, bad, pages):
             default_storage.delete(f"{row.folder}/{path.name}")
+            if not path.exists():  # no documents
+                continue
             with path.open("rb") as content:
                 default_storage.save(f"{row.folder}/{path.name}", File(content))
     record_check(row, found, source)
@@ -143,7 +149,7 @@ def record_check(row: ImportJob, found: Outcome, source: Source) -> None:
 
 
 def write_rows(row: ImportJob, progress: Progress, *, should_yield: bool) -> None:
-    sink = Sink(row, lambda: open_stored_file(f"{row.folder}/{UPLOAD}"), timezone.now())
+    sink = Sink(row, lambda name: open_stored_file(f"{row.folder}/{name}"), timezone.now())
     started = time.monotonic()
     with open_stored_file(f"{row.folder}/{ROWS}") as file:
         file.seek(row.place)

@@ -1,8 +1,9 @@
 """What an import is read from: each kind of file as rows that are right or say what is wrong with them."""
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any, Protocol, TextIO
 
 from django.core.files.storage import default_storage
@@ -41,10 +42,13 @@ class Source(Protocol):
 
 
 @contextmanager
-def source_of(job: ImportJob, file: IO[bytes]) -> Iterator[Source]:
-    """What the file holds, while it is open. Raises BadFile."""
+def source_of(job: ImportJob, file: IO[bytes], pages: Path, on_page: Callable[[], None]) -> Iterator[Source]:
+    """What the file holds, while it is open. Raises BadFile.
+
+    pages: where pictures of documents go; on_page: called after each, because a document may take long.
+    """
     if job.kind not in (Kind.ITEMS, Kind.COMPARISONS):
-        yield binary_source(job, file)
+        yield binary_source(job, file, pages, on_page)
         return
     text = io.TextIOWrapper(file, "utf-8", newline="")
     try:
@@ -60,10 +64,10 @@ def text_source(job: ImportJob, text: TextIO) -> Source:
     return Votes(text, job.project, job.mapping, items, seed=job.digest)
 
 
-def binary_source(job: ImportJob, file: IO[bytes]) -> Source:
+def binary_source(job: ImportJob, file: IO[bytes], pages: Path, on_page: Callable[[], None]) -> Source:
     items = dict(job.project.items.order_by("pk").values_list("key", "pk"))
     if job.kind == Kind.MEDIA:
-        return Archive(file, items)
+        return Archive(file, items, pages, on_page)
     size = file.seek(0, io.SEEK_END)
     file.seek(0)
     return Matrix(file, size, keys_of(job, items), items, job.mapping.get("prefix", "f"))

@@ -19,6 +19,7 @@ from annotate.files.decoding import decode_upload
 from annotate.files.layout import Layout, guess_layout, read_sheet
 from annotate.files.limits import SMALL, BadFile
 from annotate.files.sheets import Sheet
+from annotate.files.workbooks import SheetText, is_workbook, read_head, read_workbook
 from annotate.imports.forms import LayoutForm, PasteForm, Reading, layout_of, reading_of
 from annotate.imports.guessing import items_mapping
 from annotate.imports.uploads import Upload
@@ -34,8 +35,18 @@ SHOWN_ITEMS, SHOWN_ERRORS = 20, 100
 def file_contents(file: UploadedFile) -> Contents:
     """Raises BadFile."""
     name = file.name or _("a file")
+    if is_workbook(name, read_head(file)):
+        return workbook_contents(read_workbook(file, name), name)
     decoded = decode_upload(file)
     return table_contents(decoded.text, guess_layout(decoded.text, name), name, encoding=decoded.encoding)
+
+
+def workbook_contents(sheets: list[SheetText], name: str) -> Contents:
+    """Stage every sheet as a text of its own: text, text-1, text-2."""
+    first = table_contents(sheets[0].text, guess_layout(sheets[0].text, ""), name)
+    more = {f"text-{n}": sheet.text.encode() for n, sheet in enumerate(sheets[1:], 1)}
+    details = first.details | {"sheets": [sheet.name for sheet in sheets]}
+    return first._replace(details=details, files={**first.files, **more})
 
 
 def paste_contents(text: str, written: str) -> Contents:
@@ -60,14 +71,29 @@ class ParsedTable:
     n_read: int = SMALL
 
 
+def sheet_number(upload: Upload, data: Mapping[str, Any]) -> int:
+    """Return the sheet that was chosen, from 0; the first where none was, or there is none such."""
+    said = str(data.get("sheet", "0"))
+    number = int(said) if said.isdecimal() and len(said) < 4 else 0
+    return number if number < len(upload.details.get("sheets", [])) else 0
+
+
+def text_name(upload: Upload, data: Mapping[str, Any]) -> str:
+    number = sheet_number(upload, data)
+    return f"text-{number}" if number else "text"
+
+
 class TableWizard(Wizard[ParsedTable]):
     kind = "table"
     template = "imports/table.html"
     texts: Collection[int] = ()  # hashes of the project's; the preview alone warns of repeated ones
 
     def parse(self, upload: Upload, data: Mapping[str, Any]) -> ParsedTable:
-        text, details = upload.read("text").decode(), upload.details
-        layout = layout_of(Layout(details["format"], details["delimiter"], details["header"]), data)
+        text, details = upload.read(text_name(upload, data)).decode(), upload.details
+        guessed = Layout(details["format"], details["delimiter"], details["header"])
+        if sheet_number(upload, data):
+            guessed = guess_layout(text, "")
+        layout = layout_of(guessed, data)
         try:
             reading = reading_of(text, layout, data)
             sheet = read_sheet(text, layout)
@@ -90,6 +116,8 @@ class TableWizard(Wizard[ParsedTable]):
     def context(self, upload: Upload, parsed: ParsedTable) -> dict[str, Any]:
         layout_form = parsed.reading.layout_form if parsed.reading else LayoutForm(initial=vars(parsed.layout))
         context: dict[str, Any] = {"parsed": parsed, "n_shown": SHOWN_ITEMS, "layout_form": layout_form}
+        data = self.request.POST if self.request.method == "POST" else self.request.GET
+        context["sheet"] = sheet_number(upload, data)
         if written := upload.details.get("pasted"):
             context["paste"] = PasteForm(initial={"text": upload.read("text").decode(), "written": written})
         if parsed.checked:
@@ -103,7 +131,7 @@ class TableWizard(Wizard[ParsedTable]):
         reading, checked = parsed.reading, parsed.checked
         if reading and not parsed.is_whole:
             mapping = items_mapping(reading.layout, reading.columns, reading.kind)
-            job = self.start_job(upload, ImportJob.Kind.ITEMS, mapping)
+            job = self.start_job(upload, ImportJob.Kind.ITEMS, mapping, text=text_name(upload, self.request.POST))
             return redirect("import-job", self.project.pk, job.pk)
         leaves_out = self.request.POST.get("action") == "good"
         if reading is None or checked is None or not checked.items or (checked.errors and not leaves_out):

@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.files.uploadedfile import UploadedFile
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from annotate import access
@@ -17,8 +18,9 @@ from annotate.files.decoding import decode
 from annotate.imports.comparisons.forms import ComparisonsFileForm
 from annotate.imports.comparisons.tables import FORMATS
 from annotate.imports.comparisons_wizard import ComparisonsWizard, comparisons_contents
-from annotate.imports.forms import ArchiveForm, FeaturesForm, FileForm, PasteForm, PicturesForm
+from annotate.imports.forms import ArchiveForm, DocumentsForm, FeaturesForm, FileForm, PasteForm, PicturesForm
 from annotate.imports.media.archives import check_is_zip
+from annotate.imports.media.packing import pack_documents
 from annotate.imports.media_wizard import MediaWizard, media_contents
 from annotate.imports.table_wizard import TableWizard, file_contents, paste_contents
 from annotate.imports.wizard import Start, Wizard, resume, staging, starting
@@ -34,6 +36,12 @@ def archive_job(archive: UploadedFile) -> JobValues:
     return {"kind": ImportJob.Kind.MEDIA, "source": archive.name or "zip", "file": archive, "mapping": {}}
 
 
+def documents_job(documents: list[UploadedFile]) -> JobValues:
+    """Raises BadFile."""
+    source = documents[0].name or "" if len(documents) == 1 else _("%(n)d documents") % {"n": len(documents)}
+    return {"kind": ImportJob.Kind.MEDIA, "source": source, "file": pack_documents(documents), "mapping": {}}
+
+
 def features_job(file: UploadedFile, keys: UploadedFile | None, called: str) -> JobValues:
     text = decode(keys.read(), keys.name or "").text if keys else ""
     values = {"kind": ImportJob.Kind.FEATURES, "source": file.name, "file": file, "mapping": {"prefix": called}}
@@ -46,6 +54,7 @@ ITEMS = {
     "paste": Start(PasteForm, "text", staging(TableWizard, paste_contents)),
     "file": Start(FileForm, "file", staging(TableWizard, file_contents)),
     "pictures": Start(PicturesForm, "pictures", staging(MediaWizard, media_contents)),
+    "documents": Start(DocumentsForm, "documents", starting(documents_job)),
     "archive": Start(ArchiveForm, "archive", starting(archive_job)),
 }
 COMPARISONS = Start(ComparisonsFileForm, "file", staging(ComparisonsWizard, comparisons_contents))

@@ -87,9 +87,11 @@ class Wizard(ABC, Generic[Parsed]):
         uploads.discard(upload.id)
         return response
 
-    def start_job(self, upload: Upload, kind: str, mapping: dict[str, Any], leave_out: bool = False) -> ImportJob:
+    def start_job(
+        self, upload: Upload, kind: str, mapping: dict[str, Any], leave_out: bool = False, text: str = "text"
+    ) -> ImportJob:
         """Leaves the upload's text to a worker, which writes as soon as every row is found right."""
-        with upload.open("text") as file:
+        with upload.open(text) as file:
             return start_import(
                 project=self.project,
                 actor=self.request.user,
@@ -133,7 +135,11 @@ def starting(values: Callable[..., dict[str, Any]]) -> Receive:
     """Returns what leaves the file of a form to a worker at once. values: those of start_import, from its fields."""
 
     def receive(request: SignedInRequest, project: Project, given: dict[str, Any]) -> HttpResponseBase:
-        job = start_import(project=project, actor=request.user, now=timezone.now(), **values(**given))
+        taken = values(**given)
+        try:
+            job = start_import(project=project, actor=request.user, now=timezone.now(), **taken)
+        finally:
+            taken["file"].close()  # one that was packed here is nobody else's
         return redirect("import-job", project.pk, job.pk)
 
     return receive

@@ -14,10 +14,11 @@ from annotate.core.transactions import write_transaction
 from annotate.items.features import add_features
 from annotate.items.media.deletion import delete_media
 from annotate.items.rows import NewItem
+from annotate.items.translations import add_translations
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling.plan.actions import draw_plan
 from annotate.locks import lock_project
-from annotate.models import Captions, Context, Event, EventVerb, Item, Project, Tag, User
+from annotate.models import Captions, Context, Event, EventVerb, Item, ItemPage, Project, Tag, User
 
 IMPORTED = EventVerb.ITEMS_IMPORTED
 BATCH = 1000
@@ -85,10 +86,23 @@ def add_items(
     if any(row.competitor for row in rows):
         Project.objects.filter(pk=project.pk).update(has_competitors=True)
     add_captions(items, rows)
+    add_pages(items, rows)
+    add_translations(project, items, rows)
     add_features(
         project, features, [(item.pk, row.features) for item, row in zip(items, rows, strict=True) if row.features]
     )
     return items
+
+
+def add_pages(items: Sequence[Item], rows: Sequence[NewItem]) -> None:
+    ItemPage.objects.bulk_create(
+        (
+            ItemPage(item=item, number=number, media=name)
+            for item, row in zip(items, rows, strict=True)
+            for number, name in enumerate(row.pages, 1)
+        ),
+        batch_size=BATCH,
+    )
 
 
 def record_import(project: Project, actor: User | None, now: datetime, *, upload: str, n: int, source: str) -> None:
@@ -107,6 +121,7 @@ def new_item(project: Project, row: NewItem, now: datetime, rng: random.Random) 
         kind=row.kind,
         body=row.body,
         media=row.media,
+        n_pages=len(row.pages),
         link=row.link,
         shuffle=rng.random(),
         created_at=now,
@@ -213,16 +228,17 @@ def delete_item(*, item: Item, actor: User, now: datetime) -> None:
             raise WasShown(item.key)
         if item.known_sets.exists():
             raise HasRightAnswer(item.key)
-        record_event(item.project, actor, EventVerb.ITEM_DELETED, now, key=item.key)
         media, context = item.media.name, item.context
+        files = [*item.pages.values_list("media", flat=True), *([media] if media else [])]
         item.delete()
+        record_event(item.project, actor, EventVerb.ITEM_DELETED, now, key=item.key)
         if item.competitor:
             note_competitors(item.project)
         draw_plan(item.project)
         if context and not context.items.exists():
             context.delete()
-        if media:
-            transaction.on_commit(lambda: delete_media([media]))
+        if files:
+            transaction.on_commit(lambda: delete_media(files))
 
 
 def request_fit_if_labelled(project: Project) -> None:
@@ -247,6 +263,7 @@ def set_tags(*, item: Item, actor: User, names: Sequence[str], now: datetime) ->
             key=item.key,
             tags=[", ".join(before), ", ".join(after)],
         )
+        request_fit_if_labelled(item.project)  # the fit ranks each tag's items among themselves
 
 
 def set_title(*, item: Item, actor: User, title: str, now: datetime) -> None:

@@ -9,6 +9,7 @@ from django.http import Http404
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -30,6 +31,7 @@ from annotate.api.base import (
 )
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.api.problems import Unprocessable
+from annotate.core.languages import is_language_tag
 from annotate.files.column_guessing import Columns
 from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_LINK, MAX_TAG, MAX_TAGS, MAX_TEXT, MAX_TITLE
 from annotate.files.sheets import Sheet, SheetRow
@@ -37,6 +39,7 @@ from annotate.items import actions
 from annotate.items.media.delivery import send_media
 from annotate.items.queries import filtered, keys, lines
 from annotate.items.rows import check
+from annotate.items.translations import translate_all
 from annotate.models import Item, Project, Tag
 
 MOST_AT_ONCE = 10_000
@@ -50,6 +53,24 @@ class ItemQuery(PageQuery):
     )
     state = serializers.ChoiceField(choices=["active", "retired"], required=False, default="")
     tag = serializers.CharField(required=False, default="", max_length=MAX_TAG)
+
+
+class TranslatedItem(StrictSerializer):
+    text = serializers.CharField(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
+    title = serializers.CharField(max_length=MAX_TITLE, required=False, default="", allow_blank=True)
+
+
+class TranslationsField(serializers.DictField):
+    """Texts by language code."""
+
+    child = TranslatedItem()
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        found = super().run_validation(data)
+        if wrong := [language for language in found or {} if not is_language_tag(language)]:
+            message = _("“%(language)s” is not a language code. Use codes such as fr or pt-BR.")
+            raise serializers.ValidationError(message % {"language": wrong[0][:40]})
+        return found
 
 
 class ItemRow(serializers.Serializer):
@@ -75,6 +96,9 @@ class ItemRow(serializers.Serializer):
         help_text="Who or what made it, such as a model; never shown to annotators.",
     )
     tags = serializers.ListField(child=serializers.CharField())
+    translations = serializers.DictField(
+        child=TranslatedItem(), help_text="Its text and title in further languages, by language code."
+    )
     retired_at = serializers.DateTimeField(source="item.retired_at", allow_null=True)
     created_at = serializers.DateTimeField(source="item.created_at")
     n_labels = serializers.IntegerField(help_text="Number of answers in which it was shown, without voided ones.")
@@ -116,6 +140,9 @@ class NewItem(StrictSerializer):
     tags = serializers.ListField(
         child=serializers.CharField(max_length=MAX_TAG), max_length=MAX_TAGS, required=False, default=list
     )
+    translations = TranslationsField(
+        required=False, default=dict, help_text="Its text and title in further languages, by language code."
+    )
 
 
 class NewItems(StrictSerializer):
@@ -141,6 +168,9 @@ class ItemChange(StrictSerializer):
     )
     retired = serializers.BooleanField(required=False)
     tags = serializers.ListField(child=serializers.CharField(max_length=MAX_TAG), max_length=MAX_TAGS, required=False)
+    translations = TranslationsField(
+        required=False, help_text="Replaces text and title in the languages that are sent; two empty ones remove them."
+    )
 
 
 def represented(request: ApiRequest, project: Project, items: list[Item]) -> list[Any]:
@@ -148,6 +178,9 @@ def represented(request: ApiRequest, project: Project, items: list[Item]) -> lis
     for row in rows:
         address = reverse("api-item-media", args=[project.pk, row.item.pk], request=request)
         row.__dict__["media"] = address if row.item.media else None
+        row.__dict__["translations"] = {
+            one.language: {"text": one.body, "title": one.name} for one in row.item.translations.all()
+        }
     return list(ItemRow(rows, many=True).data)
 
 
@@ -155,8 +188,20 @@ def with_tags(project: Project) -> Any:
     return (
         project.items.order_by("pk")
         .select_related("context")
-        .prefetch_related(Prefetch("tags", Tag.objects.order_by("name")))
+        .prefetch_related(Prefetch("tags", Tag.objects.order_by("name")), "translations")
     )
+
+
+def translations_of(row: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    texts = row["translations"].items()
+    return tuple((language, one["text"], " ".join(one["title"].split())) for language, one in texts)
+
+
+def check_translated_into(project: Project, language: str) -> None:
+    """Raises Unprocessable where the project does not have this further language."""
+    if language not in project.languages:
+        message = _("The project is not translated into “%(language)s”. Add the language first.")
+        raise Unprocessable({"translations": [message % {"language": language}]})
 
 
 class Items(ApiView):
@@ -183,10 +228,11 @@ class Items(ApiView):
         found = check(sheet, columns, kind=Item.Kind.TEXT, keys=keys(project), known_text=lambda text: False)
         if found.errors:
             raise Unprocessable({f"items.{place}": [message] for place, message in found.errors})
+        rows = [item._replace(translations=translations_of(given[item.place])) for item in found.items]
         n = actions.import_items(
             project=project,
             actor=request.user,
-            rows=found.items,
+            rows=rows,
             upload=str(uuid4()),
             source="API",
             now=timezone.now(),
@@ -205,7 +251,10 @@ class ItemView(ApiView):
 
     @extend_schema(operation_id="items_update", request=ItemChange, responses=ItemRow)
     def patch(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
-        """Retires the item or restores it; replaces its title, competitor or tags. Its text can't be changed."""
+        """Retires the item or restores it; replaces its title, competitor, tags or translations.
+
+        Its own text can't be changed.
+        """
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         item = get_object_or_404(project.items.select_related("project"), pk=item_id)
@@ -216,6 +265,10 @@ class ItemView(ApiView):
             actions.set_competitor(item=item, actor=request.user, name=change["competitor"], now=now)
         if "tags" in change:
             actions.set_tags(item=item, actor=request.user, names=change["tags"], now=now)
+        for language, texts in change.get("translations", {}).items():
+            check_translated_into(project, language)
+            values = {item.pk: (texts["text"], " ".join(texts["title"].split()))}
+            translate_all(project=project, actor=request.user, language=language, texts=values, now=now)
         if "retired" in change:
             act = actions.retire_item if change["retired"] else actions.bring_back_item
             act(item=item, actor=request.user, now=now)
@@ -253,3 +306,13 @@ class ItemMedia(ApiView):
         """Returns the file of an item, to members who see the project and annotators who have seen the item."""
         validated_query(request, NoQuery)
         return send_media(request, item_seen(request, project_id, item_id))
+
+
+class ItemPageView(ApiView):
+    scope = None  # as for ItemMedia
+
+    @extend_schema(operation_id="items_page", responses={(200, "*/*"): OpenApiTypes.BINARY})
+    def get(self, request: ApiRequest, project_id: UUID, item_id: int, number: int) -> HttpResponseBase:
+        """Returns one page of a document, to those who may have its file."""
+        validated_query(request, NoQuery)
+        return send_media(request, item_seen(request, project_id, item_id), number)

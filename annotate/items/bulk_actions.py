@@ -27,6 +27,8 @@ def tag_items(*, project: Project, actor: User, items: Sequence[int], names: Seq
             links.objects.bulk_create(links(item_id=item, tag_id=tag) for item, tag in new)
             changed += sorted({item for item, _tag in new})
         note_items(project, actor, EventVerb.ITEMS_TAGGED, changed, now, tags=", ".join(names))
+        if changed:
+            request_fit_if_labelled(project)
     return len(changed)
 
 
@@ -40,6 +42,8 @@ def untag_items(*, project: Project, actor: User, items: Sequence[int], names: S
             changed += sorted(set(gone.values_list("item_id", flat=True)))
             gone.delete()
         note_items(project, actor, EventVerb.ITEMS_UNTAGGED, changed, now, tags=", ".join(names))
+        if changed:
+            request_fit_if_labelled(project)
     return len(changed)
 
 

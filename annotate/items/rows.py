@@ -1,7 +1,7 @@
 """Checking the rows of a sheet one by one: each becomes a new item or an error that says what to correct."""
 
 import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -39,6 +39,8 @@ class NewItem(NamedTuple):
     captions: str = ""  # WebVTT
     captions_language: str = ""
     title: str = ""
+    pages: tuple[str, ...] = ()  # the stored pictures of a document
+    translations: tuple[tuple[str, str, str], ...] = ()  # language, text and title
     competitor: str = ""
 
 
@@ -142,8 +144,24 @@ def item_of(row: SheetRow, columns: Columns, kind: str, keys: Keys) -> NewItem:
         link=link,
         features=tuple(number_in(row, place, sheet_name) for place, sheet_name in columns.features),
         title="" if columns.title is None else title_in(row.cells[columns.title]),
+        translations=translations_in(row, columns.translations),
         competitor="" if columns.competitor is None else competitor_in(row.cells[columns.competitor]),
     )
+
+
+def translations_in(row: SheetRow, columns: Sequence[tuple[int, str, str]]) -> tuple[tuple[str, str, str], ...]:
+    """Return what the row says in each further language: empty cells say nothing."""
+    found: dict[str, dict[str, str]] = {}
+    for place, what, language in columns:
+        text = title_in(row.cells[place]) if what == "title" else text_in(row.cells[place])
+        if len(text) > MAX_TEXT:
+            raise Unusable(
+                _("The text in “%(language)s” has %(length)d characters; the limit is %(limit)d. Shorten it.")
+                % {"language": language, "length": len(text), "limit": MAX_TEXT}
+            )
+        if text:
+            found.setdefault(language, {})[what] = text
+    return tuple((language, one.get("text", ""), one.get("title", "")) for language, one in found.items())
 
 
 def title_in(cell: Cell) -> str:

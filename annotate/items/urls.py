@@ -10,6 +10,7 @@ from annotate.items.media import views as media_views
 
 urlpatterns = [
     path("media/items/<int:item_id>/", media_views.item_media, name="item-media"),
+    path("media/items/<int:item_id>/pages/<int:number>/", media_views.item_page, name="item-page"),
     path("media/items/<int:item_id>/captions.vtt", media_views.item_captions, name="item-captions"),
     path("projects/<uuid:project_id>/items/", views.table, name="items"),
     path("projects/<uuid:project_id>/items/<int:item_id>/captions/", captions_views.captions, name="captions"),
@@ -19,5 +20,6 @@ api_urlpatterns = [
     path(f"{PROJECT}items/", api.Items.as_view(), name="api-items"),
     path(f"{PROJECT}items/<int:item_id>/", api.ItemView.as_view(), name="api-item"),
     path(f"{PROJECT}items/<int:item_id>/media/", api.ItemMedia.as_view(), name="api-item-media"),
+    path(f"{PROJECT}items/<int:item_id>/pages/<int:number>/", api.ItemPageView.as_view(), name="api-item-page"),
     path(f"{PROJECT}items/<int:item_id>/captions/", captions_api.ItemCaptions.as_view(), name="api-item-captions"),
 ]

@@ -21,6 +21,7 @@ from annotate.labelling.eligibility import (
     n_counted_labels,
 )
 from annotate.labelling.outcomes import allowed_extra_outcomes, encode_ranks
+from annotate.labelling.screening import apply_rule, may_screen_out
 from annotate.labelling.task_types.registry import is_ordered, task_type_of
 from annotate.locks import lock_annotator
 from annotate.models import (
@@ -58,6 +59,7 @@ class Answer:
     active_ms: int | None = None
     client_at: datetime | None = None
     session: str = ""
+    language: str = ""  # in which it was asked
     comment: str = ""
     reason: str = ""  # why it is skipped
     # What is said by the criteria after the first; of a whole task skipped, nothing.
@@ -76,7 +78,7 @@ def record_label(*, presentation: Presentation, answer: Answer, now: datetime) -
     Raises InvalidAnswer for what the project does not allow, ProjectNotOpen, AnnotatorExcluded and AnsweredTooSoon.
     """
     with write_transaction():
-        annotator = lock_annotator(presentation.annotator, exclusive=is_late(presentation))
+        annotator = lock_annotator(presentation.annotator, exclusive=counts_more_sets(presentation))
         label, is_new = write_label(annotator, presentation, answer, now)
         if is_new:
             request_fit(annotator.project)
@@ -92,7 +94,7 @@ def record_and_assign_next(
     """
     likely = assignment.choose_ahead(presentation.annotator, now)
     with write_transaction():
-        annotator = lock_annotator(presentation.annotator, exclusive=is_late(presentation))
+        annotator = lock_annotator(presentation.annotator, exclusive=counts_more_sets(presentation))
         label, is_new = write_label(annotator, presentation, answer, now)
         if presentation.purpose == Purpose.PRACTICE:
             presentation.annotator = annotator  # with the practice as it stands now
@@ -112,6 +114,11 @@ def record_and_assign_next(
 def is_late(presentation: Presentation) -> bool:
     """Return whether its lease had run out when it was read: then two sets are counted in one step."""
     return presentation.state == Presentation.State.EXPIRED
+
+
+def counts_more_sets(presentation: Presentation) -> bool:
+    """Return whether storing the answer may count further sets, so that nobody else may count meanwhile."""
+    return is_late(presentation) or may_screen_out(presentation)
 
 
 def write_label(annotator: Annotator, presentation: Presentation, answer: Answer, now: datetime) -> tuple[Label, bool]:
@@ -150,6 +157,7 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
         response_ms=answer.response_ms,
         active_ms=answer.active_ms,
         session=answer.session,
+        language=answer.language,
         app_version=settings.VERSION,
         voided_at=now if late else None,
         void_reason=Label.VoidReason.LATE if late else "",
@@ -158,6 +166,8 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
         write_criterion_answers(project, label, answer, items)
     if presentation.purpose == Purpose.PRACTICE and not late:
         update_practice(annotator, now)
+    if not late and apply_rule(annotator, presentation.purpose, now):
+        label.refresh_from_db(fields=["voided_at", "void_reason"])
     return label, True
 
 
@@ -178,21 +188,27 @@ def write_criterion_answers(project: Project, label: Label, answer: Answer, item
 
 
 def update_practice(annotator: Annotator, now: datetime) -> None:
-    """Counts the answer, and ends the practice where it was the last: passed, or screened out after the last try."""
+    """Counts the answer, and ends the practice where it was the last."""
     annotator.practised += 1
+    settle_practice(annotator, now)
+
+
+def settle_practice(annotator: Annotator, now: datetime) -> None:
+    """Ends the practice where all of it is answered: passed, or screened out after the last try."""
     verdict = special_tasks.practice_state(annotator).verdict
     if verdict == special_tasks.PASSED:
         annotator.practice_over_at = now
     elif verdict == special_tasks.FAILED:
-        annotator.screened_out_at = now
+        annotator.screened_out_at, annotator.screened_out_by = now, Annotator.ScreeningRule.PRACTICE
         Event.objects.create(
             project=annotator.project, annotator=annotator, verb=EventVerb.ANNOTATOR_SCREENED_OUT, at=now
         )
-    annotator.save(update_fields=["practised", "practice_over_at", "screened_out_at"])
+    annotator.save(update_fields=["practised", "practice_over_at", "screened_out_at", "screened_out_by"])
 
 
 def check_answers(project: Project, answer: Answer, n_items: int) -> None:
     """Check the answer by each criterion. A task is skipped as a whole or not at all."""
+    check_comment_given(project, answer)
     if not project.criteria:
         check_answer(project, answer, n_items)
         if answer.further:
@@ -245,6 +261,14 @@ def check_reason(project: Project, answer: Answer) -> None:
         raise InvalidAnswer(
             _("The reason has %(n)d characters; the limit is %(limit)d. Shorten it and skip again.")
             % {"n": len(answer.reason), "limit": MAX_REASON_LENGTH}
+        )
+
+
+def check_comment_given(project: Project, answer: Answer) -> None:
+    needed = project.comments and project.comment_required and not answer.comment
+    if needed and answer.outcome not in (Outcome.SKIP, Outcome.CANT_JUDGE):
+        raise InvalidAnswer(
+            _("This project asks for a comment with each answer. Write one below the items, then send.")
         )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from django.utils.translation import gettext as _
 
 from annotate.labelling.actions import Answer
+from annotate.labelling.answer_options import grade_words, outcome_words
 from annotate.labelling.outcomes import LETTERS, decode_ranks
 from annotate.labelling.task_types.registry import BY_OUTCOME
 from annotate.models import CriterionAnswer, Label, PresentedItem, Project
@@ -18,6 +19,8 @@ def describe_answer(project: Project, outcome: str, order: Sequence[int | None],
     """Describe an answer; order: the places that it names, best first."""
     letters = [LETTERS[place] for place in order if place is not None and place < len(LETTERS)]
     if outcome == Outcome.CHOICE and letters and grade in Label.Grade.values:
+        if own := grade_words(project, grade, letters[0]):
+            return _("you said “%(answer)s”") % {"answer": own}
         values = {"letter": letters[0], "slightly": Label.Grade(grade).label.lower()}
         if project.choice_words:
             choice = project.choice_words.replace(LETTER, letters[0])
@@ -25,9 +28,9 @@ def describe_answer(project: Project, outcome: str, order: Sequence[int | None],
         return _("you said %(letter)s is %(slightly)s better") % values
     if outcome in BY_OUTCOME and letters:
         return BY_OUTCOME[outcome].describe(letters, project)
-    if outcome == Outcome.SKIP:
+    if outcome == Outcome.SKIP and not project.skip_words:
         return _("you skipped")
-    return _("you said “%(answer)s”") % {"answer": Outcome(outcome).label}
+    return _("you said “%(answer)s”") % {"answer": outcome_words(project, outcome)}
 
 
 def describe_answers(project: Project, said: Sequence[AnswerSummary]) -> str:

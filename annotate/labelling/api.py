@@ -14,14 +14,18 @@ from rest_framework.reverse import reverse
 from annotate import access
 from annotate.api.authentication import ANNOTATE
 from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_body, validated_query
+from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.core.errors import UserError
+from annotate.core.languages import MAX_LANGUAGE_LENGTH
 from annotate.criteria import named_criteria
 from annotate.labelling import assignment
-from annotate.labelling.actions import MAX_RESPONSE_MS, Answer, record_and_assign_next, undo_label
+from annotate.labelling.actions import MAX_RESPONSE_MS, Answer, record_and_assign_next
 from annotate.labelling.forms import parse_comment, parse_reason
+from annotate.labelling.known_items import declare_known, undo_last
 from annotate.labelling.navigation import RNG
 from annotate.labelling.queries import Task, current_task
+from annotate.labelling.wording import MIXED, wording_of
 from annotate.models import MAX_COMMENT_LENGTH, MAX_ITEMS_SHOWN, MAX_REASON_LENGTH, Annotator, Item, Label, Project
 
 IN_FILES = (Item.Kind.IMAGE, Item.Kind.AUDIO, Item.Kind.VIDEO)
@@ -32,6 +36,10 @@ class ShownItem(serializers.Serializer):
     kind = serializers.CharField()
     text = serializers.CharField(allow_blank=True)
     media = serializers.URLField(allow_null=True, help_text="Only for images, sound and video.")
+    pages = serializers.ListField(
+        child=serializers.URLField(),
+        help_text="Of a document: the pages of a PDF, all of them, or the pictures in a text.",
+    )
     link = serializers.CharField(allow_blank=True)
     button = serializers.CharField(help_text="Text of the button that chooses this item, in the owner's words if any.")
 
@@ -58,6 +66,10 @@ class AskedCriterion(serializers.Serializer):
 
 
 class TaskDetail(serializers.Serializer):
+    language = serializers.CharField(
+        help_text="The language in which it is asked; send it with the answer. fr/en: in fr, but what lacks a "
+        "translation in en. Empty if the project has not said its language."
+    )
     token = serializers.CharField(
         help_text="Identifies this task; only one answer to it is stored, however often it is sent."
     )
@@ -77,6 +89,12 @@ class TaskDetail(serializers.Serializer):
     n_named = serializers.IntegerField(help_text="How many places `order` must name, for rankings and best and worst.")
     others = serializers.ListField(child=serializers.CharField(), help_text="Other allowed outcomes.")
     comments = serializers.BooleanField(help_text="Whether the answer may have a comment.")
+    comment_required = serializers.BooleanField(
+        help_text="Whether it must: all but skips and answers that nobody can judge."
+    )
+    may_know = serializers.BooleanField(
+        help_text="Whether the annotator may say that they know an item (`annotating_declare_known`)."
+    )
     asks_why_skipped = serializers.BooleanField()
     skip_reasons = serializers.ListField(
         child=serializers.CharField(), help_text="Suggested reasons; annotators can also write their own."
@@ -95,6 +113,26 @@ class StopDetail(serializers.Serializer):
     again = serializers.BooleanField(help_text="Whether it may help to ask again later.")
 
 
+class LanguageQuery(StrictSerializer):
+    language = serializers.CharField(
+        required=False,
+        default="",
+        max_length=MAX_LANGUAGE_LENGTH,
+        help_text="One of the project's languages, such as fr; without it, the project's own.",
+    )
+
+
+def validated_language(project: Project, language: str) -> str:
+    """Return one of the project's further languages, "" for its own; raises Unprocessable."""
+    if language in ("", project.language):
+        return ""
+    if language not in project.languages:
+        known = ", ".join(filter(None, [project.language, *project.languages])) or "-"
+        message = _("The project has no translation into “%(language)s”. Its languages: %(known)s.")
+        raise Unprocessable({"language": [message % {"language": language, "known": known}]})
+    return language
+
+
 class Step(serializers.Serializer):
     """What an annotator sees now: a task, a break (request the next task to end it), or why there is none."""
 
@@ -102,6 +140,9 @@ class Step(serializers.Serializer):
     instructions = serializers.CharField(allow_blank=True, help_text="Markdown.")
     n_done = serializers.IntegerField(help_text="Number of the annotator's answers that count.")
     cap = serializers.IntegerField(allow_null=True)
+    target = serializers.IntegerField(
+        allow_null=True, help_text="Answers asked of the annotator, who may go on; null where no number is asked."
+    )
     task = TaskDetail(allow_null=True)
     is_break = serializers.BooleanField()
     feedback = FeedbackDetail(
@@ -146,6 +187,13 @@ class GivenAnswer(OneAnswer):
         required=False, allow_null=True, default=None, min_value=0, max_value=MAX_RESPONSE_MS
     )
     client_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+    language = serializers.CharField(
+        max_length=2 * MAX_LANGUAGE_LENGTH + 1,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="The task's `language`; the next task comes in the same.",
+    )
     reason = serializers.CharField(
         max_length=MAX_REASON_LENGTH,
         required=False,
@@ -169,14 +217,18 @@ class Undo(StrictSerializer):
     )
 
 
-def step_json(request: ApiRequest, annotator: Annotator, refusal: UserError | None) -> dict[str, Any]:
-    task = current_task(annotator=annotator, now=timezone.now(), refusal=refusal)
+def step_json(
+    request: ApiRequest, annotator: Annotator, refusal: UserError | None, language: str = ""
+) -> dict[str, Any]:
+    wording = wording_of(annotator.project, language)
+    task = current_task(annotator=annotator, now=timezone.now(), refusal=refusal, wording=wording)
     values = {
         "pseudonym": annotator.pseudonym,
-        "instructions": annotator.project.instructions,
+        "instructions": wording.project.instructions,
         "n_done": task.n_done,
         "cap": task.cap,
-        "task": task_json(request, annotator.project, task) if task.token else None,
+        "target": task.target,
+        "task": task_json(request, wording.project, task) if task.token else None,
         "is_break": task.is_break,
         "feedback": task.feedback,
         "stop": task.stop,
@@ -186,6 +238,7 @@ def step_json(request: ApiRequest, annotator: Annotator, refusal: UserError | No
 
 def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, Any]:
     return {
+        "language": task.language,
         "token": task.token,
         "question": project.question,
         "instruction": task.hint,
@@ -196,6 +249,8 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
         "n_named": task.n_named,
         "others": [other.value for other in task.others],
         "comments": project.comments,
+        "comment_required": project.comments and project.comment_required,
+        "may_know": project.known_button,
         "asks_why_skipped": project.ask_why_skipped,
         "skip_reasons": project.skip_reasons,
         "practice": task.practice,
@@ -209,6 +264,10 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
                 "media": reverse("api-item-media", args=[project.pk, option.item_id], request=request)
                 if option.kind in IN_FILES
                 else None,
+                "pages": [
+                    reverse("api-item-page", args=[project.pk, option.item_id, number], request=request)
+                    for number in option.pages
+                ],
                 "link": option.link,
                 "button": option.words,
             }
@@ -217,13 +276,13 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
     }
 
 
-def open_next_step(request: ApiRequest, annotator: Annotator) -> dict[str, Any]:
+def open_next_step(request: ApiRequest, annotator: Annotator, language: str = "") -> dict[str, Any]:
     """Opens the next presentation, and shows it or says why there is none."""
     try:
         assignment.next_presentation(annotator=annotator, now=timezone.now(), rng=RNG)
     except UserError as refusal:
-        return step_json(request, annotator, refusal)
-    return step_json(request, annotator, None)
+        return step_json(request, annotator, refusal, language)
+    return step_json(request, annotator, None, language)
 
 
 def annotator_or_404(request: ApiRequest, project_id: UUID) -> Annotator:
@@ -238,13 +297,13 @@ def annotator_or_404(request: ApiRequest, project_id: UUID) -> Annotator:
 class Next(ApiView):
     scope = ANNOTATE
 
-    @extend_schema(operation_id="annotating_next", request=None, responses=Step)
+    @extend_schema(operation_id="annotating_next", request=None, parameters=[LanguageQuery], responses=Step)
     @rate_limits.limit_concurrency
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Returns your open task, or a new one. Repeating the request only renews the lease."""
         annotator = annotator_or_404(request, project_id)
-        validated_query(request, NoQuery)
-        return Response(open_next_step(request, annotator))
+        language = validated_language(annotator.project, validated_query(request, LanguageQuery)["language"])
+        return Response(open_next_step(request, annotator, language))
 
 
 class AnswerTask(ApiView):
@@ -259,6 +318,7 @@ class AnswerTask(ApiView):
         annotator = presentation.annotator
         rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
         values = validated_body(request, GivenAnswer)
+        language = validated_language(annotator.project, values["language"].partition(MIXED)[0])
         said: dict[str, Any] = {
             "order": tuple(values["order"]),
             "comment": parse_comment(values),
@@ -270,9 +330,30 @@ class AnswerTask(ApiView):
         stored = {
             "outcome": label.outcome,
             "counts": label.voided_at is None,
-            "next": step_json(request, presentation.annotator, refusal),
+            "next": step_json(request, presentation.annotator, refusal, language),
         }
         return Response(Stored(stored).data)
+
+
+class KnownItem(StrictSerializer):
+    place = serializers.IntegerField(
+        min_value=0, max_value=MAX_ITEMS_SHOWN - 1, help_text="The place of the item that the annotator knows."
+    )
+
+
+class DeclareKnown(ApiView):
+    scope = ANNOTATE
+
+    @extend_schema(operation_id="annotating_declare_known", request=KnownItem, responses=Step)
+    @rate_limits.limit_concurrency
+    def post(self, request: ApiRequest, token: str) -> Response:
+        """Says that you know an item of a task: the task is void, you never see the item again, the next one comes."""
+        presentation = access.presentation_for(request, token)
+        validated_query(request, NoQuery)
+        rate_limits.check_rate_limit(request, "answer", who=str(presentation.annotator_id))
+        place = validated_body(request, KnownItem)["place"]
+        declare_known(presentation=presentation, place=place, now=timezone.now())
+        return Response(open_next_step(request, presentation.annotator))
 
 
 class UndoAnswer(ApiView):
@@ -281,8 +362,8 @@ class UndoAnswer(ApiView):
     @extend_schema(operation_id="annotating_undo", request=Undo, responses=Step)
     @rate_limits.limit_concurrency
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Undoes your last answer and asks the same task again."""
+        """Undoes your last answer, or that you know an item, and asks the same task again."""
         annotator = annotator_or_404(request, project_id)
         validated_query(request, NoQuery)
-        undo_label(annotator=annotator, now=timezone.now(), token=validated_body(request, Undo)["token"])
+        undo_last(annotator=annotator, now=timezone.now(), token=validated_body(request, Undo)["token"])
         return Response(step_json(request, annotator, None))

@@ -1,7 +1,10 @@
-"""Which presentation an annotator gets next: sets waiting for more annotators first, then the least compared items."""
+"""Which presentation an annotator gets next: sets waiting for more annotators first, then the least compared items.
+
+Items made of ideas come before both until they have been compared as often as the others; a plan of sets knows none.
+"""
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import merge
@@ -11,7 +14,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Avg, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Random
 
 from annotate.core.errors import NothingToCompare
@@ -23,7 +26,7 @@ from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.labelling.requirements import check_requirements
 from annotate.labelling.special_tasks import conflicting_items
 from annotate.locks import advisory_lock, lock_annotator
-from annotate.models import Annotator, Item, ItemSet, Presentation, PresentedItem, Project, Purpose
+from annotate.models import Annotator, Idea, Item, ItemSet, Presentation, PresentedItem, Project, Purpose
 
 MAX_ITEMS_TRIED_FIRST = 40  # least compared items among which a set is sought first
 MAX_WAITING_SETS = 20
@@ -113,6 +116,8 @@ def lease_duration() -> timedelta:
 
 def choose_items(project: Project, annotator: Annotator) -> ChosenSet:
     """Return what this annotator would be shown next; raises NothingToCompare."""
+    if project.has_idea_items and project.n_sets is None and (choice := newcomer_set(project, annotator)):
+        return choice
     following = least_compared_set if project.n_sets is None else planned_set
     if project.overlap < NO_LIMIT:
         return waiting_set(project, annotator) or following(project, annotator)
@@ -125,6 +130,42 @@ def choose_items(project: Project, annotator: Annotator) -> ChosenSet:
         return waiting
 
 
+def newcomer_set(project: Project, annotator: Annotator) -> ChosenSet | None:
+    """Return one item made of an idea that is behind the others, and the least compared of these; else None.
+
+    Newcomers are not set against each other: compared with nothing but themselves, they would be a ranking apart. Where
+    the overlap has a limit, a set of theirs that waits for more annotators comes first: else all of theirs would wait.
+    """
+    late = items_behind(project, annotator)
+    if not late:
+        return None
+    if project.overlap < NO_LIMIT and (waiting := waiting_set(project, annotator, of_items=late)):
+        return waiting
+    others = active_items(project, annotator).filter(context=None).exclude(pk__in=late)
+    least = list(others.order_by("n_taken", "shuffle", "pk").values_list("pk", flat=True)[:MAX_ITEMS_TRIED_FIRST])
+    sets = ((one, *rest) for one in late for rest in combinations(least, project.k - 1))
+    return first_allowed(project, annotator, list(islice(sets, MAX_CANDIDATES)))
+
+
+def items_behind(project: Project, annotator: Annotator) -> list[int]:
+    """Return the items made of ideas that were compared less often, by one time or more, than the others on average."""
+    is_new = Exists(Idea.objects.filter(item=OuterRef("pk"), state=Idea.State.APPROVED))
+    active = active_items(project, annotator)
+    new = active.filter(is_new).order_by("n_taken", "shuffle", "pk").values_list("pk", "n_taken")
+    found = list(new[:MAX_ITEMS_TRIED_FIRST])
+    if not found:
+        return []
+    means = active.aggregate(others=Avg("n_taken", filter=~is_new), all=Avg("n_taken"))
+    usual = means["all"] if means["others"] is None else means["others"]
+    return [item for item, n_taken in found if n_taken + 1 <= usual]
+
+
+def active_items(project: Project, annotator: Annotator) -> QuerySet[Item]:
+    """Return the items that this annotator may be shown."""
+    items = project.items.filter(retired_at=None)
+    return items.exclude(pk__in=conflicting_items(annotator)) if annotator.has_never_shown else items
+
+
 def planned_set(project: Project, annotator: Annotator) -> ChosenSet:
     """Return the plan's next set that nobody has; raises NothingToCompare. The plan balances the items."""
     free = project.item_sets.filter(place__isnull=False, n_taken=0).filter(~already_shown_to(annotator), ~is_check())
@@ -135,9 +176,10 @@ def planned_set(project: Project, annotator: Annotator) -> ChosenSet:
     return choice
 
 
-def waiting_set(project: Project, annotator: Annotator) -> ChosenSet | None:
+def waiting_set(project: Project, annotator: Annotator, of_items: Collection[int] | None = None) -> ChosenSet | None:
     """Return a set with some but not all of its annotators, new to this one: the least taken, random among equals.
 
+    of_items: only sets with one of these.
     Annotators who ask at once begin at different ones of the equals, so that they seldom want the same.
     """
     if project.overlap < 2:
@@ -146,6 +188,8 @@ def waiting_set(project: Project, annotator: Annotator) -> ChosenSet | None:
     waiting = waiting.filter(~already_shown_to(annotator), ~is_check())
     if project.n_sets is not None:
         waiting = waiting.filter(place__isnull=False)
+    if of_items is not None:
+        waiting = waiting.filter(pk__in=Presentation.objects.filter(items__in=of_items).values("item_set"))
     found = without_conflicts(waiting.order_by("n_taken", "shuffle").values_list("n_taken", "pk", "key"), annotator)
     n_equal = sum(n_taken == found[0][0] for n_taken, _, _ in found)
     turn = annotator.pk % n_equal if found else 0
@@ -177,25 +221,27 @@ def already_shown_to(annotator: Annotator) -> Exists:
 
 def least_compared_set(project: Project, annotator: Annotator) -> ChosenSet:
     """Return the least compared items, such that their set may still be shown; raises NothingToCompare."""
-    items = project.items.filter(retired_at=None)
-    if annotator.has_never_shown:
-        items = items.exclude(pk__in=conflicting_items(annotator))
-    active = items.order_by("n_taken", "shuffle", "pk").values_list("pk", "context_id")
+    active = active_items(project, annotator).order_by("n_taken", "shuffle", "pk").values_list("pk", "context_id")
     order = list(active[:MAX_ITEMS_TRIED_FIRST])
     all_seen = len(order) < MAX_ITEMS_TRIED_FIRST
     if contexts := {context for _item, context in order} - {None}:
         seen = [item for item, _context in order]
         order += active.filter(context__in=contexts).exclude(pk__in=seen)[:MAX_COMPANIONS]
     candidates = list(islice(possible_sets(order, project.k), MAX_CANDIDATES))
-    of_the_first = candidates[: MAX_ITEMS_TRIED_FIRST - 1]
-    choice = first_unblocked(of_the_first, blocked_keys(project, annotator, of_the_first))
-    choice = choice or first_unblocked(candidates, blocked_keys(project, annotator, candidates))
+    choice = first_allowed(project, annotator, candidates)
     if choice is None and not (all_seen and len(candidates) < MAX_CANDIDATES):
         order = list(active)
         choice = first_unblocked(possible_sets(order, project.k), blocked_keys(project, annotator))
     if choice is None:
         raise NothingToCompare(len(order), project.k)
     return choice
+
+
+def first_allowed(project: Project, annotator: Annotator, candidates: list[tuple[int, ...]]) -> ChosenSet | None:
+    """Return the first of these sets that this annotator may get; most often it is among the very first."""
+    first = candidates[: MAX_ITEMS_TRIED_FIRST - 1]
+    choice = first_unblocked(first, blocked_keys(project, annotator, first))
+    return choice or first_unblocked(candidates, blocked_keys(project, annotator, candidates))
 
 
 def possible_sets(order: Sequence[tuple[int, int | None]], k: int) -> Iterator[tuple[int, ...]]:

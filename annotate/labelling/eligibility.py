@@ -34,7 +34,7 @@ def check_can_answer(project: Project, annotator: Annotator, now: datetime) -> N
     if annotator.ended:
         raise AlreadyFinished
     if annotator.screened_out_at:
-        raise ScreenedOut
+        raise ScreenedOut(annotator.screened_out_by)
     check_open(project, now)
 
 

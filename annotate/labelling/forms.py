@@ -9,9 +9,11 @@ from typing import Any
 from django import forms
 from django.utils.dateparse import parse_datetime
 
+from annotate.core.languages import MAX_LANGUAGE_LENGTH
 from annotate.labelling.actions import MAX_RESPONSE_MS, Answer, Outcome
 from annotate.labelling.task_types.base import PLACES
 from annotate.labelling.task_types.registry import is_ordered, ordered_task_type, task_type_of
+from annotate.labelling.wording import is_shown_language
 from annotate.models import MAX_CRITERIA, MAX_ITEMS_SHOWN, Project
 
 ALL_CRITERIA = "each"  # the answer of a form that answers several criteria: by the fields of each, numbered from 1
@@ -57,6 +59,7 @@ class AnswerForm(forms.Form):
     response_ms = Milliseconds(required=False)
     active_ms = Milliseconds(required=False)
     client_at = Moment(required=False)
+    language = forms.CharField(max_length=2 * MAX_LANGUAGE_LENGTH + 1, required=False)
 
     def to_answer(self, session: str, project: Project) -> Answer:
         self.is_valid()
@@ -64,6 +67,8 @@ class AnswerForm(forms.Form):
         said = values.get("answer", "")
         more: dict[str, Any] = {key: values.get(key) for key in ("response_ms", "active_ms", "client_at")}
         more["comment"] = parse_comment(self.data)
+        language = values.get("language", "")
+        more["language"] = language if is_shown_language(language, project) else ""
         if said == ALL_CRITERIA and project.criteria:
             first, *further = [
                 parse_criterion_answer(project, n, self.data) for n in range(1, len(project.criteria) + 1)

@@ -41,6 +41,7 @@ FIELDS = [
     "response_ms",
     "active_ms",
     "app_version",
+    "language",
 ]
 
 

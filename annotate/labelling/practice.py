@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from annotate.labelling import special_tasks
+from annotate.labelling.answer_options import outcome_words
 from annotate.labelling.outcomes import LETTERS
 from annotate.labelling.shown_items import LetteredItem, items_by_presentation
 from annotate.labelling.task_types.registry import BY_OUTCOME
@@ -78,4 +79,4 @@ def describe_right_answer(known: GoldSet, shown: Sequence[int]) -> str:
     letters = [LETTERS[shown.index(item)] for item in known.named if item in shown]
     if letters and known.outcome in BY_OUTCOME:
         return BY_OUTCOME[known.outcome].describe_right_answer(letters, known.project)
-    return str(Outcome(known.outcome).label)
+    return outcome_words(known.project, known.outcome)

@@ -1,6 +1,6 @@
 """What the task page shows one annotator: the open presentation, how far they are, what they said last."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -15,20 +15,23 @@ from annotate.labelling.criterion_fields import CriterionFields, fields_by_crite
 from annotate.labelling.eligibility import counted_labels
 from annotate.labelling.keys.bindings import Keys
 from annotate.labelling.outcomes import LETTERS, decode_ranks
+from annotate.labelling.plan.queries import is_endless
 from annotate.labelling.practice import Feedback, PracticeStep, practice_feedback, practice_step
 from annotate.labelling.remaining import max_remaining_answers
 from annotate.labelling.requirements import StepRequired
 from annotate.labelling.stop_pages import StopPage, stop_page
+from annotate.labelling.targets import answer_target
 from annotate.labelling.task_types.base import TaskType
 from annotate.labelling.task_types.registry import TASK_TYPES, task_type_of
 from annotate.labelling.time_left import ClientTiming, describe_time_left
+from annotate.labelling.wording import Wording, shown_language, translate_rows
 from annotate.models import Annotator, Context, Item, Label, Presentation, PresentedItem, Project
 from annotate.models.task_words import LETTER
 
 Outcome = Label.Outcome
 # Beyond this, or as a sentence of its own, what a higher place means no longer fits on a button.
 MAX_MEANING_LENGTH = 40
-ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "context_id")  # of an item
+ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "n_pages", "context_id")  # of an item
 SIZES = {"short": 120, "medium": 400}  # characters up to which a text is set larger
 
 
@@ -41,11 +44,18 @@ class Option:
     body: str
     link: str = ""
     captions: str = ""  # their language, of a recording that has some
+    language: str = ""  # of the text, where the owner has said it
     rank: str = ""  # what a form that is shown again said of it: its place, or “best” or “worst”
+
+    n_pages: int = 0  # pictures of a document
 
     @property
     def value(self) -> str:
         return self.letter.lower()
+
+    @property
+    def pages(self) -> range:
+        return range(1, self.n_pages + 1)
 
     @property
     def captions_name(self) -> str:
@@ -73,6 +83,7 @@ class Task:
     others: list[ExtraAnswer]
     n_done: int
     cap: int | None
+    target: int | None
     last: LastAnswer | None
     stop: StopPage | None
     now: datetime
@@ -82,6 +93,7 @@ class Task:
     hint: str = ""  # what to do, where the buttons do not say it
     key_help: str = ""
     best_words: str = ""  # the owner's, for whatever comes first
+    grades: Sequence[GradeStep] = ()  # what is pressed where it is asked how much better
     own_choice: bool = False  # the owner's words are on the buttons
     marks: Sequence[tuple[str, str]] = ()  # TaskType.marks
     context: Context | None = None
@@ -93,6 +105,9 @@ class Task:
     hints: ClientTiming = field(default_factory=ClientTiming)
     practice: PracticeStep | None = None  # the open task is for practice
     feedback: Feedback | None = None  # on the practice answer just given, in place of a task
+    is_endless: bool = False  # nothing ends the answering but the annotator
+    has_ending: bool = False  # who stops before the end gets no code
+    language: str = ""  # in which it is asked; goes with the answer
     criteria: Sequence[CriterionFields] = ()  # where there are several: what is asked by each
 
     @property
@@ -100,9 +115,14 @@ class Task:
         return self.n_done + 1
 
     @property
+    def may_stop(self) -> bool:
+        """Return whether “Enough for now” is offered: from the first task on, where no code waits at the end."""
+        return (bool(self.token) or self.n_done > 0) and not self.has_ending and not self.practice
+
+    @property
     def n_left(self) -> int | None:
         """Return how many more tasks there are, at most; None where nobody knows or they are too many to matter."""
-        most = self.cap if self.cap is not None else self.hints.total
+        most = self.target or self.cap or self.hints.total
         return None if most is None else max(most - self.n_done, 0)
 
     @property
@@ -117,10 +137,6 @@ class Task:
     @property
     def graded(self) -> bool:
         return self.type.is_graded
-
-    @property
-    def grades(self) -> list[GradeStep]:
-        return grade_steps(self.others)
 
     @property
     def buttons(self) -> list[ExtraAnswer]:
@@ -157,22 +173,23 @@ def current_task(
     given: Mapping[str, str] | None = None,
     last: LastAnswer | None = None,
     hints: ClientTiming | None = None,
+    wording: Wording | None = None,
 ) -> Task:
     """Return what to show now.
 
     `refusal` is what asking for the next presentation just said, `given` a form to show again, `last` the annotator's
     last answer where the caller has just stored it, `hints` what the browser knows of the pace; without them, how much
-    is left is looked up.
+    is left is looked up. `wording`: the language in which to ask, without it the project's own.
     """
     project = annotator.project
     n_done = eligibility.n_counted_labels(annotator)
-    last = last or last_answer(annotator)
+    last = last or last_said(annotator)
     stop = refusal or refusal_of_task(annotator, now)
     token, rows = ("", []) if stop else open_rows(annotator)
     if not token and not stop:
         stop = refusal_of_next_task(annotator, n_done, now)
     return build_task(
-        project,
+        wording or Wording(project),
         token=token,
         rows=rows,
         n_done=n_done,
@@ -190,7 +207,7 @@ def current_task(
 
 
 def build_task(
-    project: Project,
+    wording: Wording,
     *,
     token: str,
     rows: Sequence[tuple],
@@ -207,14 +224,18 @@ def build_task(
     feedback: Feedback | None = None,
 ) -> Task:
     """Return what the page says. rows: of the items shown, in their order, the values of SHOWN."""
+    project = wording.project
     given, task_type = given or {}, task_type_of(project)
+    rows, missing = translate_rows(rows, wording.language)
     task = Task(
         token=token,
-        options=options_of(project, rows, given),
+        options=options_of(wording, rows, given, missing),
+        language=shown_language(wording, missing),
         context=context_of(rows),
         others=extra_answers(project),
         n_done=n_done,
         cap=project.cap,
+        target=answer_target(project),
         last=last,
         stop=stop,
         now=now,
@@ -224,6 +245,7 @@ def build_task(
         hint=task_type.instruction(project),
         key_help=task_type.key_help(project),
         best_words=project.best_words,
+        grades=grade_steps(project, extra_answers(project)),
         own_choice=bool(project.choice_words),
         marks=task_type.marks(project),
         comment=given.get("comment", ""),
@@ -234,6 +256,8 @@ def build_task(
         feedback=feedback,
         chosen_keys=chosen_keys or {},
         hints=hints or ClientTiming(),
+        is_endless=is_endless(project),
+        has_ending=project.has_ending,
     )
     return replace(task, criteria=fields_by_criterion(project, task, given)) if project.criteria and token else task
 
@@ -265,7 +289,11 @@ def context_of(rows: Sequence[tuple]) -> Context | None:
     return Context.objects.get(pk=context) if context else None
 
 
-def options_of(project: Project, rows: Sequence[tuple], given: Mapping[str, str]) -> list[Option]:
+def options_of(
+    wording: Wording, rows: Sequence[tuple], given: Mapping[str, str], missing: Collection[int]
+) -> list[Option]:
+    """missing: the items whose texts are in the project's own language."""
+    project = wording.project
     # Of two, one is better; of more, one is chosen.
     meaning = project.more_means if len(rows) == 2 else ""
     return [
@@ -277,9 +305,11 @@ def options_of(project: Project, rows: Sequence[tuple], given: Mapping[str, str]
             body,
             link,
             captions or "",
+            project.language if item_id in missing else wording.shown,
             submitted_rank(given, letter),
+            n_pages,
         )
-        for letter, (item_id, kind, body, link, captions, _context) in zip(LETTERS, rows, strict=False)
+        for letter, (item_id, kind, body, link, captions, n_pages, _context) in zip(LETTERS, rows, strict=False)
     ]
 
 
@@ -299,6 +329,21 @@ def choice_text(letter: str, meaning: str) -> str:
     if not meaning or len(meaning) > MAX_MEANING_LENGTH or meaning[-1] in ".!?:;":
         return _("Choose %(letter)s") % {"letter": letter}
     return _("%(letter)s is %(better)s") % {"letter": letter, "better": meaning}
+
+
+def last_said(annotator: Annotator) -> LastAnswer | None:
+    """Return the last answer, or if it is later, which item the annotator said they know."""
+    answered = last_answer(annotator)
+    if not annotator.has_never_shown:
+        return answered
+    declared = annotator.never_shown.select_related("declared_in").exclude(declared_at=None)
+    found = declared.order_by("-declared_at", "-pk").first()
+    if found is None or found.declared_in is None or found.declared_at is None:
+        return answered
+    if answered and answered.at > found.declared_at:
+        return answered
+    letter = LETTERS[position_of(found.declared_in.pk, found.item_id) or 0]
+    return LastAnswer(found.declared_in.token, _("you know %(letter)s") % {"letter": letter}, found.declared_at)
 
 
 def last_answer(annotator: Annotator) -> LastAnswer | None:

@@ -3,6 +3,7 @@
 from itertools import islice
 
 from annotate.labelling import assignment, item_sets, special_tasks
+from annotate.labelling.plan.queries import is_endless
 from annotate.models import Annotator
 
 MAX_COUNTED_SETS = 500  # sets; with more, nobody is near the end
@@ -10,8 +11,10 @@ MAX_COUNTED_SETS = 500  # sets; with more, nobody is near the end
 
 def max_remaining_answers(annotator: Annotator, n_done: int, *, is_open: bool) -> int | None:
     """Return the answers given, the one asked for now and those to sets that are still free; None where a cap says it
-    already, there are too many to count, or a number that did not fall would tell a check from an ordinary task."""
-    unsaid = annotator.project.cap is not None or special_tasks.frequencies(annotator.project)
+    already, the project has no end, there are too many to count, or a number that did not fall would tell a check from
+    an ordinary task."""
+    project = annotator.project
+    unsaid = project.cap is not None or is_endless(project) or special_tasks.frequencies(project)
     n_free = None if unsaid else n_free_sets(annotator)
     return None if n_free is None else n_done + is_open + n_free
 

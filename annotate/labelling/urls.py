@@ -3,7 +3,7 @@
 from django.urls import path
 
 from annotate.api.routes import PROJECT
-from annotate.labelling import api, views
+from annotate.labelling import api, known_views, views
 from annotate.labelling.keys import views as keys_views
 from annotate.labelling.own_answers import views as own_answers_views
 from annotate.labelling.preview import api as preview_api
@@ -11,6 +11,7 @@ from annotate.labelling.preview import views as preview_views
 
 urlpatterns = [
     path("label/<str:token>/", views.submit, name="submit"),
+    path("label/<str:token>/known/", known_views.known, name="known"),
     path("projects/<uuid:project_id>/label/undo/", views.undo, name="undo"),
     path("projects/<uuid:project_id>/label/shortcuts/", keys_views.shortcuts, name="shortcuts"),
     path("projects/<uuid:project_id>/label/keys/", keys_views.keys, name="keys"),
@@ -23,4 +24,5 @@ api_urlpatterns = [
     path(f"{PROJECT}next/", api.Next.as_view(), name="api-next"),
     path(f"{PROJECT}undo/", api.UndoAnswer.as_view(), name="api-undo"),
     path("v1/tasks/<str:token>/answer/", api.AnswerTask.as_view(), name="api-answer"),
+    path("v1/tasks/<str:token>/known/", api.DeclareKnown.as_view(), name="api-known"),
 ]

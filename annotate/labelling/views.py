@@ -6,7 +6,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import get_script_prefix, reverse
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
@@ -17,14 +17,16 @@ from annotate import access
 from annotate.core import rate_limits
 from annotate.core.errors import AnnotatorErased, AnnotatorExcluded, ProjectNotOpen, ScreenedOut, UserError
 from annotate.labelling import assignment
-from annotate.labelling.actions import Answer, record_and_assign_next, undo_label
+from annotate.labelling.actions import Answer, record_and_assign_next
 from annotate.labelling.answer_text import describe_answers, summarize_answer, summarize_label_by_criterion
 from annotate.labelling.forms import AnswerForm
+from annotate.labelling.known_items import undo_last
 from annotate.labelling.navigation import RNG, redirect_to_task
 from annotate.labelling.queries import LastAnswer, current_task
 from annotate.labelling.requirements import StepRequired
 from annotate.labelling.time_left import parse_client_timing
 from annotate.labelling.unsent_answers import sign_in_first, unsent_answer
+from annotate.labelling.wording import language_choices, requested_wording
 from annotate.models import Annotator, Label, Presentation, Project, Purpose
 
 
@@ -52,7 +54,8 @@ def submit(request: HttpRequest, token: str) -> HttpResponse:
     notice = answer_notice(annotator.project, answer, stored, now)
     last = None
     if stored.created_at == now and not stored.voided_at and presentation.purpose != Purpose.PRACTICE:
-        last = LastAnswer(token, describe_answers(annotator.project, summarize_answer(answer)), now)
+        words = requested_wording(request, annotator.project).project
+        last = LastAnswer(token, describe_answers(words, summarize_answer(answer)), now)
     return task_or_redirect(request, annotator, nothing_next, notice=notice, last=last)
 
 
@@ -64,7 +67,7 @@ def undo(request: HttpRequest, project_id: UUID) -> HttpResponse:
     annotator = access.annotator_or_404(request, project_id)
     rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
     try:
-        undo_label(annotator=annotator, now=timezone.now(), token=request.POST.get("token"))
+        undo_last(annotator=annotator, now=timezone.now(), token=request.POST.get("token"))
     except UserError as refusal:
         return error_page(request, annotator, refusal, _("Nothing was undone."))
     return show_next_task(request, annotator)
@@ -127,8 +130,10 @@ def task_page(
     given: QueryDict | None = None,
     last: LastAnswer | None = None,
 ) -> HttpResponse:
+    wording = requested_wording(request, annotator.project)
     task = current_task(
         annotator=annotator,
+        wording=wording,
         now=timezone.now(),
         refusal=refusal,
         given=given,
@@ -139,15 +144,25 @@ def task_page(
         return redirect_page(request, reverse(task.stop.page, args=[annotator.project_id]))
     context = {
         "annotator": annotator,
-        "project": annotator.project,
+        "project": wording.project,
+        "wording": wording,
         "task": task,
         "notice": notice,
     }
     if is_htmx(request):
         return render(request, "labelling/task.html", context, status=status)
+    context["languages"] = language_choices(annotator.project, wording.language)
     context["unsent"] = unsent_answer(request, annotator)
-    context["resume_link"] = request.build_absolute_uri(reverse("resume", args=[annotator.resume_token]))
+    context["resume_link"] = own_link(request, annotator)
     return render(request, "labelling/label.html", context, status=status)
+
+
+def own_link(request: HttpRequest, annotator: Annotator) -> str:
+    """Return the personal link; from a vote inside another site's page it leads out of it."""
+    path = reverse("resume", args=[annotator.resume_token]).removeprefix(get_script_prefix())
+    return request.build_absolute_uri(
+        f"/{path}" if getattr(request, "is_embedded", False) else get_script_prefix() + path
+    )
 
 
 def redirect_page(request: HttpRequest, address: str) -> HttpResponse:

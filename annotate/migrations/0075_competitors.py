@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotate", "0037_plain_words_of_choices"),
+        ("annotate", "0069_words_of_every_button_translated"),
     ]
 
     operations = [

@@ -3,14 +3,16 @@
 from annotate.models.annotators import MAX_ANNOTATOR_TAGS, MAX_TAG_LENGTH, Annotator, AnnotatorTag
 from annotate.models.api_tokens import ApiToken
 from annotate.models.conflicts import ConflictOfInterest
+from annotate.models.derived_rankings import OVERALL, DerivedRanking
 from annotate.models.evaluation import Evaluation
 from annotate.models.event_verbs import EventVerb
 from annotate.models.events import Event
 from annotate.models.fit_states import FitState, WorkerProcess
 from annotate.models.gold_sets import CHECKED_PURPOSES, GoldSet, GoldSetItem, Purpose
+from annotate.models.ideas import IDEA_TAG, MAX_IDEAS, Idea
 from annotate.models.idempotency import StoredResponse
 from annotate.models.imports import FeatureNames, ImportJob, ItemFeatures
-from annotate.models.items import Captions, Context, Item, ItemSet, Tag
+from annotate.models.items import Captions, Context, Item, ItemPage, ItemSet, Tag
 from annotate.models.labels import (
     IMPORTED_APP_VERSION,
     MAX_COMMENT_LENGTH,
@@ -20,33 +22,55 @@ from annotate.models.labels import (
     Presentation,
     PresentedItem,
 )
+from annotate.models.participant_settings import ShowResult
 from annotate.models.participation import MAX_ID_LENGTH, Completion, Consent, ConsentText, ParticipationRules
-from annotate.models.projects import MAX_CRITERIA, MAX_ITEMS_SHOWN, MAX_PLANNED_SETS, Membership, Project
+from annotate.models.preregistration import (
+    MAX_DEVIATION_REASON,
+    MAX_STATEMENT_LENGTH,
+    Deviation,
+    Preregistration,
+)
+from annotate.models.projects import (
+    MAX_CRITERIA,
+    MAX_ITEMS_SHOWN,
+    MAX_PLANNED_SETS,
+    ItemsShownBy,
+    Membership,
+    Project,
+)
 from annotate.models.quality import MAX_REASON_LENGTH, QualitySettings
 from annotate.models.questionnaire import MAX_QUESTION_FIELDS, MAX_TEXT_LENGTH, QuestionAnswer, QuestionField
 from annotate.models.results_links import ResultsLink
 from annotate.models.retention import MAX_RETENTION_DAYS, Retention
+from annotate.models.roster import MAX_EXPECTED_PEOPLE, ExpectedConflict, ExpectedPerson
 from annotate.models.run_records import RunRecord, RunRecordPart
 from annotate.models.tastes import AnnotatorTaste, CohortComparison, TasteMap
 from annotate.models.tokens import new_token
+from annotate.models.translations import ItemTranslation, ProjectTranslation
 from annotate.models.users import User
 from annotate.models.webhooks import Webhook, WebhookDelivery
 
 __all__ = [
     "CHECKED_PURPOSES",
+    "IDEA_TAG",
     "IMPORTED_APP_VERSION",
     "MAX_ANNOTATOR_TAGS",
     "MAX_COMMENT_LENGTH",
     "MAX_CRITERIA",
+    "MAX_DEVIATION_REASON",
+    "MAX_EXPECTED_PEOPLE",
+    "MAX_IDEAS",
     "MAX_ID_LENGTH",
     "MAX_ITEMS_SHOWN",
     "MAX_PLANNED_SETS",
     "MAX_QUESTION_FIELDS",
     "MAX_REASON_LENGTH",
     "MAX_RETENTION_DAYS",
+    "MAX_STATEMENT_LENGTH",
     "MAX_TAG_LENGTH",
     "MAX_TEXT_LENGTH",
     "ORDERED",
+    "OVERALL",
     "Annotator",
     "AnnotatorTag",
     "AnnotatorTaste",
@@ -59,23 +83,33 @@ __all__ = [
     "ConsentText",
     "Context",
     "CriterionAnswer",
+    "DerivedRanking",
+    "Deviation",
     "Evaluation",
     "Event",
     "EventVerb",
+    "ExpectedConflict",
+    "ExpectedPerson",
     "FeatureNames",
     "FitState",
     "GoldSet",
     "GoldSetItem",
+    "Idea",
     "ImportJob",
     "Item",
     "ItemFeatures",
+    "ItemPage",
     "ItemSet",
+    "ItemTranslation",
+    "ItemsShownBy",
     "Label",
     "Membership",
     "ParticipationRules",
+    "Preregistration",
     "Presentation",
     "PresentedItem",
     "Project",
+    "ProjectTranslation",
     "Purpose",
     "QualitySettings",
     "QuestionAnswer",
@@ -84,6 +118,7 @@ __all__ = [
     "Retention",
     "RunRecord",
     "RunRecordPart",
+    "ShowResult",
     "StoredResponse",
     "Tag",
     "TasteMap",

@@ -17,6 +17,11 @@ MAX_ANNOTATOR_TAGS = 20  # on one annotator
 class Annotator(models.Model):
     """A participant in one project, with or without an account."""
 
+    class ScreeningRule(models.TextChoices):
+        PRACTICE = "practice", _("Practice failed")
+        ATTENTION = "attention", _("Attention checks failed")
+        GOLD = "gold", _("Gold questions failed")
+
     class Source(models.TextChoices):
         ACCOUNT = "account", _("Account")
         LINK = "link", _("Join link")
@@ -44,6 +49,7 @@ class Annotator(models.Model):
     # Whether ConflictOfInterest has rows for them.
     has_never_shown = models.BooleanField(default=False)
     screened_out_at = models.DateTimeField(null=True, blank=True)
+    screened_out_by = models.CharField(max_length=10, choices=ScreeningRule, blank=True)
     # What a platform calls the participant, the study and the session they came by; told to managers alone.
     platform_id = models.CharField(max_length=200, blank=True)
     platform_study = models.CharField(max_length=200, blank=True)

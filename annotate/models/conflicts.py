@@ -1,10 +1,11 @@
-"""What an annotator is never shown: conflicts of interest, named by the owner."""
+"""What an annotator is never shown: conflicts of interest, named by the owner or by the annotator at a task."""
 
 from django.db import models
 from django.db.models import Q
 
 from annotate.models.annotators import Annotator
 from annotate.models.items import Item, Tag
+from annotate.models.labels import Presentation
 
 
 class ConflictOfInterest(models.Model):
@@ -13,6 +14,12 @@ class ConflictOfInterest(models.Model):
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="never_shown")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     tag = models.ForeignKey(Tag, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+
+    # Where the annotator said so themselves: at which task, and when.
+    declared_in = models.ForeignKey(
+        Presentation, on_delete=models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
+    )
+    declared_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         db_table = "annotate_nevershown"

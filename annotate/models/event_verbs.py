@@ -41,6 +41,16 @@ class EventVerb(StrEnum):
         _("created this project as a duplicate of “%(source)s”"),
     )
     SETTINGS_CHANGED = "settings changed", _("Settings"), _("changed %(changes)s")
+    PLAN_FROZEN = (
+        "plan frozen",
+        _("Preregistration: frozen"),
+        _("froze the plan as a preregistration (SHA-256 %(digest)s)"),
+    )
+    DEVIATION_EXPLAINED = (
+        "deviation explained",
+        _("Preregistration: reason given"),
+        _("gave the reason of a deviation from the preregistration (%(field)s)"),
+    )
     ENTRY_CHANGED = "entry changed", _("Who may take part"), _("changed who may take part: %(fields)s")
     FIELDS_CHANGED = "fields changed", _("Questionnaire"), _("changed the questionnaire")
     PLATFORM_LINK_REPLACED = (
@@ -112,6 +122,42 @@ class EventVerb(StrEnum):
     )
     ITEMS_RETIRED = "items retired", _("Items: many retired"), _("retired %(items)s items")
     ITEMS_BROUGHT_BACK = "items brought back", _("Items: many restored"), _("restored %(items)s items")
+    IDEA_APPROVED = (
+        "idea approved",
+        _("Ideas: approved"),
+        _("approved an idea of %(annotator)s as the item “%(key)s”"),
+    )
+    IDEA_APPROVED_AT_ONCE = (
+        "idea approved at once",
+        _("Ideas: approved at once"),
+        _("added an idea, approved at once as the item “%(key)s”"),
+    )
+    IDEA_MERGED = (
+        "idea merged",
+        _("Ideas: merged"),
+        _("merged an idea of %(annotator)s into the item “%(key)s”"),
+    )
+    IDEA_REFUSED = (
+        "idea refused",
+        _("Ideas: refused"),
+        _("refused an idea of %(annotator)s: %(reason)s"),
+    )
+    SITES_CHANGED = (
+        "embedding sites changed",
+        _("Embedding: sites changed"),
+        _("changed the embedding sites (%(origins)s)"),
+    )
+    LANGUAGES_CHANGED = (
+        "languages changed",
+        _("Languages: changed"),
+        _("changed the languages of the project (%(language)s; further: %(languages)s)"),
+    )
+    WORDS_TRANSLATED = "words translated", _("Languages: words translated"), _("changed the words in “%(language)s”")
+    ITEMS_TRANSLATED = (
+        "items translated",
+        _("Languages: items translated"),
+        _("changed %(items)s items in “%(language)s”"),
+    )
     CAPTIONS_CHANGED = "captions changed", _("Items: captions changed"), _("changed the captions of “%(key)s”")
     ITEM_DELETED = "item deleted", _("Items: deleted"), _("deleted the item “%(key)s”")
     EXPORT_TAKEN = "export taken", _("Exports: downloaded"), _("exported %(table)s (%(file_format)s)")
@@ -130,6 +176,21 @@ class EventVerb(StrEnum):
         "results link revoked",
         _("Link: results link revoked"),
         _("revoked the results link %(link)s"),
+    )
+    RESULTS_NAMES_REVEALED = (
+        "results names revealed",
+        _("Link: names revealed"),
+        _("revealed the names on the results link %(link)s"),
+    )
+    RESULTS_NAMES_HIDDEN = (
+        "results names hidden",
+        _("Link: names hidden"),
+        _("hid the names on the results link %(link)s"),
+    )
+    RESULTS_DEADLINE_SET = (
+        "results deadline set",
+        _("Link: deadline set"),
+        _("set the deadline on the results link %(link)s (%(deadline)s)"),
     )
     RUN_RECORD_ASKED_FOR = "run record asked for", _("Exports: run record requested"), _("requested a run record")
     COHORTS_COMPARED = "cohorts compared", _("Cohorts: compared"), _("compared two cohorts")
@@ -181,6 +242,16 @@ class EventVerb(StrEnum):
         _("Right answers: removed"),
         _("removed a set with a right answer (%(purpose)s)"),
     )
+    PEOPLE_EXPECTED = (
+        "people expected",
+        _("People you expect: added"),
+        _("put %(people)s people on the list of those expected"),
+    )
+    EXPECTED_PERSON_REMOVED = (
+        "expected person removed",
+        _("People you expect: removed"),
+        _("took a person off the list of those expected"),
+    )
     NEVER_SHOWN_ADDED = (
         "never shown added",
         _("Conflicts of interest: added"),
@@ -190,6 +261,16 @@ class EventVerb(StrEnum):
         "never shown removed",
         _("Conflicts of interest: removed"),
         _("removed a conflict of interest of %(annotator)s"),
+    )
+    ITEM_KNOWN = (
+        "item known",
+        _("Conflicts of interest: said by annotators"),
+        _("knows the item “%(item)s” and is not shown it again"),
+    )
+    ITEM_KNOWN_UNDONE = (
+        "item known undone",
+        _("Conflicts of interest: undone by annotators"),
+        _("does not know the item “%(item)s” after all"),
     )
     ANNOTATOR_LET_IN = (
         "annotator let in",

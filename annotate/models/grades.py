@@ -19,5 +19,8 @@ class GradeSettings(models.Model):
     grades = models.JSONField(_("grades"), default=list, blank=True)
     grades_by = models.CharField(_("grades are given"), max_length=5, choices=GradesBy, default=GradesBy.SCORE)
 
+    # The kept scale of each criterion, by its number: [key, value, standard deviation or null] of each anchor.
+    anchors = models.JSONField(_("anchors of the scale"), default=dict, blank=True, editable=False)
+
     class Meta:
         abstract = True

@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotate.core.sanitizing import strip_tags
-from annotate.models.projects import Project
+from annotate.models.projects import ItemsShownBy, Project
 
 
 class Tag(models.Model):
@@ -71,6 +71,9 @@ class Item(models.Model):
     link = models.CharField(max_length=2000, blank=True)
     context = models.ForeignKey(Context, on_delete=models.PROTECT, null=True, blank=True, related_name="items")
     tags = models.ManyToManyField(Tag, related_name="items", blank=True)
+    # Pictures of a document, in ItemPage: the pages of a PDF, which is an image with the first as its media, or those
+    # in a text.
+    n_pages = models.PositiveSmallIntegerField(default=0, db_default=0)
     retired_at = models.DateTimeField(null=True, blank=True)
     # Presentations that are open or hold an unvoided label, and a random number drawn anew with each: ordering by both
     # gives the item with the fewest comparisons, random among equals, from an index.
@@ -102,6 +105,14 @@ class Item(models.Model):
         """Return one line that names the item to those who see the results, never to annotators."""
         return self.name or self.first_words
 
+    def shown_as(self, by: str) -> str:
+        """Return the line that names the item where results show items by `by`, a value of ItemsShownBy."""
+        if by == ItemsShownBy.TEXT:
+            return self.first_words or self.name
+        if by == ItemsShownBy.BOTH and self.name and self.first_words:
+            return f"{self.name}: {self.first_words}"
+        return self.title
+
     @property
     def first_words(self) -> str:
         return one_line(self.words)
@@ -110,6 +121,21 @@ class Item(models.Model):
     def words(self) -> str:
         """Return the text without its tags."""
         return strip_tags(self.body) if self.kind == self.Kind.HTML else self.body
+
+
+class ItemPage(models.Model):
+    """One picture of an item that has several: a page of a PDF, or a picture in a text."""
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="pages")
+    number = models.PositiveSmallIntegerField()  # from 1
+    media = models.FileField(upload_to="items/")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["item", "number"], name="one_page_per_number")]
+        indexes = [models.Index(fields=["media"], name="pages_with_media")]
+
+    def __str__(self) -> str:
+        return f"{self.item}: {self.number}"
 
 
 class Captions(models.Model):

@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from annotate.core.languages import MAX_LANGUAGE_LENGTH
 from annotate.models.annotators import Annotator
 from annotate.models.gold_sets import CHECKED_PURPOSES, GoldSet, Purpose
 from annotate.models.items import Item, ItemSet
@@ -112,6 +113,8 @@ class Label(models.Model):
     class VoidReason(models.TextChoices):
         UNDONE = "undone", _("Undone by the annotator")
         EXCLUDED = "excluded", _("Annotator excluded")
+        SCREENED_OUT = "screened", _("Annotator screened out by a rule of the project")
+        CONFLICT = "conflict", _("Conflict of interest found later")
         LATE = "late", _("Sent too late: others had answered in the meantime")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="labels")
@@ -135,6 +138,8 @@ class Label(models.Model):
     # Of that, the time with a sign of life: a stretch without one counts for half a minute at most.
     active_ms = models.PositiveIntegerField(null=True, blank=True)
     session = models.CharField(max_length=16, blank=True)
+    # In which language it was asked (labelling.wording.shown_language); empty where the project has said none.
+    language = models.CharField(max_length=2 * MAX_LANGUAGE_LENGTH + 1, blank=True, default="", db_default="")
     app_version = models.CharField(max_length=20)  # IMPORTED where it came in by a file
     voided_at = models.DateTimeField(null=True, blank=True)
     voided_by = models.ForeignKey(

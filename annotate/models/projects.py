@@ -9,18 +9,28 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from annotate.core.languages import MAX_LANGUAGE_LENGTH
 from annotate.models.goals import GoalSettings
 from annotate.models.grades import GradeSettings
+from annotate.models.participant_settings import ParticipantSettings
 from annotate.models.quality import QualitySettings
 from annotate.models.task_words import TaskWords
 from annotate.models.tokens import new_token
+from annotate.models.weights import CriterionWeights
 
 MAX_ITEMS_SHOWN = 10
 MAX_CRITERIA = 5
+MAX_TARGET = 100_000  # answers asked of one annotator, and annotators expected
 MAX_PLANNED_SETS = 20_000  # drawing them takes two seconds, in which nobody else writes to the project
 
 
-class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
+class ItemsShownBy(models.TextChoices):
+    TITLE = "title", _("Title; where there is none, the first words")
+    TEXT = "text", _("First words")
+    BOTH = "both", _("Title and first words")
+
+
+class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings, QualitySettings, TaskWords):
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
         OPEN = "open", _("Open")
@@ -53,11 +63,29 @@ class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
     # Outcomes an annotator may give besides what the task asks for: a list of Label.Outcome values.
     outcomes = models.JSONField(_("other answers allowed"), default=list, blank=True)
     comments = models.BooleanField(_("comments allowed"), default=False)
+    # Whether every answer but a skip and "can't judge" needs a comment, where comments are allowed.
+    comment_required = models.BooleanField(_("comments required"), default=False, db_default=False)
+    # Whether annotators may say of an item shown that they know it, such as their own work.
+    known_button = models.BooleanField(_("“I know this one” on each item"), default=False, db_default=False)
     overlap = models.PositiveIntegerField(
         _("annotators per set"), default=3, validators=[MinValueValidator(1), MaxValueValidator(1000)]
     )
     cap = models.PositiveIntegerField(
         _("maximum answers per annotator"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    # How many answers each annotator is asked for, without being a limit; where it is null, their share of twenty
+    # appearances of each item, if the owner says how many annotators to expect.
+    target = models.PositiveIntegerField(
+        _("answers asked of each annotator"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_TARGET)],
+    )
+    annotators_expected = models.PositiveIntegerField(
+        _("annotators expected"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(MAX_TARGET)],
     )
     # How many different sets are asked about; they are drawn beforehand. Null: new ones are made as annotators ask.
     n_sets = models.PositiveIntegerField(
@@ -73,8 +101,15 @@ class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
     # The newest Field asked before the first task and after the last; 0 if none is.
     fields_before = models.PositiveBigIntegerField(default=0, editable=False)
     fields_after = models.PositiveBigIntegerField(default=0, editable=False)
+    # In which language its words and items are, empty if nobody has said; and in which others there are translations.
+    language = models.CharField(_("language"), max_length=MAX_LANGUAGE_LENGTH, blank=True, default="", db_default="")
+    languages = models.JSONField(_("further languages"), default=list, blank=True)
+    # Sites whose pages may show the vote and the results in a frame, such as https://www.example.org.
+    embed_origins = models.JSONField(default=list, blank=True, editable=False)
     join_token = models.CharField(max_length=40, unique=True, default=new_token)
     estimator = models.CharField(_("estimator"), max_length=50, default="CrowdBT")
+    # How tables, plots and reports name an item.
+    items_shown_by = models.CharField(_("items are shown by"), max_length=5, choices=ItemsShownBy, default="title")
     top_k = models.PositiveIntegerField(_("size of the top"), default=10, validators=[MinValueValidator(1)])
     tie_margin = models.FloatField(_("tied within (logit)"), default=0.1, validators=[MinValueValidator(0.0)])
     # Whether an item names its competitor, so that pages need no look at the items.

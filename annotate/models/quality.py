@@ -36,6 +36,20 @@ class QualitySettings(models.Model):
     attention_every = models.PositiveSmallIntegerField(
         _("tasks with one attention check"), null=True, blank=True, validators=[MinValueValidator(2)]
     )
+    # So many failed checks screen an annotator out; their answers count or not, as the switch below says.
+    attention_fails = models.PositiveSmallIntegerField(
+        _("failed attention checks that screen out"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+    )
+    gold_fails = models.PositiveSmallIntegerField(
+        _("failed gold questions that screen out"),
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+    )
+    count_screened_out = models.BooleanField(_("answers of people screened out count"), default=False)
     repeat_percent = models.PositiveSmallIntegerField(
         _("percent of tasks that repeat an earlier one"), default=0, validators=[MaxValueValidator(50)]
     )

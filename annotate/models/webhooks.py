@@ -25,6 +25,7 @@ class Webhook(models.Model):
         FIT_PUBLISHED = "fit.published", _("A fit is published: the ranking may have changed")
         GOAL_MET = "goal.met", _("The goal is met: no more labels are needed")
         FLAG_RAISED = "annotator.flagged", _("An annotator is flagged: check their answers")
+        IDEA_SUBMITTED = "idea.submitted", _("A participant adds an idea: it may wait for your decision")
         STATE_CHANGED = "project.state_changed", _("The project is opened, paused, closed or reopened")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="webhooks")

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 
 from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotate.models import Annotator, Completion, ParticipationRules, Project
+from annotate.labelling.special_tasks import frequencies
+from annotate.models import Annotator, Completion, GoldSet, ParticipationRules, Project, Purpose
 from annotate.participation.places import BY_LINK
 
 COLUMNS = [
@@ -38,24 +40,52 @@ class AnswerBudget:
 
 def answer_budget(project: Project, entry: ParticipationRules) -> AnswerBudget:
     """Compare sets × overlap with participants × cap; everybody answers a set once, so a cap beyond the
-    sets is idle."""
-    n_sets, cap = project.n_sets, project.cap
-    each = min(cap or n_sets, n_sets) if n_sets else cap
+    sets is idle. Checks and repeats use up the cap and answer no set."""
+    n_sets, cap, n_checks = project.n_sets, project.cap, checks_each(project)
+    ordinary = None if cap is None else max(cap - n_checks, 0)
+    each = (n_sets if ordinary is None else min(ordinary, n_sets)) if n_sets else ordinary
     needed = n_sets * project.overlap if n_sets else None
     given = entry.places * each if entry.places and each else None
     values = {"sets": n_sets, "overlap": project.overlap, "needed": needed, "n": entry.places, "cap": each}
+    values |= {"all": cap, "checks": n_checks}
     first = (
         _("%(sets)d sets × %(overlap)d annotators each = %(needed)d answers needed.") % values
         if needed
         else _("The number of different sets is not fixed, so the study takes any number of answers.")
     )
+    at_most = (
+        _(
+            "%(n)d participants × at most %(cap)d answers = %(given)d answers at most. Of the %(all)d answers of each, "
+            "up to %(checks)d are checks or repeats, which are not counted here."
+        )
+        if cap and n_checks
+        else _("%(n)d participants × at most %(cap)d answers = %(given)d answers at most.")
+    )
     second = (
-        _("%(n)d participants × at most %(cap)d answers = %(given)d answers at most.") % {**values, "given": given}
+        at_most % {**values, "given": given}
         if given
         else _("To estimate how many answers you will get, limit the participants and the answers from each.")
     )
     return AnswerBudget(
         first, second, budget_verdict(project, needed, given, each), given >= needed if given and needed else None
+    )
+
+
+def checks_each(project: Project) -> int:
+    """Return how many of one person's answers are checks or repeats at most; 0 where there is no cap to use up."""
+    if project.cap is None:
+        return 0
+    known = dict(
+        GoldSet.objects.filter(project=project, retired_at=None)
+        .order_by()
+        .values_list("purpose")
+        .annotate(n=Count("item_set", distinct=True))
+    )
+    return sum(
+        ceil(project.cap / every)
+        if purpose == Purpose.REPEAT
+        else min(ceil(project.cap / every), known.get(purpose, 0))
+        for purpose, every in frequencies(project).items()
     )
 
 

@@ -5,6 +5,8 @@ from django.urls import path
 from annotate.api.routes import PROJECT
 from annotate.participation import api, settings_api, views
 from annotate.participation.consent import views as consent_views
+from annotate.participation.embedding import api as embedding_api
+from annotate.participation.embedding import views as embedding_views
 from annotate.participation.invitations import views as invitations_views
 from annotate.participation.joining import api as joining_api
 from annotate.participation.joining import platform_views, task_entry_views
@@ -24,6 +26,7 @@ urlpatterns = [
     path("projects/<uuid:project_id>/entry/", views.rules, name="entry"),
     path("projects/<uuid:project_id>/share/", invitations_views.share, name="share"),
     path("projects/<uuid:project_id>/share/join-link.svg", invitations_views.qr_code, name="qr-code"),
+    path("projects/<uuid:project_id>/embedding/", embedding_views.embedding, name="embedding"),
     path("projects/<uuid:project_id>/entry/people/", participants_views.people, name="participants"),
     path("projects/<uuid:project_id>/entry/people.csv", participants_views.download, name="participants-csv"),
 ]
@@ -34,6 +37,7 @@ api_urlpatterns = [
     path(f"{PROJECT}entry/join-link/", settings_api.JoinLink.as_view(), name="api-join-link"),
     path(f"{PROJECT}entry/invitations/", settings_api.InvitationsView.as_view(), name="api-invitations"),
     path(f"{PROJECT}entry/participants/", participants_api.Participants.as_view(), name="api-participants"),
+    path(f"{PROJECT}embedding/", embedding_api.Embedding.as_view(), name="api-embedding"),
     path(f"{PROJECT}entry/codes/", participants_api.Codes.as_view(), name="api-codes"),
     path(f"{PROJECT}questionnaire/", settings_api.QuestionnaireView.as_view(), name="api-questionnaire"),
     path("v1/join/<str:token>/", joining_api.Join.as_view(), name="api-join"),

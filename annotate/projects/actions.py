@@ -10,6 +10,8 @@ from django.utils.translation import gettext as _
 from annotate.audit import changes_as_json, record_event
 from annotate.core.errors import ProjectArchived, UserError
 from annotate.core.transactions import write_transaction
+from annotate.fitting.weights import carry_weights
+from annotate.ideas.rules import check_possible
 from annotate.imports.actions import discard_all
 from annotate.items.media.deletion import delete_media
 from annotate.jobs.fit_requests import request_fit
@@ -26,9 +28,12 @@ from annotate.models import (
     FitState,
     GoldSet,
     GoldSetItem,
+    Idea,
     Item,
     ItemFeatures,
+    ItemPage,
     ItemSet,
+    ItemTranslation,
     Label,
     Membership,
     Presentation,
@@ -53,13 +58,16 @@ STEPS = {
 }
 # Labels answer this question in this way and no other.
 TASK = ("task_type", "k", "m")
-WORDS = ("best_words", "worst_words", "choice_words", "instruction_line")
+BUTTONS = ("tie_words", "both_good_words", "both_bad_words", "cant_judge_words", "skip_words")
+GRADES = ("slightly_words", "clearly_words")
+WORDS = ("best_words", "worst_words", "choice_words", *GRADES, *BUTTONS, "instruction_line")
 FIXED_BY_LABELS = ("question", "more_means", *TASK, *WORDS)
 # What a fit or its table is computed from.
 FITTED = (
     *("estimator", "top_k", "tie_margin", "count_gold", "count_repeats"),
     *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "overlap", "n_sets"),
     *("grades", "grades_by", "style_features"),
+    "weights",
 )
 
 
@@ -113,7 +121,8 @@ def create_project(*, owner: User, values: dict[str, Any], now: datetime) -> Pro
 
 
 def change_project(*, project: Project, actor: User, values: dict[str, Any], now: datetime) -> dict[str, list[Any]]:
-    """Return sets these fields; returns what changed as {field: [before, after]}. Raises FixedByLabels."""
+    """Return sets these fields; returns what changed as {field: [before, after]}. Raises FixedByLabels and
+    IdeasNotPossible."""
     with write_transaction():
         project = lock_project(project.pk)
         changes = {
@@ -125,6 +134,11 @@ def change_project(*, project: Project, actor: User, values: dict[str, Any], now
             raise FixedByLabels(project.labels.count())
         if "criteria" in changes:
             check_criteria(project, *changes["criteria"])
+            if project.weights and "weights" not in changes:
+                before, after = changes["criteria"]
+                changes["weights"] = [project.weights, carry_weights(before, after, project.weights)]
+        if changes.get("ideas_open", [None, False])[1]:
+            check_possible(project)
         if not changes:
             return changes
         for field, (_before, after) in changes.items():
@@ -204,6 +218,7 @@ def delete_project(*, project: Project) -> None:
         lock_project(project.pk)
         Project.objects.select_for_update().get(pk=project.pk)  # nothing that refers to it comes in any more
         files = list(project.items.exclude(media="").values_list("media", flat=True))
+        files += ItemPage.objects.filter(item__project=project).values_list("media", flat=True)
         folders = list(project.imports.exclude(folder="").values_list("folder", flat=True))
         _delete_rows(project)
         transaction.on_commit(lambda: delete_media(files))
@@ -223,6 +238,9 @@ def _delete_rows(project: Project) -> None:
         Item.tags.through.objects.filter(item__project=project),
         ItemFeatures.objects.filter(item__project=project),
         Captions.objects.filter(item__project=project),
+        Idea.objects.filter(project=project),
+        ItemPage.objects.filter(item__project=project),
+        ItemTranslation.objects.filter(item__project=project),
         ConflictOfInterest.objects.filter(annotator__project=project),
         QuestionAnswer.objects.filter(annotator__project=project),
         AnnotatorTag.objects.filter(annotator__project=project),

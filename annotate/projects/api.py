@@ -26,13 +26,15 @@ from annotate.api.base import (
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.api.problems import Unprocessable
 from annotate.fitting.estimator_choices import CHOICES
-from annotate.models import MAX_ITEMS_SHOWN, MAX_REASON_LENGTH, Membership, Project
+from annotate.fitting.weights import MAX_WEIGHT
+from annotate.models import MAX_CRITERIA, MAX_ITEMS_SHOWN, MAX_REASON_LENGTH, Membership, Project
 from annotate.projects import actions
 from annotate.projects.criteria_forms import LONGEST_NAME, LONGEST_QUESTION
 from annotate.projects.forms import EXPLAINED, ProjectForm
+from annotate.projects.participant_settings.forms import ParticipantForm
 from annotate.projects.quality_settings.forms import MOST_REASONS, QualityForm
 
-FORMS = (ProjectForm, QualityForm)
+FORMS = (ProjectForm, QualityForm, ParticipantForm)
 SETTINGS = [name for form in FORMS for name in form.Meta.fields]
 
 
@@ -54,6 +56,12 @@ class ProjectSettings(serializers.ModelSerializer, StrictSerializer):
         many=True,
         required=False,
         help_text="None, or two to five criteria for each task. Fixed once the project has been opened.",
+    )
+    weights = serializers.ListField(
+        child=serializers.FloatField(min_value=0, max_value=MAX_WEIGHT),
+        required=False,
+        max_length=MAX_CRITERIA,
+        help_text="How much each criterion counts in the overall ranking, in their order; empty: all the same.",
     )
     m = serializers.IntegerField(min_value=2, max_value=MAX_ITEMS_SHOWN - 1, required=False, allow_null=True)
     tie_margin = serializers.FloatField(min_value=0, max_value=10, required=False)
@@ -114,6 +122,8 @@ def form_values(given: dict[str, Any], project: Project | None) -> dict[str, Any
     """Return the settings that result, checked as on the page; raises Unprocessable."""
     base = project or Project()
     data = {name: given.get(name, getattr(base, name)) for name in SETTINGS}
+    if "weights" not in given and len(data["weights"]) != len(data["criteria"]):
+        data["weights"] = []
     filled = {name: value for name, value in data.items() if value is not None and value is not False}
     forms = [form(filled) for form in FORMS]
     errors = {name: [str(text) for text in texts] for form in forms for name, texts in form.errors.items()}

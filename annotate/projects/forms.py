@@ -6,13 +6,14 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotate.fitting.estimator_choices import CHOICES
+from annotate.fitting.weights import carry_weights
 from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.labelling.task_types.base import TaskType
 from annotate.labelling.task_types.registry import TASK_TYPES
 from annotate.models import MAX_ITEMS_SHOWN, Label, Project
 from annotate.models.task_words import LETTER
-from annotate.projects.actions import FIXED_BY_LABELS, WORDS, CriteriaFixed, check_criteria
-from annotate.projects.criteria_forms import CriteriaField
+from annotate.projects.actions import BUTTONS, FIXED_BY_LABELS, GRADES, WORDS, CriteriaFixed, check_criteria
+from annotate.projects.criteria_forms import CriteriaField, WeightsField
 
 EXPLAINED = {
     Label.Outcome.TIE: _("Tie: both are equally good"),
@@ -29,9 +30,9 @@ FIXED = _(
 # The pages of a project's settings and the fields on each; a new project has all of them on one page.
 SECTIONS: dict[str, tuple[str, ...]] = {
     "question": ("name", "question", "criteria", "more_means", "instructions"),
-    "answers": ("task_type", "k", "m", *WORDS, "outcomes", "comments"),
-    "amount": ("overlap", "n_sets", "cap"),
-    "ranking": ("estimator", "top_k", "tie_margin"),
+    "answers": ("task_type", "k", "m", *WORDS, "outcomes", "comments", "comment_required", "known_button"),
+    "amount": ("overlap", "n_sets", "annotators_expected", "target", "cap"),
+    "ranking": ("estimator", "top_k", "tie_margin", "items_shown_by", "weights"),
 }
 
 
@@ -44,6 +45,14 @@ class ProjectForm(forms.ModelForm):
             "each with a name and a question. Annotators answer them on one page in this order, and each "
             "criterion has its own ranking. Practice, gold questions and imported labels are about the first. "
             "Leave empty to ask only the question above."
+        ),
+    )
+    weights = WeightsField(
+        label=_("How much each criterion counts"),
+        required=False,
+        help_text=_(
+            "For the overall ranking. Only proportions matter: 2 and 1 are the same as 60 and 30. 0 leaves a "
+            "criterion out; the ranking by it stays."
         ),
     )
     task_type = forms.ChoiceField(
@@ -110,15 +119,23 @@ class ProjectForm(forms.ModelForm):
             "best_words",
             "worst_words",
             "choice_words",
+            *GRADES,
+            *BUTTONS,
             "instruction_line",
             "outcomes",
             "comments",
+            "comment_required",
+            "known_button",
             "overlap",
             "n_sets",
+            "annotators_expected",
+            "target",
             "cap",
             "estimator",
             "top_k",
             "tie_margin",
+            "weights",
+            "items_shown_by",
         ]
         help_texts = {
             "name": _("Everybody sees it: you, your team and annotators."),
@@ -130,6 +147,16 @@ class ProjectForm(forms.ModelForm):
             "choice_words": _(
                 "In place of “A is better”, for example: {letter} sounds angrier. {letter} becomes A, B and so on."
             ),
+            "slightly_words": _(
+                "In place of “A slightly”, for example: {letter} sounds a little angrier. Leave empty for the usual "
+                "word."
+            ),
+            "clearly_words": _("In place of “A clearly”, for example: {letter} sounds much angrier."),
+            "tie_words": _("In place of “Tie”, for example: Can't decide. Leave empty for the usual word."),
+            "both_good_words": _("In place of “Both good”."),
+            "both_bad_words": _("In place of “Both bad”."),
+            "cant_judge_words": _("In place of “Can't judge”."),
+            "skip_words": _("In place of “Skip”."),
             "instruction_line": _("Replaces the line above the items, such as “Mark the best and the worst.”"),
             "overlap": _(
                 "How many different annotators answer each set of items shown together, such as a pair. If you "
@@ -142,7 +169,23 @@ class ProjectForm(forms.ModelForm):
                 "its annotators."
             ),
             "comments": _("Annotators can add a comment to any answer. Comments are in the export of labels."),
+            "comment_required": _(
+                "Each answer needs a comment, but for skipped tasks and “Can't judge”. Only where comments are allowed."
+            ),
+            "known_button": _(
+                "Annotators can say that they know an item, such as their own work: the task is taken back and they "
+                "never see the item again."
+            ),
+            "annotators_expected": _(
+                "With a number, each annotator sees how many answers are asked of them, such as “12 of 60”: their "
+                "share of the answers that show each item 20 times (of pairs: 10 for each item)."
+            ),
+            "target": _("Your own number in place of that. Nobody is stopped: people may go on beyond it."),
             "cap": _("Leave empty for no limit."),
+            "items_shown_by": _(
+                "In tables, plots, the report and results links. Annotators never see titles. Exports always have keys "
+                "and titles."
+            ),
             "top_k": _("The ranking shows each item's chance of being among this many best items."),
         }
         widgets = {"question": forms.TextInput, "instructions": forms.Textarea(attrs={"rows": 8, "dir": "auto"})}
@@ -155,7 +198,9 @@ class ProjectForm(forms.ModelForm):
             self.fields[name].disabled = True
             self.fields[name].help_text = FIXED
 
+        self.fields["items_shown_by"].required = False
         self.fix_criteria(has_labels)
+        self.fields["weights"].widget.names = [one["name"] for one in self.instance.criteria]
         if section:
             self.fields = {name: self.fields[name] for name in SECTIONS[section]}
 
@@ -175,12 +220,38 @@ class ProjectForm(forms.ModelForm):
                 raise forms.ValidationError(str(refusal)) from refusal
         return after
 
+    def clean_weights(self) -> list[float]:
+        """Weights go with the criteria: one for each, or none where all count the same."""
+        weights: list[float] = self.cleaned_data["weights"]
+        criteria = self.cleaned_data.get("criteria", self.instance.criteria)
+        if len(weights) in (0, len(criteria)):
+            return weights if len(set(weights)) > 1 else []
+        if weights == self.instance.weights:  # the criteria are what changes
+            return carry_weights(self.instance.criteria, criteria, weights)
+        raise forms.ValidationError(
+            _("You gave %(n)d weights for %(criteria)d criteria. Give one for each criterion, or none."),
+            params={"n": len(weights), "criteria": len(criteria)},
+        )
+
     @property
     def has_own_words(self) -> bool:
         return any(self[name].value() or self[name].errors for name in WORDS)
 
+    def clean_items_shown_by(self) -> str:
+        """Keep what is set where nothing is sent."""
+        return str(self.cleaned_data["items_shown_by"] or self.instance.items_shown_by)
+
     def clean_choice_words(self) -> str:
-        words = str(self.cleaned_data["choice_words"])
+        return self.words_with_letter("choice_words")
+
+    def clean_slightly_words(self) -> str:
+        return self.words_with_letter("slightly_words")
+
+    def clean_clearly_words(self) -> str:
+        return self.words_with_letter("clearly_words")
+
+    def words_with_letter(self, name: str) -> str:
+        words = str(self.cleaned_data[name])
         if words and (words.count(LETTER) != 1 or set("{}") & set(words.replace(LETTER, ""))):
             raise forms.ValidationError(
                 _("“%(value)s” does not say where the letter goes. Write {letter} once, as in “{letter} is better”."),
@@ -205,12 +276,30 @@ class ProjectForm(forms.ModelForm):
                 "worst_words", _("Both ends have the same words, “%(value)s”. Use different words.") % {"value": best}
             )
 
+    def check_buttons(self, values: dict[str, Any]) -> None:
+        """Check that no two buttons say the same, and that both steps of a scale have own words or neither."""
+        if bool(values.get("slightly_words")) != bool(values.get("clearly_words")):
+            self.add_error(
+                "slightly_words" if values.get("clearly_words") else "clearly_words",
+                _("Enter your own words for both steps, slightly and clearly, or for neither."),
+            )
+        said: dict[str, str] = {}
+        for name in ("choice_words", *GRADES, *BUTTONS):
+            words = str(values.get(name) or "").casefold()
+            if words and words in said:
+                self.add_error(
+                    name,
+                    _("Two buttons have the same words, “%(value)s”. Use different words.") % {"value": values[name]},
+                )
+            said[words] = name
+
     def clean(self) -> dict[str, Any]:
         """Holds k and m to what the task takes; those it has no use for are left out."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
         if not values.get("task_type") or "k" in self.errors or "m" in self.errors:
             return values
         self.check_ends(values)
+        self.check_buttons(values)
         task, k = TASK_TYPES[values["task_type"]], values.get("k")
         fewest, most = task.n_items
         if task.is_fixed_size:

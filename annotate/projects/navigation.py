@@ -1,6 +1,6 @@
 """Lists the pages of a project in groups, as its navigation shows them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.urls import reverse
@@ -15,13 +15,15 @@ from annotate.models import Project
 @dataclass(frozen=True)
 class Page:
     """`url_name`: where its link leads; `others`: names of addresses that belong to it; `by_criterion`: it tells of
-    one criterion, which its link keeps; `needs_competitors`: only where items name them."""
+    one criterion, which its link keeps; `of_several`: only projects with named criteria have it; `needs_competitors`:
+    only where items name them."""
 
     url_name: str
     title: str | Promise
     roles: frozenset[str]
     others: Sequence[str] = ()
     by_criterion: bool = False
+    of_several: bool = False
     needs_competitors: bool = False
 
     @property
@@ -44,6 +46,7 @@ class Link:
     address: str
     current: str
     is_button: bool = False
+    n_waiting: int = 0  # things there that wait for a decision
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ GROUPS = (
         (
             Page("leaderboard", _("Leaderboard"), SEE, by_criterion=True, needs_competitors=True),
             Page("ranking", _("Ranking"), SEE, ("item",), by_criterion=True),
+            Page("overall", _("Overall"), SEE, of_several=True),
             Page("tastes", _("Groups"), SEE, ("cohorts",), by_criterion=True),
             Page("grades", _("Grades"), SEE, by_criterion=True),
             Page("scale", _("Scaled scores"), SEE, by_criterion=True),
@@ -73,6 +77,7 @@ GROUPS = (
             Page("annotators", _("Annotators"), SEE, ("annotator", "annotator-erase"), by_criterion=True),
             Page("annotator-tags", _("Tags"), MANAGE),
             Page("never-shown", _("Conflicts of interest"), MANAGE),
+            Page("ideas", _("Ideas"), MANAGE, ("idea-decide",)),
             Page("participants", _("Arrivals and codes"), MANAGE),
             Page("retention", _("Data protection"), MANAGE),
         ),
@@ -83,6 +88,8 @@ GROUPS = (
             Page("trust", _("Can I trust this?"), SEE, by_criterion=True),
             Page("progress", _("Progress"), SEE, by_criterion=True),
             Page("goal", _("Goal and cost"), MANAGE, by_criterion=True),
+            Page("methods", _("Methods"), SEE, by_criterion=True),
+            Page("preregistration", _("Preregistration"), SEE),
         ),
     ),
     Group(
@@ -93,6 +100,8 @@ GROUPS = (
             Page("settings-answers", _("Answers"), MANAGE),
             Page("settings-amount", _("How many answers"), MANAGE),
             Page("items", _("Items"), MANAGE, IMPORTS),
+            Page("settings-participants", _("Ideas and results"), MANAGE),
+            Page("languages", _("Languages"), MANAGE, ("translation",)),
             Page("quality", _("Quality checks"), MANAGE),
             Page("known-sets", _("Right answers"), MANAGE, GOLD_SETS),
             Page("preview", _("Preview"), SEE),
@@ -114,39 +123,48 @@ GROUPS = (
         _("Invite"),
         (
             Page("share", _("Link and QR code"), MANAGE),
+            Page("expected-people", _("People you expect"), MANAGE, ("expected-send",)),
             Page("entry", _("Who may take part"), MANAGE),
+            Page("embedding", _("Embed"), OWN),
         ),
         is_button=True,
     ),
 )
 
 
-def navigation(project: Project, role: str, here: str, criterion: Criterion | None = None) -> Navigation:
+def navigation(
+    project: Project, role: str, here: str, criterion: Criterion | None = None, waiting: Mapping[str, int] | None = None
+) -> Navigation:
     """Return the groups and pages that the role may see; `here` is the name of the page's address.
 
-    Links to pages about one criterion keep `criterion`.
+    Links to pages about one criterion keep `criterion`. waiting: by page, how many things wait there.
     """
+    waiting = waiting or {}
     query = criterion.query if criterion else ""
-    visible = [(group, [page for page in group.pages if is_visible(page, project, role)]) for group in GROUPS]
+    visible = [(group, [page for page in group.pages if _is_shown(page, project, role, here)]) for group in GROUPS]
     groups, current = [], []
     for group, pages in visible:
         if not pages:
             continue
         is_here = any(here in page.url_names for page in pages)
         title = group.title if len(pages) > 1 else pages[0].title
-        groups.append(Link(title, _address(project, pages[0], query), "true" if is_here else "", group.is_button))
+        n_waiting = sum(waiting.get(page.url_name, 0) for page in pages)
+        address = _address(project, pages[0], query)
+        groups.append(Link(title, address, "true" if is_here else "", group.is_button, n_waiting))
         if is_here:
-            current = [_link(project, page, here, query) for page in pages]
+            current = [_link(project, page, here, query, waiting.get(page.url_name, 0)) for page in pages]
     return Navigation(groups, current if len(current) > 1 else [])
 
 
-def is_visible(page: Page, project: Project, role: str) -> bool:
-    return role in page.roles and (project.has_competitors or not page.needs_competitors)
+def _is_shown(page: Page, project: Project, role: str, here: str) -> bool:
+    if page.needs_competitors and not project.has_competitors:
+        return False
+    return role in page.roles and (bool(project.criteria) or not page.of_several or here in page.url_names)
 
 
-def _link(project: Project, page: Page, here: str, query: str) -> Link:
+def _link(project: Project, page: Page, here: str, query: str, n_waiting: int) -> Link:
     current = "page" if here == page.url_name else "true" if here in page.others else ""
-    return Link(page.title, _address(project, page, query), current)
+    return Link(page.title, _address(project, page, query), current, n_waiting=n_waiting)
 
 
 def _address(project: Project, page: Page, query: str) -> str:

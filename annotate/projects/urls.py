@@ -6,13 +6,15 @@ from annotate.api.routes import PROJECT
 from annotate.projects import api, views
 from annotate.projects.copies import api as copies_api
 from annotate.projects.copies import views as copies_views
+from annotate.projects.languages import api as languages_api
+from annotate.projects.languages import views as languages_views
 from annotate.projects.members import api as members_api
 from annotate.projects.members import views as members_views
+from annotate.projects.participant_settings import views as participant_settings_views
 from annotate.projects.quality_settings import views as quality_settings_views
 from annotate.projects.setup import views as setup_views
 
 urlpatterns = [
-    path("", views.home, name="home"),
     path("projects/new/", setup_views.create, name="project-create"),
     path("projects/<uuid:project_id>/setup/", setup_views.setup, name="setup"),
     *(
@@ -24,7 +26,14 @@ urlpatterns = [
             ("ranking", "settings-ranking", "ranking/"),
         )
     ),
+    path(
+        "projects/<uuid:project_id>/settings/participants/",
+        participant_settings_views.participants,
+        name="settings-participants",
+    ),
     path("projects/<uuid:project_id>/manage/", views.manage, name="project-manage"),
+    path("projects/<uuid:project_id>/languages/", languages_views.languages, name="languages"),
+    path("projects/<uuid:project_id>/languages/<str:language>/", languages_views.translation, name="translation"),
     path("projects/<uuid:project_id>/quality/", quality_settings_views.quality, name="quality"),
     path("projects/<uuid:project_id>/state/", views.set_state, name="project-state"),
     path("projects/<uuid:project_id>/overlap/", views.raise_overlap, name="raise-overlap"),
@@ -41,6 +50,8 @@ api_urlpatterns = [
     path(f"{PROJECT}state/", api.ProjectState.as_view(), name="api-project-state"),
     path(f"{PROJECT}archive/", copies_api.Archive.as_view(), name="api-project-archive"),
     path(f"{PROJECT}clone/", copies_api.Clone.as_view(), name="api-project-clone"),
+    path(f"{PROJECT}languages/", languages_api.Languages.as_view(), name="api-languages"),
+    path(f"{PROJECT}languages/<str:language>/", languages_api.Translation.as_view(), name="api-translation"),
     path(f"{PROJECT}members/", members_api.Members.as_view(), name="api-members"),
     path(f"{PROJECT}members/<int:member_id>/", members_api.MemberView.as_view(), name="api-member"),
 ]

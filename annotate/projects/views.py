@@ -3,10 +3,9 @@
 import logging
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -32,10 +31,8 @@ SECTION_PAGES = {
 log = logging.getLogger(__name__)
 
 
-@require_safe
-def home(request: HttpRequest) -> HttpResponse:
-    if not request.user.is_authenticated:
-        return render(request, "projects/home.html", {"is_signup_open": settings.SIGNUP_OPEN})
+def list_projects(request: SignedInRequest) -> HttpResponse:
+    """List the projects of whoever is signed in; the first page shows them."""
     archived = request.GET.get("archived") == "1"
     page, lines = projects_of(request.user, request.GET.get("page"), archived=archived)
     n_others = request.user.memberships.filter(project__archived_at__isnull=archived).count()

@@ -6,19 +6,44 @@ from annotate.api.routes import PROJECT
 from annotate.publishing.exports import api as exports_api
 from annotate.publishing.exports import labels_api
 from annotate.publishing.exports import views as exports_views
+from annotate.publishing.methods import api as methods_api
+from annotate.publishing.methods import views as methods_views
+from annotate.publishing.preregistration import api as preregistration_api
+from annotate.publishing.preregistration import views as preregistration_views
 from annotate.publishing.results_links import api as results_links_api
+from annotate.publishing.results_links import live_views
 from annotate.publishing.results_links import views as results_links_views
 from annotate.publishing.run_records import api as run_records_api
 from annotate.publishing.run_records import views as run_records_views
 
 urlpatterns = [
     path("results/<str:token>/", results_links_views.results, name="results"),
+    path("results/<str:token>/live/", live_views.results_live, name="results-live"),
+    path("results/<str:token>/card.png", results_links_views.results_card, name="results-card"),
     path("results/<str:token>/media/<int:item_id>/", results_links_views.results_media, name="results-media"),
+    path("results/<str:token>/methods/", results_links_views.results_methods, name="results-methods"),
+    path("projects/<uuid:project_id>/preregistration/", preregistration_views.preregistration, name="preregistration"),
+    path(
+        "projects/<uuid:project_id>/preregistration.json",
+        preregistration_views.document,
+        name="preregistration-document",
+    ),
+    path(
+        "projects/<uuid:project_id>/preregistration/deviations/<int:deviation_id>/",
+        preregistration_views.explain,
+        name="deviation-explain",
+    ),
+    path("projects/<uuid:project_id>/methods/", methods_views.methods, name="methods"),
     path("projects/<uuid:project_id>/results-links/", results_links_views.results_links, name="results-links"),
     path(
         "projects/<uuid:project_id>/results-links/<uuid:link_id>/revoke/",
         results_links_views.revoke,
         name="results-link-revoke",
+    ),
+    path(
+        "projects/<uuid:project_id>/results-links/<uuid:link_id>/live/",
+        live_views.owner_live,
+        name="results-link-live",
     ),
     path("projects/<uuid:project_id>/export/", exports_views.choose, name="exports"),
     path("projects/<uuid:project_id>/export/report/", exports_views.report_page, name="report"),
@@ -34,6 +59,11 @@ api_urlpatterns = [
         f"{PROJECT}results-links/<uuid:link_id>/", results_links_api.ResultsLinkView.as_view(), name="api-results-link"
     ),
     path("v1/results/<str:token>/", results_links_api.Results.as_view(), name="api-results"),
+    path("v1/results/<str:token>/methods/", methods_api.PublishedMethods.as_view(), name="api-results-methods"),
+    path(f"{PROJECT}preregistration/", preregistration_api.PreregistrationView.as_view(), name="api-preregistration"),
+    path(f"{PROJECT}deviations/", preregistration_api.Deviations.as_view(), name="api-deviations"),
+    path(f"{PROJECT}deviations/<int:deviation_id>/", preregistration_api.DeviationView.as_view(), name="api-deviation"),
+    path(f"{PROJECT}methods/", methods_api.MethodsView.as_view(), name="api-methods"),
     path(f"{PROJECT}exports/", exports_api.Exports.as_view(), name="api-exports"),
     path(f"{PROJECT}exports/<str:table>.<str:file_format>", exports_api.Export.as_view(), name="api-export"),
     path(f"{PROJECT}records/", run_records_api.Records.as_view(), name="api-records"),

@@ -4,6 +4,8 @@ from typing import Any
 
 from django import template
 
+from annotate.access import MANAGE
+from annotate.ideas.queries import n_waiting
 from annotate.models import Project
 from annotate.projects.navigation import navigation
 
@@ -13,4 +15,6 @@ register = template.Library()
 @register.inclusion_tag("projects/tabs.html", takes_context=True)
 def project_tabs(context: dict[str, Any], project: Project, role: str) -> dict[str, Any]:
     match = context["request"].resolver_match
-    return {"navigation": navigation(project, role, match.url_name if match else "", context.get("criterion"))}
+    here = match.url_name if match else ""
+    waiting = {"ideas": n_waiting(project)} if project.ideas_open and role in MANAGE else {}
+    return {"navigation": navigation(project, role, here, context.get("criterion"), waiting)}

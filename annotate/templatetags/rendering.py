@@ -1,9 +1,12 @@
 """{% load rendering %}: people's texts in templates."""
 
 from django import template
-from django.utils.safestring import SafeString
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 
 from annotate.core import embeds, sanitizing
+from annotate.core.languages import direction
+from annotate.models import Item, Project
 
 register = template.Library()
 
@@ -21,3 +24,17 @@ def formatted(text: str, kind: str) -> SafeString:
 @register.filter
 def player(link: str) -> str:
     return embeds.player_url(link)
+
+
+@register.filter
+def named(item: Item, project: Project) -> str:
+    """Name the item as the project's results do: by its title, its first words or both."""
+    return item.shown_as(project.items_shown_by)
+
+
+@register.simple_tag
+def language_attributes(language: str = "") -> SafeString:
+    """Return lang and dir of an element whose text is in this language; where it is not known, dir=auto."""
+    if not language:
+        return mark_safe('dir="auto"')
+    return format_html('lang="{}" dir="{}"', language, direction(language))

@@ -100,6 +100,8 @@ def common_unit(posterior: BasePosterior) -> float:
     For a Gaussian posterior d is the difference of the means. For draws u matches the chances averaged over the
     draws. Under two items, or where all are equal: the ratio of the slopes at d = 0, and for draws 1.
     """
+    if _answers_in_logits(posterior):
+        return 1.0
     left, right = _some_pairs(posterior.n_items)
     if isinstance(posterior, GaussianPosterior):
         margin = posterior.mean[left] - posterior.mean[right]
@@ -114,6 +116,15 @@ def common_unit(posterior: BasePosterior) -> float:
     draws = posterior.draws[:: max(1, len(posterior.draws) // MAX_DRAWS)]
     margins = draws[:, left] - draws[:, right]
     return _matched(margins, posterior.for_annotator(None).preference(left, right)) if margins.any() else 1.0
+
+
+def _answers_in_logits(posterior: BasePosterior) -> bool:
+    """Return whether an answer's chance is 1/(1+exp(-d)) and nothing else, so that utilities are in logits already."""
+    likelihood = posterior.likelihood
+    if type(posterior) not in (GaussianPosterior, SamplePosterior):  # of other models, whose chances are their own
+        return False
+    plain = likelihood.link == "logit" and not likelihood.side and not likelihood.lapse and likelihood.tie is None
+    return plain and getattr(posterior, "taste", None) is None
 
 
 def _some_pairs(n_items: int) -> tuple[Ints, Ints]:

@@ -33,6 +33,12 @@ class CrowdPosterior(GaussianPosterior):
     crowd: tuple[float, float] = (8.5, 1.5)
     log_nu_sd: float = 0.0
 
+    def hyperparameters(self) -> dict[str, float]:
+        """See BasePosterior.hyperparameters; with the mean of the Beta prior of reliabilities and its size."""
+        alpha, beta = self.crowd
+        own = {"reliability_mean": alpha / (alpha + beta), "reliability_size": alpha + beta}
+        return super().hyperparameters() | own
+
     def reliability_interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         """Return the ends of the central interval of each annotator's reliability, (n_annotators,) each."""
         tail = (1 - level) / 2

@@ -4,6 +4,7 @@ import { keepTimes } from "./ago.js";
 import { announce } from "./announce.js";
 import { countMarks } from "./labelling/best_worst.js";
 import { countCriteria } from "./labelling/criteria.js";
+import { setOutSteps } from "./labelling/criteria_steps.js";
 import * as draft from "./labelling/draft.js";
 import "./labelling/keys.js";
 import { median, took } from "./labelling/pace.js";
@@ -38,18 +39,18 @@ const concernsTask = (detail) => detail.target?.id === "task";
 // The second half of a double click may fall on the next task's button; a quick annotator's next click comes later.
 document.addEventListener("click", (event) => {
   const tooSoon = event.detail > 1 && performance.now() - shownAt < DOUBLE_CLICK_MS;
-  if (tooSoon && event.target.closest("#answer button, #answer .criterion label, button[form=undo]")) event.preventDefault();
+  if (tooSoon && event.target.closest("#answer button, #answer .criterion label, button[form=undo], [data-known-button]")) event.preventDefault();
 }, { capture: true });
 
 document.addEventListener("submit", (event) => {
-  if (!event.target.matches("#answer, #undo")) return;
+  if (!event.target.matches("#answer, #undo, [data-known]")) return;
   if (busy) {
     event.preventDefault();
     event.stopImmediatePropagation();
     return;
   }
   busy = true;
-  said = "";
+  said = event.target.dataset.said ?? "";
   if (event.target.id === "answer") confirm(event.submitter);
 }, { capture: true });
 
@@ -135,6 +136,7 @@ function show() {
   stopwatch.restart();
   draft.putBack();
   countMarks();
+  setOutSteps();
   countCriteria();
   setOut();
   holdBack();

@@ -85,6 +85,35 @@ def test_orders_are_given_by_keys(live_site, open_page, axe, project, task, keys
     assert said(annotator) == expected
 
 
+def test_a_phone_ranks_by_one_criterion_after_the_other(live_site, open_page, axe, project):
+    set_task(project, "ranking", 4)
+    page = open_page(**PHONE)
+    annotator = come_in(page, live_site, project)
+    steps = page.locator(".criterion-steps:visible")
+    expect(steps).to_contain_text("Criterion 1 of 2")
+    expect(page.locator("#answer select:visible")).to_have_count(0)
+    axe(page)
+    assert not sideways(page)
+    for letter in "cab":  # the last one has but one place left
+        page.locator(f"#option-{letter} .item-body").tap()
+    expect(steps).to_contain_text("Criterion 2 of 2")
+    page.get_by_role("button", name="Rank D next").tap()
+    page.get_by_role("button", name="Rank A next").tap()
+    snap(page, "criteria-phone")
+    page.get_by_role("button", name="Previous criterion").tap()
+    expect(page.locator("#option-c [data-place]")).to_have_text("1")
+    page.get_by_role("button", name="Next criterion").tap()
+    page.get_by_role("button", name="Take A out").tap()
+    for letter in "ba":
+        page.locator(f"#option-{letter} .item-body").tap()
+    expect(page.locator(".answer-count")).to_have_text("2 of 2")
+    expect_done(page, 0)  # the last tap sends nothing
+    page.get_by_role("button", name="Done").tap()
+    expect_done(page, 1)
+    assert said(annotator) == [[2, 0, 1, 3], [3, 1, 0, 2]]
+    expect(steps).to_contain_text("Criterion 1 of 2")
+
+
 def test_without_javascript_all_is_sent_at_once(live_site, open_page, project):
     set_task(project, "ranking", 3)
     page = open_page(**PHONE, java_script_enabled=False)

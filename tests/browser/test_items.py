@@ -7,8 +7,8 @@ from django.core.files.base import ContentFile
 from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
-from annotate.models import Captions, Context, Item
-from tests.browser.annotating import PHONE, come_in, snap
+from annotate.models import Captions, Context, Item, ItemPage
+from tests.browser.annotating import PHONE, come_in, look, sideways, snap
 from tests.site.recordings import wav
 
 
@@ -226,3 +226,26 @@ def test_hostile_items_stay_in_their_boxes(live_site, page, project, axe):
     assert button.evaluate("button => getComputedStyle(button).direction") == "ltr"
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     axe(page)
+
+
+def test_pages_of_a_document_stand_below_each_other_and_each_is_seen_closely(live_site, page, open_page, project, axe):
+    with_files(project, "image", picture((700, 1000)), picture((700, 1000)))
+    for item in project.items.all():
+        for number in (1, 2, 3):
+            ItemPage.objects.create(item=item, number=number, media=item.media.name)
+    project.items.update(n_pages=3)
+    come_in(page, live_site, project)
+    pages = page.locator("#option-a .item-page img")
+    expect(pages).to_have_count(3)
+    tops = [box["y"] for box in (one.bounding_box() for one in pages.all()) if box]
+    assert tops == sorted(tops)
+    expect(pages.nth(1)).to_have_attribute("alt", "Page 2 of 3")
+    look(page, axe, "document")
+    page.get_by_role("link", name="Page 2 of 3: Full size of A").click()
+    expect(page.get_by_role("dialog", name="Enlarged image").get_by_role("img").first).to_have_attribute(
+        "alt", "Page 2 of 3"
+    )
+    phone = open_page(**PHONE)
+    come_in(phone, live_site, project, "Second Otter")
+    assert not sideways(phone)
+    look(phone, axe)

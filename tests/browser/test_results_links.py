@@ -20,8 +20,10 @@ def test_a_link_is_made_looked_at_and_revoked(live_site, open_page, sign_in, axe
     axe(owner)
     stranger = open_page(java_script_enabled=False, locale="de-DE")
     stranger.goto(address)
+    expect(stranger.get_by_role("listitem").filter(has_text="Text number 0")).to_contain_text("82")
+    expect(stranger.get_by_role("link", name="Kurz")).to_have_attribute("aria-current", "true")
+    stranger.get_by_role("link", name="Tabelle").click()
     expect(stranger.get_by_role("row").filter(has_text="Text number 0")).to_contain_text("82")
-    expect(stranger.get_by_role("link", name="Tabelle")).to_have_attribute("aria-current", "true")
     stranger.get_by_role("link", name="Diagramm").click()
     expect(stranger.locator("svg.forest")).to_be_visible()
     assert not stranger.context.cookies()
@@ -36,8 +38,11 @@ def test_the_page_is_accessible(live_site, open_page, axe, project, width):
     spread_fit(project, list(project.items.order_by("pk")))
     link = ResultsLink.objects.create(project=project, made_at=NOW)
     page = open_page(viewport={"width": width, "height": 900})
-    for query in ("", "?view=plot"):
+    for query in ("", "?view=details", "?view=plot"):
         page.goto(live_site + reverse("results", args=[link.token]) + query)
         expect(page.get_by_role("heading", level=1)).to_have_text("Convincing arguments")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        if not query:
+            first = page.locator(".public-row").first.bounding_box()
+            assert first["y"] + first["height"] < 844, "the first item is seen on a phone without scrolling"
         axe(page, in_dark=True)

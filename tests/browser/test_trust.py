@@ -50,6 +50,7 @@ def test_every_new_page_is_accessible(live_site, open_page, sign_in, axe, alice,
         (reverse("engine", args=[watched.pk]), "Engine"),
         (reverse("exports", args=[watched.pk]), "Export"),
         (reverse("report", args=[watched.pk]), "Ranking report"),
+        (reverse("methods", args=[watched.pk]), "Methods"),
     ]
     page = open_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
     sign_in(alice, page)

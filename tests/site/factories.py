@@ -3,14 +3,18 @@
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime, timedelta
 from itertools import combinations
 
 import numpy as np
 
+from annotate.dashboard.overall.places import Place
 from annotate.labelling import item_sets
 from annotate.models import (
+    OVERALL,
     Annotator,
+    DerivedRanking,
     FitState,
     Item,
     ItemSet,
@@ -223,3 +227,18 @@ def set_key(pair: Sequence[Item]) -> str:
 
 def engine_is_up(now: datetime = NOW) -> WorkerProcess:
     return WorkerProcess.objects.create(name="engine-1", started_at=now, seen_at=now)
+
+
+def make_overall(project: Project, fit: Fit, *, criterion: int = OVERALL, track: str = "", **details) -> DerivedRanking:
+    """The weighted total, or a track, as the worker would store it, with the places of the fit."""
+    rows = list(Estimate.objects.filter(fit=fit).order_by("rank"))
+    names = [field.name for field in fields(Place) if field.name != "p_first"]
+    columns = {name: [getattr(row, name) for row in rows] for name in names}
+    columns["p_first"] = [0.6, 0.3, 0.1, *[0.0] * len(rows)][: len(rows)]
+    told = [
+        {"number": n, "fit": fit.number, "data_version": 1, "share": share}
+        for n, share in zip((1, 2), (0.7, 0.3), strict=True)
+    ]
+    values = {"weights": [0.6, 0.4], "top_k": 2, "criteria": told, "n_left_out": 1, **details}
+    made = {"fit_number": fit.number, "made_at": NOW, "columns": columns, "details": values}
+    return DerivedRanking.objects.create(project=project, criterion=criterion, track=track, **made)

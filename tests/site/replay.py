@@ -1,5 +1,6 @@
 """Rows that take a fixture long, kept by this process: the next test that begins alike gets them without the work."""
 
+import re
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,6 +67,12 @@ def columns() -> dict[str, list[str]]:
         return {name: [one[1] for one in cursor.execute(f'PRAGMA table_info("{name}")').fetchall()] for name in names}
 
 
+@cache
+def primary_key(table: str) -> str:
+    with connection.cursor() as cursor:
+        return next(one[1] for one in cursor.execute(f'PRAGMA table_info("{table}")').fetchall() if one[5])
+
+
 def quoted(names: list[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
@@ -88,8 +95,9 @@ def random_keys(tables: Tables) -> list[str]:
     """The primary keys that are UUIDs, by table and rowid; each as in its column, and as in JSON."""
     found = []
     for table, rows in tables.items():
-        for key in (row[0] for row in rows.values() if columns()[table][0] in ("id", "project_id")):
-            if isinstance(key, str):
+        place = columns()[table].index(primary_key(table))
+        for key in (row[place] for row in rows.values()):
+            if isinstance(key, str) and re.fullmatch("[0-9a-f]{32}", key):
                 found += [key, str(uuid.UUID(key))]
     return found
 

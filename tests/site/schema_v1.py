@@ -10,6 +10,7 @@ django.setup()
 from django.core.management import CommandError, call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.db.migrations.executor import MigrationExecutor  # noqa: E402
+from django.db.migrations.loader import MigrationLoader  # noqa: E402
 
 from annotate import models as now_models  # noqa: E402
 from annotate.criteria import Criterion  # noqa: E402
@@ -17,6 +18,7 @@ from annotate.fitting.reading import read_labels  # noqa: E402
 from annotate.labelling.actions import Answer, record_label  # noqa: E402
 from annotate.labelling.item_sets import set_key  # noqa: E402
 from annotate.management.commands.serve import prepare_database  # noqa: E402
+from tests.site.database_schema import tables  # noqa: E402
 
 AT = datetime(2026, 1, 5, 9, tzinfo=UTC)
 COLUMNS = ["pk", "annotator_id", "outcome", "chosen_id", "created_at", "response_ms", "session", "void_reason"]
@@ -25,6 +27,7 @@ COLUMNS = ["pk", "annotator_id", "outcome", "chosen_id", "created_at", "response
 def first_version():
     """Its models, with its tables made."""
     executor = MigrationExecutor(connection)
+    executor.loader = MigrationLoader(connection, replace_migrations=False)  # one after the other, none squashed
     nodes = [("annotate", "0001_initial"), ("models_engine", "0001_initial")]
     executor.migrate(nodes)
     return executor.loader.project_state(nodes).apps
@@ -114,6 +117,7 @@ print(
             "members": list(project.memberships.values_list("user__email", "role")),
             "picture": [picture.kind, picture.media.name],
             "task": [project.task_type, project.k],
+            "schema": tables(),
         }
     )
 )

@@ -19,15 +19,20 @@ from annotate.models import (
     Annotator,
     Captions,
     ConflictOfInterest,
+    Deviation,
+    ExpectedPerson,
     GoldSet,
+    Idea,
     ImportJob,
     Item,
+    ItemPage,
     Membership,
     ParticipationRules,
     ResultsLink,
     RunRecord,
     Webhook,
 )
+from annotate.publishing.preregistration.actions import freeze_plan
 from annotate.urls import websocket_urlpatterns
 from tests.conftest import NOW, make_annotator, make_token, make_user, member
 from tests.routes import OTHERS, ROUTES
@@ -49,6 +54,10 @@ NOBODY: set[str] = set()
 # Who may use each address by GET and by POST; None: the method is not allowed to anybody.
 RULES = {
     "home": (EVERYONE, None),
+    "help": (EVERYONE, None),
+    "help-page": (EVERYONE, None),
+    "tour": (EVERYONE, None),
+    "make-example": (None, ACCOUNTS),
     "healthz": (EVERYONE, None),
     "set_language": (EVERYONE, EVERYONE),
     "join": (EVERYONE, EVERYONE),
@@ -72,16 +81,29 @@ RULES = {
     "entry": (MANAGE, MANAGE),
     "share": (MANAGE, MANAGE),
     "qr-code": (MANAGE, None),
+    "personal": (EVERYONE, EVERYONE),
+    "expected-people": (MANAGE, MANAGE),
+    "expected-send": (None, MANAGE),
+    "expected-links": (MANAGE, None),
+    "expected-conflicts": (None, MANAGE),
+    "expected-remove": (None, MANAGE),
     "participants": (MANAGE, MANAGE),
     "participants-csv": (MANAGE, None),
     "submit": (None, {"annotator"}),
     "item-media": (SEE, None),
+    "item-page": (SEE, None),
     "item-captions": (SEE, None),
     "captions": (MANAGE, MANAGE),
     "label": (ANNOTATE, ANNOTATE),
+    "known": (None, {"annotator"}),
     "undo": (None, {"pseudonymous", "annotator"}),
     "shortcuts": (None, {"pseudonymous", "annotator"}),
     "keys": ({"pseudonymous", "annotator"}, {"pseudonymous", "annotator"}),
+    "own-ideas": ({"pseudonymous", "annotator"}, {"pseudonymous", "annotator"}),
+    "ideas": (MANAGE, MANAGE),
+    "idea-decide": (None, MANAGE),
+    "settings-participants": (MANAGE, MANAGE),
+    "enough": ({"pseudonymous", "annotator"}, None),
     "own-answers": ({"pseudonymous", "annotator"}, None),
     "project-create": (ACCOUNTS, ACCOUNTS),
     "setup": (MANAGE, None),
@@ -114,14 +136,26 @@ RULES = {
     "members": (OWN, OWN),
     "member-change": (None, OWN),
     "results": (EVERYONE, None),
+    "results-live": (EVERYONE, None),
+    "embedding": (OWN, OWN),
+    "languages": (MANAGE, MANAGE),
+    "translation": (MANAGE, MANAGE),
+    "results-card": (EVERYONE, None),
     "results-media": (EVERYONE, None),
+    "results-methods": (EVERYONE, None),
+    "methods": (SEE, None),
+    "preregistration": (SEE, OWN),
+    "preregistration-document": (SEE, None),
+    "deviation-explain": (None, MANAGE),
     "results-links": (OWN, OWN),
+    "results-link-live": (OWN, OWN),
     "results-link-revoke": (None, OWN),
     "ranking": (SEE, None),
     "item": (SEE, None),
+    "overall": (SEE, None),
     "grades": (SEE, MANAGE),
+    "scale": (SEE, MANAGE),
     "leaderboard": (SEE, MANAGE),
-    "scale": (SEE, None),
     "scale-export": (SEE, None),
     "trust": (SEE, None),
     "compare": (SEE, None),
@@ -179,40 +213,65 @@ def arguments(project):
     Image.new("RGB", (8, 8), "teal").save(picture, "PNG")
     image = Item(project=project, key="picture", kind=Item.Kind.IMAGE, body="A teal square")
     image.media.save("picture.png", ContentFile(picture.getvalue()), save=True)
+    ItemPage.objects.create(item=image, number=1, media=image.media.name)
     recording = Item(project=project, key="sound", kind=Item.Kind.AUDIO, body="A tone")
     recording.media.save("tone.wav", ContentFile(wav()), save=True)
     Captions.objects.create(item=recording, language="en", text="WEBVTT")
     target = make_annotator(project, "Target")
     someone = member(project, "someone", "viewer")
     spread_fit(project, list(project.items.order_by("pk")))
+    expected = ExpectedPerson.objects.create(project=project, name="Judge 01", email="judge@example.org")
     link = ResultsLink.objects.create(project=project, made_at=NOW)
+    link = ResultsLink.objects.create(project=project, made_at=NOW, shows_methods=True)
     return {
         "project_id": project.pk,
         "link_id": link.pk,
+        "name": "using",
         "item_id": image.pk,
+        "number": 1,
         "key": target.key,
+        "person_id": expected.pk,
         "token_id": make_token(Membership.objects.get(project=project, role="owner").user)[0].pk,
         "entry_id": ConflictOfInterest.objects.create(annotator=target, item=image).pk,
+        "idea_id": Idea.objects.create(project=project, annotator=target, text="A new one", created_at=NOW).pk,
         "known_id": GoldSet.objects.create(
             project=project, purpose="gold", item_set=presentation.item_set, outcome="tie"
         ).pk,
         "webhook_id": Webhook.objects.create(project=project, url="https://example.org/hook", created_at=NOW).pk,
+        "deviation_id": frozen_and_changed(project).pk,
         "membership_id": Membership.objects.get(user=someone).pk,
         "table": "labels",
         "file_format": "csv",
         "job_id": left_out(project).pk,
+        "language": translated_into(project),
         "record_id": RunRecord.objects.create(project=project, status="ready", asked_at=timezone.now()).pk,
         "recording": recording.pk,
     }, {
         "join": project.join_token,
         "resume": target.resume_token,
+        "personal": expected.token,
         "own-data": target.resume_token,
         "own-export": target.resume_token,
         "submit": presentation.token,
+        "known": presentation.token,
         "results": link.token,
+        "results-live": link.token,
+        "results-card": link.token,
         "results-media": link.token,
+        "results-methods": link.token,
         "platform": entry.platform_token,
     }
+
+
+def frozen_and_changed(project) -> Deviation:
+    owner = Membership.objects.get(project=project, role="owner").user
+    freeze_plan(project=project, actor=owner, statements={}, now=NOW)
+    return Deviation.objects.create(project=project, field="cap", before=None, after=5, n_labels=0, at=NOW)
+
+
+def translated_into(project) -> str:
+    type(project).objects.filter(pk=project.pk).update(language="en", languages=["fr"])
+    return "fr"
 
 
 def left_out(project) -> ImportJob:

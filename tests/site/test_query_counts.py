@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotate.core.errors import UserError
-from annotate.models import Annotator, Item, Membership, Project
+from annotate.models import Annotator, ExpectedConflict, ExpectedPerson, Item, Membership, Project
 from tests.conftest import NOW, answer_one, make_annotator
 from tests.routes import ROUTES
 from tests.site.test_access import BACKEND, RULES
@@ -25,6 +25,11 @@ def grown(project: Project, n_items: int, n_annotators: int, n_labels: int) -> N
         for i in range(n_items)
     )
     crowd = [make_annotator(project, f"Crowd {n_annotators}-{i}") for i in range(n_annotators)]
+    people = [
+        ExpectedPerson(project=project, name=one.pseudonym, annotator=one, email=f"{one.pk}@e.org") for one in crowd
+    ]
+    for person in ExpectedPerson.objects.bulk_create(people):
+        ExpectedConflict.objects.create(person=person, item=project.items.first())
     for i in range(n_labels):
         try:
             answer_one(crowd[i % n_annotators], chosen=i % 2, now=NOW, seed=i)
@@ -34,24 +39,31 @@ def grown(project: Project, n_items: int, n_annotators: int, n_labels: int) -> N
 
 def address(name: str, project: Project, annotator: Annotator) -> str:
     pattern = next(route for route in ROUTES if route.name == name).pattern
-    link = project.results_links.get_or_create(made_at=NOW)[0]
+    link = project.results_links.get_or_create(made_at=NOW, shows_methods=True)[0]
+    type(project).objects.filter(pk=project.pk).update(language="en", languages=["fr"])
     values = {
         "project_id": project.pk,
         "item_id": project.items.first().pk,
+        "number": 1,
         "key": annotator.key,
         "table": "labels",
         "file_format": "csv",
         "record_id": 1,
         "job_id": 1,
+        "language": "fr",
         "known_id": 0,
+        "deviation_id": 0,
         "token": {
             "join": project.join_token,
             "resume": annotator.resume_token,
+            "personal": project.expected_people.first().token,
             "own-data": annotator.resume_token,
             "own-export": annotator.resume_token,
             "platform": "none",
             "results": link.token,
+            "results-card": link.token,
             "results-media": link.token,
+            "results-methods": link.token,
         }.get(name, ""),
     }
     return reverse(name, kwargs={key: values[key] for key in pattern.converters})

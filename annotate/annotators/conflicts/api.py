@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from annotate import access
 from annotate.annotators.conflicts.actions import add_conflicts, remove_conflict
+from annotate.annotators.conflicts.queries import people_by_name
 from annotate.annotators.conflicts.table import COLUMNS, MAX_ROWS, check_conflicts
 from annotate.api.base import (
     ApiRequest,
@@ -36,20 +37,30 @@ class NeverShownRow(serializers.Serializer):
     annotator = serializers.CharField(source="annotator.pseudonym")
     item = serializers.CharField(source="item.key", allow_null=True, default=None, help_text="An item's key.")
     tag = serializers.CharField(source="tag.name", allow_null=True, default=None, help_text="Or a tag of items.")
+    declared_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the annotator said so themselves at a task; else null."
+    )
 
 
 class NewNever(StrictSerializer):
-    annotator = serializers.CharField(max_length=MAX_PSEUDONYM_LENGTH, help_text="The pseudonym.")
+    annotator = serializers.CharField(
+        max_length=MAX_PSEUDONYM_LENGTH, help_text="The pseudonym, or a name on the roster."
+    )
     item = serializers.CharField(max_length=MAX_KEY, required=False, default="", allow_blank=True)
     tag = serializers.CharField(max_length=MAX_TAG, required=False, default="", allow_blank=True)
 
 
 class NewNeverShownList(StrictSerializer):
     rows = serializers.ListField(child=NewNever(), min_length=1, max_length=MAX_ROWS)
+    void = serializers.BooleanField(
+        required=False, default=False, help_text="Whether to void the answers given before about these items."
+    )
 
 
 class NeverShownAdded(serializers.Serializer):
     n_rows = serializers.IntegerField(help_text="Number of rows added.")
+    n_answers = serializers.IntegerField(help_text="Number of answers given before about these items that count on.")
+    n_voided = serializers.IntegerField(help_text="Number of answers voided.")
 
 
 class NeverShownList(ApiView):
@@ -81,18 +92,18 @@ class NeverShownList(ApiView):
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
-        given = validated_body(request, NewNeverShownList)["rows"]
-        rows = [SheetRow(place, [one[name] for name in COLUMNS]) for place, one in enumerate(given)]
+        given = validated_body(request, NewNeverShownList)
+        rows = [SheetRow(place, [one[name] for name in COLUMNS]) for place, one in enumerate(given["rows"])]
         found, problems = check_conflicts(
             Sheet(COLUMNS, rows),
-            dict(project.annotators.values_list("pseudonym", "pk")),
+            people_by_name(project),
             dict(project.items.values_list("key", "pk")),
             dict(project.tags.values_list("name", "pk")),
         )
         if problems:
             raise Unprocessable({f"rows.{row.place}": [row.message] for row in problems})
-        n = add_conflicts(project=project, actor=request.user, rows=found, now=timezone.now())
-        return Response({"n_rows": n}, status=201)
+        added = add_conflicts(project=project, actor=request.user, rows=found, now=timezone.now(), void=given["void"])
+        return Response(NeverShownAdded(added).data, status=201)
 
 
 class NeverShownView(ApiView):

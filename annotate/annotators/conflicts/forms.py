@@ -12,3 +12,8 @@ class NeverShownForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 6, "dir": "auto", "spellcheck": "false"}),
         help_text=_("Separate columns with commas, semicolons or tabs, or paste from a spreadsheet."),
     )
+    void = forms.BooleanField(
+        label=_("Also void the answers that they have given about these items"),
+        required=False,
+        help_text=_("Without this, answers given before stay and count."),
+    )

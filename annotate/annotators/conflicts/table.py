@@ -14,19 +14,26 @@ COLUMNS = ["annotator", "item", "tag"]
 MAX_ROWS = 5000
 
 
+class Who(NamedTuple):
+    """An annotator, or somebody on the roster who has not joined yet (by primary key); the other one is None."""
+
+    annotator: int | None = None
+    expected: int | None = None
+
+
 class NewNeverShown(NamedTuple):
     """Primary keys; one of item and tag is None."""
 
-    annotator: int
+    who: Who
     item: int | None
     tag: int | None
 
 
 def read_conflicts(
-    text: str, annotators: Mapping[str, int], items: Mapping[str, int], tags: Mapping[str, int]
+    text: str, annotators: Mapping[str, Who], items: Mapping[str, int], tags: Mapping[str, int]
 ) -> tuple[list[NewNeverShown], list[RowError]]:
-    """Return the rows that are right and what is wrong with the others. The mappings: pseudonym, key, name to primary
-    key.
+    """Return the rows that are right and what is wrong with the others. The mappings: name to who that is, key and tag
+    to primary key.
 
     Raises BadFile where the table as a whole can't be read.
     """
@@ -36,7 +43,7 @@ def read_conflicts(
 
 
 def check_conflicts(
-    sheet: Sheet, annotators: Mapping[str, int], items: Mapping[str, int], tags: Mapping[str, int]
+    sheet: Sheet, annotators: Mapping[str, Who], items: Mapping[str, int], tags: Mapping[str, int]
 ) -> tuple[list[NewNeverShown], list[RowError]]:
     """Return the same of a table that has been read."""
     places = {name.strip().casefold(): place for place, name in enumerate(sheet.columns)}
@@ -64,10 +71,10 @@ def check_conflicts(
 
 
 def problem_in(
-    cell: Mapping[str, str], annotators: Mapping[str, int], items: Mapping[str, int], tags: Mapping[str, int]
+    cell: Mapping[str, str], annotators: Mapping[str, Who], items: Mapping[str, int], tags: Mapping[str, int]
 ) -> str:
     if cell["annotator"] not in annotators:
-        return _("No annotator of this project has the name “%(name)s” yet. Add this row after they have joined.") % {
+        return _("Nobody in this project or on the list of people you expect has the name “%(name)s”. Correct it.") % {
             "name": cell["annotator"][:80]
         }
     item, tag = cell.get("item", ""), cell.get("tag", "")

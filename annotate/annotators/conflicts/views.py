@@ -14,8 +14,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from annotate import access
 from annotate.access import SignedInRequest
-from annotate.annotators.conflicts.actions import add_conflicts, remove_conflict
+from annotate.annotators.conflicts.actions import AddedConflicts, add_conflicts, remove_conflict
 from annotate.annotators.conflicts.forms import NeverShownForm
+from annotate.annotators.conflicts.queries import people_by_name
 from annotate.annotators.conflicts.table import NewNeverShown, read_conflicts
 from annotate.core import rate_limits
 from annotate.files.cells import RowError
@@ -42,9 +43,9 @@ def never_shown(request: SignedInRequest, project_id: UUID) -> HttpResponse:
                 form.add_error("table", str(refusal))
             else:
                 if not problems:
-                    n = add_conflicts(project=project, actor=request.user, rows=rows, now=timezone.now())
-                    text = ngettext("%(n)d row was added.", "%(n)d rows were added.", n) % {"n": n}
-                    messages.success(request, f"{text} {_('Answers given before stay.')}")
+                    void = form.cleaned_data["void"]
+                    added = add_conflicts(project=project, actor=request.user, rows=rows, now=timezone.now(), void=void)
+                    messages.success(request, describe_added(added))
                     return redirect("never-shown", project.pk)
     entries = ConflictOfInterest.objects.filter(annotator__project=project).select_related("annotator", "item", "tag")
     context = {
@@ -57,10 +58,28 @@ def never_shown(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     return render(request, "annotators/conflicts.html", context, status=400 if form.errors or problems else 200)
 
 
+def describe_added(added: AddedConflicts) -> str:
+    """Return how many rows were added and what became of the answers given before."""
+    text = ngettext("%(n)d row was added.", "%(n)d rows were added.", added.n_rows) % {"n": added.n_rows}
+    if added.n_voided:
+        text += " " + ngettext(
+            "%(n)d answer about these items was voided.", "%(n)d answers about these items were voided.", added.n_voided
+        ) % {"n": added.n_voided}
+    if added.n_answers:
+        text += " " + ngettext(
+            "%(n)d answer given before about these items stays and counts. To void it, send the rows again and tick "
+            "“Also void the answers”.",
+            "%(n)d answers given before about these items stay and count. To void them, send the rows again and tick "
+            "“Also void the answers”.",
+            added.n_answers,
+        ) % {"n": added.n_answers}
+    return text
+
+
 def rows_in(project: Project, text: str) -> tuple[list[NewNeverShown], list[RowError]]:
     return read_conflicts(
         text,
-        dict(project.annotators.values_list("pseudonym", "pk")),
+        people_by_name(project),
         dict(project.items.values_list("key", "pk")),
         dict(project.tags.values_list("name", "pk")),
     )

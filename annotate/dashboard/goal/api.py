@@ -34,7 +34,7 @@ STATES = {
     "open": "More labels are needed; `needed` gives the forecast.",
     "early": "Too early to forecast.",
     "parts": "Some items are not connected by comparisons.",
-    "far": "Out of reach; no forecast.",
+    "far": "Not reachable this way: more than 20 times the labels so far would be needed; `reach` says what is.",
     "waiting": "No fit has evaluated this goal yet.",
 }
 
@@ -97,6 +97,12 @@ class GoalDetail(serializers.Serializer):
     needed = Needed(
         allow_null=True, default=None, help_text="Labels still needed: the middle and the range of the forecast."
     )
+    reach = FiniteFloatField(
+        allow_null=True,
+        default=None,
+        help_text="Where the verdict is far: the nearest value of this goal that is within reach, for `top` its size; "
+        "null where none was found.",
+    )
     labels_per_hour = FiniteFloatField(allow_null=True, default=None, help_text="Current rate.")
     hours = serializers.CharField(allow_null=True, default=None, help_text="Time until the goal is met, in words.")
     cost = Cost(allow_null=True, help_text="Null if no price is set.")
@@ -107,7 +113,7 @@ def render_goal(criterion: Criterion) -> Response:
     found = goal_status(criterion, fit, timezone.now())
     values: dict[str, Any] = {name: getattr(criterion.project, name) for name in NAMES}
     if found:
-        values |= {name: getattr(found, name) for name in ("sentence", "verdict", "stands", "needed", "hours")}
+        values |= {name: getattr(found, name) for name in ("sentence", "verdict", "stands", "needed", "hours", "reach")}
         values["labels_per_hour"] = found.rate and found.rate.per_hour
     values["cost"] = cost_of(criterion.project, found.needed if found else None)
     return Response(GoalDetail(values).data)

@@ -1,5 +1,6 @@
 """Reads how far the project is from its goal: labels, time and cost still needed."""
 
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -54,14 +55,23 @@ class Needed:
 
 @dataclass(frozen=True)
 class GoalStatus:
-    """sentence: the goal; verdict: "met", "open", "early", "parts", "far" or "waiting" for the next fit."""
+    """sentence: the goal; verdict: "met", "open", "early", "parts", "far" or "waiting" for the next fit.
 
+    reach, where the goal is "far": the nearest value of this kind of goal that is within reach, if there is one.
+    """
+
+    kind: str
     sentence: str
     verdict: str
     stands: str
     needed: Needed | None
     rate: Rate | None
     hours: str
+    reach: float | None = None
+
+    @property
+    def reach_words(self) -> str:
+        return "" if self.reach is None else reachable_sentence(self.kind, self.reach)
 
 
 @dataclass(frozen=True)
@@ -81,14 +91,13 @@ def goal_status(criterion: Criterion, fit: Fit | None, now: datetime) -> GoalSta
         return None
     kept = (fit.diagnostics.get("goal") or {}) if fit else {}
     if fit is None or (kept.get("kind"), kept.get("value")) != (project.goal, project.goal_value):
-        return GoalStatus(goal_sentence(project), "waiting", "", None, None, "")
+        return GoalStatus(project.goal, goal_sentence(project), "waiting", "", None, None, "")
     needed = None if kept["met"] else remaining_labels(kept["needed"], n_labels_since(criterion, fit))
     verdict = "met" if kept["met"] else "open" if needed else kept["why"] or "far"
     rate = current_rate(criterion, now) if needed else None
     hours = duration(needed, rate) if needed and rate else ""
-    return GoalStatus(
-        goal_sentence(project), verdict, current_state_sentence(project, kept.get("state")), needed, rate, hours
-    )
+    stands, reach = current_state_sentence(project, kept.get("state")), kept.get("reach")
+    return GoalStatus(project.goal, goal_sentence(project), verdict, stands, needed, rate, hours, reach)
 
 
 def goal_sentence(project: Project) -> str:
@@ -128,6 +137,18 @@ def current_state_sentence(project: Project, state: float | None) -> str:
     if project.goal == Goal.BOUNDARIES:
         return _("%(n)d of %(all)d are settled now.") % {"n": state, "all": len(project.grades) - 1}
     return ""
+
+
+def reachable_sentence(kind: str, reach: float) -> str:
+    """Return what about twenty times the answers reach; rounded to the cautious side."""
+    if kind == Goal.TOP:
+        return _("A top %(k)d is within reach instead.") % {"k": round(reach)}
+    if kind == Goal.WIDTH:
+        return _("Intervals of %(width)s are within reach.") % {"width": format_number(math.ceil(reach * 100) / 100)}
+    if kind == Goal.RELIABILITY:
+        return _("A reliability of %(n)s is within reach.") % {"n": format_number(math.floor(reach * 100) / 100)}
+    places = format_number(math.ceil(reach * 10) / 10, 1)
+    return _("Places that are off by %(n)s on average are within reach.") % {"n": places}
 
 
 def remaining_labels(kept: list[Any] | None, since: int) -> Needed | None:

@@ -108,7 +108,9 @@ def grades_of(project: Project, fit: Fit | None, page: str = "1", size: int = PA
         lines=grade_lines(project, graded, probabilities),
         rows=rows,
         page=shown,
-        plot=draw_grades([(row.item.title, row.estimate) for row in rows], cuts_shown(project, graded)),
+        plot=draw_grades(
+            [(row.item.shown_as(project.items_shown_by), row.estimate) for row in rows], cuts_shown(project, graded)
+        ),
         n_items=len(graded.keys),
         n_sure=int((probabilities.max(axis=1) >= SURE).sum()),
         n_elsewhere=Estimate.objects.filter(fit=fit).count() - len(graded.keys),

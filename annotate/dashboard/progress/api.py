@@ -1,5 +1,6 @@
 """Reports progress and forecasts through the API."""
 
+from typing import Any
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
@@ -17,12 +18,19 @@ from annotate.api.base import (
 )
 from annotate.dashboard.progress.queries import progress
 from annotate.fitting.published import published_fit
+from annotate.labelling.targets import target_reached
 
 
 class Count(serializers.Serializer):
     name = serializers.CharField()
     n = serializers.IntegerField()
     share = FiniteFloatField()
+
+
+class TargetDetail(serializers.Serializer):
+    n = serializers.IntegerField(help_text="Answers asked of each annotator.")
+    n_annotators = serializers.IntegerField(help_text="Annotators who have answered.")
+    n_reached = serializers.IntegerField(help_text="Of these, with as many answers as asked for, or more.")
 
 
 class ProgressDetail(serializers.Serializer):
@@ -36,6 +44,7 @@ class ProgressDetail(serializers.Serializer):
     coverage = Count(many=True, help_text="Items by their number of comparisons in the published fit.")
     n_items = serializers.IntegerField(help_text="Number of items in the published fit.")
     n_thin = serializers.IntegerField(help_text="Of these, items with fewer than 5 comparisons.")
+    target = TargetDetail(allow_null=True, help_text="Null where annotators are not asked for a number of answers.")
 
 
 class ProgressView(ApiView):
@@ -44,4 +53,6 @@ class ProgressView(ApiView):
         """Returns how many answers there are, of which kind, and how well they cover the items."""
         project = access.project_for(request, project_id, access.SEE)
         criterion = validated_criterion(project, validated_query(request, CriterionQuery))
-        return Response(ProgressDetail(progress(criterion, published_fit(criterion))).data)
+        found: Any = progress(criterion, published_fit(criterion))
+        found.__dict__["target"] = target_reached(project)
+        return Response(ProgressDetail(found).data)

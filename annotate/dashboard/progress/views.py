@@ -17,6 +17,7 @@ from annotate.dashboard.trust.coverage import heat_map
 from annotate.fitting.published import published_fit
 from annotate.labelling.plan.capacity import ending_capacity
 from annotate.labelling.plan.queries import plan_progress
+from annotate.labelling.targets import target_reached
 
 
 @login_required
@@ -34,6 +35,7 @@ def progress(request: HttpRequest, project_id: UUID) -> HttpResponse:
         "goal": goal,
         "cost": cost_of(project, goal.needed if goal else None),
         "plan": plan,
+        "target": target_reached(project),
         "capacity": ending_capacity(project, plan) if project.role in access.MANAGE else None,
         "heat": heat_map(fit),
         "paces": paces(project, now),

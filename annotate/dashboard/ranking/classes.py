@@ -1,11 +1,13 @@
 """Describes the classes of a ranking: which places have no clear gap between them, and which are tied."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from django.db.models import Count, F, Max, Min, Q
 from django.utils.translation import gettext as _
 
+from annotate.dashboard.overall.places import Place
 from models_engine.models import Estimate, Fit
 
 NextState = Estimate.NextState
@@ -44,6 +46,16 @@ class RankClass:
         if self.is_tied:
             return _("Places %(first)d to %(last)d: each is tied with the next.") % places
         return _("No clear gap between places %(first)d and %(last)d yet.") % places
+
+
+def classes_of_places(places: Sequence[Place]) -> list[RankClass]:
+    """Return the classes of a track, best first."""
+    found = []
+    for number, group in groupby(places, key=lambda place: place.rank_class or 0):
+        members = list(group)
+        n_tied = sum(one.next_state == NextState.TIED for one in members)
+        found.append(RankClass(0, number, members[0].rank, members[-1].rank, n_tied, len(places)))
+    return found
 
 
 def classes_of(fit: Fit, *, parts: Collection[int]) -> list[RankClass]:

@@ -89,7 +89,7 @@ def mark(row: RankingRow, y: float, scale: Scale) -> Mark:
     e = row.estimate
     ends = (e.score_low, e.score, e.score_high) if scale.reference == AVERAGE_SCORE else (e.low, e.utility, e.high)
     low, middle, high = (axis_position(scale, value or 0.0) for value in ends)
-    return Mark(y, row.estimate.rank, truncate_label(row.item.title), low, middle, high)
+    return Mark(y, row.estimate.rank, truncate_label(row.title), low, middle, high)
 
 
 def truncate_label(text: str, columns: int = LABEL_COLUMNS) -> str:

@@ -8,10 +8,12 @@ from django.db.models import Case, Count, F, Max, Min, OuterRef, Q, QuerySet, Su
 from django.utils.safestring import SafeString
 
 from annotate.core.charts import Interval, Scale, Span, Tick, place_span
-from annotate.dashboard.ranking.classes import RankClass, classes_of
+from annotate.dashboard.ranking.classes import RankClass, classes_of, classes_of_places
 from annotate.dashboard.ranking.headline import Leader, Totals, headline
+from annotate.dashboard.ranking.tracks import Track, by_place, track_of
 from annotate.fitting.estimator_choices import CAUTIONS
-from annotate.models import Context, Item, Project
+from annotate.labelling.wording import translate_items
+from annotate.models import Context, Item, ItemsShownBy, Project
 from models_engine.models import Estimate, Fit
 
 PAGE_SIZE = 50
@@ -39,6 +41,7 @@ class RankingQuery:
     q: str = ""
     tag: str = ""
     page: int = 1
+    language: str = ""  # of the items' texts, one of the project's further ones
 
     @property
     def by_rank(self) -> bool:
@@ -60,10 +63,15 @@ class RankingRow:
     rank_class: RankClass | None
     # How it stands to the row below, where that row is its neighbour in rank.
     next_state: str
+    shown_by: str = ItemsShownBy.TITLE
+
+    @property
+    def title(self) -> str:
+        return self.item.shown_as(self.shown_by)
 
     @property
     def is_long(self) -> bool:
-        return self.item.title != " ".join(self.item.words.split())
+        return not self.title.endswith(" ".join(self.item.words.split()))
 
     @property
     def full_text(self) -> str:
@@ -104,11 +112,13 @@ class Ranking:
     headline: SafeString
     has_scores: bool
     has_contexts: bool  # items are compared within their context only
+    track: Track | None = None  # whose places are shown
+    n_untracked: int = 0  # items with the tag that have no place in its track
 
     @property
     def n_optional(self) -> int:
         """Return how many columns the table has that others lack."""
-        return int(self.shows_divisiveness)
+        return int(self.shows_divisiveness) + int(self.track is not None)
 
     @property
     def ticks(self) -> list[Tick]:
@@ -144,9 +154,16 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
     has_scores = totals["score_low"] is not None
     low, high = (totals["score_low"], totals["score_high"]) if has_scores else (totals["low"], totals["high"])
     scale = Scale.around(low or 0.0, high or 0.0, reference=AVERAGE_SCORE if has_scores else 0.0)
-    page = Paginator(sort_estimates(project, estimates, query), size).get_page(query.page)
+    track = track_of(project, fit, query.tag, query.q)
+    shown = sort_estimates(project, estimates, by_place(query) if track else query)
+    n_tagged = shown.count() if track else 0
+    page = Paginator(track.restrict(shown) if track else shown, size).get_page(query.page)
     rows = list(page.object_list)
-    classes = classes_of(fit, parts={0, *(estimate.part for estimate in rows)})
+    if track:
+        track.put_places(rows)
+    classes = (
+        classes_of_places(track.places) if track else classes_of(fit, parts={0, *(estimate.part for estimate in rows)})
+    )
     return Ranking(
         fit=fit,
         query=query,
@@ -156,8 +173,11 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
             classes if query.by_rank else [],
             scale,
             by_rank=query.by_rank,
-            gapless=not query.is_filtered,
+            gapless=track is not None or not query.is_filtered,
             k=k,
+            size=len(track.places) if track else None,
+            shown_by=project.items_shown_by,
+            language=query.language,
         ),
         page=page,
         scale=scale,
@@ -168,10 +188,14 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
         n_items=totals["n"],
         n_thin=totals["thin"],
         n_alone=totals["alone"],
-        headline=headline(
+        track=track,
+        n_untracked=n_tagged - len(track.places) if track else 0,
+        headline=track.headline()
+        if track
+        else headline(
             fit,
             [one for one in classes if one.part == 0][:2],
-            first_two(fit),
+            first_two(project, fit, query.language),
             Totals(totals["n"], totals["ranked"], totals["thin"]),
         ),
         has_scores=has_scores,
@@ -179,11 +203,13 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
     )
 
 
-def first_two(fit: Fit) -> list[Leader]:
+def first_two(project: Project, fit: Fit, language: str = "") -> list[Leader]:
     """Return the first two items of the largest part."""
     first = list(Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0).order_by("rank")[:2])
     items = Item.objects.in_bulk([estimate.item_id for estimate in first])
-    return [Leader(items[e.item_id].title if e.item_id in items else "-", e.rank_low, e.rank_high) for e in first]
+    translate_items(items.values(), language)
+    names = {pk: item.shown_as(project.items_shown_by) for pk, item in items.items()}
+    return [Leader(names.get(e.item_id, "-"), e.rank_low, e.rank_high) for e in first]
 
 
 def items_not_ranked(project: Project, fit: Fit) -> QuerySet[Item]:
@@ -203,8 +229,9 @@ def sort_estimates(project: Project, estimates: QuerySet[Estimate], query: Ranki
         estimates = estimates.filter(item_id__in=items.values("pk"))
     if query.sort == "item":
         items = Item.objects.filter(pk=OuterRef("item_id"))
-        shown = items.values(shown=Case(When(name="", then=F("body")), default=F("name"), output_field=TextField()))[:1]
-        estimates = estimates.alias(title=Subquery(shown))
+        title = Case(When(name="", then=F("body")), default=F("name"), output_field=TextField())
+        shown = F("body") if project.items_shown_by == ItemsShownBy.TEXT else title
+        estimates = estimates.alias(title=Subquery(items.values(shown=shown)[:1]))
     columns = [
         F(name).desc(nulls_last=True) if query.descending else F(name).asc(nulls_last=True)
         for name in SORTS[query.sort]
@@ -213,9 +240,21 @@ def sort_estimates(project: Project, estimates: QuerySet[Estimate], query: Ranki
 
 
 def build_sections(
-    fit: Fit, estimates: list[Estimate], classes: list[RankClass], scale: Scale, *, by_rank: bool, gapless: bool, k: int
+    fit: Fit,
+    estimates: list[Estimate],
+    classes: list[RankClass],
+    scale: Scale,
+    *,
+    by_rank: bool,
+    gapless: bool,
+    k: int,
+    size: int | None = None,
+    shown_by: str,
+    language: str = "",
 ) -> list[Section]:
+    """Return the rows of each part; size: of the one part that a track is of."""
     items = Item.objects.prefetch_related("tags").in_bulk([estimate.item_id for estimate in estimates])
+    translate_items(items.values(), language)
     # An item erased since the fit has nothing left to show; the next fit leaves it out.
     estimates = [estimate for estimate in estimates if estimate.item_id in items]
     contexts = Context.objects.in_bulk({item.context_id for item in items.values() if item.context_id})
@@ -223,7 +262,9 @@ def build_sections(
     sizes = dict(
         Estimate.objects.filter(fit=fit, part__in=parts).order_by().values_list("part").annotate(n=Count("pk"))
     )
-    tags = shared_tags(fit, sizes) if fit.n_parts > 1 else {}
+    if size is not None:
+        sizes = dict.fromkeys(sizes, size)
+    tags = shared_tags(fit, sizes) if fit.n_parts > 1 and size is None else {}
     found = []
     for part, group in groupby(estimates, key=lambda estimate: estimate.part if estimate.n_comparisons else None):
         rows = list(group)
@@ -233,7 +274,8 @@ def build_sections(
             shared = {items[row.item_id].context_id for row in rows}
             about = contexts.get(shared.pop() or 0) if len(shared) == 1 else None
             section = Section(part, sizes[part], tags.get(part, ""), [], str(about or ""), sizes[part] > k)
-        drawing = Drawing(section, scale, {one.number: one for one in classes if one.part == part}, by_rank, gapless)
+        own = {one.number: one for one in classes if one.part == part}
+        drawing = Drawing(section, scale, own, by_rank, gapless, shown_by)
         for above, estimate, below in zip([None, *rows], rows, [*rows[1:], None], strict=False):
             section.rows.append(drawing.row(estimate, items[estimate.item_id], above, below))
         found.append(section)
@@ -259,6 +301,7 @@ class Drawing:
     classes: dict[int, RankClass]
     by_rank: bool
     gapless: bool
+    shown_by: str
 
     def row(self, estimate: Estimate, item: Item, above: Estimate | None, below: Estimate | None) -> RankingRow:
         begins = above is None or above.rank_class != estimate.rank_class
@@ -271,6 +314,7 @@ class Drawing:
             places=place_span(estimate.rank, estimate.rank_low, estimate.rank_high, self.section.n_items),
             rank_class=self.classes.get(estimate.rank_class or 0) if begins else None,
             next_state=estimate.next_state if adjacent else "",
+            shown_by=self.shown_by,
         )
 
 

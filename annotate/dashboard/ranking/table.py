@@ -6,10 +6,12 @@ from django.db.models import Count
 from django.utils.translation import gettext_lazy as _
 
 from annotate.criteria import Criterion
+from annotate.dashboard.scale.queries import kept_scale, scaled_ranking
 from annotate.files.columns import Column, Kind, Row, by_component, of_components
 from annotate.fitting.published import published_fit
+from annotate.fitting.stored_best_worst import BestWorstCounts, best_worst_counts
 from annotate.fitting.stored_misfit import stored_misfit
-from annotate.models import Item
+from annotate.models import Item, Project
 from models_engine.models import Estimate, Fit
 
 CHUNK = 1000  # items read at a time
@@ -23,6 +25,15 @@ MISFIT = [
     Column("infit_z", _("The same, standardised: over 2.5 deserves a look."), Kind.NUMBER),
 ]
 
+BEST_WORST = [
+    Column("n_best", _("How often it was chosen as best; empty for other tasks than best and worst."), Kind.INTEGER),
+    Column("n_worst", _("How often it was chosen as worst; empty for other tasks."), Kind.INTEGER),
+    Column(
+        "best_worst",
+        _("Best minus worst over the times it was shown, from -1 to 1, beside the model's score."),
+        Kind.NUMBER,
+    ),
+]
 COLUMNS = [
     Column("item", _("The item's key.")),
     Column("title", _("The item's title; if it has none, its text in one line, shortened to 90 characters.")),
@@ -97,14 +108,38 @@ COLUMNS = [
     *of_components(_("How much the utility rises for an annotator whose position on taste component {number} is 1.")),
     Column("fit", _("Number of the fit that these figures come from."), Kind.INTEGER),
     *MISFIT,
+    *BEST_WORST,
 ]
+
+
+VALUES = [
+    Column("value", _("Value on the scale that the project keeps."), Kind.NUMBER),
+    # xgettext:no-python-format
+    Column("value_low", _("Lower end of the 90% interval of the value."), Kind.NUMBER),
+    # xgettext:no-python-format
+    Column("value_high", _("Upper end of the 90% interval of the value."), Kind.NUMBER),
+]
+
+
+def columns(project: Project) -> list[Column]:
+    """The same for every project, and the values where it keeps a scale."""
+    return [*COLUMNS, *(VALUES if project.anchors else [])]
+
+
+def values_on_scale(criterion: Criterion, fit: Fit) -> dict[int, Row]:
+    """Value and interval of each item on the kept scale."""
+    kept = kept_scale(criterion)
+    found = scaled_ranking(criterion.project, fit, kept, size=10**9) if kept else None
+    return {row.item.pk: [row.value, row.low, row.high] for row in found.rows} if found else {}
 
 
 def rows(criterion: Criterion) -> Iterator[Row]:
     fit = published_fit(criterion)
     if fit is None:
         return
-    misfits = stored_misfit(fit, "items")
+    more = [None] * len(VALUES) if criterion.project.anchors else []
+    on_scale = values_on_scale(criterion, fit)
+    misfits, counts = stored_misfit(fit, "items"), best_worst_counts(fit)
     # Read at once, for a fit's estimates go when the next ones come; a row is a few hundred bytes.
     estimates = list(Estimate.objects.filter(fit=fit).order_by("part", "rank", "item_id"))
     small = small_parts(fit)
@@ -113,7 +148,14 @@ def rows(criterion: Criterion) -> Iterator[Row]:
         items = Item.objects.only("key", "name", "kind", "body").in_bulk([estimate.item_id for estimate in chunk])
         for e in chunk:
             if e.item_id in items:
-                yield [*row(e, items[e.item_id], fit.number, small), *misfits.get(e.item_id, (None, None))]
+                misfit, chosen = misfits.get(e.item_id, (None, None)), chosen_as(counts.get(e.item_id))
+                values = on_scale.get(e.item_id, more)
+                yield [*row(e, items[e.item_id], fit.number, small), *misfit, *chosen, *values]
+
+
+def chosen_as(counts: BestWorstCounts | None) -> Row:
+    """Return what the columns BEST_WORST hold."""
+    return [counts.best, counts.worst, counts.score] if counts else [None, None, None]
 
 
 def small_parts(fit: Fit, parts: Collection[int] | None = None) -> set[int]:

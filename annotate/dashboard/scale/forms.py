@@ -1,6 +1,5 @@
 """Form of a scale: a mean and a spread, an earlier project's, or anchors of known value."""
 
-import math
 import re
 from typing import Any
 
@@ -10,23 +9,34 @@ from django.utils.translation import gettext_lazy
 
 from annotate import access
 from annotate.core.numbers import format_integer
-from annotate.dashboard.scale.queries import Scale, values_to_carry
+from annotate.criteria import Criterion
+from annotate.dashboard.scale.queries import MAX_ANCHORS, Scale, kept_scale, read_number, values_to_carry
 from annotate.models import Project, User
 
-SPREAD, SOURCE, ANCHORS = "spread", "source", "anchors"
+SPREAD, SOURCE, ANCHORS, KEPT = "spread", "source", "anchors", "kept"
 KINDS = {
+    KEPT: gettext_lazy("The scale kept for this project"),
     SPREAD: gettext_lazy("Values with a mean and a spread that you choose"),
     SOURCE: gettext_lazy("The scale of an earlier project, carried on by items with the same keys"),
     ANCHORS: gettext_lazy("The scale of anchors: items whose values you write below"),
 }
-MAX_ANCHORS = 200
 MAX_VALUE = 1e6
 MAX_TEXT = 10_000
 SEPARATORS = re.compile(r"[;\t]")
 
 
+class AnchorsFileForm(forms.Form):
+    file = forms.FileField(
+        label=gettext_lazy("Anchors from a file"),
+        help_text=gettext_lazy(
+            "The CSV file of another project's scale, or any table with the columns item and value and, if known, "
+            "deviation. Items that this project lacks are left out."
+        ),
+    )
+
+
 class ScaleForm(forms.Form):
-    """Nothing is stored: the address of the page holds the choice."""
+    """The address of the page holds the choice; a scale is stored only to be kept."""
 
     kind = forms.ChoiceField(
         label=gettext_lazy("Values are"), choices=list(KINDS.items()), widget=forms.RadioSelect, initial=SPREAD
@@ -60,9 +70,15 @@ class ScaleForm(forms.Form):
         ),
     )
 
-    def __init__(self, project: Project, user: User, data: Any = None) -> None:
-        self.project = project
+    def __init__(self, criterion: Criterion, user: User, data: Any = None) -> None:
+        self.project = project = criterion.project
+        self.kept = kept_scale(criterion)
         super().__init__(data)
+        if self.kept is None:
+            kinds = [(name, words) for name, words in KINDS.items() if name != KEPT]
+            self.fields["kind"].choices = kinds  # type: ignore[attr-defined]
+        else:
+            self.fields["kind"].initial = KEPT
         seen = user.memberships.filter(role__in=access.SEE).values("project")
         others = Project.objects.filter(pk__in=seen).exclude(pk=project.pk).order_by("-created_at", "pk")
         self.fields["source"].queryset = others  # type: ignore[attr-defined]
@@ -94,7 +110,9 @@ class ScaleForm(forms.Form):
     def scale(self) -> Scale:
         """Returns the choice, after is_valid; the usual scale of a form without data."""
         if not self.is_bound:
-            return Scale()
+            return self.kept or Scale()
+        if self.cleaned_data["kind"] == KEPT and self.kept:
+            return self.kept
         if self.cleaned_data["kind"] == SPREAD:
             return Scale(self.cleaned_data["mean"], self.cleaned_data["deviation"])
         return Scale(anchors=tuple((key, value, deviation) for key, value, deviation in self.rows))
@@ -131,15 +149,6 @@ def read_anchor(line: str) -> tuple[list[Any], str]:
     if len(numbers) == 2 and (numbers[1] or 0) < 0:
         return [], _("the deviation is %(cell)s. Write 0 or more.") % {"cell": cells[2]}
     return [cells[0], numbers[0], numbers[1] if len(numbers) == 2 else None], ""
-
-
-def read_number(cell: str) -> float | None:
-    """Returns the number, with a decimal point or comma; None where it is none."""
-    try:
-        number = float(cell.replace(",", "."))
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def find_unknown_keys(project: Project, keys: list[str], lines: list[int]) -> list[str]:

@@ -1,5 +1,6 @@
 """Reads the published ranking on another scale: values with intervals, and how well anchors fit the line."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,7 +21,9 @@ from models_engine.models import Estimate, Fit
 PAGE_SIZE = 50
 MOVED = 2.5  # residual in standard deviations from which an anchor no longer fits
 FEWEST_AGREEING = 2
+MAX_ANCHORS = 200
 Known = dict[int, tuple[float, float]]
+Anchors = tuple[tuple[str, float, float | None], ...]  # key, value, standard deviation if known
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Scale:
 
     mean: float = 50.0
     deviation: float = 15.0
-    anchors: tuple[tuple[str, float, float | None], ...] = ()
+    anchors: Anchors = ()
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,7 @@ class ScaledItem:
     item: Item
     estimate: Estimate
     value: float
+    deviation: float
     low: float
     high: float
     is_anchor: bool
@@ -163,7 +167,13 @@ def scaled_items(
     values, deviations = link.values([unit * row.utility for row in estimates], [unit * row.sd for row in estimates])
     return [
         ScaledItem(
-            items[row.item_id], row, value, value - Z90 * deviation, value + Z90 * deviation, row.item_id in known
+            items[row.item_id],
+            row,
+            value,
+            deviation,
+            value - Z90 * deviation,
+            value + Z90 * deviation,
+            row.item_id in known,
         )
         for row, value, deviation in zip(estimates, values.tolist(), deviations.tolist(), strict=True)
         if row.item_id in items
@@ -194,8 +204,51 @@ def values_to_carry(project: Project, source: Project) -> list[tuple[str, float,
     if fit is None:
         return []
     estimates, unit = ranked_estimates(fit), fit.unit or 1.0
+    values, deviations = values_on_kept_scale(source, estimates, unit)
     keys = dict(source.items.filter(pk__in=[row.item_id for row in estimates]).values_list("pk", "key"))
     shared = set(project.items.filter(key__in=keys.values()).values_list("key", flat=True))
     return [
-        (keys[row.item_id], unit * row.utility, unit * row.sd) for row in estimates if keys.get(row.item_id) in shared
+        (keys[row.item_id], value, deviation)
+        for row, value, deviation in zip(estimates, values, deviations, strict=True)
+        if keys.get(row.item_id) in shared
     ]
+
+
+def values_on_kept_scale(
+    source: Project, estimates: Sequence[Estimate], unit: float
+) -> tuple[Sequence[float], Sequence[float]]:
+    """Values and deviations on the scale that the source keeps; in logits, where it keeps none."""
+    means, deviations = [unit * row.utility for row in estimates], [unit * row.sd for row in estimates]
+    kept = kept_scale(Criterion(source))
+    if kept is None:
+        return means, deviations
+    try:
+        link = find_link(kept, estimates, known_values(source, kept, estimates), unit)
+    except InvalidAnchors:  # too few of its anchors are ranked by now
+        return means, deviations
+    on_scale, spread = link.values(means, deviations)
+    return on_scale.tolist(), spread.tolist()
+
+
+def kept_scale(criterion: Criterion) -> Scale | None:
+    rows = criterion.project.anchors.get(str(criterion.number))
+    return Scale(anchors=tuple((key, value, deviation) for key, value, deviation in rows)) if rows else None
+
+
+def anchors_to_keep(project: Project, fit: Fit | None, scale: Scale) -> Anchors:
+    """The anchors that fix this scale: its own, or up to MAX_ANCHORS items over the whole ranking; none without one."""
+    if scale.anchors:
+        return scale.anchors[:MAX_ANCHORS]
+    found = scaled_ranking(project, fit, scale, size=10**9)
+    rows = found.rows if found else []
+    step = max(1, -(-len(rows) // MAX_ANCHORS))
+    return tuple((row.item.key, row.value, row.deviation) for row in rows[::step])
+
+
+def read_number(cell: str) -> float | None:
+    """The number, with a decimal point or comma; None where it is none."""
+    try:
+        number = float(cell.replace(",", "."))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None

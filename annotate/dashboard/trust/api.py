@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.shortcuts import get_object_or_404
+from django.utils import timezone
 from django.utils.html import strip_tags
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
@@ -133,6 +134,12 @@ class TrustView(ApiView):
         return Response(TrustDetail(found).data)
 
 
+class StoppingRule(serializers.Serializer):
+    sentence = serializers.CharField(help_text="The goal in words.")
+    verdict = serializers.CharField(help_text="As in `goals_read`.")
+    stands = serializers.CharField(help_text="Current state, in words.")
+
+
 class ReportDetail(serializers.Serializer):
     fit = serializers.IntegerField(source="fit.number")
     estimator = serializers.CharField(source="fit.estimator")
@@ -145,6 +152,7 @@ class ReportDetail(serializers.Serializer):
     n_excluded = serializers.IntegerField(help_text="Number of excluded annotators.")
     first_label_at = serializers.DateTimeField(source="first_label", allow_null=True)
     reliability = Reliability()
+    goal = StoppingRule(allow_null=True, help_text="Null where the project has no goal.")
     last_label_at = serializers.DateTimeField(source="last_label", allow_null=True)
 
 
@@ -154,7 +162,7 @@ class ReportView(ApiView):
         """Returns the text of the ranking report: the main result, how it was obtained and its limits."""
         project = access.project_for(request, project_id, access.SEE)
         criterion = validated_criterion(project, validated_query(request, CriterionQuery))
-        found = build_report(project, fit_of(criterion))
+        found = build_report(project, fit_of(criterion), timezone.now())
         found.__dict__["verdict"] = plain_text(found.verdict)
         return Response(ReportDetail(found).data)
 

@@ -1,15 +1,14 @@
 """Reading a zip file of media: its manifest row by row, every file by what is in it, and nothing that could do harm."""
 
+import io
 import json
 import math
 import stat
 import zipfile
-from collections.abc import Collection, Iterator, Sequence
-from pathlib import PurePosixPath
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 
-from django.core.files.base import ContentFile
-from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.utils.translation import gettext as _
 
@@ -18,18 +17,22 @@ from annotate.files.column_guessing import find
 from annotate.files.decoding import decode
 from annotate.files.layout import guess_layout, read_sheet
 from annotate.files.limits import (
+    MAX_DOCUMENT_BYTES,
     MAX_ENTRIES,
     MAX_FILE_BYTES,
     MAX_IMAGE_BYTES,
     MAX_KEY,
     MAX_RECORDING_BYTES,
     MAX_TEXT,
+    MAX_TITLE,
     MAX_UNFOLDED,
     MAX_ZIP_BYTES,
     MOST_FOLDED,
     BadFile,
 )
 from annotate.files.sheets import Cell, Sheet, SheetRow
+from annotate.imports.media.documents import Document, is_document, refuse_other_formats
+from annotate.imports.media.pages import Pages, store_over
 from annotate.imports.prepared import Line, Read
 from annotate.items.media.images import Picture, read_picture
 from annotate.items.rows import Keys, competitor_in, title_in
@@ -64,6 +67,7 @@ class Entry(NamedTuple):
     features: Sequence[float]
     title: str = ""
     competitor: str = ""
+    pages: Sequence[str] = ()  # of a document: the names of its pictures in the archive of pages
 
 
 def check_is_zip(file: UploadedFile) -> None:
@@ -151,9 +155,18 @@ def content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> byte
 class Archive:
     """A zip file as rows, those of its manifest or else one for each file."""
 
-    every = 10
+    def __init__(
+        self,
+        file: IO[bytes],
+        keys: Collection[str],
+        pages: Path | IO[bytes] | None = None,
+        on_page: Callable[[], None] = lambda: None,
+    ) -> None:
+        """pages: where the pictures of documents go, as a zip file; it is there only if there are some.
 
-    def __init__(self, file: IO[bytes], keys: Collection[str]) -> None:
+        on_page: called after each of them.
+        """
+        self.pages = Pages(pages or io.BytesIO(), on_page)
         self.zip = opened(file)
         self.files = files_in(self.zip)
         self.keys = Keys(keys, _("row"))
@@ -182,7 +195,16 @@ class Archive:
     def no_manifest(self) -> Sheet:
         return Sheet(["file"], (SheetRow(n, [name]) for n, name in enumerate(self.media, 1)))
 
+    @property
+    def every(self) -> int:
+        """Return the rows between two notes of progress: a document takes its time."""
+        return 1 if any(is_document(name) for name in self.files) else 10
+
     def rows(self) -> Iterator[Read]:
+        with self.pages:
+            yield from self.read_rows()
+
+    def read_rows(self) -> Iterator[Read]:
         used: dict[str, int] = {}
         for row in self.sheet.rows:
             if row.place > 0 and len(used) > MAX_ENTRIES:
@@ -212,7 +234,7 @@ class Archive:
             raise Unusable(row.problem)
         cells = {what: "" if place is None else row.cells[place] for what, place in self.at.items()}
         name = self.path_of(text_in(cells["file"]), row.place, used)
-        picture = self.read(name)
+        picture, document = self.read(name, row.place)
         key = text_in(cells["key"]) or picture.key
         if len(key) > MAX_KEY:
             raise Unusable(
@@ -220,7 +242,8 @@ class Archive:
                 % {"key": shortened(key), "length": len(key), "limit": MAX_KEY}
             )
         values = self.values(row, cells["features"])
-        body, context = text_in(cells["text"]) or picture.description, text_in(cells["context"])
+        said = document.body if document else picture.description
+        body, context = text_in(cells["text"]) or said, text_in(cells["context"])
         for text in (body, context):
             if len(text) > MAX_TEXT:
                 raise Unusable(
@@ -230,7 +253,12 @@ class Archive:
         tags, title = tags_in(cells["tags"]), title_in(cells["title"])
         key = self.keys.take(key, row.place)
         competitor = competitor_in(cells["competitor"])
-        return Entry(row.place, name, key, body, picture.kind, picture.suffix, tags, context, values, title, competitor)
+        if document:
+            title = title or title_in(picture.description[:MAX_TITLE])
+            kind, suffix, pages = document.kind, "", document.pages
+        else:
+            kind, suffix, pages = picture.kind, picture.suffix, ()
+        return Entry(row.place, name, key, body, kind, suffix, tags, context, values, title, competitor, pages)
 
     def path_of(self, name: str, place: int, used: dict[str, int]) -> str:
         if not name:
@@ -248,12 +276,17 @@ class Archive:
             )
         return path
 
-    def read(self, name: str) -> Picture:
+    def read(self, name: str, place: int) -> tuple[Picture, Document | None]:
+        """Return what a file holds; of a document, the picture has its name alone."""
         check_characters(name)
+        refuse_other_formats(name)
+        if is_document(name):
+            data = content(self.zip, self.media[name], MAX_DOCUMENT_BYTES)
+            return Picture(PurePosixPath(name).name), self.pages.read(name, data, place)
         picture = picture_in(self.zip, self.media[name])
         if picture.problem:
             raise Unusable(f"“{shortened(name)}”: {picture.problem}")
-        return picture
+        return picture, None
 
     def values(self, row: SheetRow, cell: Cell) -> list[float]:
         """From columns feature_…, or from a column `features` of JSON objects with the same names in every row."""
@@ -305,13 +338,17 @@ def picture_in(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Picture:
 
 
 def store(file: IO[bytes], entries: Sequence[Entry], prefix: str) -> list[str]:
-    """Stores the entries' files where items keep theirs. A second attempt finds the same names and writes over them."""
+    """Stores the entries' files where items keep theirs. A second attempt finds the same names and writes over them.
+
+    Returns a name for each, empty for documents (store_pages).
+    """
     names = []
     with opened(file) as archive:
         for entry in entries:
+            if entry.pages or not entry.suffix:
+                names.append("")
+                continue
             picture = picture_in(archive, archive.getinfo(entry.file))
             data = picture.file.read() if picture.file else picture.content
-            name = f"items/{prefix}-{entry.place}.{entry.suffix}"
-            default_storage.delete(name)
-            names.append(default_storage.save(name, ContentFile(data)))
+            names.append(store_over(f"items/{prefix}-{entry.place}.{entry.suffix}", data))
     return names

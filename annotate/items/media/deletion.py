@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from annotate.models import Item
+from annotate.models import Item, ItemPage
 
 CHUNK = 500  # databases limit the parameters of one query
 
@@ -15,6 +15,7 @@ def delete_media(names: Sequence[str]) -> None:
     storage = Item._meta.get_field("media").storage
     for chunk in chunks(names):
         still_used = set(Item.objects.filter(media__in=chunk).values_list("media", flat=True))
+        still_used |= set(ItemPage.objects.filter(media__in=chunk).values_list("media", flat=True))
         for name in chunk:
             if name not in still_used:
                 storage.delete(name)

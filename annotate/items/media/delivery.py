@@ -5,12 +5,13 @@ from hashlib import sha256
 from django.db.models.fields.files import FieldFile
 from django.http import Http404, HttpRequest
 from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
 from django.utils.cache import get_conditional_response, patch_cache_control
 from PIL import Image, UnidentifiedImageError
 
 from annotate.core import http_ranges
 from annotate.items.media.recordings import container_of
-from annotate.models import Item
+from annotate.models import Item, ItemPage
 
 PICTURES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
 RECORDINGS = {
@@ -26,15 +27,16 @@ RECORDINGS = {
 HARMLESS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
 
 
-def send_media(request: HttpRequest, item: Item) -> HttpResponseBase:
-    """Send the item's file; whether the asker may have it has been settled."""
-    if not item.media:
+def send_media(request: HttpRequest, item: Item, page: int | None = None) -> HttpResponseBase:
+    """Send the item's file, or this page of a document; whether the asker may have it has been settled."""
+    media = item.media if page is None else get_object_or_404(ItemPage, item=item, number=page).media
+    if not media:
         raise Http404
-    etag = version_of(item.media)
+    etag = version_of(media)
     response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
     if response is None:
-        content_type = type_of(item)
-        response = http_ranges.send_stored_file(request, item.media.storage, str(item.media.name), content_type, etag)
+        content_type = type_of(item, media)
+        response = http_ranges.send_stored_file(request, media.storage, str(media.name), content_type, etag)
         name = f"item-{item.pk}.{content_type.partition('/')[2]}"
         response["Content-Disposition"] = f'inline; filename="{name}"'
         for header, value in HARMLESS.items():
@@ -52,10 +54,10 @@ def version_of(media: FieldFile) -> str:
     return f'"{sha256(version.encode()).hexdigest()[:32]}"'
 
 
-def type_of(item: Item) -> str:
+def type_of(item: Item, media: FieldFile) -> str:
     """Return the type of what the file holds, whatever its name says; what is none of its kind is not found."""
-    with item.media.storage.open(str(item.media.name)) as file:
-        if item.kind != Item.Kind.IMAGE:
+    with media.storage.open(str(media.name)) as file:
+        if item.kind in Item.RECORDINGS:
             known = RECORDINGS.get((Item.Kind(item.kind), container_of(file.read(16))))
             if known is None:
                 raise Http404

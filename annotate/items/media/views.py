@@ -17,6 +17,12 @@ def item_media(request: HttpRequest, item_id: int) -> HttpResponseBase:
 
 
 @require_safe
+def item_page(request: HttpRequest, item_id: int, number: int) -> HttpResponseBase:
+    """Send one page of a document."""
+    return send_media(request, access.item_for(request, item_id), number)
+
+
+@require_safe
 def item_captions(request: HttpRequest, item_id: int) -> HttpResponseBase:
     """Send the captions of a recording to those who may play it."""
     captions = get_object_or_404(Captions, item=access.item_for(request, item_id))

@@ -14,7 +14,7 @@ def key_actions(project: Project) -> dict[str, str]:
     """Return what a key may be chosen for in this project: the names of labelling.keys.bindings, in words."""
     others, task_type = extra_answers(project), task_type_of(project)
     if task_type.is_graded:
-        actions = {step.place: step.words for step in grade_steps(others)}
+        actions = {step.place: step.words for step in grade_steps(project, others)}
         others = [other for other in others if other.value != Outcome.TIE]
     else:
         words = task_type.key_text()

@@ -10,6 +10,11 @@ from annotate.models import ItemSet, Project
 NO_LIMIT = 1000  # the largest overlap: sets are shown as often as people come, the least compared items first
 
 
+def is_endless(project: Project) -> bool:
+    """Return whether nothing ends the answering: neither a cap, nor a plan, nor an overlap that fills up."""
+    return project.cap is None and project.n_sets is None and project.overlap >= NO_LIMIT
+
+
 @dataclass(frozen=True)
 class PlanProgress:
     """n_planned: sets of the plan, 0 where there is none; without one the rest is about the sets shown so far."""

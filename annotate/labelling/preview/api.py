@@ -8,12 +8,13 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from annotate import access
-from annotate.api.base import ApiRequest, ApiView, StrictSerializer, validated_query
-from annotate.labelling.api import StopDetail, TaskDetail, task_json
+from annotate.api.base import ApiRequest, ApiView, validated_query
+from annotate.labelling.api import LanguageQuery, StopDetail, TaskDetail, task_json, validated_language
 from annotate.labelling.preview.queries import MAX_PREVIEW_ANSWERS, sample_task
+from annotate.labelling.wording import wording_of
 
 
-class PreviewQuery(StrictSerializer):
+class PreviewQuery(LanguageQuery):
     n = serializers.IntegerField(
         required=False,
         default=0,
@@ -33,6 +34,8 @@ class Preview(ApiView):
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Returns a sample task, always the same for the same number of earlier answers. Works for drafts, too."""
         project = access.project_for(request, project_id, access.SEE)
-        task = sample_task(project, validated_query(request, PreviewQuery)["n"], now=timezone.now())
-        values = {"task": task_json(request, project, task) if task.token else None, "stop": task.stop}
+        query = validated_query(request, PreviewQuery)
+        wording = wording_of(project, validated_language(project, query["language"]))
+        task = sample_task(wording, query["n"], now=timezone.now())
+        values = {"task": task_json(request, wording.project, task) if task.token else None, "stop": task.stop}
         return Response(PreviewDetail(values).data)

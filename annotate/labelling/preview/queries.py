@@ -7,6 +7,7 @@ from datetime import datetime
 from annotate.core.errors import CapReached, NothingToCompare
 from annotate.labelling.queries import ITEM_COLUMNS, LastAnswer, Task, build_task
 from annotate.labelling.stop_pages import stop_page
+from annotate.labelling.wording import Wording
 from annotate.models import Item, Project
 
 MAX_PREVIEW_ANSWERS = 100_000
@@ -16,24 +17,25 @@ TOKEN = "preview"  # noqa: S105  (of no presentation)
 
 
 def sample_task(
-    project: Project, n: int, *, now: datetime, given: Mapping[str, str] | None = None, last: LastAnswer | None = None
+    wording: Wording, n: int, *, now: datetime, given: Mapping[str, str] | None = None, last: LastAnswer | None = None
 ) -> Task:
     """Return the task after n answers; always the same for the same n.
 
     `given` is a form to show again, `last` what was just answered.
     """
+    project = wording.project
     if project.cap is not None and n >= project.cap:
         stop = stop_page(CapReached(project.cap), n)
-        return build_task(project, token="", rows=[], n_done=n, last=last, stop=stop, now=now)
+        return build_task(wording, token="", rows=[], n_done=n, last=last, stop=stop, now=now)
     items = sample_items(project, n)
     if not items:
         refusal = NothingToCompare(project.items.filter(retired_at=None).count(), project.k)
-        return build_task(project, token="", rows=[], n_done=n, last=last, stop=stop_page(refusal, 0), now=now)
+        return build_task(wording, token="", rows=[], n_done=n, last=last, stop=stop_page(refusal, 0), now=now)
     rows = {row[0]: row for row in Item.objects.filter(pk__in=items).values_list(*ITEM_COLUMNS)}
     shown = [rows[item] for item in items]
     wait_ms = 0 if given else 1000 * project.min_seconds
     return build_task(
-        project, token=TOKEN, rows=shown, n_done=n, last=last, stop=None, now=now, given=given, wait_ms=wait_ms
+        wording, token=TOKEN, rows=shown, n_done=n, last=last, stop=None, now=now, given=given, wait_ms=wait_ms
     )
 
 

@@ -25,6 +25,7 @@ from annotate.labelling.forms import AnswerForm
 from annotate.labelling.preview.queries import MAX_PREVIEW_ANSWERS, TOKEN, sample_task
 from annotate.labelling.queries import LastAnswer
 from annotate.labelling.views import is_htmx
+from annotate.labelling.wording import language_choices, requested_wording
 from annotate.models import Annotator, Project
 
 
@@ -79,12 +80,15 @@ def task_page(
     now, project, last = timezone.now(), at.project, None
     if answer:
         last = LastAnswer(TOKEN, describe_answers(project, summarize_answer(answer)), now)
+    wording = requested_wording(request, project)
     # Whoever it would be: a row that is never saved.
     annotator = Annotator(project=project, key=project.pk, pseudonym=_("Quiet Otter"))
     context = {
         "annotator": annotator,
-        "project": project,
-        "task": sample_task(project, at.n, now=now, given=request.POST if refusal else None, last=last),
+        "project": wording.project,
+        "wording": wording,
+        "languages": language_choices(project, wording.language),
+        "task": sample_task(wording, at.n, now=now, given=request.POST if refusal else None, last=last),
         "notice": f"{_('Your answer was not counted.')} {refusal}" if refusal else "",
         "resume_link": request.build_absolute_uri(reverse("resume", args=[TOKEN])),
         "preview": at,

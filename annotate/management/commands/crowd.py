@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from annotate.core.errors import ProjectNotOpen
-from annotate.demo.crowd import Crowd
+from annotate.demo.crowd import Crowd, share_of_rate
 from annotate.models import Project
 
 LOOK_AGAIN = 20.0  # seconds after which a crowd that had finished looks for new pairs
@@ -31,7 +31,9 @@ class Command(BaseCommand):
         while not stopping.wait(rng.expovariate(options["rate"])):
             answering = [crowd for crowd in crowds if not crowd.has_finished]
             if answering:
-                self.one_answer(rng.choice(answering), stopping)
+                crowd = rng.choice(answering)
+                if rng.random() < share_of_rate(crowd.n_labels):
+                    self.one_answer(crowd, stopping)
             elif not stopping.wait(LOOK_AGAIN):
                 for crowd in crowds:
                     crowd.look_again()

@@ -83,7 +83,7 @@ class Command(BaseCommand):
         started = time.perf_counter()
         now = timezone.now()
         if data is None:
-            make_ideas(owner, now)
+            make_ideas(owner, now, id=settings.LANDING_PROJECT)
             make_posters(owner, now)
             make_mottoes(owner, now)
             return

@@ -17,6 +17,7 @@ from django.utils import timezone
 from annotate.core.errors import UserError
 from annotate.core.stored_messages import render_message
 from annotate.files.decoding import decode
+from annotate.files.workbooks import is_workbook, read_workbook
 from annotate.imports import job as imports_job
 from annotate.imports.actions import start_import, stop_import
 from annotate.imports.guessing import check_votes, guess_items, guess_votes, sheet_of
@@ -89,9 +90,16 @@ class Command(BaseCommand):
             with path.open("rb") as content:
                 mapping = {"prefix": options["prefix"] or "f"} if kind == Kind.FEATURES else {}
                 return start_import(file=File(content), mapping=mapping, keys=keys.encode(), **values)
-        text = decode(path.read_bytes(), path.name).text
+        text = self.text_of(path)
         mapping = guess_items(text, path.name) if kind == Kind.ITEMS else self.votes(text, path.name, options)
         return start_import(file=ContentFile(text.encode()), mapping=mapping, **values)
+
+    def text_of(self, path: Path) -> str:
+        """Return a table as text; of a workbook its first sheet."""
+        with path.open("rb") as content:
+            if is_workbook(path.name, content.read(4)):
+                return read_workbook(content, path.name)[0].text
+        return decode(path.read_bytes(), path.name).text
 
     def votes(self, text: str, name: str, options: dict[str, Any]) -> dict[str, Any]:
         mapping = guess_votes(text, name)

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+
 from annotate.audit import record_event
 from annotate.core.errors import ProjectNotOpen
 from annotate.core.transactions import write_transaction
@@ -37,14 +40,31 @@ def finish(*, annotator: Annotator, now: datetime) -> Completion:
         known = Completion.objects.filter(annotator=annotator).first()
         if known:
             return known
-        if annotator.screened_out_at and not annotator.excluded_at:  # by practice
-            return complete_annotator(annotator, Kind.SCREENED_OUT, now)
-        n_done = n_counted_labels(annotator)
-        if annotator.excluded_at or not can_finish(annotator, n_done, now):
-            raise NotFinished
-        if n_done and annotator.project.fields_after > annotator.fields_after:
-            raise QuestionnaireRequired
-        return complete_annotator(annotator, Kind.COMPLETE if n_done else Kind.QUOTA_FULL, now)
+        return complete_annotator(annotator, kind_of_end(annotator, now), now)
+
+
+def kind_of_end(annotator: Annotator, now: datetime) -> Completion.Kind:
+    """Return how the part of somebody who has not ended it ends now. Raises NotFinished and QuestionnaireRequired."""
+    if annotator.screened_out_at and not annotator.excluded_at:  # by practice or by a rule
+        return Kind.SCREENED_OUT
+    n_done = n_counted_labels(annotator)
+    if annotator.excluded_at or not can_finish(annotator, n_done, now):
+        raise NotFinished
+    if n_done and annotator.project.fields_after > annotator.fields_after:
+        raise QuestionnaireRequired
+    return Kind.COMPLETE if n_done else Kind.QUOTA_FULL
+
+
+def earned_code(annotator: Annotator, now: datetime) -> str:
+    """Return the code that finishing would give now, so that whoever leaves without it has it; "" where none is due.
+
+    Nothing is stored: it stays the same code when the part is ended.
+    """
+    try:
+        kind = kind_of_end(annotator, now)
+    except (NotFinished, QuestionnaireRequired):
+        return ""
+    return str(annotator_code(annotator, kind)["code"])
 
 
 def can_finish(annotator: Annotator, n_done: int, now: datetime) -> bool:
@@ -93,10 +113,27 @@ def new_code(project: Project, kind: Kind, who: str) -> dict[str, str | bool]:
     }
 
 
+def unfinished_owner(project: Project, code: str) -> Annotator | None:
+    """Return who was shown this individual code and left without ending their part, while it is still due."""
+    if participation_rules(project).codes != ParticipationRules.Codes.INDIVIDUAL:
+        return None
+    now = timezone.now()
+    people = Annotator.objects.filter(project=project, ended="", excluded_at=None).select_related("project")
+    for person in people.iterator(500):
+        made = (codes.signed_code(project.pk, kind, str(person.key)) for kind in Kind.values)
+        if any(constant_time_compare(code, one) for one in made):
+            return person if earned_code(person, now) == code else None
+    return None
+
+
 def check_code(*, project: Project, code: str) -> CodeCheck:
     """Return what an individual code says, without using it up."""
     given = Completion.objects.select_related("annotator").filter(project=project, individual=True)
-    completion = given.filter(code=codes.normalize_code(code)).first()
+    known = codes.normalize_code(code)
+    completion = given.filter(code=known).first()
+    if completion is None and (owner := unfinished_owner(project, known)):
+        kind = kind_of_end(owner, timezone.now())
+        return CodeCheck(Completion(project=project, annotator=owner, kind=kind, code=known, individual=True))
     if completion is None or not codes.is_genuine(completion):
         return CodeCheck(None)
     return CodeCheck(completion, completion.used_at)
@@ -104,6 +141,9 @@ def check_code(*, project: Project, code: str) -> CodeCheck:
 
 def use_code(*, project: Project, actor: User, code: str, now: datetime) -> CodeCheck:
     """Marks an individual code as used; used before, nothing changes."""
+    owner = unfinished_owner(project, codes.normalize_code(code))
+    if owner is not None:
+        finish(annotator=owner, now=now)
     with write_transaction():
         lock_project(project.pk)
         checked = check_code(project=project, code=code)

@@ -4,7 +4,7 @@ import random
 import re
 import unicodedata
 
-from annotate.models import Annotator, Project
+from annotate.models import Annotator, ExpectedPerson, Project
 
 MAX_PSEUDONYM_LENGTH = 40
 N_SUGGESTIONS = 12
@@ -52,4 +52,6 @@ def normalize_name(name: str) -> str:
 
 
 def is_taken(project: Project, name: str) -> bool:
-    return Annotator.objects.filter(project=project, pseudonym__iexact=name).exists()
+    """Return whether an annotator has the name, or somebody on the roster who is yet to join by their own link."""
+    expected = ExpectedPerson.objects.filter(project=project, annotator=None, name__iexact=name)
+    return Annotator.objects.filter(project=project, pseudonym__iexact=name).exists() or expected.exists()

@@ -14,6 +14,7 @@ from annotate.labelling.navigation import RNG, redirect_to_task
 from annotate.labelling.requirements import JoinLinkDisabled
 from annotate.labelling.stop_pages import stop_page
 from annotate.labelling.views import open_first_task
+from annotate.labelling.wording import requested_wording
 from annotate.models import Annotator, Project, User
 from annotate.models.retention import retention_notice
 from annotate.participation.consent.actions import give_consent
@@ -74,7 +75,9 @@ def join_page(request: HttpRequest, project: Project, user: User | None) -> Http
 
 
 def render_join_form(request: HttpRequest, project: Project, form: JoinForm, user: User | None) -> HttpResponse:
-    context = {"project": project, "form": form, "member": user, "consent": consent_text(project)}
+    wording = requested_wording(request, project)
+    context = {"project": wording.project, "form": form, "member": user, "consent": consent_text(project)}
+    context["wording"] = wording
     context["retention_notice"] = retention_notice(project)
     return render(request, "participation/join.html", context)
 

@@ -6,11 +6,12 @@ from datetime import datetime, timedelta
 
 from django.db.models import Min, Q, QuerySet
 
-from annotate.annotators.exclusion import count_taken
 from annotate.core.transactions import write_transaction
 from annotate.fitting.scheduling import NO_FAILURES
+from annotate.ideas.actions import forget_ideas
 from annotate.imports.actions import empty_imports
 from annotate.jobs.fit_requests import request_fit
+from annotate.labelling.voiding import count_taken
 from annotate.locks import lock_project
 from annotate.models import (
     Annotator,
@@ -18,6 +19,7 @@ from annotate.models import (
     CohortComparison,
     Completion,
     CriterionAnswer,
+    DerivedRanking,
     Evaluation,
     Event,
     EventVerb,
@@ -67,6 +69,7 @@ def _erase(annotator: Annotator, by: str, actor: User | None, now: datetime) -> 
     count_taken(annotator, -1)
     n_labels = delete_answers(annotator, labels)
     erase_names([annotator])
+    forget_ideas([annotator])
     annotator.delete()
     Event.objects.create(
         project=project, actor=actor, verb=EventVerb.ANNOTATOR_ERASED, details={"labels": n_labels, "by": by}, at=now
@@ -119,6 +122,7 @@ def delete_fits_since(project: Project, since: datetime) -> None:
     TasteMap.objects.filter(project=project).delete()
     AnnotatorTaste.objects.filter(annotator__project=project).delete()
     CohortComparison.objects.filter(project=project).delete()
+    DerivedRanking.objects.filter(project=project).delete()
     request_new_records(project)
     empty_imports(project)
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from annotate.models import Annotator, Event, StoredResponse, Webhook, WebhookDelivery
+from annotate.models import Annotator, Event, ExpectedPerson, StoredResponse, Webhook, WebhookDelivery
 
 REMOVED = "(erased)"
 REFUSALS = "refusals"  # in an event's details: why rows of an import were left out
@@ -31,8 +31,12 @@ class NamesToRedact:
     @classmethod
     def of_annotators(cls, annotators: Iterable[Annotator]) -> "NamesToRedact":
         people = list(annotators)
-        ids = [(one.platform_id, one.platform_session, str(one.key), one.resume_token) for one in people]
-        return cls(tuple(filter(None, chain.from_iterable(ids))), tuple(one.pseudonym for one in people))
+        ids: list[tuple[str, ...]] = [
+            (one.platform_id, one.platform_session, str(one.key), one.resume_token) for one in people
+        ]
+        expected = ExpectedPerson.objects.filter(annotator__in=[one.pk for one in people])
+        named = [*chain.from_iterable(ids), *chain.from_iterable(expected.values_list("token", "email"))]
+        return cls(tuple(filter(None, named)), tuple(one.pseudonym for one in people))
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -101,8 +105,9 @@ def redact_stored_responses(names: NamesToRedact) -> None:
 
 def delete_webhook_messages(annotators: Iterable[Annotator]) -> None:
     """Delete sent and waiting messages of webhooks about these annotators: each has the key of its annotator."""
+    about_people = [Webhook.Event.FLAG_RAISED, Webhook.Event.IDEA_SUBMITTED]
     for one in annotators:
-        told = WebhookDelivery.objects.filter(webhook__project=one.project_id, event=Webhook.Event.FLAG_RAISED)
+        told = WebhookDelivery.objects.filter(webhook__project=one.project_id, event__in=about_people)
         told.filter(body__contains=str(one.key)).delete()
 
 

@@ -7,6 +7,7 @@ from django.db.models.functions import Cast
 
 from annotate.audit import record_event
 from annotate.core.transactions import write_transaction
+from annotate.ideas.actions import forget_ideas
 from annotate.imports.actions import empty_imports
 from annotate.jobs.fit_requests import request_fit
 from annotate.locks import lock_project
@@ -18,6 +19,7 @@ from annotate.models import (
     ConflictOfInterest,
     Event,
     EventVerb,
+    ExpectedPerson,
     Label,
     Project,
     QuestionAnswer,
@@ -55,6 +57,7 @@ def apply_retention(*, project: Project, now: datetime) -> int | None:
                 _erase(annotator, BY_RETENTION, None, now)
         else:
             drop_personal_data(project, annotators)
+        ExpectedPerson.objects.filter(project=project).delete()
         Retention.objects.update_or_create(project=project, defaults={"done_for": closed})
         Event.objects.create(
             project=project, verb=EventVerb.RETENTION_APPLIED, details={"annotators": len(annotators)}, at=now
@@ -73,6 +76,7 @@ def drop_personal_data(project: Project, annotators: list[Annotator]) -> None:
     ConflictOfInterest.objects.filter(annotator__project=project).delete()
     Completion.objects.filter(project=project).delete()
     Label.objects.filter(project=project).update(comment="", reason="", session="", client_at=None)
+    forget_ideas(annotators)
     request_new_records(project)
     empty_imports(project)
     CohortComparison.objects.filter(project=project).delete()  # may be by what somebody said of themselves

@@ -21,10 +21,13 @@ from annotate.models import (
     GoldSet,
     Item,
     ItemFeatures,
+    ItemPage,
     ItemSet,
+    ItemTranslation,
     Membership,
     ParticipationRules,
     Project,
+    ProjectTranslation,
     QuestionField,
     Retention,
     Tag,
@@ -42,7 +45,7 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
         # Its own, and what tells of the source's course: its state, its hours, whose labels are simulated.
         ["id", "name", "join_token", "state", "created_at", "archived_at", "opens_at", "closes_at", "simulated"]
     )
-    | {"fields_before", "fields_after", "has_competitors"},
+    | {"fields_before", "fields_after", "has_idea_items", "embed_origins", "has_competitors"},
     ParticipationRules: frozenset({"project", "platform_token"}),
     Retention: frozenset({"project", "done_for"}),
     QuestionField: frozenset({"id", "project"}),
@@ -50,6 +53,9 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
     Context: frozenset({"id", "project"}),
     Item: frozenset({"id", "project", "context", "n_taken", "shuffle", "created_at"}),
     Captions: frozenset({"id", "item"}),
+    ItemPage: frozenset({"id", "item"}),
+    ProjectTranslation: frozenset({"id", "project"}),
+    ItemTranslation: frozenset({"id", "item"}),
     GoldSet: frozenset({"id", "project", "item_set", "named"}),
 }
 
@@ -74,6 +80,7 @@ def clone_project(
         Membership.objects.create(project=clone, user=actor, role=Membership.Role.OWNER)
         FitState.objects.create(project=clone)
         copy_rules(source, clone)
+        clone_rows(source.translations.order_by("pk"), project=clone)
         n_items = copy_items(source, clone, now, rng) if with_items else 0
         Project.objects.filter(pk=clone.pk).update(has_competitors=with_items and source.has_competitors)
         record_event(source, actor, EventVerb.PROJECT_CLONED, now, clone=name, clone_id=str(clone.pk), items=n_items)
@@ -131,6 +138,12 @@ def copy_items(source: Project, clone: Project, now: datetime, rng: random.Rando
         links.objects.bulk_create(links(item_id=items[one.item_id], tag_id=tags[one.tag_id]) for one in rows)
     for captions in in_batches(Captions.objects.filter(item__project=source).order_by("pk")):
         Captions.objects.bulk_create(Captions(**copy_values(one, item_id=items[one.item_id])) for one in captions)
+    for pages in in_batches(ItemPage.objects.filter(item__project=source).order_by("pk")):
+        ItemPage.objects.bulk_create(ItemPage(**copy_values(one, item_id=items[one.item_id])) for one in pages)
+    for texts in in_batches(ItemTranslation.objects.filter(item__project=source).order_by("pk")):
+        ItemTranslation.objects.bulk_create(
+            ItemTranslation(**copy_values(one, item_id=items[one.item_id])) for one in texts
+        )
     copy_gold_sets(source, clone, items)
     copy_features(source, clone, items)
     return len(items)

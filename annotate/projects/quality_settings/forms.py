@@ -77,6 +77,9 @@ class QualityForm(forms.ModelForm):
             "repeat_percent",
             "count_gold",
             "count_repeats",
+            "attention_fails",
+            "gold_fails",
+            "count_screened_out",
         ]
         labels = {
             "opens_at": _("Accepts answers from"),
@@ -92,6 +95,9 @@ class QualityForm(forms.ModelForm):
             "repeat_percent": _("Percent of tasks that repeat an earlier one"),
             "count_gold": _("Answers to gold questions count in the ranking"),
             "count_repeats": _("Answers to repeats count in the ranking"),
+            "attention_fails": _("Screen out after this many failed attention checks"),
+            "gold_fails": _("Screen out after this many failed gold questions"),
+            "count_screened_out": _("Answers of people screened out count in the ranking"),
         }
         help_texts = {
             "opens_at": _("The project must be open as well. Leave empty to accept answers as soon as it is."),
@@ -126,6 +132,15 @@ class QualityForm(forms.ModelForm):
             ),
             "count_gold": _("When off, they are used only to check annotators."),
             "count_repeats": _("When off, only the first answer to a set counts."),
+            "attention_fails": _(
+                "The rule is the same for everybody and is applied at once. People see a polite page and the code for "
+                "those screened out; nobody can be admitted again by hand. Leave empty for no such rule."
+            ),
+            "gold_fails": _("The same, by wrong answers to gold questions. Leave empty for no such rule."),
+            "count_screened_out": _(
+                "When off, all answers of whoever is screened out by these rules become void, and their sets go to "
+                "others. A change holds for those screened out from then on."
+            ),
         }
         widgets = {"opens_at": LocalDateTimeInput, "closes_at": LocalDateTimeInput}
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.fitting.estimator_choices import AUTOMATIC
 from annotate.labelling.plan.queries import NO_LIMIT
-from annotate.models import Label, Project
+from annotate.models import Label, Project, ShowResult
 from annotate.models.goals import Goal
 
 Task, Outcome = Project.TaskType, Label.Outcome
@@ -28,8 +28,8 @@ class Example:
 
 @dataclass(frozen=True)
 class Preset:
-    """`settings`: fields of ProjectForm.   `goal`: of GoalForm.   `checks`: of QualityForm.   `advice`: what to do
-    besides.
+    """`settings`: fields of ProjectForm.   `goal`: of GoalForm.   `checks`: of QualityForm.   `participants`: of
+    ParticipantForm.   `advice`: what to do besides.
     """
 
     key: str
@@ -40,6 +40,7 @@ class Preset:
     settings: dict[str, Any]
     checks: dict[str, Any] = field(default_factory=dict)
     advice: Promise | str = ""
+    participants: dict[str, Any] = field(default_factory=dict)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -210,12 +211,13 @@ PRESETS = {
                 "k": 4,
                 "outcomes": [Outcome.CANT_JUDGE.value],
                 "comments": True,
+                "known_button": True,
                 "overlap": 3,
                 "top_k": 3,
                 "estimator": "CollaborativeGP",
             },
             {"break_every": 15},
-            _("Hide entries from judges with a conflict of interest: use “Never shown” on the Quality checks page."),
+            _("List your judges under Invite, “People you expect”, with the entries that each must not judge."),
         ),
         Preset(
             "essays",
@@ -234,6 +236,7 @@ PRESETS = {
                 "outcomes": [],
                 "comments": True,
                 "overlap": 1,
+                "annotators_expected": 5,
                 "top_k": 10,
                 "estimator": "BradleyTerry",
             },
@@ -261,6 +264,7 @@ PRESETS = {
             },
             {"break_every": 10, "sitting_cap": 50},
             _("When answers have come in, make a public page of the results: Results, then Share."),
+            {"ideas_open": True, "show_result": ShowResult.AFTER.value, "show_result_after": 10, "show_groups": True},
         ),
         BLANK,
     )

@@ -34,7 +34,7 @@ def create(request: SignedInRequest) -> HttpResponse:
         return render_form(request, ProjectForm(initial=other.values | initial_values(request, start)), other)
     form = ProjectForm(request.POST or None, initial=start.values)
     if request.method == "POST" and form.is_valid():
-        values = form.values() | start.goal | start.checks
+        values = form.values() | start.goal | start.checks | start.participants
         project = actions.create_project(owner=request.user, values=values, now=timezone.now())
         messages.success(request, _("The project is created. Now add the items to compare."))
         return redirect("items-import", project.pk)

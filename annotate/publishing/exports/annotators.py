@@ -71,11 +71,13 @@ COLUMNS = [
         Kind.NUMBER,
     ),
     Column("flags", _("Names of the flags raised, separated by spaces.")),
-    Column("screened_out", _("Whether the annotator failed the practice."), Kind.TRUTH),
+    Column("screened_out", _("Whether the annotator failed the practice or was screened out by a rule."), Kind.TRUTH),
     Column("excluded", _("Whether the annotator is excluded; all their labels are then void."), Kind.TRUTH),
     Column("excluded_at", _("When the annotator was excluded, server time (UTC)."), Kind.MOMENT),
     Column("fit", _("Number of the fit that agreement and reliability come from."), Kind.INTEGER),
     Column("tags", _("The annotator's tags, a JSON list."), Kind.TEXTS),
+    Column("screened_out_at", _("When the annotator was screened out, server time (UTC)."), Kind.MOMENT),
+    Column("screened_out_by", _("By which rule: practice, attention or gold; otherwise empty.")),
 ]
 
 
@@ -135,4 +137,6 @@ def row(one: query.AnnotatorRow, number: int | None) -> Row:
         person.excluded_at,
         number,
         one.tags,
+        person.screened_out_at,
+        person.screened_out_by,
     ]

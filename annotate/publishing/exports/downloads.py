@@ -78,7 +78,7 @@ def plot(request: HttpRequest, criterion: Criterion, _ending: str) -> HttpRespon
     return HttpResponse(render_to_string("dashboard/forest.svg", context), content_type="image/svg+xml")
 
 
-ALL_CRITERIA = ("labels", "items", "fits")
+ALL_CRITERIA = ("labels", "items", "fits", "deviations")
 PREFLIB = ("comparisons", "preflib")
 # What is no table in a format of tables; each is given the end of its file's name.
 SPECIAL: dict[tuple[str, str], Callable[[HttpRequest, Criterion, str], HttpResponse | StreamingHttpResponse]] = {

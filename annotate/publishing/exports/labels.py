@@ -1,12 +1,15 @@
 """Defines the export table of labels: every answer, voided ones too, with what was shown, when and to whom."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotate.criteria import Criterion, list_criteria
 from annotate.files.columns import Column, Kind, Row
+from annotate.labelling.answer_options import button_words
 from annotate.labelling.label_rows import ShownItem, correctness_of, label_chunks, outcome_of, ranked_groups
 from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import CHECKED_PURPOSES, Project
@@ -67,7 +70,10 @@ COLUMNS = [
     ),
     Column("valid", _("Whether fits count the label: false if it is void or its purpose does not count."), Kind.TRUTH),
     Column("voided", _("Whether the label is void."), Kind.TRUTH),
-    Column("void_reason", _("Why it is void: undone, excluded or late; otherwise empty.")),
+    Column(
+        "void_reason",
+        _("Why it is void: undone, excluded, screened (screened out by a rule) or late; otherwise empty."),
+    ),
     Column("voided_at", _("When it became void, server time (UTC)."), Kind.MOMENT),
     Column("presented_at", _("When the task was given to the annotator, server time (UTC)."), Kind.MOMENT),
     Column("created_at", _("When the answer arrived, server time (UTC)."), Kind.MOMENT),
@@ -90,7 +96,26 @@ COLUMNS = [
         Kind.NUMBER,
     ),
     Column("app_version", _("Version of this software that received the answer.")),
+    Column(
+        "language",
+        _(
+            "Language in which it was asked; “fr/en”: in fr, but part of it in en because its translation was missing. "
+            "Empty if the project has not said its language."
+        ),
+    ),
 ]
+
+
+def columns(project: Project) -> list[Column]:
+    """Return the columns; of outcomes also the owner's own words that annotators read."""
+    words = "; ".join(f"{name.removesuffix('_words')}: “{said}”" for name, said in button_words(project))
+    if not words:
+        return COLUMNS
+    meaning = _("{meaning} Annotators read: {words}.")
+    return [
+        replace(one, meaning=format_lazy(meaning, meaning=one.meaning, words=words)) if one.name == "outcome" else one
+        for one in COLUMNS
+    ]
 
 
 def rows(criterion: Criterion) -> Iterator[Row]:
@@ -152,6 +177,7 @@ def row(criterion: Criterion, label: dict[str, Any], shown: list[ShownItem], hel
         in_seconds(label["response_ms"]),
         in_seconds(label["active_ms"]),
         label["app_version"],
+        label["language"],
     ]
 
 

@@ -83,6 +83,9 @@ class LabelRow(serializers.Serializer):
     response_seconds = FiniteFloatField(allow_null=True)
     active_seconds = FiniteFloatField(allow_null=True)
     app_version = serializers.CharField()
+    language = serializers.CharField(
+        allow_blank=True, help_text="The language in which it was asked; fr/en if part of it was shown in en."
+    )
 
 
 class LabelPage(serializers.Serializer):

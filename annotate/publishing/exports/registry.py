@@ -4,8 +4,20 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.dashboard.grades import table as grades_table
 from annotate.dashboard.leaderboard import table as leaderboard_table
+from annotate.dashboard.overall import table as overall_table
+from annotate.dashboard.overall import tracks_table
 from annotate.dashboard.ranking import table as ranking_table
-from annotate.publishing.exports import annotators, comparisons, fits, items, labels, pairs, preferences
+from annotate.publishing.exports import (
+    annotators,
+    comparisons,
+    deviations,
+    fits,
+    ideas,
+    items,
+    labels,
+    pairs,
+    preferences,
+)
 from annotate.publishing.exports.table import Table, always, of_project
 
 TABLES = {
@@ -15,8 +27,22 @@ TABLES = {
             "ranking",
             _("Ranking"),
             _("Every ranked item with its figures from the published fit."),
-            always(ranking_table.COLUMNS),
+            ranking_table.columns,
             ranking_table.rows,
+        ),
+        Table(
+            "overall",
+            _("Overall"),
+            _("Every item with its weighted total over the criteria; empty for a project without named criteria."),
+            overall_table.columns,
+            of_project(overall_table.rows),
+        ),
+        Table(
+            "tracks",
+            _("Tracks"),
+            _("The items of each tag, ranked among themselves."),
+            always(tracks_table.COLUMNS),
+            tracks_table.rows,
         ),
         Table(
             "leaderboard",
@@ -43,7 +69,7 @@ TABLES = {
             "labels",
             _("Labels"),
             _("Every answer ever given, in order of arrival. Void answers are included and marked."),
-            always(labels.COLUMNS),
+            labels.columns,
             of_project(labels.rows_of_all),
         ),
         Table(
@@ -68,6 +94,13 @@ TABLES = {
             of_project(items.rows),
         ),
         Table(
+            "ideas",
+            _("Ideas"),
+            _("What annotators proposed as items, and what became of it."),
+            always(ideas.COLUMNS),
+            of_project(ideas.rows),
+        ),
+        Table(
             "pairs",
             _("Who beat whom"),
             _(
@@ -90,6 +123,13 @@ TABLES = {
             _("Every stored fit with its settings, data hash, convergence and duration."),
             fits.columns,
             of_project(fits.rows),
+        ),
+        Table(
+            "deviations",
+            _("Deviations"),
+            _("Every change of the plan since it was frozen, with its reason."),
+            always(deviations.COLUMNS),
+            of_project(deviations.rows),
         ),
     )
 }

@@ -22,6 +22,7 @@ from annotate.models import RunRecord
 from annotate.publishing.exports.downloads import SPECIAL, file_response
 from annotate.publishing.exports.pairs import MAX_ITEMS
 from annotate.publishing.exports.registry import TABLES
+from annotate.publishing.preregistration.queries import deviations_of, preregistration_of
 
 
 @login_required
@@ -69,12 +70,15 @@ def report_page(request: HttpRequest, project_id: UUID) -> HttpResponse:
     """Show the ranking report, made to be printed."""
     criterion = requested_criterion(request, project_id)
     fit, now = published_fit(criterion), timezone.now()
+    frozen = preregistration_of(criterion.project)
     context = {
         "project": criterion.project,
         "criterion": criterion,
         "heading": page_heading(criterion, now),
         "now": now,
         "expert": shows_expert(request),
-        "report": build_report(criterion.project, fit) if fit and fit.n_items else None,
+        "frozen": frozen,
+        "deviations": deviations_of(criterion.project, frozen),
+        "report": build_report(criterion.project, fit, now) if fit and fit.n_items else None,
     }
     return render(request, "publishing/report.html", context)

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -13,6 +14,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
@@ -20,26 +22,36 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotate import access
 from annotate.access import SignedInRequest
+from annotate.core.framing import allow_framing
+from annotate.core.languages import is_language_tag, language_name
+from annotate.core.page_language import NO_COOKIE
 from annotate.core.rate_limits import check_rate_limit
 from annotate.criteria import Criterion
 from annotate.dashboard.leaderboard.queries import leaderboard_page
+from annotate.dashboard.overall.queries import overall_of
 from annotate.dashboard.ranking.forest_plot import forest_plot
-from annotate.dashboard.ranking.queries import RankingQuery, ranking
+from annotate.dashboard.ranking.queries import PAGE_SIZE, Ranking, RankingQuery, ranking
 from annotate.dashboard.report import cautions
 from annotate.fitting.published import published_fit
 from annotate.items.media.delivery import send_media
-from annotate.models import Item
+from annotate.labelling.wording import LanguageChoice, Wording, language_choices, requested_wording
+from annotate.models import OVERALL, Item, Project, ResultsLink
+from annotate.publishing.methods.queries import methods_of, void_reasons
 from annotate.publishing.results_links.actions import make_link, revoke_link
+from annotate.publishing.results_links.card import MAX_ROWS, Card, cached_card
 from annotate.publishing.results_links.forms import ResultsLinkForm
+from annotate.publishing.results_links.groups import public_groups
+from annotate.publishing.results_links.public_page import PublicRanking, invitation_token, public_ranking
 from annotate.publishing.results_links.queries import links_of
-from models_engine.models import Estimate
+from models_engine.models import Estimate, Fit
 
 
 def keep_unlisted(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
-    """Keep the page out of search engines and its address out of the Referer header."""
+    """Keep the page out of search engines, its address out of the Referer header, and cookies out of the browser."""
 
     @wraps(view)
     def answer(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        setattr(request, NO_COOKIE, True)
         response = view(request, *args, **kwargs)
         response["X-Robots-Tag"] = "noindex, nofollow"
         response["Referrer-Policy"] = "no-referrer"
@@ -56,13 +68,19 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
     check_rate_limit(request, "results")
     now = timezone.now()
     link = access.results_link(token, now)
-    criterion = Criterion(link.project, link.criterion)
-    project = criterion.project
+    if not link.shows_names:
+        return redirect("results-live", token)
+    wording = results_wording(request, link)
+    project = wording.project
+    allow_framing(request, project.embed_origins)
+    if link.criterion == OVERALL:
+        return overall_results(request, link, wording)
+    criterion = Criterion(project, link.criterion)
     fit = published_fit(criterion)
-    page = request.GET.get("page", "")
-    query = RankingQuery(page=int(page) if page.isdecimal() and len(page) < 9 else 1)
-    found = replace(ranking(project, fit, query), shows_divisiveness=False) if fit and fit.n_items else None
-    is_plot = request.GET.get("view") == "plot"
+    query = RankingQuery(tag=link.track, page=page_number(request), language=wording.language)
+    found = published_ranking(link, fit, query)
+    view = request.GET.get("view", "")
+    public = public_ranking(project, fit, found) if fit and found else None
     context = {
         "project": project,
         "criterion": criterion,
@@ -71,12 +89,117 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
         "ranking": found,
         "board": leaderboard_page(fit, request.GET.dict()) if project.has_competitors else None,
         "query": query,
-        "is_plot": is_plot,
-        "forest": forest_plot(found) if found and is_plot else None,
+        "view": view if view in ("plot", "details") else "",
+        "public": public,
+        "groups": public_groups(criterion, wording.language) if found and link.shows_groups else [],
+        "wording": wording,
+        "languages": results_languages(project, wording.language),
+        "join_token": invitation_token(project, now) if link.invites else "",
+        "forest": forest_plot(found) if found and view == "plot" else None,
         "cautions": cautions(project, fit, found) if fit and found else [],
+        "card": card_of(criterion, public),
+        "card_address": card_address(request, token),
+        "address": request.build_absolute_uri(request.path) + language_query(request),
         "now": now,
     }
     return render(request, "publishing/results.html", context)
+
+
+def published_ranking(link: ResultsLink, fit: Fit | None, query: RankingQuery, size: int = PAGE_SIZE) -> Ranking | None:
+    """Return the ranking that the link is of; None before the first one, and before the first of its track."""
+    if fit is None or not fit.n_items:
+        return None
+    found = replace(ranking(link.project, fit, query, size=size), shows_divisiveness=False)
+    return None if link.track and not found.track else found
+
+
+def overall_results(request: HttpRequest, link: ResultsLink, wording: Wording) -> HttpResponse:
+    """Show the weighted total of all criteria."""
+    found = overall_of(link.project, request.GET.get("page", "1"), track=link.track)
+    found = replace(found, tracks=())
+    context = {
+        "project": wording.project,
+        "link": link,
+        "overall": found,
+        "wording": wording,
+        "languages": results_languages(link.project, wording.language),
+        "join_token": invitation_token(link.project, timezone.now()) if link.invites else "",
+        "now": timezone.now(),
+    }
+    return render(request, "publishing/results_overall.html", context)
+
+
+@never_cache
+@keep_unlisted
+@require_safe
+def results_methods(request: HttpRequest, token: str) -> HttpResponse:
+    """Show how the ranking was computed, where the owner of the link shows it."""
+    check_rate_limit(request, "results")
+    link = access.results_link(token, timezone.now())
+    if not link.shows_methods:
+        raise Http404
+    criterion = Criterion(link.project, link.criterion or 1)  # of the overall ranking: those of the first
+    found = methods_of(criterion)
+    context = {
+        "project": criterion.project,
+        "criterion": criterion,
+        "link": link,
+        "methods": found,
+        "voided": void_reasons(found.counts) if found else [],
+    }
+    return render(request, "publishing/results_methods.html", context)
+
+
+def results_wording(request: HttpRequest, link: ResultsLink) -> Wording:
+    """Return the project's words in the language that the address or the browser asks for."""
+    return requested_wording(request, link.project)
+
+
+def results_languages(project: Project, current: str) -> list[LanguageChoice]:
+    """Return the languages of the page: the project's, and those of the site's own words."""
+    choices = language_choices(project, current)
+    known = {one.code for one in choices}
+    here = get_language()
+    others = [code for code, _name in settings.LANGUAGES if code not in known]
+    return choices + [LanguageChoice(code, language_name(code), not choices and code == here) for code in others]
+
+
+def language_query(request: HttpRequest) -> str:
+    """Return the language that the address asks for, so that a shared address keeps it."""
+    asked = request.GET.get("lang", "")
+    return f"?lang={asked}" if is_language_tag(asked) else ""
+
+
+def card_address(request: HttpRequest, token: str) -> str:
+    return request.build_absolute_uri(reverse("results-card", args=[token])) + language_query(request)
+
+
+def page_number(request: HttpRequest) -> int:
+    page = request.GET.get("page", "")
+    return int(page) if page.isdecimal() and len(page) < 9 else 1
+
+
+def card_of(criterion: Criterion, public: PublicRanking | None) -> Card:
+    rows = public.sections[0].rows if public and public.sections else []
+    return Card.of_rows(criterion.project.name, criterion.question, rows)
+
+
+@keep_unlisted
+@require_safe
+def results_card(request: HttpRequest, token: str) -> HttpResponse:
+    """Send the picture of the first places that other sites show beside the link."""
+    check_rate_limit(request, "results")
+    link = access.results_link(token, timezone.now())
+    if not link.shows_names or link.criterion == OVERALL:
+        raise Http404
+    wording = results_wording(request, link)
+    criterion = Criterion(wording.project, link.criterion)
+    fit = published_fit(criterion)
+    query = RankingQuery(tag=link.track, language=wording.language)
+    found = published_ranking(link, fit, query, size=MAX_ROWS)
+    public = public_ranking(link.project, fit, found) if fit and found else None
+    picture = cached_card(fit, f"{link.pk.hex}:{wording.language}", card_of(criterion, public))
+    return HttpResponse(picture, content_type="image/png", headers={"Cache-Control": "public, max-age=300"})
 
 
 @keep_unlisted
@@ -85,8 +208,11 @@ def results_media(request: HttpRequest, token: str, item_id: int) -> HttpRespons
     """Send the picture of an item that the ranking behind the link shows."""
     check_rate_limit(request, "results-media")
     link = access.results_link(token, timezone.now())
-    fit = published_fit(Criterion(link.project, link.criterion))
-    item = get_object_or_404(Item, pk=item_id, project=link.project, kind=Item.Kind.IMAGE)
+    fit = published_fit(Criterion(link.project, link.criterion)) if link.criterion != OVERALL else None
+    if not link.shows_names:
+        raise Http404
+    items = link.project.items.filter(tags__name=link.track) if link.track else link.project.items
+    item = get_object_or_404(items, pk=item_id, kind=Item.Kind.IMAGE)
     if fit is None or not Estimate.objects.filter(fit=fit, item_id=item.pk).exists():
         raise Http404
     return send_media(request, item)
@@ -103,7 +229,11 @@ def results_links(request: SignedInRequest, project_id: UUID) -> HttpResponse:
             actor=request.user,
             criterion=form.criterion_chosen,
             expires_at=form.expires_at(now),
+            shows_methods=form.cleaned_data["shows_methods"],
             now=now,
+            shows_groups=form.cleaned_data["shows_groups"],
+            invites=form.cleaned_data["invites"],
+            **form.live,
         )
         messages.success(request, _("The link is created. Anyone who has it can see the ranking."))
         return redirect("results-links", project.pk)

@@ -22,6 +22,7 @@ from annotate.jobs.queues import Progress
 from annotate.jobs.requested import RequestedJobs
 from annotate.models import Annotator, FitState, Item, RunRecord, RunRecordPart
 from annotate.models.leased_jobs import LeaseLost
+from annotate.publishing.run_records.analysis import write_analysis
 from models_engine.io.reports import write_csv, write_json
 from models_engine.io.run_records import FitSpec, write_record
 from models_engine.models import Fit, Leaderboard
@@ -29,7 +30,7 @@ from models_engine.models import Fit, Leaderboard
 Status = RunRecord.Status
 PART_BYTES = 2**19  # SQLite's one write lock is held for a few milliseconds each
 SITE_SETTINGS = ("level", "top_k", "tie_margin")  # in Fit.settings, besides the estimator's own
-README = """A run record of Crowdrank: all it takes to repeat the fit that gave ranking.csv.
+README = """A run record of Crowdrank: all it takes to repeat the fit that gave ranking.csv, and to analyse the answers.
 
     pip install crowdrank            or, in a checkout of its source: pip install .
     python -m models_engine reproduce {folder}
@@ -43,6 +44,13 @@ ranking.csv       the ranking of a fit that started from nothing but these files
 competitors.csv   only where every item names who made it: item, competitor, context, tag. For the leaderboard:
                   python -m models_engine fit labels.csv --competitors competitors.csv
 leaderboard.json  the leaderboard that was published with the fit, where there is one
+
+analysis.py       repeats the ranking by the same engine and compares it with the published one
+analysis.R        fits the Bradley-Terry model in base R and compares it with ranking.csv
+answers.csv       every answer, void ones marked      item_texts.csv   the items      published.csv   the site's ranking
+codebook.csv      every column of every file: type, unit, meaning, and the words that annotators read
+methods.txt       how the ranking was computed, for a paper      references.bib   its references
+deviations.csv    changes since the plan was frozen; preregistration.json, where it was
 
 Names are percent-encoded where a spreadsheet would run them or a list would break (Python: urllib.parse.unquote).
 """
@@ -85,6 +93,7 @@ def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, 
     }
     annotators = [people[pk] for pk in labels.annotator_ids.tolist()]
     record = write_record(folder, labels.data, items, annotators, recipe, about=about, progress=progress)
+    write_analysis(criterion, folder, record)
     write_leaderboard_files(folder, criterion, labels, fit)
     (folder / "README.txt").write_text(README.format(folder=folder.name), encoding="utf-8")
     return record

@@ -113,11 +113,24 @@ def retire_gold_set(known: GoldSet, now: datetime) -> None:
         known.delete()
 
 
+class ScreenedOutByRule(UserError):
+    def __init__(self, pseudonym: str) -> None:
+        super().__init__(
+            _(
+                "%(name)s was screened out by a rule that is the same for everybody, so nobody can be admitted by "
+                "hand. Only people who failed the practice can."
+            )
+            % {"name": pseudonym}
+        )
+
+
 def admit_annotator(*, annotator: Annotator, actor: User, now: datetime) -> None:
-    """Lets somebody go on who failed the practice. Raises NotScreenedOut."""
+    """Lets somebody go on who failed the practice. Raises NotScreenedOut, and ScreenedOutByRule for other rules."""
     with write_transaction():
         failed = Annotator.objects.filter(pk=annotator.pk, screened_out_at__isnull=False)
-        if not failed.update(screened_out_at=None, practice_over_at=now):
+        if failed.exclude(screened_out_by__in=["", Annotator.ScreeningRule.PRACTICE]).exists():
+            raise ScreenedOutByRule(annotator.pseudonym)
+        if not failed.update(screened_out_at=None, screened_out_by="", practice_over_at=now):
             raise NotScreenedOut(annotator.pseudonym)
         record_event(
             annotator.project, actor, EventVerb.ANNOTATOR_LET_IN, now, annotator=annotator, screened_out=[True, False]

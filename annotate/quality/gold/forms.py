@@ -126,10 +126,12 @@ class GoldSetForm(forms.Form):
 
     @property
     def titles(self) -> dict[str, str]:
-        return {key: item.title for key, item in self.found.items()}
+        return {key: item.shown_as(self.project.items_shown_by) for key, item in self.found.items()}
 
-    def keys_offered(self) -> list[str]:
-        return list(self.project.items.order_by("pk").values_list("key", flat=True)[:KEYS_OFFERED])
+    def keys_offered(self) -> list[tuple[str, str]]:
+        """Return the keys of the first items, each with the item's name in results."""
+        items = self.project.items.order_by("pk").only("project", "key", "name", "kind", "body")[:KEYS_OFFERED]
+        return [(item.key, item.shown_as(self.project.items_shown_by)) for item in items]
 
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or self.cleaned_data

@@ -188,6 +188,11 @@ class CollaborativePosterior(GaussianPosterior):
 
     tastes: Tastes = field(kw_only=True)
 
+    def hyperparameters(self) -> dict[str, float]:
+        """See BasePosterior.hyperparameters; with the sizes of consensus and tastes."""
+        consensus, taste = (float(value) for value in self.tastes.scales[:2])
+        return super().hyperparameters() | {"consensus_sd": consensus, "taste_sd": taste}
+
     @property
     def is_personal(self) -> bool:
         return True

@@ -1,10 +1,11 @@
 // Several criteria: keys work on the one that is current, the first without an answer; after the last all is sent.
 
 import { announce } from "../announce.js";
+import { render, stepped, toNextPlace, toNextStep } from "./criteria_steps.js";
 import { count } from "./done.js";
 
 const all = () => [...document.querySelectorAll("#answer .criterion")];
-const current = () => all().find((criterion) => !isAnswered(criterion)) ?? all().at(-1);
+const current = () => stepped() ?? all().find((criterion) => !isAnswered(criterion)) ?? all().at(-1);
 
 let byPointer = false;
 
@@ -20,6 +21,7 @@ export function countCriteria() {
   if (!all().length) return;
   for (const criterion of all()) criterion.classList.toggle("is-current", criterion === current());
   count(all().filter(isAnswered).length);
+  render();
 }
 
 // Keys reach what stands outside of the criteria, and the current one.
@@ -31,7 +33,7 @@ export function isReached(element) {
 // What a key says of the current criterion: a choice, the best and then the worst, or the next place.
 export function say(control) {
   if (!control.closest(".criterion")) return false;
-  if (control.matches("select")) toNextPlace(control);
+  if (control.matches("select")) toNextPlace(control, current());
   else if (control.closest(".criterion-row")) markNext(control.value);
   else control.checked = true;
   goOn();
@@ -49,20 +51,6 @@ function markNext(letter) {
   free.querySelector(`[value="${letter}"]`).checked = true;
 }
 
-function toNextPlace(control) {
-  const places = [...current().querySelectorAll("select")];
-  const before = Number(control.value);
-  if (before) { // it goes out, and those behind it move up
-    control.value = "";
-    for (const other of places.filter((one) => Number(one.value) > before)) other.value = Number(other.value) - 1;
-    return;
-  }
-  control.value = 1 + Math.max(0, ...places.map((one) => Number(one.value)));
-  const open = places.filter((one) => !one.value);
-  const wanted = Number(current().dataset.named);
-  if (open.length === 1 && wanted === places.length) open[0].value = wanted; // there is but one place for it
-}
-
 function goOn() {
   countCriteria();
   const done = document.querySelector("#answer [data-done]");
@@ -70,6 +58,7 @@ function goOn() {
     done.click(); // one that is held back by the time to read does nothing
     return;
   }
+  if (toNextStep() || stepped()) return;
   current().scrollIntoView({ block: "nearest" });
   announce(current().querySelector("legend").textContent.trim().replace(/\s+/g, " "));
 }

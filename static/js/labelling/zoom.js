@@ -98,7 +98,7 @@ async function fill() {
     const name = pane.querySelector(".zoom-name");
     name.textContent = name.dataset.name.replace("{letter}", option.id.replace("option-", "").toUpperCase());
     view.setAttribute("aria-label", name.textContent);
-    image.alt = option.querySelector("img.item-image").alt;
+    image.alt = (looked[n].closest("figure") ?? option).querySelector("img.item-image").alt;
     image.style.inlineSize = "";
     image.src = looked[n].href;
   }

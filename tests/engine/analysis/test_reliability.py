@@ -98,3 +98,16 @@ def test_too_little_to_split():
         split_half(one)
     with pytest.raises(InsufficientData, match="5 items compared in both halves"):
         split_half(one, "answers")
+
+
+def test_split_halves_take_best_worst_answers():
+    """Halves of best-worst answers agree as much as the utilities are known; random answers do not agree."""
+    rng = np.random.default_rng(3)
+    utilities = np.linspace(-2, 2, 12)
+    sets = np.array([rng.choice(12, 4, replace=False) for _ in range(240)])
+    for scale, agrees in ((1.0, True), (0.0, False)):
+        seen = scale * utilities[sets] + rng.gumbel(size=sets.shape)
+        best, worst = sets[np.arange(240), seen.argmax(1)], sets[np.arange(240), seen.argmin(1)]
+        data = Comparisons.from_best_worst(best, worst, sets, annotators=np.arange(240) % 12)
+        found = split_half(data, "judges")
+        assert (found.full > 0.85) == agrees

@@ -84,7 +84,7 @@ def test_lines_are_told_listed_and_removed(project, alice, otter, school):
     told = refused.content.decode()
     for text in (
         "4 rows are wrong",
-        "No annotator of this project has the name “Loud Otter”",
+        "Nobody in this project or on the list of people you expect has the name “Loud Otter”",
         "neither an item nor a tag",
         "nowhere",
         "“none”",

@@ -20,9 +20,13 @@ from annotate.models import (
     Annotator,
     CohortComparison,
     ConflictOfInterest,
+    Deviation,
+    ExpectedPerson,
     GoldSet,
+    Idea,
     ImportJob,
     Membership,
+    Preregistration,
     Project,
     ResultsLink,
     Retention,
@@ -30,6 +34,7 @@ from annotate.models import (
     TasteMap,
     Webhook,
 )
+from annotate.publishing.preregistration.actions import freeze_plan
 from tests.conftest import answer_one, make_annotator, make_token, make_user, member
 from tests.site.dashboard.test_fits import arrays
 from tests.site.factories import spread_fit
@@ -65,7 +70,12 @@ RULES = {
         "post": (WRITE, MANAGE, {"action": "tag", "rows": [{"annotator": "Target", "tags": ["experts"]}]}),
     },
     "api-leaderboard": {"get": (READ, SEE, None), "patch": (WRITE, MANAGE, {"style_features": ["length"]})},
-    "api-scale": {"get": (READ, SEE, None)},
+    "api-overall": {"get": (READ, SEE, None)},
+    "api-scale": {
+        "get": (READ, SEE, None),
+        "put": (WRITE, MANAGE, None),
+        "delete": (WRITE, MANAGE, None),
+    },
     "api-grades": {
         "get": (READ, SEE, None),
         "put": (WRITE, MANAGE, {"by": "score", "grades": [{"name": "Pass", "limit": 50}, {"name": "Fail"}]}),
@@ -76,6 +86,15 @@ RULES = {
         "patch": (WRITE, MANAGE, {"goal": "comparisons", "goal_comparisons": 30}),
         "delete": (WRITE, MANAGE, None),
     },
+    "api-embedding": {
+        "get": (READ, OWN, None),
+        "put": (WRITE, OWN, {"origins": ["https://example.org"]}),
+    },
+    "api-languages": {
+        "get": (READ, SEE, None),
+        "patch": (WRITE, MANAGE, {"language": "en", "languages": ["de"]}),
+    },
+    "api-translation": {"patch": (WRITE, MANAGE, {"question": "Lequel ?"})},
     "api-tastes": {"get": (READ, SEE, None)},
     "api-cohorts": {
         "get": (READ, SEE, None),
@@ -109,6 +128,12 @@ RULES = {
         "get": (READ, MANAGE, None),
         "post": (WRITE, MANAGE, {"rows": [{"annotator": "Target", "item": "item-1"}]}),
     },
+    "api-roster": {
+        "get": (READ, MANAGE, None),
+        "post": (WRITE, MANAGE, {"rows": [{"name": "Judge 02"}]}),
+    },
+    "api-roster-row": {"delete": (WRITE, MANAGE, None)},
+    "api-roster-invitations": {"post": (WRITE, MANAGE, {})},
     "api-never-shown-row": {"delete": (WRITE, MANAGE, None)},
     "api-item-figures": {"get": (READ, SEE, None)},
     "api-annotator-let-in": {"post": (WRITE, MANAGE, {})},
@@ -116,12 +141,23 @@ RULES = {
     "api-models": {"get": (READ, SEE, None)},
     "api-trust": {"get": (READ, SEE, None)},
     "api-report": {"get": (READ, SEE, None)},
+    "api-methods": {"get": (READ, SEE, None)},
+    "api-preregistration": {"get": (READ, SEE, None), "post": (WRITE, OWN, {"stopping_rule": "600 answers"})},
+    "api-deviations": {"get": (READ, SEE, None)},
+    "api-deviation": {"patch": (WRITE, MANAGE, {"reason": "Too few came"})},
     "api-records": {"get": (READ, SEE, None), "post": (WRITE, MANAGE, {})},
     "api-record": {"get": (READ, SEE, None)},
     "api-record-download": {"get": (READ, SEE, None)},
     "api-consent": {"get": (ASK, {"annotator"}, None), "post": (ASK, {"annotator"}, {"version": "x"})},
     "api-questions": {"get": (ASK, {"annotator"}, None)},
     "api-answers": {"get": (ASK, {"annotator"}, None)},
+    "api-own-result": {"get": (ASK, {"annotator"}, None)},
+    "api-own-ideas": {"get": (ASK, {"annotator"}, None), "post": (ASK, {"annotator"}, {"text": "More trees"})},
+    "api-similar-items": {"post": (ASK, {"annotator"}, {"text": "More trees"})},
+    "api-ideas": {"get": (READ, MANAGE, None), "post": (WRITE, MANAGE, {"ideas": [1]})},
+    "api-idea-approve": {"post": (WRITE, MANAGE, {})},
+    "api-idea-merge": {"post": (WRITE, MANAGE, {"item": "item-0"})},
+    "api-idea-refuse": {"post": (WRITE, MANAGE, {"reason": "Off topic"})},
     "api-items": {"get": (READ, SEE, None), "post": (WRITE, MANAGE, {"items": [{"text": "A new text"}]})},
     "api-item": {
         "get": (READ, SEE, None),
@@ -139,7 +175,7 @@ RULES = {
     "api-fits": {"get": (READ, SEE, None)},
     "api-progress": {"get": (READ, SEE, None)},
     "api-results-links": {"get": (READ, OWN, None), "post": (WRITE, OWN, {})},
-    "api-results-link": {"delete": (WRITE, OWN, None)},
+    "api-results-link": {"delete": (WRITE, OWN, None), "patch": (WRITE, OWN, {"revealed": False})},
     "api-exports": {"get": (READ, SEE, None)},
     "api-export": {"get": (READ, SEE, None)},
     "api-webhooks": {
@@ -152,14 +188,33 @@ RULES = {
     "api-webhook-test": {"post": (WRITE, MANAGE, {})},
     "api-oneself": {"post": (ASK, ANNOTATE, {"pseudonym": "Brave Newt"})},
     "api-next": {"post": (ASK, {"annotator"}, {})},
+    "api-known": {"post": (ASK, {"annotator"}, {"place": 0})},
     "api-undo": {"post": (ASK, {"annotator"}, {"token": "x"})},
     "api-answer": {"post": (ASK, {"annotator"}, {"outcome": "choice", "chosen": 0})},
 }
 # Open to strangers, or with rules of their own, tried one by one below and in test_api_annotating.py.
-OTHERS = {"api-reference", "api-schema", "api-join", "api-nowhere", "api-item-media", "api-item-files", "api-finish"}
-OTHERS |= {"api-item-captions", "api-imports", "api-import-left-out", "api-results"}
+OTHERS = {
+    "api-reference",
+    "api-schema",
+    "api-join",
+    "api-nowhere",
+    "api-item-media",
+    "api-item-page",
+    "api-item-files",
+    "api-finish",
+}
+OTHERS |= {"api-join-personally", "api-item-captions", "api-imports", "api-import-left-out"}
+OTHERS |= {"api-results", "api-results-methods"}
 # What a joined annotator may ask with the secret of joining.
-OF_ANNOTATORS = {"api-next", "api-consent", "api-questions", "api-answers"}
+OF_ANNOTATORS = {
+    "api-next",
+    "api-consent",
+    "api-questions",
+    "api-answers",
+    "api-own-ideas",
+    "api-own-result",
+    "api-similar-items",
+}
 MAKING = {("api-projects", "post"), ("api-project-clone", "post")}  # not by a token for one project
 QUERIES = {("api-project", "delete"): f"?name={NAME}", ("api-fits-compare", "get"): "?first=1&second=2"}
 
@@ -182,7 +237,10 @@ def arguments(project, people):
     presentation = assignment.next_presentation(annotator=bob, now=timezone.now(), rng=random.Random(1))
     target = make_annotator(project, "Target")
     Project.objects.filter(pk=project.pk).update(
-        goal="top", grades_by="score", grades=[{"name": "Old", "limit": 40.0}, {"name": "Rest", "limit": None}]
+        ideas_open=True,
+        goal="top",
+        grades_by="score",
+        grades=[{"name": "Old", "limit": 40.0}, {"name": "Rest", "limit": None}],
     )
     unseen = project.items.exclude(presented__isnull=False).first()
     known = GoldSet.objects.create(project=project, purpose="gold", item_set=presentation.item_set, outcome="tie")
@@ -197,19 +255,28 @@ def arguments(project, people):
         "item_id": unseen.pk,
         "member_id": Membership.objects.get(project=project, user=people["viewer"]).pk,
         "key": target.key,
+        "language": "de",
         "webhook_id": Webhook.objects.create(project=project, url="https://example.org/", created_at=timezone.now()).pk,
+        "translated": Project.objects.filter(pk=project.pk).update(language="en", languages=["de"]),
         "link_id": ResultsLink.objects.create(project=project, made_at=timezone.now()).pk,
         "table": "labels",
         "file_format": "csv",
         "known_id": known.pk,
         "entry_id": ConflictOfInterest.objects.create(annotator=target, item=unseen).pk,
+        "person_id": ExpectedPerson.objects.create(project=project, name="Judge 01").pk,
         "comparison_id": CohortComparison.objects.create(
             project=project, by="source", first="account", asked_at=timezone.now()
         ).pk,
         "import_id": ImportJob.objects.create(
             project=project, kind="items", state="checked", n_lines=1, folder="x", asked_at=timezone.now()
         ).pk,
+        "deviation_id": Deviation.objects.create(
+            project=project, field="cap", before=None, after=5, n_labels=0, at=timezone.now()
+        ).pk,
         "record_id": RunRecord.objects.create(project=project, status="ready", asked_at=timezone.now()).pk,
+        "idea_id": Idea.objects.create(
+            project=project, annotator=target, text="A new one", created_at=timezone.now()
+        ).pk,
         "token": presentation.token,
         "answered": answered.presentation.token,
     }
@@ -227,12 +294,25 @@ def address(name: str, arguments: dict) -> str:
     return reverse(name, kwargs={key: arguments[key] for key in pattern.converters})
 
 
+def frozen(arguments: dict) -> bool:
+    return Preregistration.objects.filter(project=arguments["project_id"]).exists()
+
+
 def asked(name: str, method: str, arguments: dict, client: Client | None = None, secret: str = "", scheme="Bearer"):
     body = RULES[name][method][2]
     if name == "api-undo":
         body = {"token": arguments["answered"]}
+    if name == "api-known":
+        Project.objects.filter(pk=arguments["project_id"]).update(known_button=True)
+    if name == "api-ideas" and body:
+        body = {"ideas": [arguments["idea_id"]]}
     if name == "api-annotator-readmit":
         Annotator.objects.filter(key=arguments["key"]).update(excluded_at=timezone.now())
+    if (name, method) == ("api-preregistration", "get") and not frozen(arguments):
+        project = Project.objects.get(pk=arguments["project_id"])
+        freeze_plan(project=project, actor=None, statements={}, now=timezone.now())
+    if (name, method) == ("api-preregistration", "post"):
+        Preregistration.objects.all().delete()
     if name == "api-annotator-let-in":
         Annotator.objects.filter(key=arguments["key"]).update(screened_out_at=timezone.now())
     url = address(name, arguments) + QUERIES.get((name, method), "")

@@ -13,7 +13,16 @@ from django.urls import reverse
 from annotate.audit import record_event
 from annotate.audit_log.forms import LogForm
 from annotate.audit_log.sentences import told
-from annotate.models import Annotator, AnnotatorTag, Completion, Event, EventVerb, ParticipationRules, Project
+from annotate.models import (
+    Annotator,
+    AnnotatorTag,
+    Completion,
+    Event,
+    EventVerb,
+    ParticipationRules,
+    Preregistration,
+    Project,
+)
 from annotate.participation.actions import change_rules
 from annotate.participation.completion import codes as completion_codes
 from tests.conftest import NOW, make_annotator
@@ -32,12 +41,20 @@ SENT = {
     "token-revoke": {},
     "tokens": {"name": "Mine", "scopes": ["read"], "expires": ""},
     "entry": {"thanks": "Thank you all"},
+    "embedding": {"origins": "https://www.example.org"},
+    "languages": {"language": "en", "add": "ar"},
+    "translation": {"question": "Lequel ?"},
     "share": {"addresses": "ann@example.org"},
+    "expected-people": {"table": "name\nJudge 02", "add": "1"},
+    "expected-send": {"words": "Please come"},
+    "expected-remove": {},
     "participants": {"use": "1"},
     "project-settings": {"name": "Another name"},
     "settings-answers": {"comments": "on"},
     "settings-amount": {"cap": "5"},
     "settings-ranking": {"top_k": "2"},
+    "settings-participants": {"ideas_each": "7"},
+    "idea-decide": {"action": "refuse", "reason": "Off topic"},
     "quality": {"min_seconds": "7"},
     "known-sets": {"table": "purpose,item_1,item_2,answer\ngold,item-0,item-1,item-1"},
     "known-set-remove": {},
@@ -66,17 +83,22 @@ SENT = {
     "annotator-let-in": {},
     "cohorts-compare": {"first": "tag|novices"},
     "record-ask": {},
+    "preregistration": {"stopping_rule": "600 answers"},
+    "deviation-explain": {"reason": "Too few came"},
     "results-links": {"lifetime": "7"},
     "results-link-revoke": {},
+    "results-link-live": {"action": "hide"},
 }
 # Taking away is noted too, though nothing changes.
-TAKEN = {"export", "participants-csv", "record", "log-export"}
+TAKEN = {"export", "expected-links", "participants-csv", "record", "log-export"}
 # What leaves no entry, and why.
 UNLOGGED = {
     "account-erase": "each project that the person answered in notes it: test_erasure.py",
     "set_language": "the language of one's own browser",
     "detail": "which figures one's own pages show",
     "join": "an annotator's coming is a row of its own, with its moment",
+    "personal": "as join",
+    "expected-conflicts": "adds conflicts of interest as never-shown does: test_roster.py",
     "resume": "binds one's own browser",
     "platform": "as join",
     "consent": "each agreement is a row of its own, with the text",
@@ -84,9 +106,12 @@ UNLOGGED = {
     "questionnaire": "what annotators say of themselves is theirs",
     "submit": "labels are facts with their own moments, and are never changed",
     "label": "asks for a task",
+    "known": "noted as what the annotator said: test_known_items.py",
     "undo": "the voided label says who and when",
     "shortcuts": "one's own keys",
     "keys": "one's own keys",
+    "own-ideas": "each idea is a row of its own, with its moment",
+    "ideas": "each idea that is approved is noted: test_ideas.py",
     "preview": "stores nothing",
     "see-as": "looking is noted, once an hour: test_seeing_as.py",
     "project-delete": "the log goes with the project; the server's own log tells of it",
@@ -127,6 +152,8 @@ def ready(project, arguments):  # noqa: F811
 
 def prepared(name, ready, arguments) -> dict:  # noqa: F811
     project, annotator, code = ready
+    if name == "preregistration":
+        Preregistration.objects.filter(project=project).delete()
     if name == "annotator-readmit":
         Annotator.objects.filter(pk=annotator.pk).update(excluded_at=NOW)
     if name == "annotator-let-in":

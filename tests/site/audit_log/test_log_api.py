@@ -15,6 +15,8 @@ UNLOGGED = {
     ("api-webhook-test", "post"): "only tries the way; the message stands among the deliveries",
     ("api-oneself", "post"): "an annotator's coming is a row of its own, with its moment",
     ("api-next", "post"): "asks for a task",
+    ("api-own-ideas", "post"): "each idea is a row of its own, with its moment",
+    ("api-similar-items", "post"): "only looks for items",
     ("api-codes", "post"): "says whether a code is genuine",
     ("api-consent", "post"): "each agreement is a row of its own, with the text",
     ("api-undo", "post"): "the voided label says who and when",

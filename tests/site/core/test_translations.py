@@ -1,4 +1,4 @@
-"""German is complete: every string translated with what it holds, compiled as written; pages come out whole."""
+"""Every language is complete: each string translated with what it holds, compiled as written; pages come out whole."""
 
 import ast
 import gettext
@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from django.conf import settings as django_settings
 from django.test import Client
 from django.urls import reverse
 from django.utils import translation
@@ -26,7 +27,8 @@ from tests.site.labelling.test_labelling import as_annotator, task_of
 from tests.site.pages import signed_in
 from tests.site.test_query_counts import PAGES, address
 
-LOCALE = ROOT / "annotate" / "locale" / "de" / "LC_MESSAGES"
+LANGUAGES = ["de", "es", "fr"]
+LOCALE = ROOT / "annotate" / "locale"
 PLACEHOLDER = re.compile(r"%\(\w+\)[.\d]*[a-zX]|\{\w*\}|</?\w+>|&\w+;")
 
 
@@ -62,13 +64,25 @@ def entries(path: Path) -> list[Entry]:
     return [entry for entry in found if entry.texts.get("msgid")]
 
 
-GERMAN = entries(LOCALE / "django.po")
+@pytest.fixture(scope="module", params=LANGUAGES)
+def folder(request) -> Path:
+    """The folder of one language's catalogue."""
+    return LOCALE / request.param / "LC_MESSAGES"
 
 
-def test_every_string_is_translated_with_what_it_holds():
-    assert len(GERMAN) > 1000
-    assert len({(entry.texts.get("msgctxt"), entry.ids[0]) for entry in GERMAN}) == len(GERMAN)
-    for entry in GERMAN:
+@pytest.fixture(scope="module")
+def catalogue(folder) -> list[Entry]:
+    return entries(folder / "django.po")
+
+
+def test_every_language_offered_has_a_catalogue():
+    assert [code for code, _ in django_settings.LANGUAGES] == ["en", *LANGUAGES]
+
+
+def test_every_string_is_translated_with_what_it_holds(catalogue):
+    assert len(catalogue) > 1000
+    assert len({(entry.texts.get("msgctxt"), entry.ids[0]) for entry in catalogue}) == len(catalogue)
+    for entry in catalogue:
         assert not entry.fuzzy, f"fuzzy: {entry.ids[0]}"
         assert all(entry.translations), f"not translated: {entry.ids[0]}"
         assert len(entry.translations) == len(entry.ids)
@@ -79,16 +93,16 @@ def test_every_string_is_translated_with_what_it_holds():
 
 def test_people_are_addressed_in_one_way():
     """“Du”, never “Sie” (but for “they”, at the start of a sentence or of a part of one)."""
-    for entry in GERMAN:
+    for entry in entries(LOCALE / "de" / "LC_MESSAGES" / "django.po"):
         for text in entry.translations:
             assert not re.search(r"\b(?:Ihnen|Ihre[mnrs]?)\b(?! (?:Plätze|Nutzwerte|Urteile))", text), text
             assert not re.search(r"(?<![.:;!?] )(?<!^)(?<![„\n])\bSie\b", text), text
 
 
-def test_what_is_compiled_is_what_is_written():
-    with (LOCALE / "django.mo").open("rb") as file:
+def test_what_is_compiled_is_what_is_written(folder, catalogue):
+    with (folder / "django.mo").open("rb") as file:
         compiled = gettext.GNUTranslations(file)
-    for entry in GERMAN:
+    for entry in catalogue:
         if len(entry.ids) == 2:
             both = [compiled.ngettext(*entry.ids, n) for n in (1, 2)]
         elif "msgctxt" in entry.texts:
@@ -98,9 +112,16 @@ def test_what_is_compiled_is_what_is_written():
         assert both == entry.translations, "run `make messages`"
 
 
+def test_plurals_follow_the_language():
+    """French counts 0 as one; German and Spanish don't."""
+    for language, of_zero in (("de", "0 Tage"), ("es", "0 días"), ("fr", "0 jour")):
+        with translation.override(language):
+            assert translation.ngettext("%(n)d day", "%(n)d days", 0) % {"n": 0} == of_zero
+
+
 @pytest.mark.process
 @pytest.mark.skipif(shutil.which("xgettext") is None, reason="xgettext is missing; on Debian: apt-get install gettext")
-def test_the_catalogue_has_every_string_of_the_code(tmp_path):
+def test_every_catalogue_has_every_string_of_the_code(tmp_path):
     for folder in ("annotate", "templates"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.mo"))
     shutil.copy(ROOT / "manage.py", tmp_path)
@@ -108,8 +129,9 @@ def test_the_catalogue_has_every_string_of_the_code(tmp_path):
     env = {"PATH": "/usr/bin:/bin", "DEBUG": "true", "PYTHONPATH": str(ROOT)}
     subprocess.run(command, cwd=tmp_path, env=env, check=True, capture_output=True)
     inside = {tuple(entry.ids) for entry in entries(tmp_path / "annotate/locale/de/LC_MESSAGES/django.po")}
-    known = {tuple(entry.ids) for entry in GERMAN}
-    assert inside <= known, f"run `make messages` and translate: {sorted(inside - known)[:20]}"
+    for language in LANGUAGES:
+        known = {tuple(entry.ids) for entry in entries(LOCALE / language / "LC_MESSAGES" / "django.po")}
+        assert inside <= known, f"run `make messages` and translate to {language}: {sorted(inside - known)[:20]}"
 
 
 # --- Pages ------------------------------------------------------------------------------------------------------------
@@ -119,7 +141,8 @@ DRAWN = re.compile(r"<(?:svg|line|circle|rect|path|polyline|text|g|progress)\b[^
 SHAPED = re.compile(r"(?:x|y|cx|cy|r|[xy][12]|width|height|viewBox|transform|value|max)=\"[^\"]*\d,\d")
 
 
-def test_every_page_comes_in_german_and_its_drawings_keep_their_numbers(project, alice):
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_page_is_translated_and_its_drawings_keep_their_numbers(project, alice, language):
     annotator = make_annotator(project, "Alice", user=alice, source="account")
     for seed in range(6):
         answer_one(annotator, seed=seed, chosen=seed % 2)
@@ -130,11 +153,11 @@ def test_every_page_comes_in_german_and_its_drawings_keep_their_numbers(project,
     n_pages = 0
     for name in PAGES:
         for query in ("", "?view=plot") if name == "ranking" else ("",):
-            response = browser.get(address(name, project, annotator) + query, headers=IN_GERMAN)
+            response = browser.get(address(name, project, annotator) + query, headers={"Accept-Language": language})
             if response.status_code != 200 or not response["Content-Type"].startswith("text/html"):
                 continue
             page, n_pages = response.content.decode(), n_pages + 1
-            assert '<html lang="de"' in page, name
+            assert f'<html lang="{language}"' in page, name
             for tag in DRAWN.findall(page):
                 assert not SHAPED.search(tag), f"{name}: {tag}"
     assert n_pages > 15
@@ -163,7 +186,8 @@ def test_a_choice_of_language_lasts_and_beats_the_browsers_wish(client, project,
     home = reverse("home")
     assert '<html lang="en"' in client.get(home).content.decode()
     page = client.get(home).content.decode()
-    assert re.search(r'<button[^>]*value="de" lang="de">Deutsch</button>', page)
+    for language, name in (("de", "Deutsch"), ("es", "Español"), ("fr", "Français")):
+        assert re.search(rf'<button[^>]*value="{language}" lang="{language}">{name}</button>', page)
     assert client.post(reverse("set_language"), {"language": "de", "next": home})["Location"] == home
     page = client.get(home, headers={"Accept-Language": "en"}).content.decode()
     assert '<html lang="de"' in page
@@ -235,6 +259,10 @@ def test_figures_and_dates_are_written_as_germans_write_them(project, alice):
             seconds(2430),
         ]
         assert told == ["−1234.5", "12,728", ".98", "<.01", ">.99", "2.4 s"]
+    for language in ("es", "fr"):
+        with translation.override(language):
+            told = [format_number(-1234.5, 1), format_integer(12728), format_probability(0.98)]
+            assert told == ["−1234,5", "12\N{NO-BREAK SPACE}728", "0,98"]
     for table in ("ranking", "labels"):
         in_german, in_english = (
             b"".join(browser.get(reverse("export", args=[project.pk, table, "csv"]), headers=headers).streaming_content)

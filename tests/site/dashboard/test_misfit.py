@@ -18,7 +18,7 @@ from models_engine.estimators.table import ESTIMATORS
 from models_engine.models import Fit
 from tests.conftest import make_annotator
 from tests.site.api_client import Api
-from tests.site.factories import make_labels, spread_fit
+from tests.site.factories import estimate_annotator, make_labels, spread_fit
 from tests.site.pages import page, signed_in
 
 
@@ -111,7 +111,7 @@ def test_api_and_exports_give_the_figures(project, alice):
     assert found["annotators"][0]["infit"] > 1.2
     client = signed_in(alice)
     of_items, of_people = table_of(client, project, "ranking"), table_of(client, project, "annotators")
-    assert [*of_items[0]][-2:] == [*of_people[0]][-2:] == ["infit", "infit_z"]
+    assert [*of_items[0]][-5:-3] == [*of_people[0]][-2:] == ["infit", "infit_z"]
     stored = stored_misfit(fit, "items")
     keys = dict(project.items.values_list("key", "pk"))
     assert {row["item"]: float(row["infit"]) for row in of_items} == pytest.approx(
@@ -128,6 +128,17 @@ def test_the_report_has_the_picture_and_a_table_of_annotators(project, alice):
     assert table.count("judges unlike the others") == 1
     infit = stored_misfit(fit, "annotators")[project.annotators.get(pseudonym="Otter 7").pk][0]
     assert f"{infit:.2f}" in table
+    assert "No goal was set" in html
+    assert "nobody answering now" not in html, "what is on now is not for paper"
+
+
+def test_the_report_lists_flags_of_annotators(project, alice):
+    fit = spread_fit(project, list(project.items.order_by("pk")))
+    hasty = make_annotator(project, "Hasty")
+    make_labels(project, [hasty], 15, response_ms=100)
+    estimate_annotator(fit, hasty)
+    table = page(signed_in(alice), project, "report").partition('id="report-annotators"')[2]
+    assert 'class="report-flag">Too fast: 15 of 15' in table
 
 
 def test_a_fit_without_misfit_lists_and_exports_nothing(project, alice):

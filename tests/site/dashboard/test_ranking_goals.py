@@ -55,6 +55,10 @@ def test_boundaries_are_settled_when_few_items_are_on_the_wrong_side(plain, alic
     crossing = fit.estimates.filter(score_low__lt=50, score_high__gt=50).count()
     assert goal["met"] == (crossing == 0) is True
     assert "1 of 1 are settled now." in page(signed_in(alice), plain, "progress")
+    report = page(signed_in(alice), plain, "report")
+    assert "Every grade boundary is settled" in report
+    assert "You can stop now." in report
+    assert Api(alice, plain)("get", "report").json()["goal"]["verdict"] == "met"
 
 
 @pytest.mark.parametrize(
@@ -112,3 +116,28 @@ def test_the_page_and_the_api_set_them(project, alice):
     assert (answer["goal"], answer["goal_places"], answer["verdict"]) == ("places", 1.5, "waiting")
     assert api("delete", "goal").json()["goal_places"] is None
     assert Project.objects.get(pk=project.pk).goal_reliability is None
+
+
+@pytest.mark.parametrize(
+    ("goal", "said"),
+    [
+        ({"goal": "width", "goal_width": 0.05}, "Intervals of "),
+        ({"goal": "reliability", "goal_reliability": 0.999}, "A reliability of "),
+    ],
+)
+def test_a_goal_beyond_twenty_times_the_answers_names_what_is_within_reach(plain, alice, goal, said):
+    set_goal(plain, alice, **goal)
+    for seed in range(3):
+        answers(plain, 20, seed=seed, right=0.7)
+        fit = fit_now(plain)
+    found, value = kept(fit), plain.goal_value
+    assert (found["why"], found["needed"]) == ("far", None)
+    html = page(signed_in(alice), plain, "progress")
+    assert "Not reachable this way." in html
+    assert said in html
+    told = Api(alice, plain)("get", "goal").json()
+    assert (told["verdict"], told["reach"]) == ("far", found["reach"])
+    field = goal["goal"]
+    set_goal(plain, alice, **{f"goal_{field}": value + (found["reach"] - value) * 1.02})
+    answers(plain, 1, seed=9, right=0.7)
+    assert kept(fit_now(plain))["needed"][1] > 10 * 60, "what is named is within reach, though far off"

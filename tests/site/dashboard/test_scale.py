@@ -7,9 +7,11 @@ from statistics import fmean, stdev
 from urllib.parse import urlencode
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
-from annotate.dashboard.scale.queries import Scale, scaled_ranking
+from annotate.criteria import Criterion
+from annotate.dashboard.scale.queries import Scale, kept_scale, scaled_ranking
 from annotate.models import Event, Item, Membership, Project
 from models_engine.models import Fit
 from tests.conftest import NOW, make_items
@@ -149,3 +151,77 @@ def test_anchors_that_are_not_ranked_yet_are_told(project, alice):
     Item.objects.create(project=project, key="new", body="Not compared yet")
     found = scaled_ranking(project, fit, Scale(anchors=(("new", 50.0, None),)))
     assert found.problem.startswith("None of the 1 anchors is in the ranking yet.")
+
+
+def values_of(project: Project) -> dict[str, float]:
+    """The values in the export of the ranking."""
+    return {row["item"]: float(row["value"]) for row in csv.DictReader(io.StringIO(export_of(project)))}
+
+
+def export_of(project: Project) -> str:
+    owner = signed_in(project.members.get(username="alice"))
+    response = owner.get(reverse("export", args=[project.pk, "ranking", "csv"]))
+    return b"".join(response.streaming_content).decode("utf-8-sig")
+
+
+def test_a_kept_scale_means_the_same_after_a_refit(project, alice):
+    """The second fit has every item one logit higher and twice as far apart: anchors bring it back."""
+    items = list(project.items.order_by("pk"))
+    fitted(project)
+    owner, url = signed_in(alice), reverse("scale", args=[project.pk])
+    asked = {"kind": "spread", "mean": "50", "deviation": "15"}
+    told = owner.post(f"{url}{query_of(**asked)}", {"action": "keep"}, follow=True)
+    assert "The scale is kept by 6 anchors" in told.content.decode()
+    before = values_of(Project.objects.get(pk=project.pk))
+    assert fmean(before.values()) == pytest.approx(50)
+    make_fit(project, [[(item, 5 - 1.6 * place, 0.3, 20) for place, item in enumerate(items)]], unit=1.0)
+    assert values_of(Project.objects.get(pk=project.pk)) == pytest.approx(before, abs=0.5)
+    assert "Values on the scale that is kept" in page(owner, project, "report")
+    assert Event.objects.filter(verb="settings changed").latest("pk").details["anchors"] == [0, 6]
+    owner.post(url, {"action": "forget"})
+    assert "value" not in export_of(Project.objects.get(pk=project.pk)).splitlines()[0].split(",")
+    assert "Values on the scale that is kept" not in page(owner, project, "report")
+
+
+def test_a_scale_is_exported_and_taken_into_the_next_round(project, alice):
+    owner, other = signed_in(alice), earlier(alice)
+    query = query_of(kind="spread", mean=60, deviation=10)
+    content = b"".join(owner.get(reverse("scale-export", args=[other.pk]) + query).streaming_content)
+    fitted(project)
+    file = SimpleUploadedFile("scale.csv", content)
+    owner.post(reverse("scale", args=[project.pk]), {"action": "file", "file": file})
+    project.refresh_from_db()
+    rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
+    kept = {key: value for key, value, _deviation in project.anchors["1"]}
+    assert kept == {row["item"]: pytest.approx(float(row["value"])) for row in rows}
+    found = scaled_ranking(project, Fit.objects.get(project_id=project.pk), kept_scale(Criterion(project)))
+    assert [row.is_anchor for row in found.rows] == [True, True, True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"name,points\nx,3\n", "It needs “item” and “value”"),
+        (b"item,value\nitem-0,many\n", "“many” and “” are no value and deviation"),
+        (b"item,value\nelsewhere,3\n", "None of the 1 items of the file is an item of this project"),
+    ],
+)
+def test_a_file_without_anchors_is_refused(project, alice, content, said):
+    fitted(project)
+    sent = {"action": "file", "file": SimpleUploadedFile("scale.csv", content)}
+    response = signed_in(alice).post(reverse("scale", args=[project.pk]), sent)
+    assert response.status_code == 400
+    assert said in response.content.decode()
+    project.refresh_from_db()
+    assert project.anchors == {}
+
+
+def test_the_api_keeps_and_forgets_a_scale_and_viewers_do_not(project, alice, vera):
+    fitted(project)
+    api = Api(alice, project)
+    kept = api("put", "scale", kind="spread", mean=60, deviation=10)
+    assert (kept.status_code, len(kept.json()["anchors"])) == (200, 6)
+    assert fmean(row["value"] for row in api("get", "scale").json()["results"]) == pytest.approx(60, abs=0.1)
+    assert Api(vera, project)("delete", "scale").status_code == 403
+    assert api("delete", "scale").status_code == 204
+    assert api("get", "scale").json()["anchors"] == []

@@ -9,6 +9,7 @@ from django.urls import reverse
 from annotate.models import Event, Item
 from tests.conftest import NOW, answer_one, make_annotator
 from tests.site.api_client import Api
+from tests.site.factories import make_fit
 
 
 @pytest.fixture
@@ -99,3 +100,23 @@ def test_the_export_has_titles(owner, project):
     text = b"".join(response.streaming_content).decode("utf-8-sig")
     titles = {row["item"]: row["title"] for row in csv.DictReader(io.StringIO(text))}
     assert (titles["item-1"], titles["item-2"]) == ("Anna Berg", "")
+
+
+def test_results_name_items_as_the_project_says(owner, project):
+    items = list(project.items.order_by("pk")[:2])
+    Item.objects.filter(pk=items[0].pk).update(name="Anna Berg")
+    make_fit(project, [[(items[0], 1.0, 0.1, 20), (items[1], -1.0, 0.1, 20)]])
+    pages = [reverse(name, args=[project.pk]) for name in ("report", "scale", "known-set-new")]
+    shown = {"title": (True, False), "text": (False, True), "both": (True, True)}
+    for by, (has_title, has_text) in shown.items():
+        owner.post(reverse("settings-ranking", args=[project.pk]), settings_of(project) | {"items_shown_by": by})
+        for page in pages:
+            said = owner.get(page).content.decode()
+            names = said.count("Anna Berg") > 0, any(f"{mark}{items[0].body}<" in said for mark in (">", ": "))
+            assert names == (has_title, has_text), (by, page)
+        ranking = owner.get(reverse("ranking", args=[project.pk])).content.decode()
+        assert ("Anna Berg" in ranking) == has_title, ranking[ranking.find("Anna Berg") - 300 :][:400]
+
+
+def settings_of(project):
+    return {name: getattr(project, name) for name in ("estimator", "top_k", "tie_margin")}

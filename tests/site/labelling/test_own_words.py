@@ -136,3 +136,43 @@ def test_the_export_keeps_its_columns_and_tells_the_words(annotator):
     columns = TABLES["comparisons"].columns(annotator.project)
     assert [column.name for column in columns] == ["annotator", "best", "worst", "set"]
     assert str(columns[1].meaning) == "Key of the item chosen as best. Annotators read “Most intense”."
+
+
+BUTTONS = {
+    "tie_words": "Can't decide",
+    "cant_judge_words": "I know the author",
+    "skip_words": "Pass",
+    "slightly_words": "{letter} a bit more",
+    "clearly_words": "{letter} much more",
+}
+
+
+def test_every_other_button_says_the_owners_words_and_the_history_repeats_them(project, alice):
+    set_task(project, "graded", 2, outcomes=["tie", "cant_judge", "skip"], **BUTTONS)
+    annotator = make_annotator(project, "Quiet Otter")
+    next_for(annotator)
+    page = as_annotator(annotator).get(reverse("label", args=[project.pk])).content.decode().replace("&#x27;", "'")
+    for words in ("Can't decide", "I know the author", "Pass", "A a bit more", "B much more"):
+        assert words in page
+    assert not [usual for usual in (">Tie<", "A clearly", "Can't judge<", ">Skip<") if usual in page]
+    send(next_for(annotator), form_of(project, [1, 0], "clearly"))
+    assert current_task(annotator=annotator, now=NOW).last.words == "you said “B much more”"
+    send(next_for(annotator), {"answer": "skip"})
+    assert current_task(annotator=annotator, now=NOW).last.words == "you said “Pass”"
+    [outcome] = [one for one in TABLES["labels"].columns(project) if one.name == "outcome"]
+    assert "tie: “Can't decide”" in str(outcome.meaning)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "message"),
+    [
+        ({"tie_words": "Pass", "skip_words": "pass"}, "skip_words", "Two buttons have the same words"),
+        ({"slightly_words": "{letter} a bit"}, "clearly_words", "both steps"),
+        ({"clearly_words": "much", "slightly_words": "{letter} a bit"}, "clearly_words", "Write {letter} once"),
+        ({"tie_words": "x" * 41}, "tie_words", "40"),
+    ],
+)
+def test_words_of_buttons_are_checked(db, changes, field, message):
+    form = ProjectForm({**VALID, **changes})
+    assert not form.is_valid()
+    assert message in str(form.errors[field])

@@ -14,6 +14,7 @@ import pytest
 
 from tests.load.database import ROOT
 from tests.load.servers import free_port
+from tests.migrated import copy_migrated
 from tests.site.processes import command_of, wait_for, with_environment
 
 pytestmark = [pytest.mark.process, pytest.mark.embedded]
@@ -103,7 +104,8 @@ def test_the_demo_answers_moves_and_ends_with_whoever_started_it(demo):
 
 
 def test_a_kept_demo_goes_on_and_ctrl_c_ends_it_cleanly(demo):
-    demo.start()
+    copy_migrated(demo.folder / "db.sqlite3")  # migrating takes seconds, and is for another test
+    demo.start("--keep")
     labels = demo.rows("SELECT count(*) FROM annotate_label")[0][0]
     taken = subprocess.run(
         [sys.executable, "manage.py", "demo", "--port", str(free_port())],
@@ -135,7 +137,8 @@ def test_real_data_from_a_folder_are_shown_without_a_crowd(demo, tmp_path):
         ' "labels": {"file": "a.csv", "annotator": "who", "winner": "won", "loser": "lost"}}'
     )
     (data / "a.csv").write_text("who,won,lost\n" + "ann,x,y\nbob,y,z\nann,z,z\n")
-    demo.start("--data", str(data))
+    copy_migrated(demo.folder / "db.sqlite3")
+    demo.start("--keep", "--data", str(data))
     said = demo.log.read_text()
     assert "“Beers”: 3 rows, 2 labels by 2 annotators on 3 items" in said
     assert "row 3: ann compares item “z” with itself." in said

@@ -137,8 +137,8 @@ def test_the_crowd_answers_every_task_by_its_taste(project, task):
 def test_the_rankings_of_the_demo_and_what_the_engine_makes_of_them(db):
     mottoes = make_mottoes(set_owner("correct horse battery"), NOW)
     labels = Label.objects.filter(project=mottoes)
-    assert labels.count() == 120
-    assert labels.filter(outcome="ranking").count() > 100
+    assert labels.count() == 300
+    assert labels.filter(outcome="ranking").count() > 250
     claim = scheduling.claim_next(owner="test", now=NOW)
     fitting_run.run(claim, progress=lambda *_: True, clock=lambda: NOW)
     truth = {item.pk: sum(worth(mottoes, person, item) for person in people()) for item in mottoes.items.all()}

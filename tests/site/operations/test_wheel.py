@@ -56,7 +56,7 @@ def wheel(tmp_path_factory) -> Path:
     source = folder / "source"
     for name in SOURCES:
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "CITATION.cff"):
         shutil.copy(ROOT / name, source)
     python = builder / "bin" / "python"
     built = run(UV, "build", "--wheel", "--no-build-isolation", "--python", python, "--out-dir", folder, source)

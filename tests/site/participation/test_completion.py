@@ -87,3 +87,34 @@ def test_every_end_gives_a_signed_code_that_goes_back_and_counts_once(
         assert told in owner.post(check, sent, follow=True).content.decode()
     assert others.post(check, {"code": completion.code}).status_code == 404
     assert Completion.objects.get().used_by == alice
+
+
+def test_the_code_is_shown_as_soon_as_it_is_earned_and_holds_without_finish(client, project, alice):
+    Project.objects.filter(pk=project.pk).update(cap=1)
+    entry = open_to_platform(project, alice, codes="individual", return_url="")
+    arrive(client, entry, WHO)
+    task = reverse("label", args=[project.pk])
+    assert 'id="code"' not in client.get(task).content.decode()
+    answer_open(client, open_token(WHO))
+    html = client.get(task).content.decode()
+    code = html.split('id="code" value="')[1].partition('"')[0]
+    assert not Completion.objects.exists(), "looking stores nothing"
+    owner, check = signed_in(alice), reverse("participants", args=[project.pk])
+    assert "has not been used" in owner.post(check, {"code": code}, follow=True).content.decode()
+    client.post(reverse("undo", args=[project.pk]))
+    assert "is not a code of this project" in owner.post(check, {"code": code}, follow=True).content.decode()
+    answer_open(client, open_token(WHO))
+    assert "now marked as used" in owner.post(check, {"code": code, "use": "1"}, follow=True).content.decode()
+    completion = Completion.objects.get()
+    assert (completion.code, completion.kind, completion.used_by) == (code, "complete", alice)
+    assert code in client.get(reverse("done", args=[project.pk])).content.decode()
+
+
+def test_questions_at_the_end_come_before_the_code(client, project, alice):
+    Project.objects.filter(pk=project.pk).update(cap=1, fields_after=5)
+    entry = open_to_platform(project, alice, codes="study", complete_code="DONE-1")
+    arrive(client, entry, WHO)
+    answer_open(client, open_token(WHO))
+    assert "DONE-1" not in client.get(reverse("label", args=[project.pk])).content.decode()
+    Project.objects.filter(pk=project.pk).update(fields_after=0)
+    assert "DONE-1" in client.get(reverse("label", args=[project.pk])).content.decode()

@@ -5,8 +5,10 @@ from django.urls import reverse
 
 from annotate.models import ConsentText, Event, ParticipationRules, Project
 from annotate.participation.forms import ParticipationRulesForm
-from annotate.participation.queries import answer_budget
+from annotate.participation.queries import answer_budget, checks_each
 from annotate.participation.rules import participation_rules
+from tests.site.gold_sets import make_known
+from tests.site.labelling.test_eligibility import set_up
 
 VALID = {
     "open_link": "on",
@@ -99,3 +101,17 @@ def test_the_arithmetic_of_a_study(project, n_sets, overlap, cap, places, verdic
 def test_a_project_without_rules_has_the_open_link(project):
     assert participation_rules(project).open_link
     assert not Project.objects.get(pk=project.pk).has_ending
+
+
+def test_checks_and_repeats_use_up_the_answers_of_each(project):
+    """200 sets by 3 people each; of 30 answers attention checks take two and repeats three."""
+    set_up(project, n_sets=200, overlap=3, cap=30, attention_every=10, repeat_percent=10)
+    assert checks_each(project) == 3, "no attention check is known yet"
+    make_known(project, "attention", 2)
+    assert checks_each(project) == 5
+    told = answer_budget(project, ParticipationRules(project=project, places=22))
+    assert "22 participants × at most 25 answers = 550" in told.given
+    assert "Of the 30 answers of each, up to 5 are checks" in told.given
+    assert told.enough is False
+    assert "at least 24 participants" in told.verdict
+    assert answer_budget(project, ParticipationRules(project=project, places=24)).enough

@@ -40,9 +40,12 @@ from annotate.models import (
     Completion,
     ConflictOfInterest,
     CriterionAnswer,
+    Deviation,
     Evaluation,
     Event,
+    ExpectedPerson,
     FitState,
+    Idea,
     ImportJob,
     Item,
     Label,
@@ -63,6 +66,7 @@ from annotate.participation.consent.actions import give_consent
 from annotate.privacy.erasure.accounts import StillOwner, erase_account
 from annotate.privacy.erasure.actions import BY_THEMSELF, erase_annotator
 from annotate.projects.members.actions import add_member
+from annotate.publishing.preregistration.actions import freeze_plan
 from annotate.publishing.run_records import job as run_records_job
 from annotate.publishing.run_records.actions import request_record
 from annotate.webhooks.actions import enqueue_event
@@ -76,7 +80,21 @@ EMAIL, OTHER_EMAIL, LOGIN = "penelope@example.net", "p.other@example.net", "pene
 FIRST, PSEUDONYM, PLATFORM_ID = "Penelopeia", "Zesty Wombat", "PID-5f3a9c"
 COMMENT, IP, SAID, REASON = "My uncle wrote this one", "203.0.113.77", "Ithaca-born weaver", "Penelope clicks at random"
 PERSON, FIRST_LABEL = 987_650_001, 987_660_000
-WORDS = [EMAIL, OTHER_EMAIL, LOGIN, FIRST, PSEUDONYM, PLATFORM_ID, COMMENT, IP, SAID, REASON, "Token of mine"]
+ROSTER_EMAIL = "p.roster@example.net"
+WORDS = [
+    EMAIL,
+    OTHER_EMAIL,
+    ROSTER_EMAIL,
+    LOGIN,
+    FIRST,
+    PSEUDONYM,
+    PLATFORM_ID,
+    COMMENT,
+    IP,
+    SAID,
+    REASON,
+    "Token of mine",
+]
 
 
 @pytest.fixture
@@ -119,6 +137,8 @@ def person(project, alice, others) -> User:
     job.errors, job.first = [[2, f"“{PSEUDONYM}” is"]], [["annotator"], [3, [PSEUDONYM]]]
     job.save()
     AnnotatorTaste.objects.create(annotator=annotator, fit_number=1, n_labels=4, scores=[1], score_sds=[1])
+    freeze_plan(project=project, actor=user, statements={}, now=NOW)
+    Deviation.objects.create(project=project, field="cap", after=5, n_labels=4, at=NOW, actor=user)
     CohortComparison.objects.create(project=project, by="field-1", first=SAID, asked_by=user, asked_at=NOW)
     default_storage.save("import-jobs/a/left-out.csv", ContentFile(PSEUDONYM.encode()))
     request_record(criterion=Criterion(project), actor=user, now=NOW)
@@ -154,7 +174,14 @@ def tables_of(annotator: Annotator, user: User, alice: User) -> None:
     )
     QuestionAnswer.objects.create(annotator=annotator, field=asked, value=SAID, at=NOW)
     AnnotatorTag.objects.create(annotator=annotator, name="weavers")
-    ConflictOfInterest.objects.create(annotator=annotator, item=project.items.last())
+    ConflictOfInterest.objects.create(
+        annotator=annotator, item=project.items.last(), declared_in=annotator.presentations.first(), declared_at=NOW
+    )
+    ExpectedPerson.objects.create(project=project, name=PSEUDONYM, email=ROSTER_EMAIL, annotator=annotator)
+    Idea.objects.create(project=project, annotator=annotator, text=SAID, created_at=NOW)
+    Idea.objects.create(
+        project=project, annotator=annotator, text=SAID, state="approved", created_at=NOW, decided_at=NOW
+    )
     Completion.objects.create(project=project, annotator=annotator, kind="complete", code="CODE", at=NOW)
     Completion.objects.create(project=project, platform_id=PLATFORM_ID, kind="quota_full", at=NOW)
     used = {"individual": True, "code": "XYZ", "used_at": NOW, "used_by": user}

@@ -23,6 +23,7 @@ from tests.site.pages import signed_in
 # What hangs on a project: copied into a clone, made anew for it, or its own course that a clone starts without.
 COPIED = {
     "QuestionField",
+    "ProjectTranslation",
     "ParticipationRules",
     "Retention",
     "ConsentText",
@@ -43,7 +44,11 @@ LEFT = {
     "ApiToken": "api_tokens",
     "Webhook": "webhooks",
     "ResultsLink": "results_links",
+    "Idea": "ideas",
+    "Preregistration": None,  # what was frozen is the source's; a clone freezes its own
+    "Deviation": "deviations",
     "Evaluation": None,
+    "DerivedRanking": "derived_rankings",
     "TasteMap": None,
     "CohortComparison": "cohort_comparisons",
     "WorkerProcess": None,  # which process is at it now
@@ -53,6 +58,7 @@ PROJECTS_OWN = {
     "id",
     "name",
     "join_token",
+    "embed_origins",
     "state",
     "created_at",
     "archived_at",
@@ -61,6 +67,7 @@ PROJECTS_OWN = {
     "simulated",
     "fields_before",
     "fields_after",
+    "has_idea_items",
     "has_competitors",
 }
 

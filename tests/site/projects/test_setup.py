@@ -9,6 +9,7 @@ from annotate.dashboard.goal.forms import GoalForm
 from annotate.labelling.plan.actions import draw_plan
 from annotate.models import Item, Project
 from annotate.projects.forms import ProjectForm
+from annotate.projects.participant_settings.forms import ParticipantForm
 from annotate.projects.quality_settings.forms import QualityForm
 from annotate.projects.setup.estimates import design_of, n_held, share_of_checks
 from annotate.projects.setup.presets import PRESETS
@@ -38,6 +39,7 @@ def test_starts_name_nothing_but_settings_of_the_two_pages(db):
     for start in PRESETS.values():
         assert start.settings.keys() <= set(ProjectForm.Meta.fields)
         assert start.checks.keys() <= set(QualityForm.Meta.fields)
+        assert start.participants.keys() <= set(ParticipantForm.Meta.fields)
         project = Project(**{"name": "x", "question": "y", **start.values, **start.goal, **start.checks})
         project.full_clean(exclude=["id"])
 

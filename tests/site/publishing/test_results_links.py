@@ -57,7 +57,7 @@ def test_what_is_shown_and_what_is_not(project, link):
     Label.objects.update(comment="The left one cheats")
     fit = spread_fit(project, items, n_labels=1234, n_annotators=56)
     estimate_annotator(fit, ada)
-    response = seen(link)
+    response = seen(link, "?view=details")
     html = " ".join(response.content.decode().split())
     for told in (
         "Convincing arguments",
@@ -86,7 +86,7 @@ def test_tied_is_not_too_little_data_and_parts_stay_apart(project, link):
         project,
         [[(a, 2, 0.01, 90), (b, 1.99, 0.01, 90), (c, 1.5, 2.0, 3), (d, -2, 0.1, 90)], [(e, 1, 1, 3), (f, 0, 1, 3)]],
     )
-    html = " ".join(seen(link).content.decode().split())
+    html = " ".join(seen(link, "?view=details").content.decode().split())
     assert 'next-tied"><span class="next-words">tied' in html
     assert 'next-not-enough"><span class="next-words">not enough data' in html
     assert "Part 2" in html

@@ -4,26 +4,34 @@ import csv
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
 from datetime import timedelta
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 from django.utils import timezone
 
+from annotate.criteria import Criterion
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
 from annotate.jobs import requested
 from annotate.management.commands.worker import create_worker
 from annotate.models import Event, FitState, Item, Label, Project, RunRecord, RunRecordPart, leased_jobs
 from annotate.projects.actions import delete_project
+from annotate.publishing.preregistration.actions import freeze_plan
 from annotate.publishing.run_records import job as run_records_job
+from annotate.publishing.run_records.analysis import r_script
+from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData
+from models_engine.io.run_records import FitSpec, write_record
 from models_engine.models import Estimate
 from tests.conftest import NOW, make_annotator
+from tests.paths import ROOT
 from tests.site.factories import make_labels
 from tests.site.pages import HTMX, signed_in
 
@@ -186,3 +194,88 @@ def test_another_projects_record_is_not_found(fitted, alice):
     other = Project.objects.create(name="Other", question="?")
     record = asked(other, status="ready")
     assert signed_in(alice).get(reverse("record", args=[fitted.pk, record.pk])).status_code == 404
+
+
+@pytest.fixture
+def package(fitted, alice, tmp_path):
+    """The analysis package of a project with ties, unpacked."""
+    tied = Label.objects.filter(project=fitted, voided_at=None).order_by("pk")[:6]
+    Label.objects.filter(pk__in=[label.pk for label in tied]).update(outcome="tie", chosen=None)
+    fitted.tie_words = "Can't decide"
+    fitted.save()
+    freeze_plan(project=fitted, actor=alice, statements={}, now=NOW)
+    folder = tmp_path / "package"
+    run_records_job.write_run_record(Criterion(fitted), folder, progress=lambda *_: True, now=NOW)
+    return folder
+
+
+def rows_of(path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_package_says_what_every_column_means(package, fitted):
+    book = {(row["file"], row["column"]): row for row in rows_of(package / "codebook.csv")}
+    for name in ("labels", "ranking", "answers", "item_texts", "published", "deviations"):
+        with (package / f"{name}.csv").open(encoding="utf-8") as file:
+            header = next(csv.reader(file))
+        assert all(book[f"{name}.csv", column]["meaning"] for column in header), name
+    assert book["ranking.csv", "utility"]["unit"] == "logit"
+    assert book["answers.csv", "response_seconds"]["unit"] == "s"
+    assert "Can't decide" in book["", "tie_words"]["meaning"]
+    assert "Can't decide" in book["answers.csv", "outcome"]["meaning"]
+    assert len(rows_of(package / "answers.csv")) == 60
+    assert "Bradley" in (package / "methods.txt").read_text(encoding="utf-8")
+    frozen = fitted.preregistration
+    assert (package / "preregistration.json").read_text(encoding="utf-8") == frozen.document
+
+
+@pytest.mark.process
+def test_the_python_script_repeats_the_ranking(package):
+    bare = {name: value for name, value in os.environ.items() if not name.startswith("DJANGO")}
+    bare["PYTHONPATH"] = str(ROOT)
+    command = [sys.executable, "analysis.py"]
+    done = subprocess.run(command, capture_output=True, text=True, env=bare, cwd=package)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("Reproduced")
+    assert "The ranking published on the site differs" in done.stdout
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("estimator", ["BradleyTerry", "CrowdBT"])
+def test_the_r_script_repeats_bradley_terry_and_says_where_it_does_not(package, estimator):
+    if shutil.which("Rscript") is None:
+        pytest.skip("Rscript is not on the PATH; on Debian: apt-get install --no-install-recommends r-base-core")
+    script = package / "analysis.R"
+    script.write_text(script.read_text(encoding="utf-8").replace('"BradleyTerry"\n', f'"{estimator}"\n', 1))
+    done = subprocess.run(["Rscript", "--vanilla", str(script)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ("within the tolerance" in done.stdout) == (estimator == "BradleyTerry")
+    assert ("does not repeat" in done.stdout) == (estimator != "BradleyTerry")
+    assert "Pearson 1.0000, Kendall 1.0000" in done.stdout
+    assert len(rows_of(package / "ranking_by_R.csv")) == 5
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("options", [{}, {"inference": "variational", "prior_sd": 4.0}, {"ties": "half"}])
+@pytest.mark.parametrize("k", [2, 4])
+def test_the_r_script_agrees_on_pairs_and_on_best_and_worst(tmp_path, options, k):
+    """Items apart, ties, wide priors, parts that nothing connects, and names that a list would break."""
+    if shutil.which("Rscript") is None:
+        pytest.skip("Rscript is not on the PATH; on Debian: apt-get install --no-install-recommends r-base-core")
+    rng, n = np.random.default_rng(1), 12
+    sets = np.array([rng.choice(n, k, replace=False) for _ in range(40)])
+    seen = np.linspace(-3, 3, n)[sets] + rng.gumbel(size=sets.shape)
+    rows = np.arange(len(sets))
+    best, worst = sets[rows, seen.argmax(axis=1)], sets[rows, seen.argmin(axis=1)]
+    if k == 2:
+        outcome = np.where(rows < 6, 0.5, (best == sets[:, 0]).astype(float))
+        data = Comparisons.from_pairs(sets[:, 0], sets[:, 1], outcome, annotators=rows % 5, n_items=n)
+    else:
+        data = Comparisons.from_best_worst(best, worst, sets, annotators=rows % 5, n_items=n)
+    names = [f"item;{i}" for i in range(n)]
+    record = write_record(tmp_path, data, names, list("abcde"), FitSpec("BradleyTerry", options), about={})
+    (tmp_path / "analysis.R").write_text(r_script(record), encoding="utf-8")
+    done = subprocess.run(["Rscript", "--vanilla", str(tmp_path / "analysis.R")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "within the tolerance of 0.0001" in done.stdout

@@ -1,0 +1,1 @@
+"""What annotators are shown of the result: their own ranking beside everybody's, their group."""

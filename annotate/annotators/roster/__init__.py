@@ -1,0 +1,1 @@
+"""The roster: people whom the owner expects, each with a personal link."""

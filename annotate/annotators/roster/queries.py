@@ -1,0 +1,111 @@
+"""Reads the roster: who has joined, how much they have answered, which conflicts of interest are missing."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+
+from annotate.annotators.conflicts.table import NewNeverShown, Who
+from annotate.models import ConflictOfInterest, ExpectedConflict, ExpectedPerson, Project, Tag
+
+
+@dataclass(frozen=True)
+class RosterTotals:
+    """How many people are expected, have joined, have answered; and can be written to, first or again."""
+
+    n: int
+    joined: int
+    answered: int
+    new: int  # with an address, never written to
+    missing: int  # written to, and not come
+
+
+def roster(project: Project) -> QuerySet[ExpectedPerson]:
+    """Return the people in the order of their names, with `n_labels`: how many answers of theirs count."""
+    counted = Count("annotator__labels", filter=Q(annotator__labels__voided_at=None))
+    people = project.expected_people.select_related("annotator").annotate(n_labels=counted)
+    return people.prefetch_related(
+        "conflicts__item", "conflicts__tag", "annotator__never_shown__item", "annotator__never_shown__tag"
+    ).order_by("name", "pk")
+
+
+def to_write_to(project: Project, *, again: bool) -> QuerySet[ExpectedPerson]:
+    """Return who has not come and has an address: those never written to, or `again` those who were, longest ago
+    first."""
+    people = project.expected_people.filter(annotator=None).exclude(email="")
+    return people.filter(invited_at__isnull=not again).order_by("invited_at", "name", "pk")
+
+
+def roster_totals(project: Project) -> RosterTotals:
+    answered = Q(annotator__labels__voided_at=None, annotator__labels__isnull=False)
+    waiting = Q(annotator=None) & ~Q(email="")
+    counts = project.expected_people.aggregate(
+        n=Count("pk", distinct=True),
+        joined=Count("pk", filter=Q(annotator__isnull=False), distinct=True),
+        answered=Count("pk", filter=answered, distinct=True),
+        new=Count("pk", filter=waiting & Q(invited_at=None), distinct=True),
+        missing=Count("pk", filter=waiting & Q(invited_at__isnull=False), distinct=True),
+    )
+    return RosterTotals(**counts)
+
+
+def conflict_names(person: ExpectedPerson) -> list[str]:
+    """Return what the person is never shown, as the roster's table writes it: keys, and tags after `tag:`."""
+    rows: list[ConflictOfInterest | ExpectedConflict] = list(
+        person.annotator.never_shown.all() if person.annotator else person.conflicts.all()
+    )
+    return sorted(row.item.key if row.item else f"tag:{row.tag}" for row in rows)
+
+
+def matching_tag_ids(person: ExpectedPerson) -> list[int]:
+    """Return the item tags that name the person's organisation or the domain of their address."""
+    if not (names := person.matching_tags):
+        return []
+    prefixed = Tag.objects.filter(project=person.project_id).filter(
+        Q(name__istartswith="domain:") | Q(name__istartswith="organisation:")
+    )
+    return [pk for pk, name in prefixed.values_list("pk", "name") if without_spaces(name) in names]
+
+
+def without_spaces(name: str) -> str:
+    kind, _colon, value = name.partition(":")
+    return f"{kind.strip()}:{value.strip()}".casefold()
+
+
+def missing_conflicts(project: Project) -> list[NewNeverShown]:
+    """Return the conflicts by organisation or domain of people who had joined before items got the tag."""
+    tags: dict[str, list[int]] = {}
+    for pk, name in project.tags.filter(name__contains=":").values_list("pk", "name"):
+        tags.setdefault(without_spaces(name), []).append(pk)
+    joined = project.expected_people.exclude(annotator=None)
+    wanted = [
+        NewNeverShown(Who(person.annotator_id), None, tag)
+        for person in joined
+        for name in person.matching_tags
+        for tag in tags.get(name, [])
+    ]
+    if not wanted:
+        return []
+    there = set(
+        ConflictOfInterest.objects.filter(annotator__expected_as__project=project).values_list("annotator", "tag")
+    )
+    return [row for row in wanted if (row.who.annotator, row.tag) not in there]
+
+
+LINK_COLUMNS = ["name", "email", "organisation", "tags", "conflicts", "link", "invited_at", "joined_at", "n_labels"]
+
+
+def link_rows(project: Project, links: dict[int, str]) -> Iterator[list[object]]:
+    """Yield the rows of LINK_COLUMNS. links: by primary key."""
+    for person in roster(project):
+        yield [
+            person.name,
+            person.email,
+            person.organisation,
+            ";".join(person.tags),
+            ";".join(conflict_names(person)),
+            links[person.pk],
+            person.invited_at,
+            person.annotator and person.annotator.joined_at,
+            person.n_labels,  # type: ignore[attr-defined]  # annotated by roster
+        ]

@@ -1,0 +1,1 @@
+"""The weighted total of a project's criteria."""

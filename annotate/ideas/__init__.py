@@ -1,0 +1,1 @@
+"""Ideas of annotators: proposing, deciding, what becomes of them."""

@@ -1,0 +1,138 @@
+"""What owners wrote, in the language that a visitor wants: their words about the project, and the items' texts."""
+
+import copy
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+
+from annotate.core.languages import language_name, matching_language, wanted_languages
+from annotate.models import Item, ItemTranslation, Project, ProjectTranslation
+
+MIXED = "/"  # between the language asked for and the own one, where part of what was shown lacked the translation
+
+
+@dataclass(frozen=True)
+class LanguageChoice:
+    code: str
+    name: str
+    is_current: bool
+
+
+@dataclass(frozen=True)
+class Wording:
+    """project: a copy with the words of this language, for pages alone; it is never saved.
+
+    language: one of the project's further languages, or "" for its own. is_partial: whether words are missing in it.
+    """
+
+    project: Project
+    language: str = ""
+    is_partial: bool = False
+
+    @property
+    def shown(self) -> str:
+        """Return the language of the project's words; empty where the owner has not said which one is their own."""
+        return self.language or self.project.language
+
+    @property
+    def words_language(self) -> str:
+        """Return the same for an attribute of the page: empty where some of the words may be in another language."""
+        return "" if self.is_partial else self.shown
+
+
+def wording_of(project: Project, language: str) -> Wording:
+    """Return the project's words in this language, in one query; the project itself where it is the own language."""
+    if not language:
+        return Wording(project)
+    found = ProjectTranslation.objects.filter(project=project.pk, language=language).first()
+    words = copy.copy(project)
+    if found is None:
+        return Wording(words, language, is_partial=True)
+    missing = missing_words(project, found, besides=("name", "instructions"))
+    for name in ProjectTranslation.WORDS:
+        if translated := getattr(found, name):
+            setattr(words, name, translated)
+    words.criteria = translated_criteria(project.criteria, found.criteria)
+    return Wording(words, language, is_partial=bool(missing))
+
+
+def translated_criteria(own: Sequence[dict[str, str]], translated: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:
+    """Return the criteria with the words that are translated."""
+    pairs = zip(own, [*translated, *[{}] * len(own)], strict=False)
+    return [{**one, **{name: text for name, text in other.items() if text}} for one, other in pairs]
+
+
+def missing_words(project: Project, translation: ProjectTranslation | None, besides: Collection[str] = ()) -> list[str]:
+    """Return the names of what the project says and the translation does not, but for those in `besides`."""
+    besides = {*besides, "question"} if project.criteria else besides
+    words = [name for name in ProjectTranslation.WORDS if name not in besides and getattr(project, name)]
+    missing = [name for name in words if translation is None or not getattr(translation, name)]
+    told = translation.criteria if translation else []
+    for number, criterion in enumerate(project.criteria, start=1):
+        given = told[number - 1] if number <= len(told) else {}
+        missing += [f"criterion {number}"] if any(criterion[name] and not given.get(name) for name in criterion) else []
+    return missing
+
+
+def content_language(request: HttpRequest, project: Project) -> str:
+    """Return which of the project's further languages the visitor wants most; "" for its own, or where it has none."""
+    if not project.languages or not project.language:
+        return ""
+    for wanted in wanted_languages(request):
+        if wanted and (found := matching_language(wanted, [project.language, *project.languages])):
+            return "" if found == project.language else found
+    return ""
+
+
+def requested_wording(request: HttpRequest, project: Project) -> Wording:
+    return wording_of(project, content_language(request, project))
+
+
+def language_choices(project: Project, current: str) -> list[LanguageChoice]:
+    """Return the project's languages in their own words, the own one first; none where there is no choice."""
+    codes = [project.language, *project.languages] if project.language else []
+    chosen = current or project.language
+    return [LanguageChoice(code, language_name(code), code == chosen) for code in codes] if len(codes) > 1 else []
+
+
+def item_texts(items: Iterable[int], language: str) -> dict[int, ItemTranslation]:
+    """Return the translations by the item's primary key, in one query; none for the own language."""
+    if not language:
+        return {}
+    found = ItemTranslation.objects.filter(item__in=list(items), language=language)
+    return {one.item_id: one for one in found}
+
+
+def translate_items(items: Collection[Item], language: str) -> None:
+    """Gives items, for pages alone, text and title of this language where they have them; never save them after."""
+    texts = item_texts([item.pk for item in items], language)
+    for item in items:
+        if found := texts.get(item.pk):
+            item.body, item.name = found.body or item.body, found.name or item.name
+
+
+def translate_rows(rows: Sequence[tuple[Any, ...]], language: str) -> tuple[list[tuple[Any, ...]], set[int]]:
+    """Return rows (item, kind, body, ...) with the texts of this language, and the items that have none."""
+    texts = item_texts([row[0] for row in rows], language)
+    shown = {pk: text.body for pk, text in texts.items() if text.body}
+    missing = {row[0] for row in rows if language and row[0] not in shown}
+    return [(pk, kind, shown.get(pk, body), *rest) for pk, kind, body, *rest in rows], missing
+
+
+def shown_language(wording: Wording, missing: Collection[int]) -> str:
+    """Return what a label says of the language in which it was asked.
+
+    fr: all of it was French; fr/en: French was wanted, and what lacked it was in the own language.
+    """
+    if not wording.language:
+        return wording.project.language
+    is_mixed = bool(missing) or wording.is_partial
+    return f"{wording.language}{MIXED}{wording.project.language}" if is_mixed else wording.language
+
+
+def is_shown_language(text: str, project: Project) -> bool:
+    """Tell whether `shown_language` may have returned this for the project."""
+    asked, _mixed, own = text.partition(MIXED)
+    return text == project.language or (asked in project.languages and own in ("", project.language))

@@ -1,0 +1,1 @@
+"""The vote inside other sites' pages."""

@@ -1,0 +1,140 @@
+"""What a preregistration fixes, read from a project as it stands, and what has changed since it was frozen."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from hashlib import sha256
+from json import dumps
+from typing import Any
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+from annotate.models import Deviation, EventVerb, ParticipationRules, Preregistration, Project, User
+
+# Columns of Project, in the order in which a preregistration lists them.
+FIELDS = (
+    *("question", "criteria", "more_means", "instructions", "task_type", "k", "m", "outcomes", "comments"),
+    *("comment_required", "known_button", "weights", "annotators_expected", "target"),
+    *("best_words", "worst_words", "choice_words", "instruction_line"),
+    *("slightly_words", "clearly_words", "tie_words", "both_good_words", "both_bad_words"),
+    *("cant_judge_words", "skip_words"),
+    *("overlap", "n_sets", "cap"),
+    *("estimator", "top_k", "tie_margin", "grades", "grades_by"),
+    *("practice_pass", "practice_tries", "attention_every", "gold_every", "repeat_percent"),
+    *("attention_fails", "gold_fails", "count_screened_out", "count_gold", "count_repeats"),
+    *("min_seconds", "break_every", "sitting_cap", "ask_why_skipped", "opens_at", "closes_at"),
+    *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places"),
+)
+# Of whom takes part.
+RULES = ("open_link", "platform", "places")
+OTHERS: dict[str, Promise] = {
+    "n_items": _("number of items"),
+    "items": _("items (hash of their texts and files)"),
+    "right_answers": _("sets with a right answer (hash)"),
+    "n_right_answers": _("number of sets with a right answer"),
+    "questionnaire": _("questionnaire"),
+    "consent": _("consent text (hash)"),
+}
+# After which logged events the plan may be another.
+PLANNED = frozenset(
+    {
+        EventVerb.SETTINGS_CHANGED,
+        EventVerb.ENTRY_CHANGED,
+        EventVerb.FIELDS_CHANGED,
+        EventVerb.ITEMS_IMPORTED,
+        EventVerb.COMPARISONS_IMPORTED,
+        EventVerb.ITEM_RETIRED,
+        EventVerb.ITEM_BROUGHT_BACK,
+        EventVerb.ITEM_DELETED,
+        EventVerb.ITEMS_RETIRED,
+        EventVerb.ITEMS_BROUGHT_BACK,
+        EventVerb.RIGHT_ANSWERS_ADDED,
+        EventVerb.RIGHT_ANSWER_REMOVED,
+    }
+)
+
+
+def plan_values(project: Project) -> dict[str, Any]:
+    """Return the values of the plan as JSON, read anew; six queries however many items there are."""
+    stored = Project.objects.get(pk=project.pk)
+    rules = ParticipationRules.objects.filter(project=project).first() or ParticipationRules(project=project)
+    n_items, items = digest_of_items(project)
+    n_known, known = digest_of_right_answers(project)
+    fields = project.fields.filter(retired_at=None).order_by("position", "pk")
+    return {
+        **{name: as_json(getattr(stored, name)) for name in FIELDS},
+        **{name: as_json(getattr(rules, name)) for name in RULES},
+        "consent": stored.consent_version,
+        "questionnaire": [f"{label} ({kind})" for label, kind in fields.values_list("label", "kind")],
+        "n_items": n_items,
+        "items": items,
+        "n_right_answers": n_known,
+        "right_answers": known,
+    }
+
+
+def as_json(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return str(value) if isinstance(value, Decimal) else value
+
+
+def canonical(document: Any) -> str:
+    """Return JSON with sorted keys and no spaces, in UTF-8: the same text for the same content."""
+    return dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of the text's UTF-8, in hexadecimal."""
+    return sha256(text.encode()).hexdigest()
+
+
+def digest_of_items(project: Project) -> tuple[int, str]:
+    """Return how many active items there are, and a hash of what people are shown of them, in order of their keys."""
+    columns = ("key", "kind", "body", "link", "media", "context__digest")
+    rows = project.items.filter(retired_at=None).order_by("key").values_list(*columns)
+    return _digest_of_rows(rows.iterator(2000))
+
+
+def digest_of_right_answers(project: Project) -> tuple[int, str]:
+    """Return how many sets have a right answer, and a hash of them: purpose, items and answer."""
+    rows = project.known_sets.filter(retired_at=None).order_by("purpose", "item_set__key", "pk")
+    return _digest_of_rows(rows.values_list("purpose", "item_set__key", "outcome", "named").iterator(2000))
+
+
+def _digest_of_rows(rows: Iterator[tuple]) -> tuple[int, str]:
+    found, n = sha256(), 0
+    for row in rows:
+        found.update(f"{canonical(row)}\n".encode())
+        n += 1
+    return n, found.hexdigest()
+
+
+def name_of(field: str) -> str:
+    """Return what a value of the plan is called on pages."""
+    if field in OTHERS:
+        return str(OTHERS[field])
+    model = ParticipationRules if field in RULES else Project
+    return str(getattr(model._meta.get_field(field), "verbose_name", field))
+
+
+def differences(before: dict[str, Any], after: dict[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Return (field, before, after) of what differs. Values that the frozen plan did not know yet are no deviation."""
+    return [(name, value, after[name]) for name, value in before.items() if name in after and value != after[name]]
+
+
+def record_deviations(project: Project, actor: User | None, now: datetime) -> None:
+    """List what differs now from the frozen plan and was not listed before; nothing where no plan is frozen."""
+    frozen = Preregistration.objects.filter(project=project).first()
+    if frozen is None:
+        return
+    found = differences(frozen.current, plan_values(project))
+    if found:
+        n_labels = project.labels.filter(voided_at=None).count()
+        Deviation.objects.bulk_create(
+            Deviation(project=project, field=field, before=before, after=after, n_labels=n_labels, at=now, actor=actor)
+            for field, before, after in found
+        )
+        frozen.current |= {field: after for field, _before, after in found}
+        frozen.save(update_fields=["current"])

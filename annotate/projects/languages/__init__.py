@@ -1,0 +1,1 @@
+"""A project's languages: its own, further ones, and what is translated into them."""

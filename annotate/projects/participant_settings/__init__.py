@@ -1,0 +1,1 @@
+"""What annotators may add and see."""

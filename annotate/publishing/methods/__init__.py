@@ -1,0 +1,1 @@
+"""The methods page: how a ranking was computed, ready to be cited."""

@@ -1,0 +1,30 @@
+"""Reads how Crowdrank itself is cited, from CITATION.cff."""
+
+import re
+from functools import cache
+
+from annotate.core.folders import FILES
+
+FIELD = re.compile(r"^(?:\s*-\s+)?(?P<name>name|title|version|license): (?P<value>.+)$", re.MULTILINE)
+KEY = "crowdrank"
+
+
+@cache
+def software() -> dict[str, str]:
+    """Return name (of the author), title, version and license; each is one line of the file."""
+    text = (FILES / "CITATION.cff").read_text(encoding="utf-8")
+    return {found["name"]: found["value"].strip().strip('"') for found in FIELD.finditer(text)}
+
+
+def software_bibtex(version: str) -> str:
+    """Return the entry of Crowdrank in the version that made the figures."""
+    told = software()
+    note = f"Version {version or told['version']}, {told['license']} licence"
+    fields = {"author": f"{{{told['name']}}}", "title": f"{{{told['title']}}}", "note": note}
+    lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
+    return f"@misc{{{KEY},\n{lines}\n}}"
+
+
+def software_line(version: str) -> str:
+    told = software()
+    return f"{told['name']}. {told['title']}, version {version or told['version']}."

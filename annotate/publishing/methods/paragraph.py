@@ -1,0 +1,145 @@
+"""Writes the methods paragraph and the rules by which questions were chosen and checked, in the active language."""
+
+from typing import TYPE_CHECKING
+
+from django.utils.translation import gettext as _
+
+from annotate.core.numbers import format_integer
+from annotate.criteria import Criterion
+from annotate.labelling.plan.queries import NO_LIMIT
+from annotate.labelling.task_types.registry import task_type_of
+from annotate.models import Project
+from annotate.publishing.methods.citation import software
+from models_engine.estimators.methods import Method
+from models_engine.estimators.references import REFERENCES
+from models_engine.models import Fit
+
+if TYPE_CHECKING:
+    from annotate.publishing.methods.queries import Counts
+
+
+def paragraph(criterion: Criterion, fit: Fit, method: Method, counts: "Counts") -> str:
+    """Return a methods paragraph for a paper; every number in it is of this fit."""
+    project = criterion.project
+    sentences = [
+        _("%(people)s annotators %(asked)s (“%(question)s”).")
+        % {
+            "people": format_integer(fit.n_annotators),
+            "asked": task_type_of(project).report_text(project),
+            "question": criterion.question,
+        },
+        *selection_rule(project),
+        *checks_in_use(project),
+        _("%(labels)s answers about %(items)s items were analysed.")
+        % {"labels": format_integer(fit.n_labels), "items": format_integer(fit.n_items)},
+        *left_out(counts),
+        model_sentence(fit, method),
+        _(method.inference.get(str(fit.settings.get("inference", "")), "") or next(iter(method.inference.values()))),
+        *larger_sets(project, method),
+        *(_(one) for one in method.priors),
+        reported(method),
+    ]
+    return " ".join(sentences)
+
+
+def model_sentence(fit: Fit, method: Method) -> str:
+    told = fit.diagnostics.get("versions") or {}
+    return _(
+        "Items were ranked by %(model)s (%(papers)s) with Crowdrank %(version)s (estimator %(estimator)s, "
+        "seed %(seed)d)."
+    ) % {
+        "model": _(method.title),
+        "papers": "; ".join(REFERENCES[key].short for key in method.references),
+        "version": told.get("crowdrank") or software()["version"],
+        "estimator": fit.estimator,
+        "seed": fit.seed,
+    }
+
+
+def larger_sets(project: Project, method: Method) -> list[str]:
+    if project.k == 2 or method.exact_sets:
+        return []
+    text = _(
+        "Answers about more than two items entered as the pairs they imply, with composite-likelihood weights "
+        "(%(paper)s)."
+    )
+    return [text % {"paper": REFERENCES["varin2011"].short}]
+
+
+def reported(method: Method) -> str:
+    unit = {
+        "logit": _("Scores are posterior means of utilities in logits."),
+        "probit": _("Scores are posterior means of utilities in probits, the standard deviation of an answer's noise."),
+    }
+    text = _(
+        # xgettext:no-python-format
+        "Intervals hold the central 90% of the posterior. Two items count as separated if one is better with a "
+        "probability of .95 or more."
+    )
+    return " ".join([*([unit[method.link]] if method.link in unit else []), text])
+
+
+def selection_rule(project: Project) -> list[str]:
+    """Return the rule that chose which items were shown together, and to whom."""
+    people = {"n": format_integer(project.overlap)}
+    rules = [
+        _("%(sets)s sets of items were drawn beforehand, each item in as many sets as any other or in one more.")
+        % {"sets": format_integer(project.n_sets)}
+        if project.n_sets
+        else _("Sets of items were drawn as people answered, from the items that had been compared least.")
+    ]
+    if project.overlap < NO_LIMIT:
+        rules.append(_("Each set was answered by at most %(n)s annotators.") % people)
+    rules.append(_("Nobody was asked about the same set twice, except in planned repeats; places were random."))
+    if project.cap is not None:
+        rules.append(_("One person gave at most %(n)s answers.") % {"n": format_integer(project.cap)})
+    return rules
+
+
+def checks_in_use(project: Project) -> list[str]:
+    """Return the checks that answers went through, and which of their answers count."""
+    found = []
+    if project.practice_pass:
+        text = _("Before the first task, %(n)d practice tasks had to be answered right, in at most %(tries)d attempts.")
+        found.append(text % {"n": project.practice_pass, "tries": project.practice_tries})
+    for every, text in (
+        (project.attention_every, _("One task in %(n)d was an attention check.")),
+        (project.gold_every, _("One task in %(n)d was a gold question, whose right answer was known.")),
+    ):
+        if every:
+            found.append(text % {"n": every})
+    if project.gold_every:
+        found.append(
+            _("Answers to gold questions count in the ranking.")
+            if project.count_gold
+            else _("Answers to gold questions do not count in the ranking.")
+        )
+    for limit, text in (
+        (project.attention_fails, _("Whoever failed %(n)d attention checks was screened out.")),
+        (project.gold_fails, _("Whoever failed %(n)d gold questions was screened out.")),
+    ):
+        if limit:
+            found.append(text % {"n": limit})
+    if project.attention_fails or project.gold_fails:
+        found.append(
+            _("Answers of people screened out count.")
+            if project.count_screened_out
+            else _("Answers of people screened out do not count.")
+        )
+    if project.repeat_percent:
+        found.append(_("%(n)d%% of the tasks repeated an earlier one.") % {"n": project.repeat_percent})
+    if project.min_seconds:
+        found.append(_("Answers were accepted after %(n)d seconds of reading.") % {"n": project.min_seconds})
+    return found
+
+
+def left_out(counts: "Counts") -> list[str]:
+    """Return how many people and answers were left out; nothing where there were none."""
+    found = []
+    if counts.n_excluded or counts.n_screened_out:
+        text = _("%(excluded)s people were excluded and %(screened)s screened out.")
+        values = {"excluded": counts.n_excluded, "screened": counts.n_screened_out}
+        found.append(text % {name: format_integer(value) for name, value in values.items()})
+    if n := sum(counts.voided.values()):
+        found.append(_("%(n)s answers were left out as void.") % {"n": format_integer(n)})
+    return found

@@ -1,0 +1,1 @@
+"""Preregistration: freezing a plan, and deviations from it."""

@@ -1,0 +1,158 @@
+"""Reads what the projector view of a results link shows: the first places, the countdown, how to take part."""
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import segno
+from django.db.models import Q
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+
+from annotate.core.charts import Interval, Scale
+from annotate.criteria import Criterion
+from annotate.dashboard.overall.places import Place, stored_places, track_places
+from annotate.dashboard.overall.podium import Podium, podium
+from annotate.dashboard.overall.queries import overall_ranking
+from annotate.dashboard.ranking.queries import AVERAGE_SCORE, MIN_COMPARISONS
+from annotate.fitting.published import published_fit
+from annotate.models import OVERALL, Item, Project, ResultsLink
+from models_engine.models import Estimate, Fit
+
+SHOWN = 10  # places
+MAX_READ = 200  # of those that may be first
+
+
+@dataclass(frozen=True)
+class LiveRow:
+    """title: empty while names are hidden."""
+
+    place: Place
+    title: str
+    mark: Interval | None
+
+
+@dataclass(frozen=True)
+class Countdown:
+    """left: hours, minutes and seconds, as the page is written; static/js/projector.js counts on."""
+
+    deadline: datetime
+    left: str
+    is_over: bool
+
+
+@dataclass(frozen=True)
+class LiveView:
+    """version: changes with what is shown, the countdown aside."""
+
+    title: str
+    podium: Podium | None
+    rows: list[LiveRow]
+    n_items: int
+    fit: Fit | None
+    early: str
+    hidden: bool
+    version: str
+
+
+def live_view(link: ResultsLink) -> LiveView:
+    """Returns the first places; what names an item is not in it while names are hidden."""
+    places, n_items, fit, title = read_places(link)
+    titles: dict[int, str] = {}
+    if link.shows_names:
+        items = Item.objects.in_bulk([place.item_id for place in places])
+        titles = {pk: item.title for pk, item in items.items()}
+    return LiveView(
+        title=title,
+        podium=podium(places, titles, hidden=not link.shows_names, n_items=n_items),
+        rows=live_rows(places[:SHOWN], titles),
+        n_items=n_items,
+        fit=fit,
+        early=too_early(fit) if fit else "",
+        hidden=not link.shows_names,
+        version=version_of(link, fit),
+    )
+
+
+def version_of(link: ResultsLink, fit: Fit | None) -> str:
+    """Returns a text that changes whenever the page does."""
+    project = link.project
+    ends = deadline_of(link)
+    shown = [fit.number if fit else 0, int(link.shows_names), ends.timestamp() if ends else 0, project.state]
+    return "-".join(map(str, shown))
+
+
+def read_places(link: ResultsLink) -> tuple[list[Place], int, Fit | None, str]:
+    """Returns the first places and all others that may be first, the number of items, the fit, the ranking's name."""
+    project = link.project
+    if link.criterion == OVERALL:
+        row = overall_ranking(project)
+        fits = Fit.objects.filter(project_id=project.pk, number=row.fit_number if row else 0)
+        places = (
+            track_places(project, OVERALL, link.track, row.fit_number) if link.track and row else stored_places(row)
+        )
+        return places, len(places), fits.defer("arrays").first(), " · ".join(filter(None, [_("Overall"), link.track]))
+    criterion = Criterion(project, link.criterion)
+    fit = published_fit(criterion)
+    title = " · ".join(filter(None, [criterion.name, link.track]))
+    if link.track:
+        places = track_places(project, link.criterion, link.track, fit.number if fit else None)
+        return places, len(places), fit, title
+    ranked = Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0).order_by("rank")
+    first = ranked.filter(Q(rank__lte=SHOWN) | Q(rank_low=1))[:MAX_READ]
+    return [Place.of_estimate(one) for one in first], ranked.count(), fit, title
+
+
+def too_early(fit: Fit) -> str:
+    """Returns why nothing should be made of the places yet; empty where nothing speaks against them."""
+    if fit.converged is False:
+        return _("No result to rely on yet: the calculation did not converge.")
+    thin = Estimate.objects.filter(fit=fit, n_comparisons__lt=MIN_COMPARISONS).count()
+    return _("Too early to say: most items have fewer than 5 comparisons.") if 2 * thin > fit.n_items else ""
+
+
+def live_rows(places: Sequence[Place], titles: dict[int, str]) -> list[LiveRow]:
+    ends = [end for one in places for end in (one.score_low, one.score_high) if end is not None]
+    scale = Scale.around(min(ends, default=0.0), max(ends, default=100.0), reference=AVERAGE_SCORE)
+    return [
+        LiveRow(
+            place=one,
+            title=titles.get(one.item_id, ""),
+            mark=scale.interval(one.score_low, one.score, one.score_high)
+            if one.score is not None and one.score_low is not None and one.score_high is not None
+            else None,
+        )
+        for one in places
+    ]
+
+
+def deadline_of(link: ResultsLink) -> datetime | None:
+    """Returns the link's own deadline, else when the project closes."""
+    return link.deadline or link.project.closes_at
+
+
+def countdown(link: ResultsLink, now: datetime) -> Countdown | None:
+    deadline = deadline_of(link)
+    return Countdown(deadline, format_left(deadline - now), deadline <= now) if deadline else None
+
+
+def format_left(left: timedelta) -> str:
+    """Returns hours, minutes and seconds: 1:02:05; never less than 0:00:00."""
+    seconds = max(0, int(left.total_seconds()))
+    return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def shows_join(link: ResultsLink) -> bool:
+    """Tells whether the view says how to take part: only where the owner wants it and people can answer."""
+    return link.shows_join and link.project.state == Project.State.OPEN
+
+
+def qr_svg(address: str) -> SafeString:
+    """Returns a QR code as an SVG element, dark on light in either colour scheme."""
+    file = io.BytesIO()
+    segno.make(address, micro=False).save(
+        file, kind="svg", border=4, light="white", xmldecl=False, svgns=True, omitsize=True, svgclass="live-code"
+    )
+    return format_html("{}", mark_safe(file.getvalue().decode()))  # noqa: S308  (drawn by segno, no text in it)

@@ -1,0 +1,111 @@
+"""Reads what the published ranking tells the public: places, scores and won duels in plain words."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotate.core.charts import Interval, Scale
+from annotate.core.errors import ProjectNotOpen
+from annotate.core.numbers import format_integer, format_percent
+from annotate.dashboard.ranking.queries import Ranking, RankingRow
+from annotate.fitting.stored_duels import Duels, duels_of
+from annotate.labelling.eligibility import check_open
+from annotate.models import Item, Project
+from annotate.participation.rules import participation_rules
+from models_engine.models import Fit
+
+FULL_SCALE = Scale(0.0, 100.0, 50.0)  # of the scores
+
+
+@dataclass(frozen=True)
+class PublicRow:
+    """One item. mark: its score and the range of it along 0 to 100; None where it has no score."""
+
+    item: Item
+    place: int
+    place_low: int
+    place_high: int
+    score: float | None
+    score_low: float | None
+    score_high: float | None
+    mark: Interval | None
+    duels: Duels | None
+
+    @property
+    def won(self) -> str:
+        """Return the share of duels won in words; empty where it is not known."""
+        if self.duels is None:
+            return ""
+        words = ngettext("won %(share)s of %(n)s duel", "won %(share)s of %(n)s duels", self.duels.n)
+        return words % {"share": format_percent(self.duels.share), "n": format_integer(self.duels.n)}
+
+
+@dataclass(frozen=True)
+class PublicSection:
+    """Items that can be compared with each other. about: what they share, where there are several sections."""
+
+    number: int
+    about: str
+    rows: list[PublicRow]
+
+
+@dataclass(frozen=True)
+class PublicRanking:
+    sections: list[PublicSection]
+    n_not_compared: int
+    duels_explained: str
+
+
+def public_ranking(project: Project, fit: Fit, found: Ranking) -> PublicRanking:
+    """Return a page of the ranking as the public sees it."""
+    duels = duels_of(fit)
+    compared = [section for section in found.sections if section.part is not None]
+    return PublicRanking(
+        sections=[
+            PublicSection(
+                section.number,
+                section.tag or section.about if found.n_parts > 1 else "",
+                [public_row(row, duels.get(row.item.pk)) for row in section.rows],
+            )
+            for section in compared
+        ],
+        n_not_compared=sum(section.n_items for section in found.sections if section.part is None),
+        duels_explained=explain_duels(project) if duels else "",
+    )
+
+
+def public_row(row: RankingRow, duels: Duels | None) -> PublicRow:
+    e = row.estimate
+    low, score, high = e.score_low, e.score, e.score_high
+    known = low is not None and score is not None and high is not None
+    return PublicRow(
+        item=row.item,
+        place=e.rank,
+        place_low=e.rank_low,
+        place_high=e.rank_high,
+        score=score,
+        score_low=low,
+        score_high=high,
+        mark=FULL_SCALE.interval(low, score, high) if known else None,  # type: ignore[arg-type]
+        duels=duels,
+    )
+
+
+def explain_duels(project: Project) -> str:
+    """Say what a duel is in this project's task, and how equal answers count."""
+    if project.k == 2:
+        return _("A duel is one person's answer about two of them; “equally good” counts as half won.")
+    return _(
+        "People saw %(k)d at a time. Each answer counts as one duel between every two of them that it puts in order."
+    ) % {"k": project.k}
+
+
+def invitation_token(project: Project, now: datetime) -> str:
+    """Return the join link's token while anybody may take part by it; else nothing."""
+    try:
+        check_open(project, now)
+    except ProjectNotOpen:
+        return ""
+    return project.join_token if participation_rules(project).open_link else ""

@@ -1,0 +1,81 @@
+"""The overall ranking and the projector view in a real browser: axe, phone, dark, the whole of a wide screen."""
+
+from datetime import timedelta
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from annotate.models import OVERALL, Project, ResultsLink, Tag
+from tests.conftest import NOW
+from tests.site.factories import make_overall, spread_fit
+
+SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+CRITERIA = [
+    {"name": "Idea", "question": "Which idea is better?"},
+    {"name": "Craft", "question": "Which is better made?"},
+]
+
+
+@pytest.fixture
+def jury(project) -> Project:
+    Project.objects.filter(pk=project.pk).update(criteria=CRITERIA, weights=[3.0, 2.0], state="open")
+    project.refresh_from_db()
+    items = list(project.items.order_by("pk"))
+    fit = spread_fit(project, items, sd=0.6)
+    make_overall(project, fit)
+    make_overall(project, fit, criterion=1, track="even")
+    tag = Tag.objects.create(project=project, name="even")
+    for item in items:
+        item.tags.add(tag)
+    return project
+
+
+@pytest.fixture
+def link(jury) -> ResultsLink:
+    ends = timezone.now() + timedelta(hours=2)
+    return ResultsLink.objects.create(
+        project=jury, made_at=NOW, criterion=OVERALL, hides_names=True, shows_join=True, deadline=ends
+    )
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (320, "light"), (1920, "light")])
+def test_the_pages_are_accessible(live_site, open_page, sign_in, axe, alice, jury, link, width, scheme):
+    page = open_page(viewport={"width": width, "height": 1080}, color_scheme=scheme)
+    sign_in(alice, page)
+    for path in (
+        reverse("overall", args=[jury.pk]),
+        reverse("ranking", args=[jury.pk]) + "?tag=even",
+        reverse("settings-ranking", args=[jury.pk]),
+        reverse("results-link-live", args=[jury.pk, link.pk]),
+        reverse("results-live", args=[link.token]),
+    ):
+        page.goto(live_site + path)
+        assert page.evaluate(SIDEWAYS) == 0, path
+        axe(page)
+    if width == 1920:  # the screen in the room: next to nothing at either side stays empty
+        box = page.locator("#projector").bounding_box()
+        assert box["width"] > 0.9 * width
+
+
+def test_the_owner_reveals_and_the_screen_follows_by_itself(live_site, open_page, sign_in, page, alice, jury, link):
+    screen = open_page()
+    screen.goto(live_site + reverse("results-live", args=[link.token]))
+    expect(screen.get_by_text("Not revealed yet").first).to_be_visible()
+    left = screen.locator(".projector-left")
+    before = left.inner_text()
+    sign_in(alice)
+    page.goto(live_site + reverse("results-link-live", args=[jury.pk, link.pk]))
+    page.get_by_role("button", name="Reveal").click()
+    expect(page.get_by_role("button", name="Hide the names")).to_be_visible()
+    expect(screen.locator(".podium-1")).to_contain_text("Text number 0", timeout=15_000)
+    expect(left).to_contain_text("1:59:")
+    expect(left).not_to_have_text(before)
+
+
+def test_without_javascript_the_page_comes_again_by_itself(live_site, open_page, link):
+    page = open_page(java_script_enabled=False)
+    page.goto(live_site + reverse("results-live", args=[link.token]))
+    assert page.locator("meta[http-equiv=refresh]").get_attribute("content") == "15"
+    expect(page.locator(".projector-left")).to_contain_text("1:59:")

@@ -1,0 +1,44 @@
+"""Facts for a methods section: every estimator has them, with papers that exist and settings that it has."""
+
+from dataclasses import fields
+from typing import Literal, get_args, get_origin, get_type_hints
+
+import pytest
+
+from models_engine.estimators.methods import METHODS
+from models_engine.estimators.references import REFERENCES, bibliography
+from models_engine.estimators.table import ESTIMATORS
+
+
+def test_every_estimator_has_its_facts():
+    assert METHODS.keys() == ESTIMATORS.keys()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_facts_agree_with_the_estimator(name):
+    method, estimator = METHODS[name], ESTIMATORS[name].estimator
+    hints = get_type_hints(estimator)
+    modes = get_args(hints["inference"]) if get_origin(hints.get("inference")) is Literal else ("",)
+    assert set(method.inference) == set(modes)
+    named = {*method.references, *(key for keys in method.more_references.values() for key in keys)}
+    assert named <= REFERENCES.keys()
+    assert set(method.more_references) <= set(modes)
+    has_davidson = "davidson" in get_args(hints.get("ties"))
+    assert bool(method.ties) == has_davidson
+    assert {one.name for one in fields(estimator)}
+
+
+def test_bibtex_separates_authors_and_braces_are_balanced():
+    text = bibliography(["chen2013", "bradley1952", "chen2013"])
+    assert text.count("@") == 2
+    assert text.index("bradley1952") < text.index("chen2013")
+    assert "Chen, X. and Bennett, P. N. and Collins-Thompson, K. and Horvitz, E." in text
+    for key in REFERENCES:
+        entry = bibliography([key])
+        assert entry.count("{") == entry.count("}")
+        assert "&" not in entry.replace(r"\&", "")
+    assert [REFERENCES[key].short for key in ("bradley1952", "chen2013", "luce1959")] == [
+        "Bradley & Terry 1952",
+        "Chen et al. 2013",
+        "Luce 1959",
+    ]

@@ -1,0 +1,24 @@
+"""Describes the tables of a database, to compare two ways of making them."""
+
+from django.db import connection
+
+
+def tables() -> dict[str, list]:
+    """Return every table's columns and constraints, in no order; names only where they are ours to give."""
+    with connection.cursor() as cursor:
+        look = connection.introspection
+        return {
+            name: [
+                sorted([c.name, str(c.type_code), bool(c.null_ok)] for c in look.get_table_description(cursor, name)),
+                sorted(
+                    [
+                        key if found["check"] and not key.startswith("__unnamed") else "",
+                        sorted(found["columns"] or ()),
+                        str(found["foreign_key"]),
+                        *(bool(found[kind]) for kind in ("primary_key", "unique", "index", "check")),
+                    ]
+                    for key, found in look.get_constraints(cursor, name).items()
+                ),
+            ]
+            for name in look.table_names(cursor)
+        }

@@ -1,0 +1,105 @@
+"""The methods page: model, settings, versions and counts of the published fit, a paragraph and BibTeX to copy."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+import yaml
+from django.test import Client
+from django.urls import reverse
+
+from annotate.criteria import Criterion
+from annotate.models import Label, ResultsLink
+from annotate.publishing.methods.citation import software, software_bibtex
+from annotate.publishing.methods.mathml import mathml, readable
+from annotate.publishing.methods.queries import methods_of
+from models_engine.estimators.methods import METHODS
+from models_engine.estimators.table import ESTIMATORS
+from tests.conftest import NOW, make_annotator
+from tests.paths import ROOT
+from tests.site.api_client import Api
+from tests.site.factories import make_labels, spread_fit
+from tests.site.fitting.test_run import fit_now
+from tests.site.pages import page, signed_in
+
+
+@pytest.fixture
+def fitted(project):
+    project.estimator, project.attention_every = "BradleyTerry", 10
+    project.save()
+    crowd = [make_annotator(project, f"Otter {i}") for i in range(3)]
+    labels = make_labels(project, crowd, 30)
+    Label.objects.filter(pk__in=[one.pk for one in labels[:2]]).update(voided_at=NOW, void_reason="undone")
+    fit_now(project)
+    return project
+
+
+def test_the_page_tells_how_the_ranking_was_computed(fitted, vera):
+    found = methods_of(Criterion(fitted))
+    assert {one.name: one.value for one in found.fitted}["prior_sd"] == "1.5"
+    assert {one.name for one in found.versions} == {"crowdrank", "python", "numpy", "scipy"}
+    assert (found.counts.counted, found.counts.voided) == (28, {"undone": 2})
+    html = page(signed_in(vera), fitted, "methods")
+    for told in (
+        "<math display=",
+        "Bradley–Terry",
+        "One task in 10 was an attention check.",
+        "28 answers about 6 items were analysed.",
+        "@article{bradley1952,",
+        "@misc{crowdrank,",
+    ):
+        assert told in html, told
+    assert "davidson1970" not in html, "no tie was seen"
+    assert html.count("<textarea") == 3
+    api = Api(vera, fitted)("get", "methods").json()
+    assert api["estimator"] == "BradleyTerry"
+    assert api["paragraphs"]["en"] in html.replace("&#x27;", "'").replace("&amp;", "&")
+    assert api["formulas"][0] == "P(i beats j) = 1 / (1 + exp(-(f_i - f_j)))"
+
+
+def test_it_asks_as_often_for_many_labels_and_is_empty_before_the_first_fit(project, vera, django_assert_num_queries):
+    assert "No ranking yet." in page(signed_in(vera), project, "methods")
+    assert Api(vera, project)("get", "methods").status_code == 404
+    spread_fit(project, list(project.items.order_by("pk")))
+    make_labels(project, [make_annotator(project, "Otter")], 5)
+    with django_assert_num_queries(7):
+        methods_of(Criterion(project))
+
+
+def test_strangers_see_it_only_where_the_owner_shows_it(project, alice):
+    spread_fit(project, list(project.items.order_by("pk")))
+    owner = signed_in(alice)
+    for shows in ("", "on"):
+        owner.post(reverse("results-links", args=[project.pk]), {"lifetime": "", "shows_methods": shows})
+    hidden, shown = ResultsLink.objects.order_by("shows_methods")
+    assert Client().get(reverse("results-methods", args=[hidden.token])).status_code == 404
+    assert Client().get(reverse("api-results-methods", args=[hidden.token])).status_code == 404
+    address = reverse("results-methods", args=[shown.token])
+    assert address in Client().get(reverse("results", args=[shown.token])).content.decode()
+    response = Client().get(address)
+    assert "crowdrank" in response.content.decode()
+    assert response["X-Robots-Tag"] == "noindex, nofollow"
+    assert Client().get(reverse("api-results-methods", args=[shown.token])).json()["estimator"] == "CrowdBT"
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_formulas_are_well_formed_and_readable(name):
+    method = METHODS[name]
+    for formula in [*method.formulas, *([method.ties] if method.ties else [])]:
+        ET.fromstring(mathml(formula))
+        assert not set("{}") & set(readable(formula))
+
+
+def test_a_formula_is_escaped_and_nested():
+    assert mathml("frac{1}{1 + f_{ui}^2}").count("<msup>") == 1
+    assert readable("frac{ν}{2 + ν} < 1") == "ν / (2 + ν) < 1"
+    assert "<script" not in mathml("<script>")
+
+
+def test_the_citation_file_is_valid_and_read_as_yaml_reads_it():
+    told = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= told.keys()
+    assert (told["cff-version"], told["type"]) == ("1.2.0", "software")
+    assert all(one.keys() & {"name", "family-names"} for one in told["authors"])
+    expected = {"name": told["authors"][0]["name"], "title": told["title"], "license": told["license"]}
+    assert software() == {**expected, "version": str(told["version"])}
+    assert "Version 9.9" in software_bibtex("9.9")

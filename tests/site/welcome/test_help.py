@@ -1,0 +1,64 @@
+"""Help: the documentation as pages, its links whole, found by words; the tour."""
+
+import re
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotate.welcome.help import PAGES, excerpt, marked, read_page, search
+
+
+def read(name: str, *args: str, query: str = "") -> str:
+    response = Client().get(reverse(name, args=args) + query)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_of_a_help_page_lead_to_help_pages_and_their_headings(name):
+    for page, anchor in re.findall(r'href="/help/([\w-]+)/(?:#([\w-]+))?"', read_page(name).html):
+        assert page in PAGES
+        assert not anchor or f'id="{anchor}"' in read_page(page).html, f"{name}: {page}#{anchor}"
+    assert ".md" not in re.sub(r"<code>.*?</code>|>[^<]*<", "", read_page(name).html), "a link to a file"
+
+
+def test_every_page_has_one_title_and_is_declared_english(db):
+    for name in PAGES:
+        page = read("help-page", name)
+        assert len(re.findall("<h1", page)) == 1
+        assert 'lang="en"' in page
+
+
+def test_an_unknown_page_is_not_found(db):
+    assert Client().get("/help/../settings/").status_code == 404
+    assert Client().get("/help/settings/").status_code == 404
+
+
+def test_sections_are_found_by_all_words_headings_first():
+    found = search("overlap plan")
+    assert found[0].section.title == "Overlap and the plan"
+    for one in found:
+        text = f"{one.section.title} {one.section.text}".casefold()
+        assert "overlap" in text
+        assert "plan" in text
+    assert search("nosuchword overlap") == search("") == []
+
+
+def test_an_excerpt_shows_the_word_asked_for():
+    text = "word " * 100 + "needle " + "word " * 100
+    assert "needle" in excerpt(text, ["needle"])
+    assert len(excerpt(text, ["needle"])) < 200
+
+
+def test_what_was_searched_is_marked_and_never_markup(db):
+    page = read("help", query="?q=overlap")
+    assert "<mark>Overlap</mark>" in page or "<mark>overlap</mark>" in page
+    page = read("help", query="?q=%3Cscript%3Ealert(1)")
+    assert "<script>alert" not in page
+    assert "No section has all of these words" in page
+    assert marked("a < b & overlap", "< overlap") == "a <mark>&lt;</mark> b &amp; <mark>overlap</mark>"
+
+
+def test_the_tour_has_six_steps(db):
+    assert read("tour").partition('class="tour"')[2].partition("</ol>")[0].count("<li>") == 6
