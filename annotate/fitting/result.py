@@ -179,7 +179,8 @@ def compute_result(
     result = FitResult.of_posterior(fit, project, labels, fitted, choice)
     watch.lap("estimates")
     leaderboard = compute_leaderboard(criterion, labels, former, progress)
-    watch.lap("leaderboard")
+    if leaderboard is not None:
+        watch.lap("leaderboard")
     return replace(result, leaderboard=leaderboard)
 
 

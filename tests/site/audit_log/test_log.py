@@ -79,6 +79,7 @@ SENT = {
     "retention": {"days": "9", "drops": "personal"},
     "goal": {"goal": "width", "goal_width": "1"},
     "grades": {"grades_by": "score", "name_0": "Pass", "limit_0": "50", "name_1": "Fail", "limit_1": ""},
+    "leaderboard": {"features": "length"},
     "annotator-let-in": {},
     "cohorts-compare": {"first": "tag|novices"},
     "record-ask": {},
