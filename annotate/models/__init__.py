@@ -30,9 +30,10 @@ from annotate.models.run_records import RunRecord, RunRecordPart
 from annotate.models.tastes import AnnotatorTaste, CohortComparison, TasteMap
 from annotate.models.tokens import new_token
 from annotate.models.users import User
-from annotate.models.webhooks import Webhook, WebhookDelivery
+from annotate.models.webhooks import ANSWER_EVENTS, AnswerNotice, Webhook, WebhookDelivery
 
 __all__ = [
+    "ANSWER_EVENTS",
     "CHECKED_PURPOSES",
     "IMPORTED_APP_VERSION",
     "MAX_ANNOTATOR_TAGS",
@@ -50,6 +51,7 @@ __all__ = [
     "Annotator",
     "AnnotatorTag",
     "AnnotatorTaste",
+    "AnswerNotice",
     "ApiToken",
     "Captions",
     "CohortComparison",

@@ -73,6 +73,8 @@ class Project(GoalSettings, GradeSettings, QualitySettings, TaskWords):
     # The newest Field asked before the first task and after the last; 0 if none is.
     fields_before = models.PositiveBigIntegerField(default=0, editable=False)
     fields_after = models.PositiveBigIntegerField(default=0, editable=False)
+    # What webhooks say, so that an answer needs no look at them: whether some are told of answers.
+    notes_answers = models.BooleanField(default=False, editable=False)
     join_token = models.CharField(max_length=40, unique=True, default=new_token)
     estimator = models.CharField(_("estimator"), max_length=50, default="CrowdBT")
     top_k = models.PositiveIntegerField(_("size of the top"), default=10, validators=[MinValueValidator(1)])

@@ -100,10 +100,26 @@ def redact_stored_responses(names: NamesToRedact) -> None:
 
 
 def delete_webhook_messages(annotators: Iterable[Annotator]) -> None:
-    """Delete sent and waiting messages of webhooks about these annotators: each has the key of its annotator."""
+    """Delete sent and waiting messages of webhooks about these annotators: each has the key of its annotator.
+
+    Of a message about answers of several people only theirs go.
+    """
     for one in annotators:
-        told = WebhookDelivery.objects.filter(webhook__project=one.project_id, event=Webhook.Event.FLAG_RAISED)
-        told.filter(body__contains=str(one.key)).delete()
+        told = WebhookDelivery.objects.filter(webhook__project=one.project_id, body__contains=str(one.key))
+        told.filter(event__in=[Webhook.Event.FLAG_RAISED, Webhook.Event.FINISHED]).delete()
+        for message in told.filter(event__in=[Webhook.Event.ANSWER_GIVEN, Webhook.Event.ANSWER_UNDONE]):
+            remove_answers_of(one, message)
+
+
+def remove_answers_of(annotator: Annotator, message: WebhookDelivery) -> None:
+    body = json.loads(message.body)
+    answers = [answer for answer in body["data"]["answers"] if answer["annotator"] != str(annotator.key)]
+    if not answers:
+        message.delete()
+        return
+    body["data"]["answers"] = answers
+    message.body = json.dumps(body, ensure_ascii=False, allow_nan=False)
+    message.save(update_fields=["body"])
 
 
 def names_in_lower_case(names: Iterable[str]) -> tuple[str, ...]:
