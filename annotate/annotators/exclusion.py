@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 
-from django.db.models import Count, F, OuterRef, Subquery
+from django.db.models import Count, F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Random
 from django.utils.translation import gettext as _
 
@@ -64,17 +64,22 @@ def exclude_annotator(*, annotator: Annotator, actor: User, reason: str, now: da
         project, annotator = lock_annotator_row(annotator)
         if annotator.excluded_at:
             raise ExcludedAlready(annotator.pseudonym)
-        count_taken(annotator, -1)
-        presentations = annotator.presentations
-        presentations.filter(state=Presentation.State.ANSWERED).update(state=Presentation.State.VOIDED)
-        presentations.filter(state=Presentation.State.OPEN).update(state=Presentation.State.EXPIRED)
-        voided = annotator.labels.filter(voided_at=None).update(
-            voided_at=now, voided_by=actor, void_reason=Label.VoidReason.EXCLUDED
-        )
-        Annotator.objects.filter(pk=annotator.pk).update(excluded_at=now)
-        request_fit(project)
-        details = {"labels": voided, "reason": reason, "version": data_version(project)}
-        record_event(project, actor, EventVerb.ANNOTATOR_EXCLUDED, now, annotator=annotator, **details)
+        return void_all(project, annotator, actor, reason, now)
+
+
+def void_all(project: Project, annotator: Annotator, actor: User, reason: str, now: datetime) -> int:
+    """Return how many labels of the annotator it voided, under the project's lock."""
+    count_taken(annotator.presentations.all(), -1)
+    presentations = annotator.presentations
+    presentations.filter(state=Presentation.State.ANSWERED).update(state=Presentation.State.VOIDED)
+    presentations.filter(state=Presentation.State.OPEN).update(state=Presentation.State.EXPIRED)
+    voided = annotator.labels.filter(voided_at=None).update(
+        voided_at=now, voided_by=actor, void_reason=Label.VoidReason.EXCLUDED
+    )
+    Annotator.objects.filter(pk=annotator.pk).update(excluded_at=now)
+    request_fit(project)
+    details = {"labels": voided, "reason": reason, "version": data_version(project)}
+    record_event(project, actor, EventVerb.ANNOTATOR_EXCLUDED, now, annotator=annotator, **details)
     return voided
 
 
@@ -87,19 +92,24 @@ def readmit_annotator(*, annotator: Annotator, actor: User, now: datetime) -> Re
         project, annotator = lock_annotator_row(annotator)
         if not annotator.excluded_at:
             raise NotExcluded(annotator.pseudonym)
-        voided = annotator.labels.filter(void_reason=Label.VoidReason.EXCLUDED)
-        n_voided = voided.count()
-        restorable = labels_with_room(project, annotator)
-        for chunk in chunks(restorable):
-            voided.filter(presentation__in=chunk).update(voided_at=None, voided_by=None, void_reason="")
-            Presentation.objects.filter(pk__in=chunk).update(state=Presentation.State.ANSWERED)
-        # Nothing of an excluded annotator is counted, so all that is counted now was restored.
-        count_taken(annotator, +1)
-        result = Readmission(len(restorable), n_voided - len(restorable))
-        Annotator.objects.filter(pk=annotator.pk).update(excluded_at=None)
-        request_fit(project)
-        details = {"restored": result.restored, "kept_voided": result.kept_voided, "version": data_version(project)}
-        record_event(project, actor, EventVerb.ANNOTATOR_READMITTED, now, annotator=annotator, **details)
+        return readmit_step(project, annotator, actor, now)
+
+
+def readmit_step(project: Project, annotator: Annotator, actor: User, now: datetime) -> Readmission:
+    """Return what readmit_annotator says of one who is excluded, under the project's lock."""
+    voided = annotator.labels.filter(void_reason=Label.VoidReason.EXCLUDED)
+    n_voided = voided.count()
+    restorable = labels_with_room(project, annotator)
+    for chunk in chunks(restorable):
+        voided.filter(presentation__in=chunk).update(voided_at=None, voided_by=None, void_reason="")
+        Presentation.objects.filter(pk__in=chunk).update(state=Presentation.State.ANSWERED)
+    # Nothing of an excluded annotator is counted, so all that is counted now was restored.
+    count_taken(annotator.presentations.all(), +1)
+    result = Readmission(len(restorable), n_voided - len(restorable))
+    Annotator.objects.filter(pk=annotator.pk).update(excluded_at=None)
+    request_fit(project)
+    details = {"restored": result.restored, "kept_voided": result.kept_voided, "version": data_version(project)}
+    record_event(project, actor, EventVerb.ANNOTATOR_READMITTED, now, annotator=annotator, **details)
     return result
 
 
@@ -134,9 +144,9 @@ def labels_with_room(project: Project, annotator: Annotator) -> list[int]:
     return chosen
 
 
-def count_taken(annotator: Annotator, sign: int) -> None:
-    """Add (+1) or subtract (-1) the open and answered ordinary presentations in the counts of assignment."""
-    taken = Presentation.objects.filter(annotator=annotator, state__in=TAKEN_STATES, purpose=Purpose.ORDINARY)
+def count_taken(presentations: QuerySet[Presentation], sign: int) -> None:
+    """Add (+1) or subtract (-1) the open and answered ordinary ones of them in the counts of assignment."""
+    taken = presentations.filter(state__in=TAKEN_STATES, purpose=Purpose.ORDINARY)
     of_set = taken.filter(item_set=OuterRef("pk")).order_by().values("item_set").annotate(n=Count("pk")).values("n")
     ItemSet.objects.filter(pk__in=taken.values("item_set")).update(
         n_taken=F("n_taken") + sign * Subquery(of_set), shuffle=Random()

@@ -2,6 +2,7 @@
 
 from annotate.models.annotators import MAX_ANNOTATOR_TAGS, MAX_TAG_LENGTH, Annotator, AnnotatorTag
 from annotate.models.api_tokens import ApiToken
+from annotate.models.bulk_exclusions import BulkExclusion
 from annotate.models.conflicts import ConflictOfInterest
 from annotate.models.evaluation import Evaluation
 from annotate.models.event_verbs import EventVerb
@@ -53,6 +54,7 @@ __all__ = [
     "AnnotatorTaste",
     "AnswerNotice",
     "ApiToken",
+    "BulkExclusion",
     "Captions",
     "CohortComparison",
     "Completion",

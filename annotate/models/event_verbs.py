@@ -136,6 +136,16 @@ class EventVerb(StrEnum):
         _("Annotators: excluded"),
         _("excluded %(annotator)s; %(labels)s labels voided. %(reason)s"),
     )
+    BULK_EXCLUDED = (
+        "answers excluded in bulk",
+        _("Annotators: many answers excluded"),
+        _("excluded %(labels)s answers of %(annotators)s people (%(chosen)s). %(reason)s"),
+    )
+    BULK_EXCLUSION_UNDONE = (
+        "bulk exclusion undone",
+        _("Annotators: exclusion of many answers undone"),
+        _("undid an exclusion of %(n)s answers; %(restored)s count again, %(kept_voided)s stay void"),
+    )
     SEEN_AS_AN_ANNOTATOR = (
         "seen as an annotator",
         _("Annotators: viewed as an annotator"),

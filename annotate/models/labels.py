@@ -112,6 +112,7 @@ class Label(models.Model):
     class VoidReason(models.TextChoices):
         UNDONE = "undone", _("Undone by the annotator")
         EXCLUDED = "excluded", _("Annotator excluded")
+        BULK = "bulk", _("Excluded with other answers of a time or a session")
         LATE = "late", _("Came after its lease had run out and others had filled the overlap")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="labels")

@@ -70,6 +70,7 @@ GROUPS = (
         (
             Page("annotators", _("Annotators"), SEE, ("annotator", "annotator-erase"), by_criterion=True),
             Page("annotator-tags", _("Tags"), MANAGE),
+            Page("bulk-exclusion", _("Exclude many answers"), MANAGE),
             Page("never-shown", _("Conflicts of interest"), MANAGE),
             Page("participants", _("Arrivals and codes"), MANAGE),
             Page("retention", _("Data protection"), MANAGE),

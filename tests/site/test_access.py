@@ -17,6 +17,7 @@ from annotate.access import SESSION_KEY
 from annotate.labelling import assignment
 from annotate.models import (
     Annotator,
+    BulkExclusion,
     Captions,
     ConflictOfInterest,
     GoldSet,
@@ -130,6 +131,8 @@ RULES = {
     "engine": (SEE, None),
     "annotators": (SEE, None),
     "annotator-tags": (MANAGE, MANAGE),
+    "bulk-exclusion": (MANAGE, MANAGE),
+    "bulk-exclusion-undo": (None, MANAGE),
     "annotator": (SEE, None),
     "tastes": (SEE, None),
     "cohorts": (SEE, None),
@@ -190,6 +193,9 @@ def arguments(project):
         "link_id": link.pk,
         "item_id": image.pk,
         "key": target.key,
+        "exclusion_id": BulkExclusion.objects.create(
+            project=project, by="tag", value="novices", n_labels=0, n_annotators=0, at=NOW
+        ).pk,
         "token_id": make_token(Membership.objects.get(project=project, role="owner").user)[0].pk,
         "entry_id": ConflictOfInterest.objects.create(annotator=target, item=image).pk,
         "known_id": GoldSet.objects.create(

@@ -35,6 +35,7 @@ from annotate.privacy.erasure.redaction import (
     NamesToRedact,
     clear_event_details,
     delete_webhook_messages,
+    redact_bulk_exclusions,
     redact_events,
     redact_stored_responses,
 )
@@ -64,7 +65,8 @@ def _erase(annotator: Annotator, by: str, actor: User | None, now: datetime) -> 
     if since is not None:
         delete_fits_since(project, min(since, annotator.joined_at) - CLOCKS_DIFFER)
         request_fit(project)
-    count_taken(annotator, -1)
+    count_taken(annotator.presentations.all(), -1)
+    redact_bulk_exclusions([annotator])
     n_labels = delete_answers(annotator, labels)
     erase_names([annotator])
     annotator.delete()
@@ -96,6 +98,7 @@ def erase_names(annotators: Sequence[Annotator]) -> None:
         redact_events(Event.objects.filter(project=project), names)
         redact_stored_responses(names)
         delete_webhook_messages(some)
+        redact_bulk_exclusions(some)
         ids = [one.platform_id for one in some if one.platform_id]
         Completion.objects.filter(project=project, annotator=None, platform_id__in=ids).delete()
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from annotate.models import Annotator, Event, StoredResponse, Webhook, WebhookDelivery
+from annotate.models import Annotator, BulkExclusion, Event, StoredResponse, Webhook, WebhookDelivery
 
 REMOVED = "(erased)"
 REFUSALS = "refusals"  # in an event's details: why rows of an import were left out
@@ -109,6 +109,18 @@ def delete_webhook_messages(annotators: Iterable[Annotator]) -> None:
         told.filter(event__in=[Webhook.Event.FLAG_RAISED, Webhook.Event.FINISHED]).delete()
         for message in told.filter(event__in=[Webhook.Event.ANSWER_GIVEN, Webhook.Event.ANSWER_UNDONE]):
             remove_answers_of(one, message)
+
+
+def redact_bulk_exclusions(annotators: Iterable[Annotator]) -> None:
+    """Take these annotators' sessions out of exclusions by session; call while their labels are there."""
+    for one in annotators:
+        sessions = {one.platform_session, *one.labels.order_by().values_list("session", flat=True).distinct()}
+        made = BulkExclusion.objects.filter(project=one.project_id, by=BulkExclusion.By.SESSION)
+        named = list(made.filter(value__in=sessions - {""}).values_list("pk", flat=True))
+        for event in Event.objects.filter(project=one.project_id, details__exclusion__in=named):
+            event.details = {name: REMOVED if name == "chosen" else value for name, value in event.details.items()}
+            event.save(update_fields=["details"])
+        BulkExclusion.objects.filter(pk__in=named).update(value=REMOVED)
 
 
 def remove_answers_of(annotator: Annotator, message: WebhookDelivery) -> None:

@@ -67,7 +67,10 @@ COLUMNS = [
     ),
     Column("valid", _("Whether fits count the label: false if it is void or its purpose does not count."), Kind.TRUTH),
     Column("voided", _("Whether the label is void."), Kind.TRUTH),
-    Column("void_reason", _("Why it is void: undone, excluded or late; otherwise empty.")),
+    Column(
+        "void_reason",
+        _("Why it is void: undone, excluded, bulk (excluded by time or session) or late; otherwise empty."),
+    ),
     Column("voided_at", _("When it became void, server time (UTC)."), Kind.MOMENT),
     Column("presented_at", _("When the task was given to the annotator, server time (UTC)."), Kind.MOMENT),
     Column("created_at", _("When the answer arrived, server time (UTC)."), Kind.MOMENT),

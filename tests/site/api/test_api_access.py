@@ -18,6 +18,7 @@ from annotate.api_urls import urlpatterns
 from annotate.labelling import assignment
 from annotate.models import (
     Annotator,
+    BulkExclusion,
     CohortComparison,
     ConflictOfInterest,
     GoldSet,
@@ -132,6 +133,11 @@ RULES = {
     "api-annotators": {"get": (READ, SEE, None)},
     "api-annotator": {"get": (READ, SEE, None)},
     "api-annotator-exclude": {"post": (WRITE, MANAGE, {"reason": "Too fast"})},
+    "api-bulk-exclusions": {
+        "get": (READ, MANAGE, None),
+        "post": (WRITE, MANAGE, {"by": "span", "since": "2000-01-01T00:00Z", "until": "2100-01-01T00:00Z"}),
+    },
+    "api-bulk-exclusion-undo": {"post": (WRITE, MANAGE, {})},
     "api-annotator-readmit": {"post": (WRITE, MANAGE, {})},
     "api-labels": {"get": (READ, SEE, None)},
     "api-ranking": {"get": (READ, SEE, None)},
@@ -197,6 +203,9 @@ def arguments(project, people):
         "member_id": Membership.objects.get(project=project, user=people["viewer"]).pk,
         "key": target.key,
         "webhook_id": Webhook.objects.create(project=project, url="https://example.org/", created_at=timezone.now()).pk,
+        "exclusion_id": BulkExclusion.objects.create(
+            project=project, by="tag", value="novices", n_labels=0, n_annotators=0, at=timezone.now()
+        ).pk,
         "link_id": ResultsLink.objects.create(project=project, made_at=timezone.now()).pk,
         "table": "labels",
         "file_format": "csv",

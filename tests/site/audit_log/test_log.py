@@ -55,6 +55,8 @@ SENT = {
     "member-change": {"role": "manager"},
     "estimator-use": {"estimator": "BradleyTerry"},
     "annotator-tags": {"table": "annotator,tags\nTarget,experts"},
+    "bulk-exclusion": {"by": "tag", "tag": "novices"},
+    "bulk-exclusion-undo": {},
     "annotator-exclude": {"reason": "Too fast"},
     "annotator-readmit": {},
     "annotator-erase": {"sure": "on"},

@@ -42,6 +42,7 @@ LEFT = {
     "ImportJob": "imports",
     "ApiToken": "api_tokens",
     "Webhook": "webhooks",
+    "BulkExclusion": "bulk_exclusions",
     "AnswerNotice": "answer_notices",
     "ResultsLink": "results_links",
     "Evaluation": None,
