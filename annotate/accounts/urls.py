@@ -2,9 +2,10 @@
 
 from django.urls import path
 
-from annotate.accounts import views
+from annotate.accounts import invitation_views, views
 
 urlpatterns = [
+    path("invited/<str:token>/", invitation_views.invited, name="invited"),
     path("account/tokens/", views.tokens, name="tokens"),
     path("account/tokens/<int:token_id>/revoke/", views.revoke, name="token-revoke"),
 ]

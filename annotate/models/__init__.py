@@ -21,6 +21,7 @@ from annotate.models.labels import (
     Presentation,
     PresentedItem,
 )
+from annotate.models.member_invitations import MemberInvitation
 from annotate.models.participation import MAX_ID_LENGTH, Completion, Consent, ConsentText, ParticipationRules
 from annotate.models.projects import MAX_CRITERIA, MAX_ITEMS_SHOWN, MAX_PLANNED_SETS, Membership, Project
 from annotate.models.quality import MAX_REASON_LENGTH, QualitySettings
@@ -75,6 +76,7 @@ __all__ = [
     "ItemFeatures",
     "ItemSet",
     "Label",
+    "MemberInvitation",
     "Membership",
     "ParticipationRules",
     "Presentation",

@@ -124,6 +124,12 @@ class EventVerb(StrEnum):
     RUN_RECORD_ASKED_FOR = "run record asked for", _("Exports: run record requested"), _("requested a run record")
     COHORTS_COMPARED = "cohorts compared", _("Cohorts: compared"), _("compared two cohorts")
     MEMBER_INVITED = "member invited", _("Members: invited"), _("invited %(address)s")
+    INVITATION_WITHDRAWN = (
+        "invitation withdrawn",
+        _("Members: invitation withdrawn"),
+        _("withdrew the invitation of %(address)s"),
+    )
+    MEMBER_JOINED = "member joined", _("Members: joined"), _("joined by an invitation (%(role)s)")
     MEMBER_ADDED = "member added", _("Members: added"), _("added %(member)s (%(role)s)")
     MEMBER_ROLE_CHANGED = (
         "member's role changed",

@@ -14,6 +14,7 @@ from django.utils import timezone
 from PIL import Image
 
 from annotate.access import SESSION_KEY
+from annotate.accounts.invitations import invitation_token, invite_address
 from annotate.labelling import assignment
 from annotate.models import (
     Annotator,
@@ -113,6 +114,8 @@ RULES = {
     "import-job": (MANAGE, MANAGE),
     "import-left-out": (MANAGE, None),
     "members": (OWN, OWN),
+    "invited": (EVERYONE, EVERYONE),
+    "invitation-withdraw": (None, OWN),
     "member-change": (None, OWN),
     "results": (EVERYONE, None),
     "results-media": (EVERYONE, None),
@@ -188,11 +191,13 @@ def arguments(project):
     someone = member(project, "someone", "viewer")
     spread_fit(project, list(project.items.order_by("pk")))
     link = ResultsLink.objects.create(project=project, made_at=NOW)
+    invitation = invite_address(project=project, address="new@example.org", role="viewer", now=timezone.now())
     return {
         "project_id": project.pk,
         "link_id": link.pk,
         "item_id": image.pk,
         "key": target.key,
+        "invitation_id": invitation.pk,
         "exclusion_id": BulkExclusion.objects.create(
             project=project, by="tag", value="novices", n_labels=0, n_annotators=0, at=NOW
         ).pk,
@@ -215,6 +220,7 @@ def arguments(project):
         "own-export": target.resume_token,
         "submit": presentation.token,
         "results": link.token,
+        "invited": invitation_token(invitation),
         "results-media": link.token,
         "platform": entry.platform_token,
     }

@@ -7,7 +7,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
+from annotate.accounts.invitations import invitation_token, invite_address
 from annotate.core.errors import UserError
 from annotate.models import Annotator, Item, Membership, Project
 from tests.conftest import NOW, answer_one, make_annotator
@@ -35,6 +37,7 @@ def grown(project: Project, n_items: int, n_annotators: int, n_labels: int) -> N
 def address(name: str, project: Project, annotator: Annotator) -> str:
     pattern = next(route for route in ROUTES if route.name == name).pattern
     link = project.results_links.get_or_create(made_at=NOW)[0]
+    invitation = invite_address(project=project, address="new@example.org", role="viewer", now=timezone.now())
     values = {
         "project_id": project.pk,
         "item_id": project.items.first().pk,
@@ -51,6 +54,7 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
             "own-export": annotator.resume_token,
             "platform": "none",
             "results": link.token,
+            "invited": invitation_token(invitation),
             "results-media": link.token,
         }.get(name, ""),
     }

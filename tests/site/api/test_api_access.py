@@ -23,6 +23,7 @@ from annotate.models import (
     ConflictOfInterest,
     GoldSet,
     ImportJob,
+    MemberInvitation,
     Membership,
     Project,
     ResultsLink,
@@ -42,6 +43,7 @@ ROLES = ["outsider", "annotator", "viewer", "manager", "owner"]
 SEE, MANAGE, OWN = {"viewer", "manager", "owner"}, {"manager", "owner"}, {"owner"}
 ALL, ANNOTATE = set(ROLES), {"annotator", "manager", "owner"}
 READ, WRITE, ASK = "read", "write", "annotate"
+SOON = timezone.now() + timedelta(days=1)
 NAME = "Convincing arguments"
 DROPS = Retention.Drops.values[0]
 
@@ -129,6 +131,8 @@ RULES = {
         "delete": (WRITE, MANAGE, None),
     },
     "api-members": {"get": (READ, OWN, None), "post": (WRITE, OWN, {"address": "x@example.org", "role": "viewer"})},
+    "api-member-invitations": {"get": (READ, OWN, None)},
+    "api-member-invitation": {"delete": (WRITE, OWN, None)},
     "api-member": {"put": (WRITE, OWN, {"role": "manager"}), "delete": (WRITE, OWN, None)},
     "api-annotators": {"get": (READ, SEE, None)},
     "api-annotator": {"get": (READ, SEE, None)},
@@ -203,6 +207,9 @@ def arguments(project, people):
         "member_id": Membership.objects.get(project=project, user=people["viewer"]).pk,
         "key": target.key,
         "webhook_id": Webhook.objects.create(project=project, url="https://example.org/", created_at=timezone.now()).pk,
+        "invitation_id": MemberInvitation.objects.create(
+            project=project, address="new@example.org", role="viewer", created_at=timezone.now(), expires_at=SOON
+        ).pk,
         "exclusion_id": BulkExclusion.objects.create(
             project=project, by="tag", value="novices", n_labels=0, n_annotators=0, at=timezone.now()
         ).pk,

@@ -43,6 +43,7 @@ LEFT = {
     "ApiToken": "api_tokens",
     "Webhook": "webhooks",
     "BulkExclusion": "bulk_exclusions",
+    "MemberInvitation": "invitations",
     "AnswerNotice": "answer_notices",
     "ResultsLink": "results_links",
     "Evaluation": None,
