@@ -15,6 +15,6 @@ class AccountAdapter(DefaultAccountAdapter):
         return client_address(request) or str(super().get_client_ip(request))
 
 
-def signup_context(request: HttpRequest) -> dict[str, bool]:
-    """Tell every template whether strangers may make an account."""
-    return {"is_signup_open": settings.SIGNUP_OPEN}
+def signup_context(request: HttpRequest) -> dict[str, bool | str]:
+    """Tell every template whether strangers may make an account, and what the service to sign in through is called."""
+    return {"is_signup_open": settings.SIGNUP_OPEN, "sign_in_service": settings.OIDC.get("name", "")}

@@ -114,6 +114,9 @@ RULES = {
     "import-job": (MANAGE, MANAGE),
     "import-left-out": (MANAGE, None),
     "members": (OWN, OWN),
+    "openid_connect_login": (NOBODY, None),  # where the settings name no service
+    "openid_connect_callback": (NOBODY, None),
+    "socialaccount_login_cancelled": (EVERYONE, None),
     "invited": (EVERYONE, EVERYONE),
     "invitation-withdraw": (None, OWN),
     "member-change": (None, OWN),
@@ -198,6 +201,7 @@ def arguments(project):
         "item_id": image.pk,
         "key": target.key,
         "invitation_id": invitation.pk,
+        "provider_id": "oidc",
         "exclusion_id": BulkExclusion.objects.create(
             project=project, by="tag", value="novices", n_labels=0, n_annotators=0, at=NOW
         ).pk,

@@ -47,6 +47,7 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
         "record_id": 1,
         "job_id": 1,
         "known_id": 0,
+        "provider_id": "oidc",
         "token": {
             "join": project.join_token,
             "resume": annotator.resume_token,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.admin.models import LogEntry
 from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
@@ -81,6 +82,7 @@ def files_of_account(user: User) -> list[DataFile]:
             columns_named("username", "email", "first_name", "last_name", "date_joined", "last_login", "is_staff"),
         ),
         table("email_addresses", EmailAddress.objects.filter(user=user), columns_named("email", "verified", "primary")),
+        table("sign_in_services", SocialAccount.objects.filter(user=user), columns_named("date_joined", "extra_data")),
         table(
             "memberships",
             Membership.objects.filter(user=user),
