@@ -97,6 +97,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "annotate.lti.frames.LtiFrameMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "annotate.core.database_outages.DatabaseOutageMiddleware",
@@ -314,6 +315,7 @@ SPECTACULAR_SETTINGS = {
         "NextStateEnum": "models_engine.models.Estimate.NextState",
         "ItemStateEnum": ["active", "retired"],
         "OutcomeEnum": "annotate.models.Label.Outcome",
+        "ExclusionByEnum": "annotate.models.BulkExclusion.By",
         "FieldKindEnum": "annotate.models.QuestionField.Kind",
         "EndKindEnum": "annotate.models.Completion.Kind",
         "ImportKindEnum": "annotate.models.ImportJob.Kind",

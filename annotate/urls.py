@@ -11,6 +11,7 @@ urlpatterns = [
     path("", include("annotate.items.urls")),
     path("", include("annotate.imports.urls")),
     path("", include("annotate.participation.urls")),
+    path("", include("annotate.lti.urls")),
     path("", include("annotate.labelling.urls")),
     path("", include("annotate.quality.urls")),
     path("", include("annotate.dashboard.urls")),

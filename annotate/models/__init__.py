@@ -21,6 +21,7 @@ from annotate.models.labels import (
     Presentation,
     PresentedItem,
 )
+from annotate.models.lti import LtiLearner, LtiPlatform
 from annotate.models.member_invitations import MemberInvitation
 from annotate.models.participation import MAX_ID_LENGTH, Completion, Consent, ConsentText, ParticipationRules
 from annotate.models.projects import MAX_CRITERIA, MAX_ITEMS_SHOWN, MAX_PLANNED_SETS, Membership, Project
@@ -76,6 +77,8 @@ __all__ = [
     "ItemFeatures",
     "ItemSet",
     "Label",
+    "LtiLearner",
+    "LtiPlatform",
     "MemberInvitation",
     "Membership",
     "ParticipationRules",

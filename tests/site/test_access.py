@@ -114,6 +114,10 @@ RULES = {
     "import-job": (MANAGE, MANAGE),
     "import-left-out": (MANAGE, None),
     "members": (OWN, OWN),
+    "lti-login": (NOBODY, NOBODY),  # an unknown platform's
+    "lti-launch": (None, EVERYONE),
+    "lti-enter": (NOBODY, None),
+    "lti-keys": (EVERYONE, None),
     "openid_connect_login": (NOBODY, None),  # where the settings name no service
     "openid_connect_callback": (NOBODY, None),
     "socialaccount_login_cancelled": (EVERYONE, None),
@@ -224,6 +228,7 @@ def arguments(project):
         "own-export": target.resume_token,
         "submit": presentation.token,
         "results": link.token,
+        "lti-enter": "none",
         "invited": invitation_token(invitation),
         "results-media": link.token,
         "platform": entry.platform_token,

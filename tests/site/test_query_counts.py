@@ -34,10 +34,14 @@ def grown(project: Project, n_items: int, n_annotators: int, n_labels: int) -> N
             return
 
 
+def invitation_to(project: Project) -> str:
+    now = timezone.now()
+    return invitation_token(invite_address(project=project, address="new@example.org", role="viewer", now=now))
+
+
 def address(name: str, project: Project, annotator: Annotator) -> str:
     pattern = next(route for route in ROUTES if route.name == name).pattern
     link = project.results_links.get_or_create(made_at=NOW)[0]
-    invitation = invite_address(project=project, address="new@example.org", role="viewer", now=timezone.now())
     values = {
         "project_id": project.pk,
         "item_id": project.items.first().pk,
@@ -54,10 +58,11 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
             "own-data": annotator.resume_token,
             "own-export": annotator.resume_token,
             "platform": "none",
+            "lti-enter": "none",
             "results": link.token,
-            "invited": invitation_token(invitation),
             "results-media": link.token,
-        }.get(name, ""),
+        }.get(name)
+        or (invitation_to(project) if name == "invited" else ""),
     }
     return reverse(name, kwargs={key: values[key] for key in pattern.converters})
 

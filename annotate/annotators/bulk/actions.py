@@ -66,9 +66,18 @@ def exclude_many(*, project: Project, actor: User, choice: Choice, reason: str, 
             at=now,
         )
         request_fit(project)
-        details = {"labels": n_labels, "annotators": counted.annotators, "chosen": choice.text, "reason": reason}
-        version = data_version(project)
-        record_event(project, actor, EventVerb.BULK_EXCLUDED, now, exclusion=made.pk, version=version, **details)
+        record_event(
+            project,
+            actor,
+            EventVerb.BULK_EXCLUDED,
+            now,
+            exclusion=made.pk,
+            labels=n_labels,
+            annotators=counted.annotators,
+            chosen=choice.text,
+            reason=reason,
+            version=data_version(project),
+        )
     return made
 
 
@@ -106,9 +115,17 @@ def undo_bulk_exclusion(*, exclusion: BulkExclusion, actor: User, now: datetime)
         is_tag = exclusion.by == BulkExclusion.By.TAG
         restored = readmit_tagged(project, exclusion, actor, now) if is_tag else restore_labels(project, exclusion)
         request_fit(project)
-        details = {"restored": restored.labels, "kept_voided": restored.kept_voided, "version": data_version(project)}
-        verb = EventVerb.BULK_EXCLUSION_UNDONE
-        record_event(project, actor, verb, now, exclusion=exclusion.pk, n=exclusion.n_labels, **details)
+        record_event(
+            project,
+            actor,
+            EventVerb.BULK_EXCLUSION_UNDONE,
+            now,
+            exclusion=exclusion.pk,
+            n=exclusion.n_labels,
+            restored=restored.labels,
+            kept_voided=restored.kept_voided,
+            version=data_version(project),
+        )
     return restored
 
 

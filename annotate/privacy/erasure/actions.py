@@ -15,6 +15,7 @@ from annotate.locks import lock_project
 from annotate.models import (
     Annotator,
     AnnotatorTaste,
+    AnswerNotice,
     CohortComparison,
     Completion,
     CriterionAnswer,
@@ -23,6 +24,7 @@ from annotate.models import (
     EventVerb,
     FitState,
     Label,
+    LtiLearner,
     Presentation,
     PresentedItem,
     Project,
@@ -81,6 +83,8 @@ def delete_answers(annotator: Annotator, labels: QuerySet[Label]) -> int:
     shown = Presentation.objects.filter(annotator=annotator)
     further = CriterionAnswer.objects.filter(label__in=labels)
     further._raw_delete(further.db)
+    notices = AnswerNotice.objects.filter(label__in=labels)
+    notices._raw_delete(notices.db)
     n_labels = labels._raw_delete(labels.db)
     presented = PresentedItem.objects.filter(presentation__in=shown)
     presented._raw_delete(presented.db)
@@ -99,6 +103,7 @@ def erase_names(annotators: Sequence[Annotator]) -> None:
         redact_stored_responses(names)
         delete_webhook_messages(some)
         redact_bulk_exclusions(some)
+        LtiLearner.objects.filter(annotator__in=some).delete()
         ids = [one.platform_id for one in some if one.platform_id]
         Completion.objects.filter(project=project, annotator=None, platform_id__in=ids).delete()
 

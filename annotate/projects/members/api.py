@@ -101,7 +101,7 @@ class MemberView(ApiView):
         return get_object_or_404(project.memberships.select_related("user", "project"), pk=member_id)
 
 
-class InvitationRow(serializers.Serializer):
+class MemberInvitationRow(serializers.Serializer):
     id = serializers.IntegerField(source="pk")
     address = serializers.CharField()
     role = serializers.ChoiceField(choices=Membership.Role.choices)
@@ -110,14 +110,14 @@ class InvitationRow(serializers.Serializer):
 
 class Invitations(ApiView):
     @extend_schema(
-        operation_id="members_list_invitations", parameters=[PageQuery], responses=page_serializer(InvitationRow)
+        operation_id="members_list_invitations", parameters=[PageQuery], responses=page_serializer(MemberInvitationRow)
     )
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Lists who is invited and has no account so far; owners only."""
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
         query = validated_query(request, PageQuery)
         found = project.invitations.filter(expires_at__gt=timezone.now()).order_by("pk")
-        return paginated_response(request, found, query, lambda rows: list(InvitationRow(rows, many=True).data))
+        return paginated_response(request, found, query, lambda rows: list(MemberInvitationRow(rows, many=True).data))
 
 
 class InvitationView(ApiView):

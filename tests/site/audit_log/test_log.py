@@ -75,6 +75,7 @@ SENT = {
 TAKEN = {"export", "participants-csv", "record", "log-export"}
 # What leaves no entry, and why.
 UNLOGGED = {
+    "lti-launch": "as join",
     "invited": "joining is noted for the new account, which is then signed in: test_invited.py",
     "account-erase": "each project that the person answered in notes it: test_erasure.py",
     "set_language": "the language of one's own browser",

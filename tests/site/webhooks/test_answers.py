@@ -13,6 +13,7 @@ from annotate.labelling.actions import Answer, record_label, undo_label
 from annotate.models import AnswerNotice, Project, Webhook, WebhookDelivery
 from annotate.participation.completion.actions import finish
 from annotate.privacy.erasure.redaction import delete_webhook_messages
+from annotate.projects.actions import delete_project
 from annotate.webhooks import actions
 from annotate.webhooks.answers import BATCH_DELAY, tell_answers
 from tests.conftest import NOW, answer_one, make_annotator
@@ -118,6 +119,13 @@ def test_the_end_of_a_part_is_told_at_once(project, alice):
     assert told(Event.FINISHED) == [
         {"project": str(project.pk), "annotator": str(otter.key), "pseudonym": "Otter", "end": "complete"}
     ]
+
+
+def test_a_project_is_deleted_with_what_is_still_to_be_told(project, alice):
+    add_hook(project, alice, Event.ANSWER_GIVEN)
+    answer_one(make_annotator(project, "Otter"))
+    delete_project(project=project)
+    assert not AnswerNotice.objects.exists()
 
 
 @pytest.mark.parametrize("alone", [True, False])
