@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotate", "0069_words_of_every_button_translated"),
+        ("annotate", "0073_lti"),
     ]
 
     operations = [

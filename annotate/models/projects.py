@@ -106,6 +106,8 @@ class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings
     languages = models.JSONField(_("further languages"), default=list, blank=True)
     # Sites whose pages may show the vote and the results in a frame, such as https://www.example.org.
     embed_origins = models.JSONField(default=list, blank=True, editable=False)
+    # What webhooks say, so that an answer needs no look at them: whether some are told of answers.
+    notes_answers = models.BooleanField(default=False, editable=False)
     join_token = models.CharField(max_length=40, unique=True, default=new_token)
     estimator = models.CharField(_("estimator"), max_length=50, default="CrowdBT")
     # How tables, plots and reports name an item.

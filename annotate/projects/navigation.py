@@ -76,6 +76,7 @@ GROUPS = (
         (
             Page("annotators", _("Annotators"), SEE, ("annotator", "annotator-erase"), by_criterion=True),
             Page("annotator-tags", _("Tags"), MANAGE),
+            Page("bulk-exclusion", _("Exclude many answers"), MANAGE),
             Page("never-shown", _("Conflicts of interest"), MANAGE),
             Page("ideas", _("Ideas"), MANAGE, ("idea-decide",)),
             Page("participants", _("Arrivals and codes"), MANAGE),
