@@ -333,6 +333,7 @@ SPECTACULAR_SETTINGS = {
         "ItemStateEnum": ["active", "retired"],
         "OutcomeEnum": "annotate.models.Label.Outcome",
         "ExclusionByEnum": "annotate.models.BulkExclusion.By",
+        "GradesByEnum": "annotate.models.grades.GradesBy",
         "FieldKindEnum": "annotate.models.QuestionField.Kind",
         "EndKindEnum": "annotate.models.Completion.Kind",
         "ImportKindEnum": "annotate.models.ImportJob.Kind",

@@ -158,7 +158,7 @@ def navigation(
 
 
 def _is_shown(page: Page, project: Project, role: str, here: str) -> bool:
-    if page.needs_competitors and not project.has_competitors:
+    if page.needs_competitors and not project.has_competitors and here not in page.url_names:
         return False
     return role in page.roles and (bool(project.criteria) or not page.of_several or here in page.url_names)
 

@@ -368,7 +368,8 @@ def test_a_forged_token_finds_nothing(cast):
 def test_state_changes_need_the_csrf_token(cast, arguments):
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = cast["owner"].cookies
-    for name in sorted(name for name, (_, post) in RULES.items() if post):
+    others = {"lti-launch"}  # comes from another site, with a signed message and no session
+    for name in sorted({name for name, (_, post) in RULES.items() if post} - others):
         assert strict.post(address(name, arguments)).status_code == 403, name
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from annotate import access
 from annotate.labelling.own_answers import queries
-from annotate.labelling.queries import refusal_of_task
+from annotate.labelling.refusals import refusal_of_task
 from annotate.labelling.stop_pages import stop_page
 from annotate.models import Annotator
 

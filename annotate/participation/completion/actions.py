@@ -11,7 +11,7 @@ from annotate.core.errors import ProjectNotOpen
 from annotate.core.transactions import write_transaction
 from annotate.labelling.actions import release_open_presentation
 from annotate.labelling.eligibility import check_open, n_counted_labels
-from annotate.labelling.queries import refusal_of_next_task
+from annotate.labelling.refusals import refusal_of_next_task
 from annotate.labelling.requirements import NotFinished, QuestionnaireRequired
 from annotate.labelling.stop_pages import is_end
 from annotate.locks import lock_annotator, lock_project

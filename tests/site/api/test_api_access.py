@@ -95,7 +95,7 @@ RULES = {
     },
     "api-languages": {
         "get": (READ, SEE, None),
-        "patch": (WRITE, MANAGE, {"language": "en", "languages": ["de"]}),
+        "patch": (WRITE, MANAGE, {"language": "en", "languages": ["de", "fr"]}),
     },
     "api-translation": {"patch": (WRITE, MANAGE, {"question": "Lequel ?"})},
     "api-tastes": {"get": (READ, SEE, None)},

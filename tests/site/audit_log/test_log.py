@@ -97,6 +97,8 @@ TAKEN = {"export", "expected-links", "participants-csv", "record", "log-export"}
 # What leaves no entry, and why.
 UNLOGGED = {
     "lti-launch": "as join",
+    "make-example": "the new project's own log begins with it",
+    "scale": "keeping and forgetting are noted: test_scale.py",
     "invited": "joining is noted for the new account, which is then signed in: test_invited.py",
     "account-erase": "each project that the person answered in notes it: test_erasure.py",
     "set_language": "the language of one's own browser",
