@@ -34,7 +34,7 @@ class Card:
 
     @classmethod
     def of_rows(cls, project: str, question: str, rows: Sequence[PublicRow]) -> "Card":
-        return cls(project, question, [(row.place, row.item.title, row.score) for row in rows[:MAX_ROWS]])
+        return cls(project, question, [(row.place, row.title, row.score) for row in rows[:MAX_ROWS]])
 
     @property
     def words(self) -> str:

@@ -89,7 +89,7 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
         "query": query,
         "view": view if view in ("plot", "details") else "",
         "public": public,
-        "groups": public_groups(criterion, wording.language) if found and link.shows_groups else [],
+        "groups": public_groups(criterion, wording.language, link.track) if found and link.shows_groups else [],
         "wording": wording,
         "languages": results_languages(project, wording.language),
         "join_token": invitation_token(project, now) if link.invites else "",
