@@ -182,6 +182,7 @@ def card_of(criterion: Criterion, public: PublicRanking | None) -> Card:
     return Card.of_rows(criterion.project.name, criterion.question, rows)
 
 
+@never_cache
 @keep_unlisted
 @require_safe
 def results_card(request: HttpRequest, token: str) -> HttpResponse:
@@ -196,8 +197,7 @@ def results_card(request: HttpRequest, token: str) -> HttpResponse:
     query = RankingQuery(tag=link.track, language=wording.language)
     found = published_ranking(link, fit, query, size=MAX_ROWS)
     public = public_ranking(link.project, fit, found) if fit and found else None
-    picture = cached_card(fit, f"{link.pk.hex}:{wording.language}", card_of(criterion, public))
-    return HttpResponse(picture, content_type="image/png", headers={"Cache-Control": "public, max-age=300"})
+    return HttpResponse(cached_card(card_of(criterion, public)), content_type="image/png")
 
 
 @keep_unlisted
