@@ -17,16 +17,27 @@ def shown_by_words(project: Project) -> None:
     for item in project.items.all():
         item.name = f"Pupil {item.key}"
         item.save()
+        item.tags.add(Tag.objects.get_or_create(project=project, name="Posters")[0])
     Project.objects.filter(pk=project.pk).update(items_shown_by="text", criteria=CRITERIA)
     fit = spread_fit(project, list(project.items.order_by("pk")), sd=2.0)
     make_overall(project, fit)
+    make_overall(project, fit, criterion=1, track="Posters")
     tastes_of(project, [5, 5])
 
 
-@pytest.mark.parametrize(("criterion", "name"), [(1, "results"), (1, "results-live"), (OVERALL, "results")])
-def test_titles_and_keys_stay_with_the_owner(project, criterion, name):
+@pytest.mark.parametrize(
+    ("name", "about"),
+    [
+        ("results", {}),
+        ("results", {"track": "Posters"}),
+        ("results", {"criterion": OVERALL}),
+        ("results-live", {}),
+        ("results-live", {"track": "Posters"}),
+    ],
+)
+def test_titles_and_keys_stay_with_the_owner(project, name, about):
     shown_by_words(project)
-    link = ResultsLink.objects.create(project=project, made_at=NOW, criterion=criterion, shows_groups=True)
+    link = ResultsLink.objects.create(project=project, made_at=NOW, shows_groups=True, **about)
     html = Client().get(reverse(name, args=[link.token])).content.decode()
     assert "Text number 0" in html
     assert not [word for word in ("Pupil", "item-0") if word in html.replace('id="item-', "")]
