@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotate.lti.frames import FRAME_KEY
 from annotate.models import Annotator, Project
 from annotate.participation.embedding.middleware import Ticket
 from tests.conftest import make_annotator
@@ -38,3 +39,20 @@ def test_without_a_site_there_is_no_vote_without_the_token_against_forgery(proje
     assert not Annotator.objects.filter(pseudonym="Forged").exists()
     Project.objects.update(embed_origins=[SITE])
     assert client.get(start).status_code == 200
+
+
+def test_a_learning_platform_never_frames_the_pages_of_an_account(project, alice):
+    learner = Client()
+    for client in (learner, owner := Client()):
+        session = client.session
+        session[FRAME_KEY] = SITE
+        session.save()
+        client.cookies["sessionid"] = session.session_key
+    response = learner.get(reverse("join", args=[project.join_token]))
+    assert f"frame-ancestors {SITE}" in response["Content-Security-Policy"]
+    owner.force_login(alice)
+    assert owner.session[FRAME_KEY] == SITE
+    response = owner.get(reverse("members", args=[project.pk]))
+    assert response.status_code == 200
+    assert response["X-Frame-Options"] == "DENY"
+    assert "frame-ancestors 'none'" in response["Content-Security-Policy"]
