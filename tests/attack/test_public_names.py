@@ -5,6 +5,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotate.models import OVERALL, Project, ResultsLink, Tag
+from models_engine.models import Leaderboard
 from tests.conftest import NOW
 from tests.site.factories import make_overall, spread_fit
 from tests.site.fitting.test_criteria import CRITERIA
@@ -55,3 +56,14 @@ def test_groups_tell_only_of_items_of_the_track(project):
     groups = html.partition('id="groups"')[2].partition("</section>")[0]
     assert "Text number 0" in groups
     assert "Text number 1" not in groups
+
+
+def test_a_link_of_one_track_holds_no_leaderboard_of_all_items(project):
+    fit = spread_fit(project, list(project.items.order_by("pk")))
+    Leaderboard.objects.create(fit=fit, board={"problem": "Not enough"})
+    Project.objects.filter(pk=project.pk).update(has_competitors=True)
+    link = ResultsLink.objects.create(project=project, made_at=NOW, track="Posters")
+    address = reverse("results", args=[link.token])
+    assert Client().get(address).context["board"] is None
+    ResultsLink.objects.update(track="")
+    assert Client().get(address).context["board"] is not None

@@ -87,7 +87,7 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
         "link": link,
         "fit": fit,
         "ranking": found,
-        "board": leaderboard_page(fit, request.GET.dict()) if project.has_competitors else None,
+        "board": leaderboard_page(fit, request.GET.dict()) if project.has_competitors and not link.track else None,
         "query": query,
         "view": view if view in ("plot", "details") else "",
         "public": public,
