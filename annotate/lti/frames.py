@@ -4,6 +4,7 @@ from collections.abc import Callable
 from http.cookies import Morsel
 
 from django.conf import settings
+from django.contrib.auth import SESSION_KEY
 from django.http import HttpRequest, HttpResponse
 
 FRAME_KEY = "lti_frame"  # in the session: the platform's origin
@@ -15,7 +16,10 @@ Morsel._flags.add("partitioned")  # type: ignore[attr-defined]
 
 
 class LtiFrameMiddleware:
-    """Changes only answers to browsers whose session began at a platform; stands outside the session's middleware."""
+    """Changes only answers to browsers whose session began at a platform; stands outside the session's middleware.
+
+    Where an account is signed in, no page is: those and the account's cookies are for no other site's frames.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -23,11 +27,14 @@ class LtiFrameMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         session = getattr(request, "session", None)
-        origin = session.get(FRAME_KEY, "") if session is not None and session.accessed else ""
-        origin = origin or getattr(response, "lti_origin", "")
-        if origin:
+        seen = session if session is not None and session.accessed else {}
+        told = getattr(response, "lti_origin", "")
+        if told:
+            allow_cookies(response, STATE_COOKIE)
+        origin = seen.get(FRAME_KEY, "") or told
+        if origin and SESSION_KEY not in seen:
             allow_frame(response, origin)
-            allow_cookies(response, settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME, STATE_COOKIE)
+            allow_cookies(response, settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME)
         return response
 
 

@@ -30,6 +30,13 @@ class LtiRefused(UserError):
     status = 400
 
 
+class CookieMissing(LtiRefused):
+    def __init__(self) -> None:
+        super().__init__(
+            _("Your browser did not keep the cookie of this launch. Allow cookies, or open the task in a new window.")
+        )
+
+
 class UnknownPlatform(UserError):
     status = 404
 
@@ -78,9 +85,7 @@ def begin(platform: LtiPlatform, asked: dict[str, str], launch_url: str) -> tupl
 def platform_answering(state: str, kept: str) -> tuple[LtiPlatform, str]:
     """Return the platform that a launch began at, and its nonce. Raises LtiRefused."""
     if not kept or not constant_time_compare(state, kept):
-        raise LtiRefused(
-            _("Your browser did not keep the cookie of this launch. Allow cookies, or open the task in a new window.")
-        )
+        raise CookieMissing
     try:
         said = signing.loads(state, salt="lti state", max_age=SECONDS)
     except signing.BadSignature:
@@ -89,6 +94,16 @@ def platform_answering(state: str, kept: str) -> tuple[LtiPlatform, str]:
     if platform is None:
         raise UnknownPlatform
     return platform, said["nonce"]
+
+
+def check_began_here(kept: str, nonce: str) -> None:
+    """Raises CookieMissing in a browser other than the one in which the launch with this nonce began."""
+    try:
+        said = signing.loads(kept, salt="lti state", max_age=SECONDS)
+    except signing.BadSignature:
+        raise CookieMissing from None
+    if not constant_time_compare(str(said["nonce"]), nonce):
+        raise CookieMissing
 
 
 def check_launch(platform: LtiPlatform, nonce: str, token: str) -> Launch:

@@ -77,6 +77,10 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
     except signing.BadSignature:
         return problem(request, _("This launch is too old. Go back to the course and open the task again."), status=404)
     platform = get_object_or_404(LtiPlatform, pk=said["platform"])
+    try:
+        launches.check_began_here(request.COOKIES.get(STATE_COOKIE, ""), said["nonce"])
+    except UserError as refusal:
+        return problem(request, str(refusal), platform, refusal.status)
     if request.method != "GET" or not cache.add(f"lti-enter-{said['nonce']}", 1, timeout=2 * ENTER_SECONDS):
         text = _("This launch was used already.") + " " + _("Go back to the course and open the task again.")
         return problem(request, text, platform, 404)
