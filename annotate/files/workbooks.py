@@ -11,15 +11,14 @@ import openpyxl
 from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext as _
 
-from annotate.files.decoding import decode_upload
+from annotate.files.decoding import decode_upload, too_large
 from annotate.files.limits import MAX_FILE_BYTES, MAX_ROWS, MAX_SHEET_CELLS, MAX_WORKBOOK_UNFOLDED, MOST_FOLDED, BadFile
+from annotate.files.packages import MAX_PARTS, blocks_of, declares_entities
 
 SUFFIX = ".xlsx"
 MAX_SHEETS = 20
 EMPTY_ROWS = 1_000  # without a cell, after which a sheet has ended
 FORMULA = b"<f"
-DOCTYPE = b"<!DOCTYPE"
-BLOCK = 2**16
 
 
 class SheetText(NamedTuple):
@@ -86,7 +85,10 @@ def csv_of(sheet: Any, written: Iterator[tuple[Any, ...]] | None, left: int) -> 
             n_rows, n_cells = n_rows + 1, n_cells + len(row)
             check_size(sheet.title, n_rows, n_cells, left)
             check_results(sheet.title, n_rows, row, formulas)
-            writer.writerow([cell_text(value) for value in row])
+            cells = [cell_text(value) for value in row]
+            if (size := out.tell() + sum(map(len, cells))) > MAX_FILE_BYTES:  # cells may share one long text
+                raise too_large(sheet.title, size)
+            writer.writerow(cells)
     except (zipfile.BadZipFile, KeyError, ValueError, TypeError, SyntaxError, OSError, IndexError) as error:
         raise damaged(sheet.title, error) from error
     return out.getvalue(), n_cells
@@ -140,7 +142,7 @@ def check_package(file: IO[bytes], name: str) -> bool:
         with zipfile.ZipFile(file) as package:
             infos = package.infolist()
             check_unfolded(infos, name)
-            found = [look_into(package, info, name) for info in infos if info.filename.endswith((".xml", ".rels"))]
+            found = [look_into(package, info, name) for info in infos]
     except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError) as error:
         raise damaged(name, error) from error
     file.seek(0)
@@ -148,6 +150,11 @@ def check_package(file: IO[bytes], name: str) -> bool:
 
 
 def check_unfolded(infos: list[zipfile.ZipInfo], name: str) -> None:
+    if len(infos) > MAX_PARTS:
+        raise BadFile(
+            _("“%(name)s” has %(n)d parts; the limit is %(limit)d. Save its table as “CSV UTF-8” and upload that.")
+            % {"name": name, "n": len(infos), "limit": MAX_PARTS}
+        )
     unfolded = sum(info.file_size for info in infos)
     folded = any(info.file_size > 2**20 and info.file_size > MOST_FOLDED * info.compress_size for info in infos)
     if unfolded > MAX_WORKBOOK_UNFOLDED or folded:
@@ -162,20 +169,13 @@ def check_unfolded(infos: list[zipfile.ZipInfo], name: str) -> None:
 
 def look_into(package: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> bool:
     """Return whether a part holds a formula. Raises BadFile where it declares XML entities."""
-    with package.open(info) as part:
-        block = part.read(BLOCK)
-        if DOCTYPE in block:
-            raise BadFile(
-                _("“%(name)s” declares XML entities, which no spreadsheet does. Save its table as “CSV UTF-8”.")
-                % {"name": name}
-            )
-        if "worksheets/" not in info.filename:
-            return False
-        while block:
-            if FORMULA + b">" in block or FORMULA + b" " in block:
-                return True
-            block = block[-2:] + more if (more := part.read(BLOCK)) else b""
-    return False
+    if declares_entities(package, info):
+        raise BadFile(
+            _("“%(name)s” declares XML entities, which no spreadsheet does. Save its table as “CSV UTF-8”.")
+            % {"name": name}
+        )
+    blocks = blocks_of(package, info, len(FORMULA)) if "worksheets/" in info.filename else ()
+    return any(FORMULA + b">" in block or FORMULA + b" " in block for block in blocks)
 
 
 def read_head(file: UploadedFile) -> bytes:

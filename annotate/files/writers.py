@@ -34,10 +34,11 @@ def cell(value: Any) -> Any:
 
 
 def csv_chunks(names: Sequence[str], rows: Iterable[Row]) -> Iterator[bytes]:
-    """Yield the header at once, then the rows; UTF-8 without a byte-order mark, lines ended as RFC 4180 has it."""
+    """Yield the header at once, then the rows, both as `cell` has them; UTF-8 without a byte-order mark, lines ended as
+    RFC 4180 has it."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)
-    writer.writerow(names)
+    writer.writerow(map(cell, names))
     yield buffer.getvalue().encode()
     source = iter(rows)
     while chunk := list(islice(source, CHUNK)):

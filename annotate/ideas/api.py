@@ -147,7 +147,7 @@ class SimilarItems(ApiView):
         text = validated_body(request, NewIdea)["text"]
         check_can_add(annotator, timezone.now())
         check_rates(request, annotator)
-        found = similar_items(annotator.project, clean_idea(text, MAX_IDEA_LENGTH))
+        found = similar_items(annotator, clean_idea(text, MAX_IDEA_LENGTH))
         return Response(SimilarRow(found, many=True).data)
 
 

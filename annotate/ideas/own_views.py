@@ -36,7 +36,7 @@ def add_idea(request: HttpRequest, project_id: UUID) -> HttpResponse:
     try:
         text = clean_idea(request.POST.get("text", ""), annotator.project.idea_length)
         check_rates(request, annotator)
-        similar = [] if "anyway" in request.POST else similar_items(annotator.project, text)
+        similar = [] if "anyway" in request.POST else similar_items(annotator, text)
         if similar:
             return own_page(request, annotator, None, text=text, similar=similar)
         idea = submit_idea(annotator=annotator, text=text, now=timezone.now(), rng=RNG)

@@ -1,11 +1,12 @@
 """Reads ideas: those that wait, those of one annotator, and which items say something similar."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
 from annotate.ideas.similarity import MAX_TEXTS, SimilarTexts
+from annotate.labelling.special_tasks import conflicting_items
 from annotate.models import Annotator, Idea, Item, Project
 
 MAX_SIMILAR = 3  # shown beside a text
@@ -28,17 +29,19 @@ class IdeaRow:
 class ItemSearch:
     """The project's active items, the latest MAX_TEXTS of them, to look for texts like others."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, hidden: Collection[int] = ()) -> None:
+        """hidden: items, by primary key, that are not to be found."""
         active = project.items.filter(retired_at=None).only("pk", "key", "name", "kind", "body", "project_id")
-        self.items = list(active.order_by("-pk")[:MAX_TEXTS])
+        self.items = [item for item in active.order_by("-pk")[:MAX_TEXTS] if item.pk not in hidden]
         self.texts = SimilarTexts([item.body for item in self.items])
 
     def find(self, text: str) -> list[SimilarItem]:
         return [SimilarItem(self.items[one.place], one.cosine) for one in self.texts.find(text, MAX_SIMILAR)]
 
 
-def similar_items(project: Project, text: str) -> list[SimilarItem]:
-    return ItemSearch(project).find(text)
+def similar_items(annotator: Annotator, text: str) -> list[SimilarItem]:
+    """Return what an annotator is told of, before they send a text: nothing that they must never be shown."""
+    return ItemSearch(annotator.project, conflicting_items(annotator)).find(text)
 
 
 def n_waiting(project: Project) -> int:

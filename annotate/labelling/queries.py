@@ -6,9 +6,9 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
-from annotate.core.errors import AnnotatorExcluded, ProjectNotOpen, ScreenedOut, UserError
+from annotate.core.errors import UserError
 from annotate.core.languages import language_name
-from annotate.labelling import assignment, eligibility, special_tasks
+from annotate.labelling import eligibility
 from annotate.labelling.answer_options import ExtraAnswer, GradeStep, extra_answers, grade_steps
 from annotate.labelling.answer_text import describe_answer, describe_answers, summarize_label_by_criterion
 from annotate.labelling.criterion_fields import CriterionFields, fields_by_criterion
@@ -17,8 +17,8 @@ from annotate.labelling.keys.bindings import Keys
 from annotate.labelling.outcomes import LETTERS, decode_ranks
 from annotate.labelling.plan.queries import is_endless
 from annotate.labelling.practice import Feedback, PracticeStep, practice_feedback, practice_step
+from annotate.labelling.refusals import refusal_of_next_task, refusal_of_task
 from annotate.labelling.remaining import max_remaining_answers
-from annotate.labelling.requirements import StepRequired
 from annotate.labelling.stop_pages import StopPage, stop_page
 from annotate.labelling.targets import answer_target
 from annotate.labelling.task_types.base import TaskType
@@ -46,7 +46,6 @@ class Option:
     captions: str = ""  # their language, of a recording that has some
     language: str = ""  # of the text, where the owner has said it
     rank: str = ""  # what a form that is shown again said of it: its place, or “best” or “worst”
-
     n_pages: int = 0  # pictures of a document
 
     @property
@@ -380,23 +379,3 @@ def position_of(presentation_id: int, item_id: int | None) -> int | None:
 
 def is_unanswered(annotator: Annotator, token: str) -> bool:
     return annotator.presentations.filter(token=token, label=None).exists()
-
-
-def refusal_of_task(annotator: Annotator, now: datetime) -> UserError | None:
-    try:
-        eligibility.check_can_get_task(annotator.project, annotator, now)
-    except (AnnotatorExcluded, ProjectNotOpen, ScreenedOut, StepRequired) as refusal:
-        return refusal
-    return None
-
-
-def refusal_of_next_task(annotator: Annotator, n_done: int, now: datetime) -> UserError | None:
-    """Return what asking for a next presentation would say; it only looks."""
-    try:
-        eligibility.check_caps(annotator, now, n_done)
-        if special_tasks.next_special_task(annotator):
-            return None
-        assignment.choose_items(annotator.project, annotator)
-    except UserError as refusal:
-        return refusal
-    return None

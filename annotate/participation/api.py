@@ -15,7 +15,7 @@ from annotate.api.base import ApiRequest, ApiView, NoQuery, PageQuery, StrictSer
 from annotate.api.problems import Conflict, Unprocessable
 from annotate.labelling.api import annotator_or_404
 from annotate.labelling.own_answers import queries as own
-from annotate.labelling.queries import refusal_of_task
+from annotate.labelling.refusals import refusal_of_task
 from annotate.models import MAX_TEXT_LENGTH, Annotator, Completion, QuestionField
 from annotate.participation.completion.actions import finish
 from annotate.participation.completion.codes import return_link

@@ -13,7 +13,7 @@ def tables() -> dict[str, list]:
                 sorted(
                     [
                         key if found["check"] and not key.startswith("__unnamed") else "",
-                        sorted(found["columns"] or ()),
+                        sorted(name or "expression" for name in found["columns"] or ()),
                         str(found["foreign_key"]),
                         *(bool(found[kind]) for kind in ("primary_key", "unique", "index", "check")),
                     ]

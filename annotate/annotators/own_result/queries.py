@@ -14,7 +14,7 @@ from annotate.core.errors import AnnotatorExcluded, ProjectNotOpen, ScreenedOut,
 from annotate.criteria import Criterion
 from annotate.fitting.published import published_fit
 from annotate.labelling.eligibility import check_open, n_counted_labels
-from annotate.labelling.queries import refusal_of_next_task
+from annotate.labelling.refusals import refusal_of_next_task
 from annotate.labelling.requirements import check_requirements
 from annotate.labelling.stop_pages import is_end
 from annotate.models import Annotator, AnnotatorTaste, Item, Presentation, Project, ShowResult, TasteMap

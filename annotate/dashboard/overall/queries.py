@@ -91,7 +91,8 @@ def overall_of(project: Project, page: int | str = 1, size: int = PAGE_SIZE, tra
     details = row.details if row else {}
     first = places[: STEPS + MAX_PODIUM_NAMES]
     items = Item.objects.in_bulk([one.item_id for one in [*shown.object_list, *first]])
-    titles = {one.item_id: items[one.item_id].title for one in first if one.item_id in items}
+    by = project.items_shown_by
+    titles = {one.item_id: items[one.item_id].shown_as(by) for one in first if one.item_id in items}
     return Overall(
         criteria=criteria,
         rows=overall_rows(list(shown.object_list), items, criteria, scale, len(places)),

@@ -190,7 +190,7 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
         n_alone=totals["alone"],
         track=track,
         n_untracked=n_tagged - len(track.places) if track else 0,
-        headline=track.headline()
+        headline=track.headline(project.items_shown_by)
         if track
         else headline(
             fit,

@@ -38,11 +38,10 @@ class Track:
                 setattr(estimate, name, getattr(place, name))
             estimate.p_first = place.p_first  # type: ignore[attr-defined]
 
-    def headline(self) -> SafeString:
-        """Say who leads in the track."""
-        titles = {
-            pk: item.title for pk, item in Item.objects.in_bulk([one.item_id for one in self.places[:20]]).items()
-        }
+    def headline(self, shown_by: str) -> SafeString:
+        """Say who leads in the track, with items named by `shown_by`, a value of ItemsShownBy."""
+        items = Item.objects.in_bulk([one.item_id for one in self.places[:20]])
+        titles = {pk: item.shown_as(shown_by) for pk, item in items.items()}
         found = podium(self.places, titles)
         told = found.sentence if found else SafeString("")
         return format_html(_("Within {}: {}"), quote_title(self.name), told)

@@ -27,6 +27,7 @@ from annotate.files.limits import (
     MAX_TEXT,
     MOST_FOLDED,
 )
+from annotate.files.packages import MAX_PARTS, declares_entities
 from annotate.items.media.images import read_picture
 from annotate.models import Item
 
@@ -36,8 +37,6 @@ PAGE_WIDTH, PAGE_HEIGHT, MAX_SCALE = 1400, 3000, 3.0  # pixels; pixels for each 
 WEBP_QUALITY = 80
 OLE = b"\xd0\xcf\x11\xe0"  # how old and encrypted Office files begin
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-DOCTYPE = re.compile(rb"<!DOCTYPE", re.IGNORECASE)
-HEAD = 4096  # bytes in which a part of a DOCX would declare entities
 
 # What mammoth raises on documents that no word processor writes.
 UNREADABLE = (
@@ -185,9 +184,7 @@ def check_package(data: bytes) -> None:
                 raise Unusable(_("This is not a DOCX document. Save it as .docx or PDF."))
             check_unfolded(infos)
             for info in infos:
-                with package.open(info) as part:
-                    declares = info.filename.endswith((".xml", ".rels")) and DOCTYPE.search(part.read(HEAD))
-                if declares:
+                if declares_entities(package, info):
                     raise Unusable(
                         _("The document declares XML entities, which no word processor does. Save it as PDF.")
                     )
@@ -199,6 +196,11 @@ def check_package(data: bytes) -> None:
 
 def check_unfolded(infos: list[zipfile.ZipInfo]) -> None:
     """Check sizes as the package states them: zipfile unfolds no part further than that."""
+    if len(infos) > MAX_PARTS:
+        raise Unusable(
+            _("The document has %(n)d parts; the limit is %(limit)d. Save it as PDF, or divide it.")
+            % {"n": len(infos), "limit": MAX_PARTS}
+        )
     unfolded = sum(info.file_size for info in infos)
     if unfolded > MAX_DOCUMENT_UNFOLDED:
         raise Unusable(

@@ -14,7 +14,7 @@ from annotate import access
 from annotate.core.qr_codes import qr_svg
 from annotate.labelling.navigation import own_link
 from annotate.labelling.own_answers import queries
-from annotate.labelling.queries import refusal_of_task
+from annotate.labelling.refusals import refusal_of_task
 from annotate.labelling.stop_pages import stop_page
 from annotate.models import Annotator
 

@@ -31,8 +31,8 @@ MAX_AGE = timedelta(seconds=settings.SESSION_COOKIE_AGE)
 signer = signing.TimestampSigner(sep=".", salt="annotate.embedded-vote")
 # The pages of taking part; nothing else is served under the prefix.
 PAGES = frozenset(
-    "join label submit undo consent questionnaire done item-media item-captions keys shortcuts own-answers own-data "
-    "own-export".split()
+    "join label submit undo known enough own-ideas consent questionnaire done item-media item-page item-captions keys "
+    "shortcuts own-answers own-data own-export".split()
 )
 
 
@@ -93,13 +93,16 @@ class EmbeddedVoteMiddleware:
         if not request.path_info.startswith(PREFIX):
             return self.get_response(request)
         name, _slash, rest = request.path_info.removeprefix(PREFIX).partition("/")
-        ticket = None if name == NEW else Ticket.read(name)
-        project = project_of(ticket, rest)
+        try:
+            ticket = None if name == NEW else Ticket.read(name)
+            project = project_of(ticket, rest)
+        except Http404:
+            return self.get_response(request)  # nothing is there either, and it says so with the headers of all pages
         allow_framing(request, project.embed_origins)
-        if back := way_back(request, ticket, project, rest):
-            return back
+        back = way_back(request, ticket, project, rest)
         language = ticket.language if ticket else ""
         prepare_request(request, ticket, project, rest, language)
+        request.embedded_way_back = back  # type: ignore[attr-defined]
         before = get_script_prefix()
         set_script_prefix(f"{PREFIX}{name}/")
         try:
@@ -109,22 +112,30 @@ class EmbeddedVoteMiddleware:
         response.cookies.clear()
         return response if ticket else with_ticket(request, response, project)
 
-    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> None:
-        """Raises Http404 for every page that is none of taking part."""
+    def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponseRedirect | None:
+        """Lead back whoever has a ticket; raises Http404 for every page that is none of taking part."""
+        if not getattr(request, "is_embedded", False):
+            return None
         match = request.resolver_match
-        if getattr(request, "is_embedded", False) and (match is None or match.url_name not in PAGES):
+        if match is None or match.url_name not in PAGES:
             raise Http404
+        back: HttpResponseRedirect | None = request.embedded_way_back  # type: ignore[attr-defined]
+        return back
 
 
 def project_of(ticket: Ticket | None, rest: str) -> Project:
-    """Return the ticket's project, or without one that of the join link; raises Http404."""
+    """Return the ticket's project, or without one that of the join link. Raises Http404.
+
+    It is raised while no site may show the project, too: what is served here asks for no token against
+    forgery, so it is only there for owners who want it.
+    """
     projects = Project.objects.only("pk", "join_token", "embed_origins")
     if ticket:
         found = projects.filter(annotators__key=UUID(ticket.key)).first()
     else:
         where, _slash, token = rest.strip("/").partition("/")
         found = projects.filter(join_token=token).first() if where == "join" else None
-    if found is None:
+    if found is None or not found.embed_origins:
         raise Http404
     return found
 

@@ -1,8 +1,10 @@
 """Draws the picture that other sites show beside a shared results link: the question and the first places, as PNG."""
 
 import io
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import cast
 
 from django.core.cache import cache
@@ -12,7 +14,6 @@ from PIL import Image, ImageDraw, ImageFont
 
 from annotate.core.numbers import format_number
 from annotate.publishing.results_links.public_page import PublicRow
-from models_engine.models import Fit
 
 WIDTH, HEIGHT = 1200, 630  # what sites that show such pictures ask for
 MARGIN, MAX_ROWS = 64, 5
@@ -34,7 +35,7 @@ class Card:
 
     @classmethod
     def of_rows(cls, project: str, question: str, rows: Sequence[PublicRow]) -> "Card":
-        return cls(project, question, [(row.place, row.item.title, row.score) for row in rows[:MAX_ROWS]])
+        return cls(project, question, [(row.place, row.title, row.score) for row in rows[:MAX_ROWS]])
 
     @property
     def words(self) -> str:
@@ -45,11 +46,10 @@ class Card:
         return _("%(question)s First places: %(places)s.") % {"question": self.question, "places": places}
 
 
-def cached_card(fit: Fit | None, link: str, card: Card) -> bytes:
-    """Return the PNG; drawn once per published fit and language."""
-    if fit is None:
-        return draw_card(card)
-    key = f"results-card:{link}:{fit.pk}:{get_language()}"
+def cached_card(card: Card) -> bytes:
+    """Return the PNG, drawn once for the same words: what was withdrawn or renamed is not in it any more."""
+    said = json.dumps([card.project, card.question, list(card.places)])
+    key = f"results-card:{sha256(said.encode()).hexdigest()}:{get_language()}"
     return cast(bytes, cache.get_or_set(key, lambda: draw_card(card), CACHE_SECONDS))
 
 

@@ -1,7 +1,7 @@
 """Reads the groups of people that a results link tells the public of: how many they are and what they prefer."""
 
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from django.db.models import Count
@@ -24,8 +24,11 @@ class PublicGroup:
     dislikes: list[Item]
 
 
-def public_groups(criterion: Criterion, language: str = "") -> list[PublicGroup]:
-    """Return the groups large enough to be told of, the largest first; none where none stand out."""
+def public_groups(criterion: Criterion, language: str = "", track: str = "") -> list[PublicGroup]:
+    """Return the groups large enough to be told of, the largest first; none where none stand out.
+
+    track: the tag whose items alone are named; "" for all.
+    """
     project = criterion.project
     found = TasteMap.objects.filter(project=project, criterion=criterion.number, n_groups__gt=1, fit_number__gt=0)
     taste_map = found.exclude(arrays=None).first()
@@ -35,7 +38,7 @@ def public_groups(criterion: Criterion, language: str = "") -> list[PublicGroup]
         arrays = {name: file[name] for name in ("items", "loadings", "likes")}
     members = AnnotatorTaste.objects.filter(annotator__project=project, fit_number=taste_map.fit_number or 0)
     sizes = dict(members.exclude(group=None).order_by().values_list("group").annotate(n=Count("pk")))
-    ends = Ends.of(project, arrays)
+    ends = within_track(Ends.of(project, arrays), track)
     translate_items(ends.known.values(), language)
     return [
         PublicGroup(
@@ -47,3 +50,11 @@ def public_groups(criterion: Criterion, language: str = "") -> list[PublicGroup]
         for number, likes in enumerate(arrays["likes"])
         if sizes.get(number, 0) >= MIN_GROUP
     ]
+
+
+def within_track(ends: Ends, track: str) -> Ends:
+    """Return the same without items that lack this tag."""
+    if not track:
+        return ends
+    tagged = set(Item.objects.filter(pk__in=ends.known, tags__name=track).values_list("pk", flat=True))
+    return replace(ends, known={pk: item for pk, item in ends.known.items() if pk in tagged})

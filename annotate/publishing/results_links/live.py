@@ -59,7 +59,7 @@ def live_view(link: ResultsLink) -> LiveView:
     titles: dict[int, str] = {}
     if link.shows_names:
         items = Item.objects.in_bulk([place.item_id for place in places])
-        titles = {pk: item.title for pk, item in items.items()}
+        titles = {pk: item.shown_as(link.project.items_shown_by) for pk, item in items.items()}
     return LiveView(
         title=title,
         podium=podium(places, titles, hidden=not link.shows_names, n_items=n_items),

@@ -21,9 +21,11 @@ FULL_SCALE = Scale(0.0, 100.0, 50.0)  # of the scores
 
 @dataclass(frozen=True)
 class PublicRow:
-    """One item. mark: its score and the range of it along 0 to 100; None where it has no score."""
+    """One item, and the line that names it to the public. mark: its score and the range of it along 0 to 100; None
+    where it has no score."""
 
     item: Item
+    title: str
     place: int
     place_low: int
     place_high: int
@@ -82,6 +84,7 @@ def public_row(row: RankingRow, duels: Duels | None) -> PublicRow:
     known = low is not None and score is not None and high is not None
     return PublicRow(
         item=row.item,
+        title=row.title,
         place=e.rank,
         place_low=e.rank_low,
         place_high=e.rank_high,

@@ -27,6 +27,7 @@ from annotate.core.languages import is_language_tag, language_name
 from annotate.core.page_language import NO_COOKIE
 from annotate.core.rate_limits import check_rate_limit
 from annotate.criteria import Criterion
+from annotate.dashboard.leaderboard.queries import leaderboard_page
 from annotate.dashboard.overall.queries import overall_of
 from annotate.dashboard.ranking.forest_plot import forest_plot
 from annotate.dashboard.ranking.queries import PAGE_SIZE, Ranking, RankingQuery, ranking
@@ -86,10 +87,11 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
         "link": link,
         "fit": fit,
         "ranking": found,
+        "board": leaderboard_page(fit, request.GET.dict()) if project.has_competitors and not link.track else None,
         "query": query,
         "view": view if view in ("plot", "details") else "",
         "public": public,
-        "groups": public_groups(criterion, wording.language) if found and link.shows_groups else [],
+        "groups": public_groups(criterion, wording.language, link.track) if found and link.shows_groups else [],
         "wording": wording,
         "languages": results_languages(project, wording.language),
         "join_token": invitation_token(project, now) if link.invites else "",
@@ -182,6 +184,7 @@ def card_of(criterion: Criterion, public: PublicRanking | None) -> Card:
     return Card.of_rows(criterion.project.name, criterion.question, rows)
 
 
+@never_cache
 @keep_unlisted
 @require_safe
 def results_card(request: HttpRequest, token: str) -> HttpResponse:
@@ -196,8 +199,7 @@ def results_card(request: HttpRequest, token: str) -> HttpResponse:
     query = RankingQuery(tag=link.track, language=wording.language)
     found = published_ranking(link, fit, query, size=MAX_ROWS)
     public = public_ranking(link.project, fit, found) if fit and found else None
-    picture = cached_card(fit, f"{link.pk.hex}:{wording.language}", card_of(criterion, public))
-    return HttpResponse(picture, content_type="image/png", headers={"Cache-Control": "public, max-age=300"})
+    return HttpResponse(cached_card(card_of(criterion, public)), content_type="image/png")
 
 
 @keep_unlisted

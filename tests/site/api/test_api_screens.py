@@ -76,7 +76,7 @@ def test_conflicts_of_interest(api, project):
     make_annotator(project, "Quiet Otter")
     rows = [{"annotator": "Quiet Otter", "item": "item-1"}, {"annotator": "Nobody", "item": "item-1"}]
     assert set(api("post", "never-shown", {"rows": rows}).json()["errors"]) == {"rows.1"}
-    assert api("post", "never-shown", {"rows": rows[:1]}).json() == {"n_rows": 1}
+    assert api("post", "never-shown", {"rows": rows[:1]}).json() == {"n_rows": 1, "n_answers": 0, "n_voided": 0}
     [row] = api("get", "never-shown").json()["results"]
     assert (row["annotator"], row["item"], row["tag"]) == ("Quiet Otter", "item-1", None)
     assert api("delete", "never-shown-row", args=[row["id"]]).status_code == 204

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 import urllib.request
 import zipfile
 from contextlib import closing
@@ -20,7 +21,7 @@ from tests.site.processes import wait_for, with_environment
 
 pytestmark = [pytest.mark.process, pytest.mark.embedded]
 UV = Path(sys.executable).with_name("uv")
-SOURCES = ("annotate", "models_engine", "templates", "static")
+SOURCES = ("annotate", "models_engine", "templates", "static", "docs")
 # Nothing of this checkout, of its settings or of its environment reaches what is installed.
 BARE = {"PATH": os.defpath, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 LABELS = "annotator,left,right,outcome\na,x,y,1\nb,y,z,1\na,x,z,0.5\n"
@@ -73,9 +74,13 @@ def test_the_wheel_holds_every_page_static_file_and_translation(wheel):
     bundled = {f"annotate/bundled/{name}" for folder in ("templates", "static") for name in files(folder, "*")}
     code = {name for folder in ("annotate", "models_engine") for name in files(folder, "*.py")}
     rest = inside - code
+    named = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    documents = {name for name in named["force-include"].values() if name.endswith((".md", ".cff"))}
     assert code <= inside
     assert len(bundled) > 200
-    assert rest == bundled | files("annotate", "*.mo") | {"models_engine/README.md"}
+    assert rest == bundled | files("annotate", "*.mo") | files("annotate", "scripts/*") | documents | {
+        "models_engine/README.md"
+    }
 
 
 def test_engine_and_client_run_with_numpy_and_scipy_alone(wheel, tmp_path):

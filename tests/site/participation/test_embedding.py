@@ -99,6 +99,18 @@ def test_a_ticket_opens_nothing_else(embedded, alice):
     assert response.status_code == 403
 
 
+def test_ideas_known_items_and_stopping_go_on_in_the_frame(embedded):
+    Project.objects.update(ideas_open=True, known_button=True)
+    client = Client(enforce_csrf_checks=True)
+    label = f"{joined(embedded, client)}projects/{embedded.pk}/label/"
+    html = client.get(label).content.decode()
+    known = re.search(r'method="post" action="([^"]+/known/)"', html)[1]
+    assert client.post(known, {"place": "1"}).status_code in (200, 303)
+    assert Annotator.objects.get(pseudonym="Quiet Newt").never_shown.count() == 1
+    assert client.get(f"{label}enough/").status_code == 200
+    assert client.post(f"{label}ideas/", {"text": "Something else altogether"})["Location"] == f"{label}ideas/"
+
+
 def test_forged_and_foreign_tickets_are_not_found(embedded):
     whole = str(Ticket(make_annotator(embedded, "Ada").key.hex))
     label = f"projects/{embedded.pk}/label/"

@@ -43,8 +43,12 @@ LEFT = {
     "ImportJob": "imports",
     "ApiToken": "api_tokens",
     "Webhook": "webhooks",
+    "BulkExclusion": "bulk_exclusions",
+    "MemberInvitation": "invitations",
+    "AnswerNotice": "answer_notices",
     "ResultsLink": "results_links",
     "Idea": "ideas",
+    "ExpectedPerson": "expected_people",
     "Preregistration": None,  # what was frozen is the source's; a clone freezes its own
     "Deviation": "deviations",
     "Evaluation": None,
@@ -64,10 +68,12 @@ PROJECTS_OWN = {
     "archived_at",
     "opens_at",
     "closes_at",
+    "notes_answers",
     "simulated",
     "fields_before",
     "fields_after",
     "has_idea_items",
+    "has_competitors",
 }
 
 

@@ -16,9 +16,11 @@ from annotate.files import parquet_writer as writing
 from annotate.files.columns import Column, Kind
 from annotate.files.counting import Tally
 from annotate.files.parquet_writer import parquet_chunks
-from annotate.models import Deviation
+from annotate.models import Deviation, Idea
 from annotate.publishing.exports.registry import TABLES
+from models_engine.models import Leaderboard
 from tests.conftest import NOW, make_annotator
+from tests.site.competitions import example_board
 from tests.site.factories import estimate_annotator, make_labels, make_overall, spread_fit
 from tests.site.pages import signed_in
 
@@ -39,11 +41,13 @@ def test_parquet_holds_the_rows_of_json_with_their_types(alice, project, table):
     people = [make_annotator(project, f"=Otter {i}") for i in range(3)]
     make_labels(project, people, 12, comment="=1+1")
     make_labels(project, people, 3, outcome="tie", seed=1, voided_at=NOW, void_reason="excluded")
+    Idea.objects.create(project=project, annotator=people[0], text="=1+1", created_at=NOW)
     Deviation.objects.create(project=project, field="cap", before=None, after=5, n_labels=2, at=NOW, reason="=1+1")
     fit = spread_fit(project, list(project.items.all()))
     estimate_annotator(fit, people[0])
     make_overall(project, fit)
     make_overall(project, fit, criterion=1, track="even")
+    Leaderboard.objects.create(fit=fit, board=example_board())
     client = signed_in(alice)
 
     def content(file_format: str) -> bytes:

@@ -62,7 +62,7 @@ def test_every_change_is_a_deviation_that_asks_for_its_reason(project, alice, ve
     spread_fit(project, list(project.items.filter(retired_at=None).order_by("pk")))
     for name in ("methods", "report", "preregistration"):
         html = page(owner, project, name)
-        assert "most answers from one annotator</strong>" in html
+        assert "maximum answers per annotator</strong>" in html
         assert "The platform&#x27;s limit" in html
     [row] = [one for one in lines(owner, project, "deviations") if one["field"] == "cap"]
     assert (row["before"], row["after"], row["by"], row["reason"]) == ("null", "30", "owner", "The platform's limit")

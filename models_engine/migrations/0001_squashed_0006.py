@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    replaces = [('models_engine', '0001_initial'), ('models_engine', '0002_tastes'), ('models_engine', '0003_fits_by_criterion'), ('models_engine', '0004_answer_counts'), ('models_engine', '0005_scores_and_classes')]
+    replaces = [('models_engine', '0001_initial'), ('models_engine', '0002_tastes'), ('models_engine', '0003_fits_by_criterion'), ('models_engine', '0004_answer_counts'), ('models_engine', '0005_scores_and_classes'), ('models_engine', '0006_leaderboards')]
 
     initial = True
 
@@ -44,6 +44,14 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(fields=('project_id', 'number'), name='one_fit_per_number'), models.UniqueConstraint(condition=models.Q(('published', True)), fields=('project_id', 'criterion'), name='one_published_fit_per_criterion')],
             },
+        ),
+        migrations.CreateModel(
+            name='Leaderboard',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('board', models.JSONField()),
+                ('fit', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='leaderboard', to='models_engine.fit')),
+            ],
         ),
         migrations.CreateModel(
             name='Estimate',

@@ -1,3 +1,4 @@
+import annotate.models.lti
 import annotate.models.tokens
 import annotate.models.webhooks
 import django.contrib.auth.models
@@ -5,6 +6,7 @@ import django.contrib.auth.validators
 import django.core.validators
 import django.db.models.deletion
 import django.db.models.functions.datetime
+import django.db.models.functions.text
 import django.utils.timezone
 import uuid
 from django.conf import settings
@@ -13,7 +15,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    replaces = [('annotate', '0001_initial'), ('annotate', '0002_task_types'), ('annotate', '0003_graded'), ('annotate', '0004_comments'), ('annotate', '0005_run_records'), ('annotate', '0006_planned_sets'), ('annotate', '0007_hours_and_pauses'), ('annotate', '0008_item_kinds'), ('annotate', '0009_api'), ('annotate', '0010_annotator_keys'), ('annotate', '0011_evaluation'), ('annotate', '0012_purposes'), ('annotate', '0013_entry'), ('annotate', '0014_never_shown'), ('annotate', '0015_questionnaire'), ('annotate', '0016_annotator_tags'), ('annotate', '0017_evaluation_of_a_part'), ('annotate', '0018_archive'), ('annotate', '0019_retention'), ('annotate', '0020_criteria'), ('annotate', '0021_imports'), ('annotate', '0022_captions'), ('annotate', '0023_portraits'), ('annotate', '0024_goals'), ('annotate', '0025_results_links'), ('annotate', '0026_failing_criteria'), ('annotate', '0027_portraits_by_criterion'), ('annotate', '0028_engine_processes'), ('annotate', '0029_model_names'), ('annotate', '0030_task_words'), ('annotate', '0031_expert_results'), ('annotate', '0032_item_names'), ('annotate', '0033_taste_related_names'), ('annotate', '0034_crossed_limits'), ('annotate', '0035_comparative_judgement'), ('annotate', '0036_evaluation_due'), ('annotate', '0037_plain_words_of_choices')]
+    replaces = [('annotate', '0001_initial'), ('annotate', '0002_task_types'), ('annotate', '0003_graded'), ('annotate', '0004_comments'), ('annotate', '0005_run_records'), ('annotate', '0006_planned_sets'), ('annotate', '0007_hours_and_pauses'), ('annotate', '0008_item_kinds'), ('annotate', '0009_api'), ('annotate', '0010_annotator_keys'), ('annotate', '0011_evaluation'), ('annotate', '0012_purposes'), ('annotate', '0013_entry'), ('annotate', '0014_never_shown'), ('annotate', '0015_questionnaire'), ('annotate', '0016_annotator_tags'), ('annotate', '0017_evaluation_of_a_part'), ('annotate', '0018_archive'), ('annotate', '0019_retention'), ('annotate', '0020_criteria'), ('annotate', '0021_imports'), ('annotate', '0022_captions'), ('annotate', '0023_portraits'), ('annotate', '0024_goals'), ('annotate', '0025_results_links'), ('annotate', '0026_failing_criteria'), ('annotate', '0027_portraits_by_criterion'), ('annotate', '0028_engine_processes'), ('annotate', '0029_model_names'), ('annotate', '0030_task_words'), ('annotate', '0031_expert_results'), ('annotate', '0032_item_names'), ('annotate', '0033_taste_related_names'), ('annotate', '0034_crossed_limits'), ('annotate', '0035_comparative_judgement'), ('annotate', '0036_evaluation_due'), ('annotate', '0037_plain_words_of_choices'), ('annotate', '0040_expected_people'), ('annotate', '0041_known_items'), ('annotate', '0042_required_comments'), ('annotate', '0045_overall_and_live'), ('annotate', '0046_results_link_track'), ('annotate', '0050_ideas'), ('annotate', '0055_results_pages'), ('annotate', '0056_translations'), ('annotate', '0057_embedding'), ('annotate', '0060_results_links_with_methods'), ('annotate', '0061_screening_rules'), ('annotate', '0062_preregistration'), ('annotate', '0063_words_of_every_button'), ('annotate', '0065_items_shown_by'), ('annotate', '0066_answer_target'), ('annotate', '0067_item_pages'), ('annotate', '0068_kept_anchors'), ('annotate', '0069_words_of_every_button_translated'), ('annotate', '0070_answer_notices'), ('annotate', '0071_bulk_exclusions'), ('annotate', '0072_member_invitations'), ('annotate', '0073_lti'), ('annotate', '0075_competitors'), ('annotate', '0076_void_reasons')]
 
     initial = True
 
@@ -35,6 +37,15 @@ class Migration(migrations.Migration):
                 ('currency', models.CharField(default='EUR', max_length=3, verbose_name='currency')),
                 ('grades', models.JSONField(blank=True, default=list, verbose_name='grades')),
                 ('grades_by', models.CharField(choices=[('score', 'By score: a grade begins at a score from 0 to 100'), ('share', 'By share: a grade goes to a share of the items')], default='score', max_length=5, verbose_name='grades are given')),
+                ('anchors', models.JSONField(blank=True, default=dict, editable=False, verbose_name='anchors of the scale')),
+                ('ideas_open', models.BooleanField(default=False, verbose_name='participants may add ideas')),
+                ('ideas_at_once', models.BooleanField(default=False, verbose_name='approve ideas at once')),
+                ('idea_length', models.PositiveSmallIntegerField(default=200, validators=[django.core.validators.MinValueValidator(20), django.core.validators.MaxValueValidator(1000)], verbose_name='most characters of an idea')),
+                ('ideas_each', models.PositiveSmallIntegerField(default=20, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(100)], verbose_name='most ideas of one person')),
+                ('has_idea_items', models.BooleanField(default=False, editable=False)),
+                ('show_result', models.CharField(choices=[('never', 'Never'), ('after', 'After a number of answers'), ('end', 'At the end: when they have nothing left to answer, or the project is closed')], default='never', max_length=5, verbose_name='show participants the result')),
+                ('show_result_after', models.PositiveSmallIntegerField(default=10, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1000)], verbose_name='answers before the result is shown')),
+                ('show_groups', models.BooleanField(default=False, verbose_name='show participants their group')),
                 ('opens_at', models.DateTimeField(blank=True, null=True, verbose_name='opens at')),
                 ('closes_at', models.DateTimeField(blank=True, null=True, verbose_name='closes at')),
                 ('ask_why_skipped', models.BooleanField(default=False, verbose_name='ask why something is skipped')),
@@ -46,13 +57,24 @@ class Migration(migrations.Migration):
                 ('practice_tries', models.PositiveSmallIntegerField(default=2, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(10)], verbose_name='attempts at the practice')),
                 ('gold_every', models.PositiveSmallIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(2)], verbose_name='tasks with one gold question')),
                 ('attention_every', models.PositiveSmallIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(2)], verbose_name='tasks with one attention check')),
+                ('attention_fails', models.PositiveSmallIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(100)], verbose_name='failed attention checks that screen out')),
+                ('gold_fails', models.PositiveSmallIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(100)], verbose_name='failed gold questions that screen out')),
+                ('count_screened_out', models.BooleanField(default=False, verbose_name='answers of people screened out count')),
                 ('repeat_percent', models.PositiveSmallIntegerField(default=0, validators=[django.core.validators.MaxValueValidator(50)], verbose_name='percent of tasks that repeat an earlier one')),
                 ('count_gold', models.BooleanField(default=False, verbose_name='gold questions count in the ranking')),
                 ('count_repeats', models.BooleanField(default=False, verbose_name='planned repeats count in the ranking')),
                 ('best_words', models.CharField(blank=True, default='', max_length=40, verbose_name='wording for the best')),
                 ('worst_words', models.CharField(blank=True, default='', max_length=40, verbose_name='wording for the worst')),
                 ('choice_words', models.CharField(blank=True, default='', max_length=60, verbose_name='wording on the buttons')),
+                ('slightly_words', models.CharField(blank=True, default='', max_length=60, verbose_name='wording for slightly')),
+                ('clearly_words', models.CharField(blank=True, default='', max_length=60, verbose_name='wording for clearly')),
+                ('tie_words', models.CharField(blank=True, default='', max_length=40, verbose_name='wording for a tie')),
+                ('both_good_words', models.CharField(blank=True, default='', max_length=40, verbose_name='wording for both good')),
+                ('both_bad_words', models.CharField(blank=True, default='', max_length=40, verbose_name='wording for both bad')),
+                ('cant_judge_words', models.CharField(blank=True, default='', max_length=40, verbose_name="wording for can't judge")),
+                ('skip_words', models.CharField(blank=True, default='', max_length=40, verbose_name='wording for skipping')),
                 ('instruction_line', models.CharField(blank=True, default='', max_length=200, verbose_name='instruction above the items')),
+                ('weights', models.JSONField(blank=True, default=list, verbose_name='weights of the criteria')),
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=200, verbose_name='name')),
                 ('question', models.CharField(max_length=500, verbose_name='question')),
@@ -65,17 +87,28 @@ class Migration(migrations.Migration):
                 ('m', models.PositiveSmallIntegerField(blank=True, null=True, verbose_name='how many are ranked')),
                 ('outcomes', models.JSONField(blank=True, default=list, verbose_name='other answers allowed')),
                 ('comments', models.BooleanField(default=False, verbose_name='comments allowed')),
+                ('comment_required', models.BooleanField(db_default=False, default=False, verbose_name='comments required')),
+                ('known_button', models.BooleanField(db_default=False, default=False, verbose_name='“I know this one” on each item')),
                 ('overlap', models.PositiveIntegerField(default=3, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1000)], verbose_name='annotators per set')),
                 ('cap', models.PositiveIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='maximum answers per annotator')),
+                ('target', models.PositiveIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(100000)], verbose_name='answers asked of each annotator')),
+                ('annotators_expected', models.PositiveIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(100000)], verbose_name='annotators expected')),
                 ('n_sets', models.PositiveIntegerField(blank=True, null=True, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(20000)], verbose_name='different sets')),
                 ('consent_version', models.CharField(blank=True, editable=False, max_length=64)),
                 ('has_ending', models.BooleanField(default=False, editable=False)),
                 ('fields_before', models.PositiveBigIntegerField(default=0, editable=False)),
                 ('fields_after', models.PositiveBigIntegerField(default=0, editable=False)),
+                ('language', models.CharField(blank=True, db_default='', default='', max_length=35, verbose_name='language')),
+                ('languages', models.JSONField(blank=True, default=list, verbose_name='further languages')),
+                ('embed_origins', models.JSONField(blank=True, default=list, editable=False)),
+                ('notes_answers', models.BooleanField(default=False, editable=False)),
                 ('join_token', models.CharField(default=annotate.models.tokens.new_token, max_length=40, unique=True)),
                 ('estimator', models.CharField(default='CrowdBT', max_length=50, verbose_name='estimator')),
+                ('items_shown_by', models.CharField(choices=[('title', 'Title; where there is none, the first words'), ('text', 'First words'), ('both', 'Title and first words')], default='title', max_length=5, verbose_name='items are shown by')),
                 ('top_k', models.PositiveIntegerField(default=10, validators=[django.core.validators.MinValueValidator(1)], verbose_name='size of the top')),
                 ('tie_margin', models.FloatField(default=0.1, validators=[django.core.validators.MinValueValidator(0.0)], verbose_name='tied within (logit)')),
+                ('has_competitors', models.BooleanField(db_default=False, default=False, editable=False)),
+                ('style_features', models.JSONField(db_default=[], default=list, editable=False, verbose_name='held equal on the leaderboard')),
                 ('simulated', models.BooleanField(default=False)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('archived_at', models.DateTimeField(blank=True, editable=False, null=True)),
@@ -90,10 +123,12 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('key', models.CharField(max_length=200)),
                 ('name', models.CharField(blank=True, db_default='', default='', max_length=200)),
+                ('competitor', models.CharField(blank=True, db_default='', default='', max_length=100)),
                 ('kind', models.CharField(choices=[('text', 'Text'), ('markdown', 'Markdown'), ('html', 'HTML'), ('image', 'Image'), ('audio', 'Audio'), ('video', 'Video'), ('link', 'Link')], default='text', max_length=10)),
                 ('body', models.TextField()),
                 ('media', models.FileField(blank=True, upload_to='items/')),
                 ('link', models.CharField(blank=True, max_length=2000)),
+                ('n_pages', models.PositiveSmallIntegerField(db_default=0, default=0)),
                 ('retired_at', models.DateTimeField(blank=True, null=True)),
                 ('n_taken', models.PositiveIntegerField(default=0)),
                 ('shuffle', models.FloatField(default=0.0)),
@@ -154,6 +189,7 @@ class Migration(migrations.Migration):
                 ('practice_over_at', models.DateTimeField(blank=True, null=True)),
                 ('has_never_shown', models.BooleanField(default=False)),
                 ('screened_out_at', models.DateTimeField(blank=True, null=True)),
+                ('screened_out_by', models.CharField(blank=True, choices=[('practice', 'Practice failed'), ('attention', 'Attention checks failed'), ('gold', 'Gold questions failed')], max_length=10)),
                 ('platform_id', models.CharField(blank=True, max_length=200)),
                 ('platform_study', models.CharField(blank=True, max_length=200)),
                 ('platform_session', models.CharField(blank=True, max_length=200)),
@@ -167,6 +203,25 @@ class Migration(migrations.Migration):
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('project', 'user'), name='one_annotator_per_user_and_project'), models.UniqueConstraint(fields=('project', 'pseudonym'), name='one_annotator_per_pseudonym'), models.UniqueConstraint(condition=models.Q(('platform_id__gt', '')), fields=('project', 'platform_id'), name='one_annotator_per_platform_id')],
+            },
+        ),
+        migrations.CreateModel(
+            name='ExpectedPerson',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=100)),
+                ('email', models.EmailField(blank=True, max_length=254)),
+                ('organisation', models.CharField(blank=True, max_length=80)),
+                ('tags', models.JSONField(blank=True, default=list)),
+                ('token', models.CharField(default=annotate.models.tokens.new_token, max_length=40, unique=True)),
+                ('added_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('invited_at', models.DateTimeField(blank=True, null=True)),
+                ('n_invitations', models.PositiveSmallIntegerField(default=0)),
+                ('annotator', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='expected_as', to='annotate.annotator')),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='expected_people', to='annotate.project')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(models.F('project'), django.db.models.functions.text.Lower('name'), name='one_expected_person_per_name'), models.UniqueConstraint(models.F('project'), django.db.models.functions.text.Lower('email'), condition=models.Q(('email', ''), _negated=True), name='one_expected_person_per_address')],
             },
         ),
         migrations.CreateModel(
@@ -209,6 +264,80 @@ class Migration(migrations.Migration):
                 ('drops', models.CharField(choices=[('personal', 'Personal data only: answers stay, without names'), ('labels', 'Everything: also the answers and the results computed from them')], default='personal', max_length=10)),
                 ('done_for', models.DateTimeField(blank=True, null=True)),
             ],
+        ),
+        migrations.CreateModel(
+            name='Event',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('verb', models.CharField(max_length=50)),
+                ('details', models.JSONField(default=dict)),
+                ('at', models.DateTimeField()),
+                ('actor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('annotator', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='events', to='annotate.annotator')),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='annotate.project')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['project', 'at'], name='events_of_project')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Evaluation',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('owner', models.CharField(blank=True, max_length=100)),
+                ('lease_until', models.DateTimeField(blank=True, null=True)),
+                ('gave_way', models.PositiveIntegerField(default=0)),
+                ('not_before', models.DateTimeField(blank=True, null=True)),
+                ('message', models.TextField(blank=True)),
+                ('crossings', models.PositiveSmallIntegerField(default=0)),
+                ('given_up', models.PositiveIntegerField(blank=True, null=True)),
+                ('criterion', models.PositiveSmallIntegerField(default=1)),
+                ('n_labels', models.PositiveIntegerField(default=0)),
+                ('n_drawn', models.PositiveIntegerField(blank=True, null=True)),
+                ('fit_number', models.PositiveIntegerField(blank=True, null=True)),
+                ('estimator', models.CharField(blank=True, max_length=50)),
+                ('figures', models.JSONField(default=list)),
+                ('split_half', models.JSONField(default=dict)),
+                ('due_since', models.DateTimeField(blank=True, null=True)),
+                ('made_at', models.DateTimeField(blank=True, null=True)),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='evaluations', to='annotate.project')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'criterion'), name='one_evaluation_per_criterion')],
+            },
+        ),
+        migrations.CreateModel(
+            name='Deviation',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('field', models.CharField(max_length=50)),
+                ('before', models.JSONField(null=True)),
+                ('after', models.JSONField(null=True)),
+                ('n_labels', models.PositiveIntegerField()),
+                ('at', models.DateTimeField()),
+                ('reason', models.CharField(blank=True, max_length=1000)),
+                ('actor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='deviations', to='annotate.project')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['project', 'at'], name='deviations_of_project')],
+            },
+        ),
+        migrations.CreateModel(
+            name='DerivedRanking',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('criterion', models.PositiveSmallIntegerField()),
+                ('track', models.CharField(blank=True, max_length=100)),
+                ('fit_number', models.PositiveIntegerField()),
+                ('made_at', models.DateTimeField()),
+                ('columns', models.JSONField(default=dict)),
+                ('details', models.JSONField(default=dict)),
+                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='derived_rankings', to='annotate.project')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'criterion', 'track'), name='one_derived_ranking_per_track')],
+            },
         ),
         migrations.CreateModel(
             name='Context',
@@ -279,6 +408,24 @@ class Migration(migrations.Migration):
             options={
                 'indexes': [models.Index(condition=models.Q(('status__in', ['asked', 'running'])), fields=['asked_at'], name='comparisons_owed')],
                 'constraints': [models.UniqueConstraint(fields=('project', 'criterion', 'by', 'first', 'second'), name='one_comparison_of_two_cohorts')],
+            },
+        ),
+        migrations.CreateModel(
+            name='BulkExclusion',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('by', models.CharField(choices=[('span', 'Time: answers given in it'), ('session', 'Session: answers given in it'), ('tag', 'Tag: everybody who has it')], max_length=10)),
+                ('since', models.DateTimeField(blank=True, null=True)),
+                ('until', models.DateTimeField(blank=True, null=True)),
+                ('value', models.CharField(blank=True, max_length=200)),
+                ('n_labels', models.PositiveIntegerField()),
+                ('n_annotators', models.PositiveIntegerField()),
+                ('at', models.DateTimeField()),
+                ('undone_at', models.DateTimeField(blank=True, null=True)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='bulk_exclusions', to='annotate.project')),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('by', 'span'), ('since__isnull', False), ('since__lt', models.F('until')), ('until__isnull', False), ('value', '')), models.Q(('by__in', ['session', 'tag']), ('since', None), ('until', None), models.Q(('value', ''), _negated=True)), _connector='OR'), name='a_bulk_exclusion_says_what'), models.UniqueConstraint(fields=('project', 'at'), name='one_bulk_exclusion_at_a_time')],
             },
         ),
         migrations.CreateModel(
@@ -364,6 +511,24 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='items', to='annotate.project'),
         ),
         migrations.CreateModel(
+            name='Idea',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('text', models.TextField()),
+                ('state', models.CharField(choices=[('waiting', 'Waiting'), ('approved', 'Approved'), ('merged', 'Merged'), ('refused', 'Refused')], default='waiting', max_length=10)),
+                ('reason', models.CharField(blank=True, max_length=200)),
+                ('created_at', models.DateTimeField()),
+                ('decided_at', models.DateTimeField(blank=True, null=True)),
+                ('annotator', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='ideas', to='annotate.annotator')),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='ideas', to='annotate.project')),
+                ('item', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='ideas', to='annotate.item')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['project', 'state', 'id'], name='ideas_by_state')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('decided_at', None), ('state', 'waiting')), models.Q(models.Q(('state', 'waiting'), _negated=True), ('decided_at__isnull', False)), _connector='OR'), name='an_idea_is_decided_or_waits')],
+            },
+        ),
+        migrations.CreateModel(
             name='GoldSetItem',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -389,6 +554,19 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='ItemPage',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('number', models.PositiveSmallIntegerField()),
+                ('media', models.FileField(upload_to='items/')),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pages', to='annotate.item')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['media'], name='pages_with_media')],
+                'constraints': [models.UniqueConstraint(fields=('item', 'number'), name='one_page_per_number')],
+            },
+        ),
+        migrations.CreateModel(
             name='ItemSet',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -409,6 +587,19 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='known_sets', to='annotate.itemset'),
         ),
         migrations.CreateModel(
+            name='ItemTranslation',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('language', models.CharField(max_length=35)),
+                ('body', models.TextField(blank=True, default='')),
+                ('name', models.CharField(blank=True, default='', max_length=200)),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='translations', to='annotate.item')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('item', 'language'), name='one_item_text_per_language')],
+            },
+        ),
+        migrations.CreateModel(
             name='Label',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -422,9 +613,10 @@ class Migration(migrations.Migration):
                 ('response_ms', models.PositiveIntegerField(blank=True, null=True)),
                 ('active_ms', models.PositiveIntegerField(blank=True, null=True)),
                 ('session', models.CharField(blank=True, max_length=16)),
+                ('language', models.CharField(blank=True, db_default='', default='', max_length=71)),
                 ('app_version', models.CharField(max_length=20)),
                 ('voided_at', models.DateTimeField(blank=True, null=True)),
-                ('void_reason', models.CharField(blank=True, choices=[('undone', 'Undone by the annotator'), ('excluded', 'Annotator excluded'), ('late', 'Sent too late: others had answered in the meantime')], max_length=10)),
+                ('void_reason', models.CharField(blank=True, choices=[('undone', 'Undone by the annotator'), ('excluded', 'Annotator excluded'), ('screened', 'Annotator screened out by a rule of the project'), ('conflict', 'Conflict of interest found later'), ('bulk', 'Excluded with other answers of a time or a session'), ('late', 'Sent too late: others had answered in the meantime')], max_length=10)),
                 ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='labels', to='annotate.annotator')),
                 ('chosen', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='chosen_in', to='annotate.item')),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='labels', to='annotate.project')),
@@ -451,6 +643,66 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('label', 'criterion'), name='one_answer_per_criterion'), models.CheckConstraint(condition=models.Q(('criterion__range', (2, 5))), name='a_criterion_after_the_first'), models.CheckConstraint(condition=models.Q(models.Q(('chosen__isnull', False), ('outcome', 'choice')), models.Q(models.Q(('outcome', 'choice'), _negated=True), ('chosen__isnull', True)), _connector='OR'), name='a_further_choice_names_its_item'), models.CheckConstraint(condition=models.Q(models.Q(('outcome__in', ['best_worst', 'ranking', 'top']), models.Q(('ranks', ''), _negated=True)), models.Q(models.Q(('outcome__in', ['best_worst', 'ranking', 'top']), _negated=True), ('ranks', '')), _connector='OR'), name='a_further_order_says_its_ranks'), models.CheckConstraint(condition=models.Q(('grade', ''), ('outcome', 'choice'), _connector='OR'), name='only_a_further_choice_is_graded')],
             },
         ),
+        migrations.CreateModel(
+            name='AnswerNotice',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('undone', models.BooleanField(default=False)),
+                ('created_at', models.DateTimeField(db_index=True)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='answer_notices', to='annotate.project')),
+                ('label', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notices', to='annotate.label')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='LtiPlatform',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=100, verbose_name='name')),
+                ('issuer', models.CharField(max_length=255, verbose_name='issuer')),
+                ('client_id', models.CharField(max_length=255, verbose_name='client id')),
+                ('deployment_ids', models.TextField(help_text='One per line.', verbose_name='deployment ids')),
+                ('auth_url', models.URLField(max_length=500, verbose_name='address to authenticate at')),
+                ('token_url', models.URLField(max_length=500, verbose_name='address that gives access tokens')),
+                ('keys_url', models.URLField(max_length=500, verbose_name="address of the platform's keys")),
+                ('origin', models.CharField(help_text='Where its pages are, as in https://moodle.example. May frame tasks.', max_length=255, verbose_name='origin')),
+                ('active', models.BooleanField(default=True, verbose_name='active')),
+                ('private_key', models.TextField(default=annotate.models.lti.new_private_key, editable=False)),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('issuer', 'client_id'), name='one_platform_per_client')],
+            },
+        ),
+        migrations.CreateModel(
+            name='LtiLearner',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('subject', models.CharField(max_length=255)),
+                ('lineitem', models.CharField(blank=True, max_length=1000)),
+                ('sent_at', models.DateTimeField(blank=True, null=True)),
+                ('attempts', models.PositiveSmallIntegerField(default=0)),
+                ('not_before', models.DateTimeField(db_index=True)),
+                ('last_error', models.CharField(blank=True, max_length=300)),
+                ('annotator', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='lti', to='annotate.annotator')),
+                ('platform', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='learners', to='annotate.ltiplatform')),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('subject', ''), _negated=True), name='a_learner_has_a_subject')],
+            },
+        ),
+        migrations.CreateModel(
+            name='MemberInvitation',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('address', models.EmailField(db_index=True, max_length=254)),
+                ('role', models.CharField(choices=[('owner', 'Owner'), ('manager', 'Manager'), ('annotator', 'Annotator'), ('viewer', 'Viewer')], max_length=10)),
+                ('created_at', models.DateTimeField()),
+                ('expires_at', models.DateTimeField()),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='invitations', to='annotate.project')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'address'), name='one_invitation_per_address_and_project')],
+            },
+        ),
         migrations.AddField(
             model_name='project',
             name='members',
@@ -465,6 +717,19 @@ class Migration(migrations.Migration):
             model_name='membership',
             name='user',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL),
+        ),
+        migrations.CreateModel(
+            name='Preregistration',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('document', models.TextField()),
+                ('digest', models.CharField(max_length=64)),
+                ('current', models.JSONField()),
+                ('n_labels', models.PositiveIntegerField()),
+                ('at', models.DateTimeField()),
+                ('actor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('project', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='preregistration', to='annotate.project')),
+            ],
         ),
         migrations.CreateModel(
             name='Presentation',
@@ -511,6 +776,33 @@ class Migration(migrations.Migration):
             field=models.ManyToManyField(related_name='presentations', through='annotate.PresentedItem', to='annotate.item'),
         ),
         migrations.CreateModel(
+            name='ProjectTranslation',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('best_words', models.CharField(blank=True, default='', max_length=40, verbose_name='wording for the best')),
+                ('worst_words', models.CharField(blank=True, default='', max_length=40, verbose_name='wording for the worst')),
+                ('choice_words', models.CharField(blank=True, default='', max_length=60, verbose_name='wording on the buttons')),
+                ('slightly_words', models.CharField(blank=True, default='', max_length=60, verbose_name='wording for slightly')),
+                ('clearly_words', models.CharField(blank=True, default='', max_length=60, verbose_name='wording for clearly')),
+                ('tie_words', models.CharField(blank=True, default='', max_length=40, verbose_name='wording for a tie')),
+                ('both_good_words', models.CharField(blank=True, default='', max_length=40, verbose_name='wording for both good')),
+                ('both_bad_words', models.CharField(blank=True, default='', max_length=40, verbose_name='wording for both bad')),
+                ('cant_judge_words', models.CharField(blank=True, default='', max_length=40, verbose_name="wording for can't judge")),
+                ('skip_words', models.CharField(blank=True, default='', max_length=40, verbose_name='wording for skipping')),
+                ('instruction_line', models.CharField(blank=True, default='', max_length=200, verbose_name='instruction above the items')),
+                ('language', models.CharField(max_length=35)),
+                ('name', models.CharField(blank=True, default='', max_length=200, verbose_name='name')),
+                ('question', models.CharField(blank=True, default='', max_length=500, verbose_name='question')),
+                ('instructions', models.TextField(blank=True, default='', max_length=50000, verbose_name='instructions')),
+                ('more_means', models.CharField(blank=True, default='', max_length=100, verbose_name='a higher place means')),
+                ('criteria', models.JSONField(blank=True, default=list, verbose_name='criteria')),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='translations', to='annotate.project')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('project', 'language'), name='one_translation_per_language')],
+            },
+        ),
+        migrations.CreateModel(
             name='QuestionField',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -550,13 +842,21 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('criterion', models.PositiveSmallIntegerField(default=1)),
+                ('track', models.CharField(blank=True, default='', max_length=100)),
+                ('shows_methods', models.BooleanField(default=False)),
+                ('shows_groups', models.BooleanField(default=False)),
+                ('invites', models.BooleanField(default=False)),
                 ('made_at', models.DateTimeField()),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('revoked_at', models.DateTimeField(blank=True, null=True)),
+                ('hides_names', models.BooleanField(default=False)),
+                ('shows_join', models.BooleanField(default=False)),
+                ('revealed_at', models.DateTimeField(blank=True, null=True)),
+                ('deadline', models.DateTimeField(blank=True, null=True)),
                 ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='results_links', to='annotate.project')),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('criterion__range', (1, 5))), name='a_criterion_there_can_be')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('criterion__range', (0, 5))), name='a_criterion_there_can_be')],
             },
         ),
         migrations.CreateModel(
@@ -628,11 +928,25 @@ class Migration(migrations.Migration):
             field=models.ManyToManyField(blank=True, related_name='items', to='annotate.tag'),
         ),
         migrations.CreateModel(
+            name='ExpectedConflict',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('person', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conflicts', to='annotate.expectedperson')),
+                ('item', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotate.item')),
+                ('tag', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotate.tag')),
+            ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('item__isnull', False), ('tag', None)), models.Q(('item', None), ('tag__isnull', False)), _connector='OR'), name='an_expected_item_or_tag'), models.UniqueConstraint(fields=('person', 'item'), name='expected_item_once'), models.UniqueConstraint(fields=('person', 'tag'), name='expected_tag_once')],
+            },
+        ),
+        migrations.CreateModel(
             name='ConflictOfInterest',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('declared_at', models.DateTimeField(blank=True, null=True)),
                 ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='never_shown', to='annotate.annotator')),
                 ('item', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotate.item')),
+                ('declared_in', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='annotate.presentation')),
                 ('tag', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='annotate.tag')),
             ],
             options={
@@ -777,47 +1091,6 @@ class Migration(migrations.Migration):
             options={
                 'db_table': 'annotate_enginestate',
                 'constraints': [models.CheckConstraint(condition=models.Q(('fitted__lte', models.F('wanted'))), name='no_fit_of_labels_to_come')],
-            },
-        ),
-        migrations.CreateModel(
-            name='Event',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('verb', models.CharField(max_length=50)),
-                ('details', models.JSONField(default=dict)),
-                ('at', models.DateTimeField()),
-                ('actor', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('annotator', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='events', to='annotate.annotator')),
-                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to='annotate.project')),
-            ],
-            options={
-                'indexes': [models.Index(fields=['project', 'at'], name='events_of_project')],
-            },
-        ),
-        migrations.CreateModel(
-            name='Evaluation',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('owner', models.CharField(blank=True, max_length=100)),
-                ('lease_until', models.DateTimeField(blank=True, null=True)),
-                ('gave_way', models.PositiveIntegerField(default=0)),
-                ('not_before', models.DateTimeField(blank=True, null=True)),
-                ('message', models.TextField(blank=True)),
-                ('crossings', models.PositiveSmallIntegerField(default=0)),
-                ('given_up', models.PositiveIntegerField(blank=True, null=True)),
-                ('criterion', models.PositiveSmallIntegerField(default=1)),
-                ('n_labels', models.PositiveIntegerField(default=0)),
-                ('n_drawn', models.PositiveIntegerField(blank=True, null=True)),
-                ('fit_number', models.PositiveIntegerField(blank=True, null=True)),
-                ('estimator', models.CharField(blank=True, max_length=50)),
-                ('figures', models.JSONField(default=list)),
-                ('split_half', models.JSONField(default=dict)),
-                ('due_since', models.DateTimeField(blank=True, null=True)),
-                ('made_at', models.DateTimeField(blank=True, null=True)),
-                ('project', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='evaluations', to='annotate.project')),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('project', 'criterion'), name='one_evaluation_per_criterion')],
             },
         ),
         migrations.AlterUniqueTogether(

@@ -1,0 +1,39 @@
+"""Checks the parts of office files, which are zip files of XML, before a parser sees one of them."""
+
+import zipfile
+from collections.abc import Iterator
+
+BLOCK = 2**16
+DECLARATIONS = (b"<!DOCTYPE",)
+OF_DRAWINGS = (b"<!ENTITY", b"<!ATTLIST")  # honest SVG pictures may name their document type, no more
+OVERLAP = 8  # bytes, one less than the longest of them
+XML_NAMES = (".xml", ".rels", ".vml")
+MARK = b"\xef\xbb\xbf"  # of UTF-8
+UTF_16 = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")  # how XML in UTF-16 begins
+MAX_PARTS = 2_000
+
+
+def blocks_of(package: zipfile.ZipFile, info: zipfile.ZipInfo, overlap: int = 0) -> Iterator[bytes]:
+    """Yield the content of a part, each block with the last bytes of the one before."""
+    kept = b""
+    with package.open(info) as part:
+        while more := part.read(BLOCK):
+            yield (block := kept + more)
+            kept = block[-overlap:] if overlap else b""
+
+
+def is_xml(name: str, head: bytes) -> bool:
+    """Tell whether a parser would take the part for XML, whatever its name: relations may name any part."""
+    start = head.removeprefix(MARK).lstrip(b" \t\r\n")
+    return name.endswith(XML_NAMES) or head[:2] in UTF_16 or start[:1] in (b"", b"<")
+
+
+def declares_entities(package: zipfile.ZipFile, info: zipfile.ZipInfo) -> bool:
+    """Tell whether a part declares XML entities or may: in an encoding with zero bytes no declaration is found."""
+    declarations = OF_DRAWINGS if info.filename.endswith(".svg") else DECLARATIONS
+    for number, block in enumerate(blocks_of(package, info, OVERLAP)):
+        if number == 0 and not is_xml(info.filename, block):
+            return False
+        if b"\0" in block or any(one in block for one in declarations):
+            return True
+    return False
