@@ -16,27 +16,33 @@ from annotate.client.options import COLUMNS, STATES, build_parser
 from annotate.client.rows import RankedItem
 from annotate.client.transport import BETWEEN_LOOKS
 
+NOT_FOUND = 404
+UNDECIDED = 2  # exit code of `gate` where nothing is known; argparse has the same for wrong arguments
+
 
 def main(arguments: list[str] | None = None, *, program: str = "python -m annotate.client") -> int:
     options = build_parser(program, __doc__).parse_args(arguments)
     token = os.environ.get("CROWDRANK_TOKEN", "")
+    code = UNDECIDED if options.command == "gate" else 1
     if not options.url or not token:
-        return fail("Set CROWDRANK_URL to the site and CROWDRANK_TOKEN to an access token from your account menu.")
+        needed = "Set CROWDRANK_URL to the site and CROWDRANK_TOKEN to an access token from your account menu."
+        return fail(needed, code)
     try:
-        COMMANDS[options.command, getattr(options, "what", "")](Client(options.url, token), options)
+        return COMMANDS[options.command, getattr(options, "what", "")](Client(options.url, token), options) or 0
     except ApiError as error:
         # The detail is the errors in one line.
-        return fail("\n".join(f"{name}: {' '.join(said)}" for name, said in error.errors.items()) or error.detail)
+        said = "\n".join(f"{name}: {' '.join(said)}" for name, said in error.errors.items()) or error.detail
+        return fail(said, code)
     except BrokenPipeError:  # whoever read it has enough, as in `... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (urllib.error.URLError, OSError, ValueError) as error:
-        return fail(str(error))
+        return fail(str(error), code)
     return 0
 
 
-def fail(message: str) -> int:
+def fail(message: str, code: int) -> int:
     print(message, file=sys.stderr)
-    return 1
+    return code
 
 
 def lines(rows: Iterable[Any]) -> None:
@@ -89,11 +95,39 @@ def import_file(client: Client, options: argparse.Namespace) -> None:
     print(f"{job['n_rows']} rows read, {job['n_written']} imported, {job['n_bad']} left out.")
 
 
+def wait(client: Client, options: argparse.Namespace) -> None:
+    """Waits, where asked to, until the fit holds every label given so far; what is missing goes to standard error."""
+    told: list[int] = []
+
+    def tell(waiting: int) -> None:
+        if told[-1:] != [waiting]:
+            print(f"Waiting for the fit: {waiting} changes to the labels to come.", file=sys.stderr, flush=True)
+        told.append(waiting)
+
+    if options.wait:
+        client.wait_for_ranking(options.project, criterion=options.criterion, timeout=options.timeout, tell=tell)
+
+
+def gate(client: Client, options: argparse.Namespace) -> int:
+    """Returns 0 if the item is above the other with the probability, 1 if not, UNDECIDED if it is not known."""
+    wait(client, options)
+    found = client.ranking_pair(options.project, options.above, options.below, criterion=options.criterion)
+    if found["probability"] is None:
+        return fail(f"Not known: {found['reason']}", UNDECIDED)
+    passed = found["probability"] >= options.probability
+    print(
+        f"P({found['above']} above {found['below']}) = {found['probability']:.4f}, "
+        f"{'at least' if passed else 'less than'} {options.probability:g} (fit {found['fit']})"
+    )
+    return 0 if passed else 1
+
+
 def place_text(row: RankedItem | dict[str, Any]) -> str:
     return "-" if row["rank"] is None else f"{row['rank']} ({row['rank_low']}-{row['rank_high']})"
 
 
 def show_ranking(client: Client, options: argparse.Namespace) -> None:
+    wait(client, options)
     for number, row in enumerate(client.ranking(options.project, criterion=options.criterion), 1):
         if options.top is not None and number > options.top:
             return
@@ -181,11 +215,24 @@ def save(options: argparse.Namespace, write: Callable[[IO[bytes]], None]) -> Non
 
 
 def export(client: Client, options: argparse.Namespace) -> None:
+    """Names the tables that there are where the site knows no such table."""
     table = "labels" if options.command == "labels" else options.table
-    save(
-        options,
-        lambda file: client.export(options.project, table, options.format, file, criterion=options.criterion),
-    )
+    how = {name: getattr(options, name, None) for name in ("criterion", "lines", "form", "held_out", "split")}
+    try:
+        save(options, lambda file: client.export(options.project, table, options.format, file, **how))
+    except ApiError as error:
+        if error.status != NOT_FOUND:
+            raise
+        formats = {row["table"]: sorted(row["downloads"]) for row in client.exports(options.project)}
+        if options.format in formats.get(table, []):
+            raise
+        raise ValueError(unknown_table(table, options.format, formats)) from None
+
+
+def unknown_table(table: str, file_format: str, formats: dict[str, list[str]]) -> str:
+    if table in formats:
+        return f"The table “{table}” does not come as {file_format}; it comes as {', '.join(formats[table])}."
+    return f"There is no table “{table}”. The tables are: {', '.join(formats)}."
 
 
 def read_items(path: Path) -> Iterator[NewItem]:
@@ -210,7 +257,7 @@ def new_item(row: dict[str, Any]) -> NewItem:
     return cast(NewItem, known)
 
 
-COMMANDS: dict[tuple[str, str], Callable[[Client, argparse.Namespace], None]] = {
+COMMANDS: dict[tuple[str, str], Callable[[Client, argparse.Namespace], int | None]] = {
     ("projects", ""): lambda client, _options: lines(client.projects()),
     ("project", "create"): create_project,
     ("project", "show"): lambda client, options: show(client.project(options.project)),
@@ -227,6 +274,7 @@ COMMANDS: dict[tuple[str, str], Callable[[Client, argparse.Namespace], None]] = 
     ("captions", "set"): set_captions,
     ("captions", "remove"): lambda client, options: client.remove_captions(options.project, options.item),
     ("ranking", ""): show_ranking,
+    ("gate", ""): gate,
     ("leaderboard", ""): show_leaderboard,
     ("labels", "export"): export,
     ("export", ""): export,

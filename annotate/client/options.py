@@ -73,6 +73,18 @@ def add_result_commands(commands: Commands) -> None:
     )
     ranking.add_argument("--top", type=int, help="show only this many items")
     ranking.add_argument("--json", action="store_true", help="one JSON object per line instead of a table")
+    add_wait_options(ranking)
+    gate = add_criterion_option(
+        add_project_argument(
+            commands.add_parser("gate", help="exit with 0 if an item is above another, 1 if not, 2 if nobody knows")
+        )
+    )
+    gate.add_argument("--above", required=True, metavar="KEY", help="the item that should be above")
+    gate.add_argument("--below", required=True, metavar="KEY", help="the other")
+    gate.add_argument(
+        "--probability", type=probability, default=0.95, help="at least that it is above, 0.5 to 0.9999 (0.95)"
+    )
+    add_wait_options(gate)
 
     board = add_criterion_option(
         add_project_argument(commands.add_parser("leaderboard", help="the ranking of those who made the items"))
@@ -83,6 +95,10 @@ def add_result_commands(commands: Commands) -> None:
     add_export_options(labels.add_parser("export", help="export every answer ever given"))
     export = add_export_options(commands.add_parser("export", help="any table of the export page"))
     export.add_argument("--table", default="ranking", help="as `call GET projects/ID/exports/` names them")
+    export.add_argument("--lines", choices=["answers", "majority"], help="of preferences: per answer or per pair")
+    export.add_argument("--form", choices=["text", "chat"], help="of preferences: plain text or messages")
+    export.add_argument("--held-out", type=int, metavar="PERCENT", help="of preferences: prompts marked as test")
+    export.add_argument("--split", choices=["all", "train", "test"], help="of preferences: only this side")
 
     record = add_criterion_option(
         add_project_argument(commands.add_parser("record", help="everything needed to repeat the fit, as .zip"))
@@ -140,6 +156,22 @@ def add_annotating_commands(commands: Commands) -> None:
     answer.add_argument("outcome", help="choice, tie, skip, ranking, ...")
     answer.add_argument("--chosen", type=int, help="place of the chosen item, from 0")
     answer.add_argument("--order", type=int, nargs="+", default=[], help="places, best first")
+
+
+def add_wait_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--wait", action="store_true", help="until the fit holds every label given so far")
+    command.add_argument("--timeout", type=float, default=600.0, metavar="SECONDS", help="of --wait (600)")
+
+
+def probability(text: str) -> float:
+    """Raises ArgumentTypeError."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.5 <= value <= 0.9999:
+        raise argparse.ArgumentTypeError(f"{text} is not from 0.5 to 0.9999")
+    return value
 
 
 def add_subcommands(command: argparse.ArgumentParser) -> Commands:

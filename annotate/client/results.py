@@ -1,12 +1,19 @@
 """What came of it: rankings, fits, labels, progress, the goal, exports, run records."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any, cast
 from urllib.parse import quote
 
 from annotate.client.rows import Goal, Label, RankedItem
 from annotate.client.transport import BETWEEN_LOOKS, PAGE, Transport, new_key
+
+Tell = Callable[[int], None]
+
+
+def too_slow(timeout: float, waiting: int, fit: dict[str, Any] | None) -> str:
+    missing = f"{waiting} changes to the labels are not fitted" if waiting > 0 or fit else "there is no fit"
+    return f"After {timeout:g} seconds {missing}. Wait longer (--timeout), or see the project's Engine page."
 
 
 class Results(Transport):
@@ -15,6 +22,32 @@ class Results(Transport):
 
         track: a tag within whose items places and P(first) are given."""
         return self._rows(f"projects/{project}/ranking/", filters)
+
+    def ranking_pair(self, project: str, above: str, below: str, *, criterion: int | None = None) -> dict[str, Any]:
+        """Returns the probability that one item, by key, is above another; None, with a reason, where unknown."""
+        query = {"above": above, "below": below, "criterion": criterion}
+        return cast(dict[str, Any], self.call("GET", f"projects/{project}/ranking/pair/", query=query))
+
+    def wait_for_ranking(
+        self, project: str, *, criterion: int | None = None, timeout: float = 600.0, tell: Tell | None = None
+    ) -> dict[str, Any]:
+        """Polls until the published fit holds every label given before; returns the fit.
+
+        timeout: seconds, after which TimeoutError is raised.   tell: called with the changes that still wait, at every
+        look."""
+        end, target = time.monotonic() + timeout, None
+        query = {"criterion": criterion, "page_size": 1}
+        while True:
+            page = self.call("GET", f"projects/{project}/ranking/", query=query)
+            target = page["data_version"] + page["n_waiting"] if target is None else target
+            waiting = target - page["data_version"]
+            if page["fit"] is not None and waiting <= 0:
+                return cast(dict[str, Any], page["fit"])
+            if tell is not None:
+                tell(waiting)
+            if time.monotonic() >= end:
+                raise TimeoutError(too_slow(timeout, waiting, page["fit"]))
+            time.sleep(min(BETWEEN_LOOKS, max(end - time.monotonic(), 0.0)))
 
     def fits(self, project: str, *, criterion: int | None = None) -> Iterator[dict[str, Any]]:
         return self._rows(f"projects/{project}/fits/", {"criterion": criterion})
@@ -125,11 +158,14 @@ class Results(Transport):
         return cast(list[dict[str, Any]], self.call("GET", f"projects/{project}/exports/"))
 
     def export(
-        self, project: str, table: str, file_format: str, file: IO[bytes], *, criterion: int | None = None
+        self, project: str, table: str, file_format: str, file: IO[bytes], *, criterion: int | None = None, **how: Any
     ) -> None:
-        """Writes a whole table into the file while it arrives."""
+        """Writes a whole table into the file while it arrives.
+
+        how, of `preferences`: lines (answers, majority), form (text, chat), held_out (per cent of the prompts) and
+        split (all, train, test)."""
         path = f"projects/{project}/exports/{quote(table, safe='')}.{quote(file_format, safe='')}"
-        self.download(path, file, {"criterion": criterion})
+        self.download(path, file, {"criterion": criterion, **how})
 
     def records(self, project: str) -> Iterator[dict[str, Any]]:
         """Lists the requested run records, latest first."""

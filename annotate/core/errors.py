@@ -187,8 +187,9 @@ class PseudonymTaken(UserError):
     def __init__(self, pseudonym: str) -> None:
         super().__init__(
             _(
-                "The name “%(name)s” is already taken in this project. Choose another name. If it is yours, open your "
-                "personal link to continue."
+                "The name “%(name)s” is already taken in this project. If it is yours, you can go on: open your "
+                "personal link here. It was sent to you, or the device where you joined shows it in Help beside each "
+                "task and, with a QR code, under “Your answers”. If it is not yours, choose another name."
             )
             % {"name": pseudonym}
         )

@@ -25,6 +25,7 @@ from annotate.api.base import (
 from annotate.api.problems import Unprocessable
 from annotate.dashboard.heading import engine_status
 from annotate.dashboard.ranking import table
+from annotate.dashboard.ranking.pair import pair_figures
 from annotate.dashboard.ranking.queries import SORTS, RankingQuery, sort_estimates
 from annotate.dashboard.ranking.tracks import Track, by_place, track_of
 from annotate.fitting.published import published_fit
@@ -132,6 +133,10 @@ class RankedItem(serializers.Serializer):
 class RankingPage(page_serializer(RankedItem)):  # type: ignore[misc]
     fit = FitRow(allow_null=True, help_text="Null before the first fit; there are no results yet.")
     n_waiting = serializers.IntegerField(help_text="Changes to the labels that this fit does not include.")
+    data_version = serializers.IntegerField(
+        help_text="Changes to the labels that it includes. Once this reaches data_version + n_waiting of an earlier "
+        "answer, the fit holds every label given before that."
+    )
 
 
 class Ranking(ApiView):
@@ -142,9 +147,10 @@ class Ranking(ApiView):
         query = validated_query(request, RankingParameters)
         criterion = validated_criterion(project, query)
         fit = published_fit(criterion)
-        waiting = engine_status(criterion, timezone.now()).n_waiting
+        engine = engine_status(criterion, timezone.now())
+        seen = {"n_waiting": engine.n_waiting, "data_version": engine.wanted - engine.n_waiting}
         if fit is None:
-            return paginated_response(request, Estimate.objects.none(), query, list, fit=None, n_waiting=waiting)
+            return paginated_response(request, Estimate.objects.none(), query, list, fit=None, **seen)
         sort = query["sort"]
         order = RankingQuery(sort.removeprefix("-"), sort.startswith("-"), query["q"], query["tag"])
         estimates, track = Estimate.objects.filter(fit=fit), None
@@ -158,7 +164,7 @@ class Ranking(ApiView):
             query,
             lambda rows: ranked(rows, fit, track),
             fit=FitRow(fit).data,
-            n_waiting=waiting,
+            **seen,
         )
 
 
@@ -188,6 +194,53 @@ def ranked(estimates: list[Estimate], fit: Fit, track: Track | None = None) -> l
             values["p_first"] = getattr(estimate, "p_first", None)
             rows.append({**values, "tags": sorted(tag.name for tag in item.tags.all())})
     return list(RankedItem(rows, many=True).data)
+
+
+class PairQuery(CriterionQuery):
+    above = serializers.CharField(max_length=200, help_text="Key of the item that is asked about.")
+    below = serializers.CharField(max_length=200, help_text="Key of the other item.")
+
+
+class PairDetail(serializers.Serializer):
+    above = serializers.CharField()
+    below = serializers.CharField()
+    fit = serializers.IntegerField(allow_null=True, help_text="Number of the published fit; null before the first.")
+    above_rank = serializers.IntegerField(source="figures.above.rank", allow_null=True, default=None)
+    below_rank = serializers.IntegerField(source="figures.below.rank", allow_null=True, default=None)
+    probability = FiniteFloatField(
+        source="figures.probability",
+        allow_null=True,
+        help_text="Posterior probability that the first item is above the second; null where it is not known.",
+    )
+    reason = serializers.CharField(source="figures.reason", allow_blank=True, help_text="Why it is not known.")
+
+
+class RankingPair(ApiView):
+    @extend_schema(operation_id="ranking_pair", parameters=[PairQuery], responses=PairDetail)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Returns the probability that one item is above another in the published ranking."""
+        project = access.project_for(request, project_id, access.SEE)
+        query = validated_query(request, PairQuery)
+        criterion = validated_criterion(project, query)
+        items = requested_pair(project, query)
+        fit = published_fit(criterion)
+        detail = {name: item.key for name, item in items.items()} | {
+            "fit": fit.number if fit else None,
+            "figures": pair_figures(fit, items["above"], items["below"]),
+        }
+        return Response(PairDetail(detail).data)
+
+
+def requested_pair(project: Project, query: dict[str, Any]) -> dict[str, Item]:
+    """Return both items by parameter; raises Unprocessable where a key is unknown, or both are one."""
+    known = {item.key: item for item in project.items.filter(key__in=[query["above"], query["below"]])}
+    text = _("There is no item with the key “%(key)s”. `items_list` has the keys.")
+    unknown = {name: [text % {"key": query[name]}] for name in ("above", "below") if query[name] not in known}
+    if not unknown and len(known) == 1:
+        unknown["below"] = [_("“%(key)s” is the same item. Give another key.") % {"key": query["below"]}]
+    if unknown:
+        raise Unprocessable(unknown)
+    return {name: known[query[name]] for name in ("above", "below")}
 
 
 class Fits(ApiView):

@@ -43,6 +43,7 @@ api_urlpatterns = [
     path(f"{PROJECT}overall/", overall_api.OverallView.as_view(), name="api-overall"),
     path(f"{PROJECT}leaderboard/", leaderboard_api.LeaderboardView.as_view(), name="api-leaderboard"),
     path(f"{PROJECT}ranking/", api.Ranking.as_view(), name="api-ranking"),
+    path(f"{PROJECT}ranking/pair/", api.RankingPair.as_view(), name="api-ranking-pair"),
     path(f"{PROJECT}fits/", api.Fits.as_view(), name="api-fits"),
     path(f"{PROJECT}fits/compare/", trust_api.CompareView.as_view(), name="api-fits-compare"),
     path(f"{PROJECT}models/", trust_api.ModelsView.as_view(), name="api-models"),

@@ -27,6 +27,7 @@ class Kind(Enum):
     TEXTS = auto()
     GROUPS = auto()  # lists of texts in a list
     OBJECT = auto()
+    MESSAGES = auto()  # of a chat: objects with role and content
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,7 @@ def types_of(arrow: Any) -> dict[Kind, Any]:
         Kind.TEXTS: texts,
         Kind.GROUPS: arrow.list_(texts),
         Kind.OBJECT: arrow.string(),
+        Kind.MESSAGES: arrow.list_(arrow.struct([("role", arrow.string()), ("content", arrow.string())])),
     }
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import render
-from django.urls import get_script_prefix, reverse
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
@@ -21,7 +21,7 @@ from annotate.labelling.actions import Answer, record_and_assign_next
 from annotate.labelling.answer_text import describe_answers, summarize_answer, summarize_label_by_criterion
 from annotate.labelling.forms import AnswerForm
 from annotate.labelling.known_items import undo_last
-from annotate.labelling.navigation import RNG, redirect_to_task
+from annotate.labelling.navigation import RNG, own_link, redirect_to_task
 from annotate.labelling.queries import LastAnswer, current_task
 from annotate.labelling.requirements import StepRequired
 from annotate.labelling.time_left import parse_client_timing
@@ -155,14 +155,6 @@ def task_page(
     context["unsent"] = unsent_answer(request, annotator)
     context["resume_link"] = own_link(request, annotator)
     return render(request, "labelling/label.html", context, status=status)
-
-
-def own_link(request: HttpRequest, annotator: Annotator) -> str:
-    """Return the personal link; from a vote inside another site's page it leads out of it."""
-    path = reverse("resume", args=[annotator.resume_token]).removeprefix(get_script_prefix())
-    return request.build_absolute_uri(
-        f"/{path}" if getattr(request, "is_embedded", False) else get_script_prefix() + path
-    )
 
 
 def redirect_page(request: HttpRequest, address: str) -> HttpResponse:

@@ -213,6 +213,11 @@ class EventVerb(StrEnum):
         _("Annotators: excluded"),
         _("excluded %(annotator)s; %(labels)s labels voided. %(reason)s"),
     )
+    OTHER_BROWSER_REFUSED = (
+        "other browser refused",
+        _("Annotators: another browser turned away"),
+        _("came with the participant ID of %(annotator)s in another browser and was turned away"),
+    )
     BULK_EXCLUDED = (
         "answers excluded in bulk",
         _("Annotators: many answers excluded"),

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotate.labelling.special_tasks import frequencies
-from annotate.models import Annotator, Completion, GoldSet, ParticipationRules, Project, Purpose
+from annotate.models import Annotator, Completion, Event, EventVerb, GoldSet, ParticipationRules, Project, Purpose
 from annotate.participation.places import BY_LINK
 
 COLUMNS = [
@@ -106,7 +106,9 @@ def budget_verdict(project: Project, needed: int | None, given: int | None, each
 def participants(project: Project) -> QuerySet[Annotator]:
     """Return who came by links, the latest first, with how many labels of theirs count."""
     people = Annotator.objects.filter(project=project, source__in=BY_LINK).select_related("completion__used_by")
-    return people.annotate(n_labels=Count("labels", filter=Q(labels__voided_at=None))).order_by("-pk")
+    refused = Event.objects.filter(annotator=OuterRef("pk"), verb=EventVerb.OTHER_BROWSER_REFUSED).order_by("-at")
+    n_labels = Count("labels", filter=Q(labels__voided_at=None))
+    return people.annotate(n_labels=n_labels, refused_at=Subquery(refused.values("at")[:1])).order_by("-pk")
 
 
 def participant_rows(project: Project) -> Iterator[list[object]]:

@@ -11,6 +11,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from annotate import access
+from annotate.core.qr_codes import qr_svg
+from annotate.labelling.navigation import own_link
 from annotate.labelling.own_answers import queries
 from annotate.labelling.refusals import refusal_of_task
 from annotate.labelling.stop_pages import stop_page
@@ -25,6 +27,9 @@ def own_answers(request: HttpRequest, project_id: UUID) -> HttpResponse:
     if isinstance(found, str):
         return redirect(found, annotator.project_id)
     template, context, status = found
+    if annotator.user_id is None:  # here alone: whoever views the page as somebody else is not told the link
+        link = own_link(request, annotator)
+        context |= {"resume_link": link, "resume_code": qr_svg(link, "share-code")}
     return render(request, template, context, status=status)
 
 

@@ -3,14 +3,15 @@
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import IntegrityError
 
+from annotate.audit import record_event
 from annotate.core.errors import ProjectNotOpen, PseudonymTaken
 from annotate.core.transactions import write_transaction
 from annotate.labelling.requirements import JoinLinkDisabled
-from annotate.models import Annotator, Project, User
+from annotate.models import Annotator, Event, EventVerb, Project, User
 from annotate.participation.consent.actions import give_consent
 from annotate.participation.joining import pseudonyms
 from annotate.participation.places import claim_place
@@ -76,6 +77,13 @@ def join_by_link(*, project: Project, pseudonym: str, resume_token: str, version
         if version:
             give_consent(annotator=annotator, version=version, now=now)
     return annotator
+
+
+def record_refused_browser(annotator: Annotator, now: datetime) -> None:
+    """Logs that another browser came with this participant's id and was turned away; once a day."""
+    known = Event.objects.filter(annotator=annotator, verb=EventVerb.OTHER_BROWSER_REFUSED)
+    if not known.filter(at__gt=now - timedelta(days=1)).exists():
+        record_event(annotator.project, None, EventVerb.OTHER_BROWSER_REFUSED, now, annotator=annotator)
 
 
 def join_by_platform(

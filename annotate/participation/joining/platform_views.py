@@ -23,7 +23,7 @@ from annotate.participation.completion.actions import reject_when_full
 from annotate.participation.completion.codes import return_link
 from annotate.participation.consent.declined import declined_page
 from annotate.participation.consent.queries import consent_text
-from annotate.participation.joining.actions import PlatformVisit, join_by_platform
+from annotate.participation.joining.actions import PlatformVisit, join_by_platform, record_refused_browser
 from annotate.participation.places import n_places_taken
 from annotate.participation.rules import participation_rules
 
@@ -91,6 +91,7 @@ def resume_from_platform(request: HttpRequest, annotator: Annotator, visit: Plat
     first = annotator.platform_session
     if len(first) < MIN_SESSION_LENGTH or not constant_time_compare(first, visit.session):
         rate_limits.check_rate_limit(request, "join")
+        record_refused_browser(annotator, timezone.now())
         raise AlreadyStartedElsewhere
     if request.method != "POST":
         return render(request, "participation/resume.html", {"project": annotator.project, "annotator": annotator})

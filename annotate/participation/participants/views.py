@@ -47,6 +47,7 @@ def people(request: SignedInRequest, project_id: UUID) -> HttpResponse:
         "project": project,
         "page": page,
         "rows": [(one, kinds.get(one.ended, "")) for one in page],
+        "n_refused": sum(one.refused_at is not None for one in page),  # type: ignore[attr-defined]  # by the query
         "n_turned_away": Completion.objects.filter(project=project, annotator=None).count(),
         "entry": participation_rules(project),
         "form": form,

@@ -1,5 +1,6 @@
 """Lists and streams a project's exports through the API."""
 
+from typing import Any
 from uuid import UUID
 
 from django.http import Http404
@@ -13,11 +14,23 @@ from rest_framework.reverse import reverse
 
 from annotate import access
 from annotate.api.base import ApiRequest, ApiView, CriterionQuery, NoQuery, validated_criterion, validated_query
+from annotate.api.problems import Unprocessable
 from annotate.audit import record_export
 from annotate.core.rate_limits import check_rate_limit
 from annotate.criteria import Criterion
 from annotate.files.writers import FORMATS
 from annotate.publishing.exports.downloads import SPECIAL, file_response, is_available
+from annotate.publishing.exports.preference_options import (
+    FORMS,
+    LINES,
+    MAX_HELD_OUT,
+    NAMES,
+    SPLITS,
+    options_from,
+    other_table_problem,
+    split_problem,
+)
+from annotate.publishing.exports.preference_options import TABLE as PREFERENCES
 from annotate.publishing.exports.registry import TABLES
 
 
@@ -60,11 +73,42 @@ TYPES = {
 }
 
 
+class ExportQuery(CriterionQuery):
+    """The criterion, and how preference pairs are exported."""
+
+    lines = serializers.ChoiceField(
+        [name for name, _label in LINES],
+        required=False,
+        help_text="Of `preferences`: one line for each answer, or for each pair by majority, with n, share and margin.",
+    )
+    form = serializers.ChoiceField(
+        [name for name, _label in FORMS],
+        required=False,
+        help_text="Of `preferences`: prompt, chosen and rejected as text, or as lists of messages (role, content).",
+    )
+    held_out = serializers.IntegerField(
+        required=False,
+        min_value=0,
+        max_value=MAX_HELD_OUT,
+        help_text="Of `preferences`: per cent of the prompts whose lines have `test` in the column `split`, by a hash.",
+    )
+    split = serializers.ChoiceField(
+        [name for name, _label in SPLITS],
+        required=False,
+        help_text="Of `preferences`, with `held_out`: only the lines of this side.",
+    )
+
+    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
+        if problem := split_problem(values):
+            raise serializers.ValidationError({"split": [problem]})
+        return values
+
+
 class Export(ApiView):
     @extend_schema(
         operation_id="exports_download",
         parameters=[
-            CriterionQuery,
+            ExportQuery,
             OpenApiParameter("table", OpenApiTypes.STR, "path", enum=[*TABLES, "matrix"]),
             OpenApiParameter("file_format", OpenApiTypes.STR, "path", enum=list(TYPES)),
         ],
@@ -73,10 +117,13 @@ class Export(ApiView):
     def get(self, request: ApiRequest, project_id: UUID, table: str, file_format: str) -> HttpResponseBase:
         """Streams a whole table; labels and fits include all criteria. `exports_list` lists the formats."""
         project = access.project_for(request, project_id, access.SEE)
-        criterion = validated_criterion(project, validated_query(request, CriterionQuery))
+        query = validated_query(request, ExportQuery)
+        criterion = validated_criterion(project, query)
         if (table, file_format) not in SPECIAL and (table not in TABLES or file_format not in FORMATS):
             raise Http404
+        if table != PREFERENCES and (given := [name for name in NAMES if name in query]):
+            raise Unprocessable({name: [other_table_problem(table)] for name in given})
         check_rate_limit(request, "export")
         now = timezone.now()
         record_export(project=project, actor=request.user, table=table, file_format=file_format, now=now)
-        return file_response(request._request, criterion, table, file_format)
+        return file_response(request._request, criterion, table, file_format, options_from(query))

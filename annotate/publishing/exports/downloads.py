@@ -15,21 +15,37 @@ from annotate.dashboard.ranking.queries import RankingQuery, ranking
 from annotate.files.downloads import sent
 from annotate.files.writers import FORMATS, csv_chunks
 from annotate.fitting.published import published_fit
+from annotate.publishing.exports import preferences
 from annotate.publishing.exports.pairs import MAX_ITEMS, matrix
+from annotate.publishing.exports.preference_options import TABLE as PREFERENCES
+from annotate.publishing.exports.preference_options import PreferenceOptions
 from annotate.publishing.exports.preflib import kind, preflib_chunks
 from annotate.publishing.exports.registry import TABLES
 
 
 def file_response(
-    request: HttpRequest, criterion: Criterion, table: str, file_format: str
+    request: HttpRequest,
+    criterion: Criterion,
+    table: str,
+    file_format: str,
+    options: PreferenceOptions = preferences.ALL,
 ) -> HttpResponse | StreamingHttpResponse:
-    """Send what there is under this name and format, to be saved under a name with the project's."""
+    """Send what there is under this name and format, to be saved under a name with the project's.
+
+    options: of the preference pairs; other tables have none.
+    """
     special = SPECIAL.get((table, file_format))
     if (table, file_format) == PREFLIB:
         file_format = kind(criterion)
-    response = special(request, criterion, file_format) if special else stream(request, criterion, table, file_format)
+    if special:
+        response = special(request, criterion, file_format)
+    elif table == PREFERENCES:
+        response = preference_pairs(request, criterion, file_format, options)
+    else:
+        response = stream(request, criterion, table, file_format)
     number = f"-{criterion.number}" if criterion.project.criteria and table not in ALL_CRITERIA else ""
-    name = f"{slugify(criterion.project.name)[:60] or 'project'}-{table}{number}.{file_format}"
+    side = "" if options.split == "all" else f"-{options.split}"
+    name = f"{slugify(criterion.project.name)[:60] or 'project'}-{table}{number}{side}.{file_format}"
     response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
     response["Cache-Control"] = "no-store"
     response["X-Content-Type-Options"] = "nosniff"
@@ -56,6 +72,13 @@ def is_available(criterion: Criterion) -> dict[str, tuple[str, str, list[str]]]:
 def stream(request: HttpRequest, criterion: Criterion, table: str, file_format: str) -> StreamingHttpResponse:
     content_type, encode = FORMATS[file_format]
     return sent(request, encode(TABLES[table].columns(criterion.project), TABLES[table].rows(criterion)), content_type)
+
+
+def preference_pairs(
+    request: HttpRequest, criterion: Criterion, file_format: str, options: PreferenceOptions
+) -> StreamingHttpResponse:
+    content_type, encode = FORMATS[file_format]
+    return sent(request, encode(preferences.columns(options), preferences.rows(criterion, options)), content_type)
 
 
 def win_matrix(request: HttpRequest, criterion: Criterion, _ending: str) -> StreamingHttpResponse:

@@ -33,16 +33,27 @@ FIRST, SECOND, TIED = range(3)  # what an answer says of a pair
 def rows(criterion: Criterion) -> Iterator[Row]:
     keys = keys_of(criterion.project)
     names = list(keys.values())
-    said, n = count_wins(criterion, keys)
+    pairs, table = counts_by_pair(*count_wins(criterion, keys))
+    for start in range(0, len(pairs), CHUNK):
+        part = zip(pairs[start : start + CHUNK].tolist(), table[start : start + CHUNK].tolist(), strict=True)
+        for (first, second), figures in part:
+            yield [names[first], names[second], *figures, sum(figures)]
+
+
+def pairs_counted(criterion: Criterion) -> tuple[list[int], Rows, Counts]:
+    """Return primary keys of items, pairs (n, 2) of places among them, and (n, 3): first above, second above, ties."""
+    keys = keys_of(criterion.project)
+    return list(keys), *counts_by_pair(*count_wins(criterion, keys))
+
+
+def counts_by_pair(said: Rows, n: Counts) -> tuple[Rows, Counts]:
+    """Return pairs (n_pairs, 2), each once, and the numbers (n_pairs, 3) of what was said of each."""
     is_new = np.ones(len(said), bool)
     is_new[1:] = (said[1:, :2] != said[:-1, :2]).any(axis=1)  # sorted: what is said of a pair stands together
     pairs = said[is_new, :2]
     table = np.zeros((len(pairs), 3), np.int64)
     table[np.cumsum(is_new) - 1, said[:, 2]] = n
-    for start in range(0, len(pairs), CHUNK):
-        part = zip(pairs[start : start + CHUNK].tolist(), table[start : start + CHUNK].tolist(), strict=True)
-        for (first, second), figures in part:
-            yield [names[first], names[second], *figures, sum(figures)]
+    return pairs, table
 
 
 def matrix(criterion: Criterion) -> tuple[list[str], Iterator[Row]]:

@@ -114,7 +114,7 @@ TABLES = {
             "preferences",
             _("Preference pairs (DPO)"),
             _("Prompt, chosen and rejected text, ready for training language models. Ties are left out."),
-            always(preferences.COLUMNS),
+            always(preferences.columns()),
             preferences.rows,
         ),
         Table(

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from annotate.access import SignedInRequest
 from annotate.audit import record_export
+from annotate.core.errors import UserError
 from annotate.core.rate_limits import check_rate_limit
 from annotate.dashboard.detail import shows_expert
 from annotate.dashboard.heading import page_heading
@@ -21,6 +22,8 @@ from annotate.fitting.published import published_fit
 from annotate.models import RunRecord
 from annotate.publishing.exports.downloads import SPECIAL, file_response
 from annotate.publishing.exports.pairs import MAX_ITEMS
+from annotate.publishing.exports.preference_options import NAMES, PreferenceForm, PreferenceOptions, other_table_problem
+from annotate.publishing.exports.preference_options import TABLE as PREFERENCES
 from annotate.publishing.exports.registry import TABLES
 from annotate.publishing.preregistration.queries import deviations_of, preregistration_of
 
@@ -39,6 +42,7 @@ def choose(request: HttpRequest, project_id: UUID) -> HttpResponse:
         "now": now,
         "tables": [(table, table.columns(project)) for table in TABLES.values()],
         "formats": list(FORMATS),
+        "preference_form": PreferenceForm(auto_id="preferences-%s"),
         "has_matrix": project.items.count() <= MAX_ITEMS,
         "record": records.first(),
         "kept": records.filter(status=RunRecord.Status.READY).first(),
@@ -57,11 +61,30 @@ def download(
     criterion = requested_criterion(request, project_id)
     if (table, file_format) not in SPECIAL and (table not in TABLES or file_format not in FORMATS):
         raise Http404
+    options = requested_options(request, table)
     check_rate_limit(request, "export")
     if request.method == "GET":
         now = timezone.now()
         record_export(project=criterion.project, actor=request.user, table=table, file_format=file_format, now=now)
-    return file_response(request, criterion, table, file_format)
+    return file_response(request, criterion, table, file_format, options)
+
+
+class BadExportOptions(UserError):
+    """Options in the address that are not valid, or that the table does not have."""
+
+    status = 400
+
+
+def requested_options(request: HttpRequest, table: str) -> PreferenceOptions:
+    """Return the options in the address. Raises BadExportOptions."""
+    if table != PREFERENCES and any(name in request.GET for name in NAMES):
+        raise BadExportOptions(other_table_problem(table))
+    form = PreferenceForm(request.GET if table == PREFERENCES else {})
+    if not form.is_valid():
+        raise BadExportOptions(
+            " ".join(f"{form[name].label}: {' '.join(map(str, said))}" for name, said in form.errors.items())
+        )
+    return form.options()
 
 
 @login_required

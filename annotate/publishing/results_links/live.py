@@ -1,14 +1,10 @@
 """Reads what the projector view of a results link shows: the first places, the countdown, how to take part."""
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import segno
 from django.db.models import Q
-from django.utils.html import format_html
-from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from annotate.core.charts import Interval, Scale
@@ -147,12 +143,3 @@ def format_left(left: timedelta) -> str:
 def shows_join(link: ResultsLink) -> bool:
     """Tells whether the view says how to take part: only where the owner wants it and people can answer."""
     return link.shows_join and link.project.state == Project.State.OPEN
-
-
-def qr_svg(address: str) -> SafeString:
-    """Returns a QR code as an SVG element, dark on light in either colour scheme."""
-    file = io.BytesIO()
-    segno.make(address, micro=False).save(
-        file, kind="svg", border=4, light="white", xmldecl=False, svgns=True, omitsize=True, svgclass="live-code"
-    )
-    return format_html("{}", mark_safe(file.getvalue().decode()))  # noqa: S308  (drawn by segno, no text in it)

@@ -16,11 +16,12 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotate import access
 from annotate.access import SignedInRequest
+from annotate.core.qr_codes import qr_svg
 from annotate.core.rate_limits import check_rate_limit
 from annotate.models import ResultsLink
 from annotate.publishing.results_links.actions import set_deadline, set_names
 from annotate.publishing.results_links.forms import LiveForm
-from annotate.publishing.results_links.live import countdown, live_view, qr_svg, shows_join
+from annotate.publishing.results_links.live import countdown, live_view, shows_join
 from annotate.publishing.results_links.views import keep_unlisted
 
 UNCHANGED = 204  # htmx leaves the page as it is

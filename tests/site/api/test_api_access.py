@@ -182,6 +182,7 @@ RULES = {
     "api-annotator-readmit": {"post": (WRITE, MANAGE, {})},
     "api-labels": {"get": (READ, SEE, None)},
     "api-ranking": {"get": (READ, SEE, None)},
+    "api-ranking-pair": {"get": (READ, SEE, None)},
     "api-fits": {"get": (READ, SEE, None)},
     "api-progress": {"get": (READ, SEE, None)},
     "api-results-links": {"get": (READ, OWN, None), "post": (WRITE, OWN, {})},
@@ -227,6 +228,7 @@ OF_ANNOTATORS = {
 }
 MAKING = {("api-projects", "post"), ("api-project-clone", "post")}  # not by a token for one project
 QUERIES = {("api-project", "delete"): f"?name={NAME}", ("api-fits-compare", "get"): "?first=1&second=2"}
+QUERIES[("api-ranking-pair", "get")] = "?above=item-0&below=item-1"
 
 
 def test_every_route_has_a_rule():

@@ -35,6 +35,7 @@ NOT_OPERATIONS = {
     "download",
     "wait_for_import",
     "wait_for_record",
+    "wait_for_ranking",
 }  # how it is asked, and the same asked repeatedly
 ARGUMENTS = {"int": 1, "str": "x", "IO[bytes]": io.BytesIO(b"x"), "bool": True, "int | None": 1}
 

@@ -164,3 +164,18 @@ def test_nobody_is_told_of_thousands_left(project):
     page = browser.get(task_of(project)).content.decode()
     assert "0 answered</p>" in page
     assert "data-total" not in page
+
+
+def test_the_personal_link_and_its_code_are_for_the_annotator_alone(project, alice):
+    otter = make_annotator(project, "Quiet Otter")
+    page = own(as_annotator(otter), project)
+    assert f"/join/again/{otter.resume_token}/" in page
+    assert "<svg" in page[page.index("QR code of your personal link") :]
+    member = make_annotator(project, "Member", user=alice)
+    browser = Client()
+    browser.force_login(alice, "allauth.account.auth_backends.AuthenticationBackend")
+    assert member.resume_token not in own(browser, project)
+    stranger = Client().post(reverse("join", args=[project.join_token]), {"pseudonym": "Quiet Otter", "version": ""})
+    said = stranger.content.decode()
+    assert "If it is yours, you can go on" in said
+    assert otter.resume_token not in said

@@ -9,9 +9,10 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.throttling import SimpleRateThrottle
 
-from annotate.models import Annotator, Completion, Project
+from annotate.models import Annotator, Completion, Event, EventVerb, Project
 from annotate.participation.actions import replace_platform_link
 from tests.conftest import NOW, make_annotator
+from tests.site.pages import signed_in
 from tests.site.participation_steps import SESSION, answer_open, arrive, link, open_to_platform, open_token
 
 
@@ -62,6 +63,21 @@ def test_a_number_alone_opens_nobody_elses_part(client, project, entry):
             assert "has already started in another browser" in response.content.decode()
         assert thief.get(reverse("label", args=[project.pk])).status_code == 403
     assert Annotator.objects.count() == 1
+
+
+def test_the_researcher_sees_that_another_browser_was_turned_away(client, project, entry, alice):
+    arrive(client, entry, "5f1e", SESSION)
+    owner = signed_in(alice)
+    listed = reverse("participants", args=[project.pk])
+    assert "another browser turned away" not in owner.get(listed).content.decode()
+    other = Client()
+    for _again in range(2):
+        refused = other.get(link(entry, "5f1e", "another session")).content.decode()
+        assert Annotator.objects.get().resume_token not in refused
+    assert Event.objects.get(verb=EventVerb.OTHER_BROWSER_REFUSED).annotator.platform_id == "5f1e"
+    assert owner.get(listed).content.decode().count("another browser turned away") == 1
+    log = owner.get(reverse("log", args=[project.pk])).content.decode()
+    assert "in another browser and was turned away" in log
 
 
 def test_a_session_too_short_to_be_a_secret_proves_nothing(client, entry):

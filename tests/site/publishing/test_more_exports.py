@@ -29,14 +29,14 @@ def crowd(project) -> list[Annotator]:
     return [make_annotator(project, f"Otter {i}") for i in range(3)]
 
 
-def body(client, project: Project, table: str, file_format: str) -> str:
-    response = client.get(reverse("export", args=[project.pk, table, file_format]))
+def body(client, project: Project, table: str, file_format: str, **query) -> str:
+    response = client.get(reverse("export", args=[project.pk, table, file_format]), query)
     assert response.status_code == 200
     return b"".join(response.streaming_content).decode()
 
 
-def lines(client, project, table: str) -> list[dict]:
-    return [json.loads(line) for line in body(client, project, table, "jsonl").splitlines()]
+def lines(client, project, table: str, **query) -> list[dict]:
+    return [json.loads(line) for line in body(client, project, table, "jsonl", **query).splitlines()]
 
 
 def with_ties(project: Project, crowd: list[Annotator]) -> None:
