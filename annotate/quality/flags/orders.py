@@ -51,6 +51,4 @@ def common_orders(labels: QuerySet[Label]) -> dict[int, CommonOrder]:
     counts: dict[int, Counter[str]] = defaultdict(Counter)
     for annotator, ranks, n in rows.annotate(times=Count("pk")):
         counts[annotator][ranks] += n
-    return {
-        annotator: CommonOrder(*found.most_common(1)[0], n=found.total()) for annotator, found in counts.items()
-    }
+    return {annotator: CommonOrder(*found.most_common(1)[0], n=found.total()) for annotator, found in counts.items()}
