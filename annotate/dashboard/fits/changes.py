@@ -74,7 +74,10 @@ def slope_chart(
                 truncate_label(item.shown_as(by)),
                 format_number(a, 1),
                 format_number(b, 1),
-                *heights,
+                y_first=heights[0],
+                y_second=heights[1],
+                label_first=heights[2],
+                label_second=heights[3],
                 is_far=item.pk in far,
             )
             for (item, a, b), heights in zip(scored, zip(*columns, strict=True), strict=True)
