@@ -1,5 +1,6 @@
 """Formats numbers as the language of the page writes them."""
 
+import math
 from typing import Any
 
 from django.utils.formats import get_format, number_format
@@ -14,6 +15,12 @@ def format_number(value: float, decimals: int = 2) -> str:
     if float(text) == 0:
         text = text.lstrip("-")
     return text.replace("-", MINUS).replace(".", get_format("DECIMAL_SEPARATOR"))
+
+
+def format_two_digits(value: float) -> str:
+    """Formats a positive number with its first two digits, such as 0.0042, 0.42 or 4.2, and a whole one from 10 on."""
+    decimals = 1 - math.floor(math.log10(value)) if 0 < value < 1 else 1
+    return format_number(value, decimals) if value < 10 else format_integer(value)
 
 
 def format_integer(value: float) -> str:

@@ -10,7 +10,7 @@ from annotate.criteria import Criterion
 from annotate.fitting import scheduling
 from annotate.fitting.published import published_fit
 from annotate.live.queries import Revision, fit_states, revision
-from annotate.models import FitState, Label, Project
+from annotate.models import IMPORTED_APP_VERSION, FitState, Label, Project
 from models_engine.models import Fit
 
 ANNOTATING_WINDOW = timedelta(minutes=2)
@@ -85,7 +85,8 @@ def engine_status(criterion: Criterion, now: datetime) -> EngineStatus:
 def page_heading(criterion: Criterion, now: datetime) -> Heading:
     project = criterion.project
     since = now - ANNOTATING_WINDOW
-    recent = Label.objects.filter(project=project, created_at__gte=since)
+    # What came in by a file was answered some other time.
+    recent = Label.objects.filter(project=project, created_at__gte=since).exclude(app_version=IMPORTED_APP_VERSION)
     return Heading(
         project=project,
         now=now,

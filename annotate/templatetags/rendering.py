@@ -32,6 +32,13 @@ def named(item: Item, project: Project) -> str:
     return item.shown_as(project.items_shown_by)
 
 
+@register.filter
+def named_in_sentence(item: Item, project: Project) -> str:
+    """Name the item without the full stop of its text, for a sentence that ends with its own."""
+    name = named(item, project)
+    return name if name.endswith("..") else name.removesuffix(".")
+
+
 @register.simple_tag
 def language_attributes(language: str = "") -> SafeString:
     """Return lang and dir of an element whose text is in this language; where it is not known, dir=auto."""

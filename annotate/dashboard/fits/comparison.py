@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from annotate.audit_log.queries import CHANGES_OF_DATA
 from annotate.audit_log.sentences import Told, told
 from annotate.criteria import Criterion
+from annotate.dashboard.fits.changes import MOST_SLOPES, SlopeChart, TagChange, change_by_tag, slope_chart
 from annotate.dashboard.fits.figures import ItemFigures, figures_of
 from annotate.models import Event, Item
 from models_engine.constants import Z90
@@ -75,6 +76,8 @@ class FitComparison:
     n_far: int
     one_order: bool
     correlation: float | None
+    slopes: SlopeChart | None
+    tags: list[TagChange]
 
 
 def fits_to_compare(criterion: Criterion, limit: int = 50) -> list[Fit]:
@@ -127,8 +130,10 @@ def compare_two_fits(criterion: Criterion, numbers: tuple[int, int], page: str |
     common = sorted(one.keys() & other.keys(), key=lambda pk: (-abs(other[pk].utility - one[pk].utility), pk))
     places_one, places_other = places(one, common), places(other, common)
     shown = Paginator(common, PAGE_SIZE).get_page(page)
-    items = Item.objects.filter(project=criterion.project).in_bulk(list(shown.object_list))
-    far = sum(is_beyond_error(one[pk], other[pk]) for pk in common)
+    most = common[:MOST_SLOPES]
+    items = Item.objects.filter(project=criterion.project).in_bulk([*shown.object_list, *most])
+    far = {pk for pk in common if is_beyond_error(one[pk], other[pk])}
+    moved = [items[pk] for pk in most if pk in items]
     return FitComparison(
         first=first,
         second=second,
@@ -141,9 +146,11 @@ def compare_two_fits(criterion: Criterion, numbers: tuple[int, int], page: str |
         n_common=len(common),
         n_only_first=len(one.keys() - other.keys()),
         n_only_second=len(other.keys() - one.keys()),
-        n_far=far,
+        n_far=len(far),
         one_order=one_order,
         correlation=correlation([one[pk].utility for pk in common], [other[pk].utility for pk in common]),
+        slopes=slope_chart(moved, one, other, far, criterion.project.items_shown_by),
+        tags=change_by_tag(criterion.project, common, one, other),
     )
 
 

@@ -20,15 +20,24 @@ from annotate.models import Event, EventVerb, Label, Project
 from models_engine.models import Estimate, Fit
 
 HEIGHT = 160.0  # of the chart of labels over time, in pixels
-# Columns are hours wide while they are at most so many, then days, then months.
-MOST_HOURS, MOST_DAYS = 72, 120
+# Columns are minutes wide while they are at most so many, then ten minutes, hours, days, months.
+MOST_MINUTES, MOST_TENS, MOST_HOURS, MOST_DAYS = 60, 60, 72, 120
+MONTH, DAY, HOUR, TEN_MINUTES, MINUTE = 7, 10, 13, 15, 16  # characters of a stamp
+STEPS = {  # from one column into the next; a month's lands within the next month
+    MINUTE: timedelta(minutes=1),
+    TEN_MINUTES: timedelta(minutes=10),
+    HOUR: timedelta(hours=1),
+    DAY: timedelta(days=1),
+    MONTH: timedelta(days=32),
+}
 # Comparisons of an item, from and to.
 SHOWN_IMPORTS, SHOWN_REFUSALS = 10, 50
 COVERAGE = [(0, 0), (1, 4), (5, 9), (10, 19), (20, 49), (50, 10**9)]
 
 
 class Stamp(Func):
-    """The first characters of a moment in UTC, "2026-11-20 14": 13 give the hour, 10 the day, 7 the month.
+    """The first characters of a moment in UTC, "2026-11-20 14:05": 16 give the minute, 15 ten of them, 13 the hour, 10
+    the day, 7 the month.
 
     Text, because Django's Trunc calls Python for every row on SQLite.
     """
@@ -37,7 +46,7 @@ class Stamp(Func):
     output_field = CharField()
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
-        template = "SUBSTR(TO_CHAR(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24'), 1, %(length)d)"
+        template = "SUBSTR(TO_CHAR(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'), 1, %(length)d)"
         return self.as_sql(compiler, connection, template=template, **context)
 
 
@@ -148,31 +157,38 @@ def count_labels(criterion: Criterion, unit: Unit) -> dict[str, Counter[str]]:
 
 def unit_of(first: datetime | None, last: datetime | None) -> Unit:
     span = (last - first) if first and last else timedelta(0)
+    if span <= timedelta(minutes=MOST_MINUTES):
+        return Unit(MINUTE, _("minute"), _("j M, H:i"))
+    if span <= timedelta(minutes=10 * MOST_TENS):
+        return Unit(TEN_MINUTES, _("ten minutes"), _("j M, H:i"))
     if span <= timedelta(hours=MOST_HOURS):
-        return Unit(13, _("hour"), _("j M, H:00"))
+        return Unit(HOUR, _("hour"), _("j M, H:00"))
     if span <= timedelta(days=MOST_DAYS):
-        return Unit(10, _("day"), _("j M Y"))
-    return Unit(7, _("month"), "F Y")
+        return Unit(DAY, _("day"), _("j M Y"))
+    return Unit(MONTH, _("month"), "F Y")
 
 
 def stamps_between(first: datetime | None, last: datetime | None, unit: Unit) -> list[tuple[str, datetime]]:
-    """Return every hour, day or month from the first to the last, the empty ones too."""
+    """Return every minute, ten minutes, hour, day or month from the first to the last, the empty ones too."""
     if first is None or last is None:
         return []
     at, end = floor_time(first.astimezone(UTC), unit), last.astimezone(UTC)
     stamps = []
     while at <= end:
         stamps.append((at.isoformat(sep=" ")[: unit.length], at))
-        step = {13: timedelta(hours=1), 10: timedelta(days=1), 7: timedelta(days=32)}[unit.length]
-        at = floor_time(at + step, unit)
+        at = floor_time(at + STEPS[unit.length], unit)
     return stamps
 
 
 def floor_time(moment: datetime, unit: Unit) -> datetime:
-    moment = moment.replace(minute=0, second=0, microsecond=0)
-    if unit.length <= 10:
+    moment = moment.replace(second=0, microsecond=0)
+    if unit.length == TEN_MINUTES:
+        return moment.replace(minute=moment.minute // 10 * 10)
+    if unit.length <= HOUR:
+        moment = moment.replace(minute=0)
+    if unit.length <= DAY:
         moment = moment.replace(hour=0)
-    return moment.replace(day=1) if unit.length <= 7 else moment
+    return moment.replace(day=1) if unit.length == MONTH else moment
 
 
 def count_by_value(kinds: Any, counts: Counter[str]) -> list[Counted]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from annotate.core.numbers import format_integer, format_number
+from annotate.core.numbers import format_integer, format_two_digits
 from models_engine.models import Fit
 
 CELL, LABEL = 24, 64  # pixels
@@ -104,7 +104,7 @@ def n_possible(sizes: list[int], row: int, column: int) -> int:
 
 
 def cell_of(row: int, column: int, n: int, each: float | None, most: float, names: list[str]) -> Cell:
-    words = "-" if each is None else format_number(each, 1 if each < 10 else 0)
+    words = "-" if each is None else format_two_digits(each)
     title = _("Places %(a)s and %(b)s: %(n)s comparisons, %(each)s of each pair") % {
         "a": names[column], "b": names[row], "n": format_integer(n), "each": words,
     }  # fmt: skip
@@ -120,7 +120,5 @@ def shades(most: float) -> list[Shade]:
     """Return what each level stands for, in comparisons of each pair."""
     found = [Shade(0, _("none"))]
     for level in range(1, LEVELS + 1):
-        found.append(
-            Shade(level, _("up to %(n)s") % {"n": format_number(most * level / LEVELS, 1 if most < 50 else 0)})
-        )
+        found.append(Shade(level, _("up to %(n)s") % {"n": format_two_digits(most * level / LEVELS)}))
     return found if most else found[:1]

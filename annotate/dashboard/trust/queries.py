@@ -45,7 +45,7 @@ class Trust:
 
 
 def trust(criterion: Criterion, fit: Fit) -> Trust:
-    """Read the trust page from three queries, whatever the size of the project."""
+    """Read the trust page from three queries, with several rankings from five, whatever the size of the project."""
     counts = Estimate.objects.filter(fit=fit).aggregate(
         n=Count("pk"),
         thin=Count("pk", filter=Q(n_comparisons__lt=MIN_COMPARISONS)),
@@ -60,7 +60,7 @@ def trust(criterion: Criterion, fit: Fit) -> Trust:
     return Trust(
         checks=[
             check_enough_answers(counts),
-            check_connected(fit, counts),
+            check_connected(fit, counts, ranks_by_context(criterion.project, fit)),
             check_converged(fit),
             check_separation(counts),
             check_reliability(reliability),
@@ -98,12 +98,30 @@ def check_enough_answers(counts: Mapping[str, int]) -> Check:
     )
 
 
-def check_connected(fit: Fit, counts: Mapping[str, int]) -> Check:
+def ranks_by_context(project: Project, fit: Fit) -> bool:
+    """Tell whether the fit has several rankings because there are several contexts: each context has but one."""
+    if fit.n_parts < 2:
+        return False
+    contexts = dict(project.items.values_list("pk", "context_id"))
+    parts: dict[int | None, set[int]] = {}
+    compared = Estimate.objects.filter(fit=fit, n_comparisons__gt=0)
+    for item, part in compared.values_list("item_id", "part"):
+        parts.setdefault(contexts.get(item), set()).add(part)
+    return len(parts) > 1 and all(len(found) == 1 for found in parts.values())
+
+
+def check_connected(fit: Fit, counts: Mapping[str, int], by_context: bool) -> Check:
+    """by_context: items have contexts, and within each context all are connected."""
     n_parts, alone = fit.n_parts - counts["alone"], counts["alone"]
-    good = n_parts == 1 and not alone
-    if good:
+    good = not alone and (n_parts == 1 or by_context)
+    if good and by_context:
+        text = _(
+            "Within each of %(n)s prompts or contexts, every item can be compared with every other. There is no common "
+            "ranking by design: one ranking per prompt."
+        ) % {"n": format_integer(n_parts)}
+    elif good:
         text = _("Every item can be compared with every other through some chain of answers.")
-    elif n_parts > 1:
+    elif n_parts > 1 and not by_context:
         text = _("The items fall into %(n)s groups that no answer connects. Each group has its own ranking.") % {
             "n": format_integer(n_parts)
         }

@@ -15,12 +15,14 @@ from annotate.core.numbers import format_probability
 from annotate.labelling.outcomes import INFORMATIVE
 from annotate.labelling.special_tasks import correctness
 from annotate.models import Label, PresentedItem, Project, Purpose
+from annotate.quality.flags.orders import CommonOrder, chance_of_any, common_orders
 from models_engine.constants import Z90
 
 FAST_MS_PER_ITEM = 500
 FAST, CANT_JUDGE = 0.2, 0.3  # flagged where the whole interval lies above
 GOLD, ATTENTION, REPEATS = 0.7, 0.8, 0.75  # flagged where it lies below
 MIN_ANSWERS = 5
+SURE = 0.001  # the same place or order is flagged where somebody who looks would come to it less often than this
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class AnnotatorChecks:
 
     fast: Share | None
     side: Share | None
+    order: CommonOrder | None
     cant_judge: Share | None
     gold: Share | None
     attention: Share | None
@@ -81,10 +84,13 @@ class AnnotatorChecks:
 
     @property
     def flags(self) -> list[Flag]:
-        """one_side: the most chosen place, halfway and more from evenly to always."""
+        """one_side, same_order: the most common place or order, halfway and more from evenly to always, and surely no
+        chance."""
+        order = share_or_none(self.order.k, self.order.n) if self.order else None
         found = [
             (self.fast, "too_fast", self.fast and self.fast.n >= MIN_ANSWERS and self.fast.low > FAST),
-            (self.side, "one_side", self.side and self.side.low > (1 + 1 / self.n_sides) / 2),
+            (self.side, "one_side", self.side and is_habit(self.side, self.n_sides)),
+            (order, "same_order", order and self.order and is_habit(order, self.order.n_possible)),
             (self.gold, "gold_failed", self.gold and self.gold.high < GOLD),
             (self.attention, "attention_failed", self.attention and self.attention.high < ATTENTION),
             (self.repeats, "inconsistent", self.repeats and self.repeats.high < REPEATS),
@@ -101,6 +107,7 @@ class AnnotatorChecks:
         return {
             "too_fast": _("Too fast: %(figure)s answers in under %(seconds)s s"),
             "one_side": _("Mostly the same place: %(figure)s choices"),
+            "same_order": _("Mostly the same order on the screen, whatever is shown: %(figure)s answers"),
             "gold_failed": _("Gold questions: %(figure)s right"),
             "attention_failed": _("Attention checks: %(figure)s right"),
             "inconsistent": _("Own repeats: %(figure)s answered as before"),
@@ -123,11 +130,13 @@ def annotator_checks(project: Project, annotators: Sequence[int]) -> dict[int, A
             cant_judge=Count("pk", filter=Q(outcome=Label.Outcome.CANT_JUDGE)),
         )
     }
+    orders = common_orders(labels)
     sides, right, again = places_chosen(annotators), right_answers(labels), consistency(labels)
     return {
         pk: AnnotatorChecks(
             fast=share_or_none(counts.get(pk, none)["fast"], counts.get(pk, none)["timed"]),
             side=share_or_none(max(sides[pk].values(), default=0), sides[pk].total()),
+            order=orders.get(pk),
             cant_judge=share_or_none(counts.get(pk, none)["cant_judge"], counts.get(pk, none)["n"]),
             gold=right.get((pk, Purpose.GOLD.value)),
             attention=right.get((pk, Purpose.ATTENTION.value)),
@@ -137,6 +146,12 @@ def annotator_checks(project: Project, annotators: Sequence[int]) -> dict[int, A
         )
         for pk in annotators
     }
+
+
+def is_habit(most: Share, n_possible: int) -> bool:
+    """Tell whether the most common of so many outcomes is both far from evenly spread and surely no chance."""
+    far = most.low > (1 + 1 / n_possible) / 2
+    return far and chance_of_any(int(most.k), most.n, n_possible) < SURE
 
 
 def share_or_none(k: float, n: int) -> Share | None:

@@ -13,7 +13,7 @@ from annotate.annotators.tastes import job as tastes_job
 from annotate.annotators.tastes.forms import TastesForm
 from annotate.core.stored_messages import render_message
 from annotate.fitting import evaluation_job
-from annotate.models import AnnotatorTaste, CohortComparison, Event, Membership, Project, TasteMap
+from annotate.models import AnnotatorTaste, CohortComparison, Event, Item, Membership, Project, TasteMap
 from annotate.projects.copies.archiving import archive_project, unarchive_project
 from models_engine.errors import InsufficientData
 from models_engine.models import AnnotatorEstimate
@@ -103,7 +103,10 @@ def test_groups_are_turned_on_where_they_are_looked_for(alice, divided):  # noqa
     assert changes.count() == 1
     assert "The map appears after the next update" in page(client, divided, "tastes")
     draw_taste_map(divided)
-    assert "Who stands where" in page(client, divided, "tastes")
+    Item.objects.filter(project=divided).update(body="Coffee at cost.", name="")
+    html = page(client, divided, "tastes")
+    assert "Who stands where" in html
+    assert "prefer <bdi>“Coffee at cost”</bdi>." in html
 
 
 def test_who_may_only_look_is_told_who_turns_groups_on(alice, bob, divided):  # noqa: F811

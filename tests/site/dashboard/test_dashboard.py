@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotate.models import FitState, Item, Project, Tag
+from annotate.models import IMPORTED_APP_VERSION, FitState, Item, Project, Tag
 from tests.conftest import make_annotator
 from tests.site.factories import engine_is_up, estimate_annotator, make_fit, make_labels, spread_fit
 from tests.site.pages import BACKEND, HTMX, page, rows_shown, signed_in
@@ -144,9 +144,11 @@ def test_who_annotates_now(owner, project):
     people = [make_annotator(project, f"P{i}") for i in range(3)]
     make_labels(project, people[:2], 4, start=now - timedelta(seconds=60), every=timedelta(seconds=1))
     make_labels(project, people[2:], 1, start=now - timedelta(seconds=200))
+    filed = [make_annotator(project, "From a file")]
+    make_labels(project, filed, 2, start=now - timedelta(seconds=30), app_version=IMPORTED_APP_VERSION)
     html = page(owner, project)
     assert '<strong class="figures">2</strong> answering now' in html
-    assert '<strong class="figures">5</strong> answers' in html
+    assert '<strong class="figures">7</strong> answers' in html
 
 
 # --- Fragments --------------------------------------------------------------------------------------------------------

@@ -107,7 +107,13 @@ def columns_shown(html: str) -> dict[str, int]:
 
 @pytest.mark.parametrize(
     ("every", "unit", "n_columns"),
-    [(timedelta(minutes=20), "hour", 10), (timedelta(hours=6), "day", 8), (timedelta(days=10), "month", 11)],
+    [
+        (timedelta(seconds=110), "minute", 54),
+        (timedelta(minutes=15), "ten minutes", 44),
+        (timedelta(minutes=25), "hour", 13),
+        (timedelta(hours=6), "day", 8),
+        (timedelta(days=10), "month", 11),
+    ],
 )
 def test_labels_over_time_add_up_and_show_the_empty_ones(owner, project, every, unit, n_columns):
     people = [make_annotator(project, "P")]
@@ -116,8 +122,9 @@ def test_labels_over_time_add_up_and_show_the_empty_ones(owner, project, every, 
     shown = columns_shown(page(owner, project, "progress"))
     expected: dict[str, int] = {}
     for label in Label.objects.filter(voided_at=None):
-        stamp = {"hour": "%-d %b, %H:00", "day": "%-d %b %Y", "month": "%B %Y"}[unit]
-        key = label.created_at.strftime(stamp)
+        stamp = {"minute": "%-d %b, %H:%M", "hour": "%-d %b, %H:00", "day": "%-d %b %Y", "month": "%B %Y"}.get(unit)
+        at = label.created_at
+        key = at.strftime(stamp) if stamp else f"{at:%-d %b, %H}:{at.minute // 10}0"
         expected[key] = expected.get(key, 0) + 1
     assert {key: n for key, n in shown.items() if n} == expected
     assert sum(shown.values()) == 30

@@ -5,9 +5,10 @@ import pytest
 from django.urls import reverse
 
 from annotate.criteria import Criterion
+from annotate.dashboard.fits.changes import HEAD, LINE
 from annotate.dashboard.fits.comparison import compare_two_fits, fits_to_compare
 from annotate.fitting.arrays import to_bytes
-from annotate.models import Evaluation, Event, FitState, Item, Project, User
+from annotate.models import Evaluation, Event, FitState, Item, Project, Tag, User
 from models_engine.models import Fit
 from tests.conftest import NOW, make_annotator
 from tests.site.factories import make_labels, spread_fit
@@ -16,9 +17,11 @@ from tests.site.pages import page, signed_in
 pytestmark = pytest.mark.embedded
 
 
-def arrays(items: list[Item], utility: list[float], sd: float) -> bytes:
+def arrays(items: list[Item], utility: list[float], sd: float, score: list[float] | None = None) -> bytes:
     ids = np.array([item.pk for item in items], dtype=np.int64)
     values = {"items": ids, "utility": np.array(utility), "sd": np.full(len(ids), sd)}
+    if score:
+        values |= {"score": np.array(score), "score_low": np.array(score) - 1, "score_high": np.array(score) + 1}
     return to_bytes({f"site/{name}": value for name, value in values.items()})
 
 
@@ -48,6 +51,29 @@ def test_two_fits_item_by_item(project, two_fits, alice):
     assert "−5.20" in page(signed_in(alice), project, "compare")
     assert "fit 2 is shifted so that the median change is 0" in html
     assert html.index("Text number 0") < html.index("Text number 1")
+
+
+def test_what_moved_most_is_drawn_and_told_by_tag(project, alice):
+    """Item 0 loses 40 points, its tag 18 on average; words stand a line apart and inside the picture."""
+    items = list(project.items.order_by("pk"))
+    before, after = [60.0, 50.0, 50.0, 49.9, 50.1, 40.0], [20.0, 54.0, 50.0, 50.0, 50.2, 40.1]
+    for scores in (before, after):
+        utility = [(value - 50) / 10 for value in scores]
+        spread_fit(project, items, arrays=arrays(items, utility, 0.1, score=scores))
+    tag = Tag.objects.create(project=project, name="orca-70b")
+    tag.items.set(items[:2])
+    found = compare_two_fits(Criterion(project), (1, 2), None)
+    assert [(one.name, one.n_items, one.said) for one in found.tags] == [("orca-70b", 2, "−18.0")]
+    slopes = {one.name: one for one in found.slopes.slopes}
+    fallen, kept = slopes["Text number 0"], slopes["Text number 2"]
+    assert (fallen.first, fallen.second, fallen.is_far, kept.is_far) == ("60.0", "20.0", True, False)
+    assert fallen.y_second > fallen.y_first
+    heights = sorted(one.label_second for one in slopes.values())
+    assert min(np.diff(heights)) >= LINE - 0.11
+    assert HEAD <= heights[0] <= heights[-1] <= found.slopes.bottom
+    html = page(signed_in(alice), project, "compare")
+    assert html.count('class="mark-line"') == 1 + (slopes["Text number 1"].is_far)
+    assert "−18.0 points on average (2 items)" in html
 
 
 def test_items_that_came_move_no_others(project):

@@ -9,6 +9,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from annotate.dashboard.trust.coverage import heat_map
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
 from annotate.models import IMPORTED_APP_VERSION, Event, FitState, ItemSet, Label, Project, Webhook, WebhookDelivery
@@ -196,7 +197,7 @@ def test_many_items_are_shown_in_blocks(project, alice):
     html = page(signed_in(alice), project, "progress")
     assert "in blocks of neighbours" in html
     assert "Places 1–6 and 1–6: 30 comparisons, 2.0 of each pair" in html
-    assert "Places 1–6 and 106–110: 5 comparisons, 0.2 of each pair" in html
+    assert "Places 1–6 and 106–110: 5 comparisons, 0.17 of each pair" in html
 
 
 def test_webhooks_are_told_of_a_flag_once(project):
@@ -217,3 +218,11 @@ def test_webhooks_are_told_of_a_flag_once(project):
     assert notify_new_flags(project=project, since=NOW + timedelta(days=1), now=NOW) == 0
     hasty.refresh_from_db()
     assert hasty.flagged == ["too_fast"]
+
+
+def test_rare_comparisons_keep_two_digits_in_the_legend():
+    """A map of 1,200 items, where no pair of blocks was compared often enough for one decimal."""
+    fit = Fit(diagnostics={"compared": {"sizes": [600, 600], "pairs": [[100], [3600, 50]]}})
+    assert [shade.words for shade in heat_map(fit).shades] == [
+        "none", "up to 0.0020", "up to 0.0040", "up to 0.0060", "up to 0.0080", "up to 0.010",
+    ]  # fmt: skip

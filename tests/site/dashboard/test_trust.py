@@ -15,7 +15,7 @@ from annotate.fitting import run as fitting_run
 from annotate.fitting.job_runner import Task
 from annotate.jobs import idle
 from annotate.management.commands.worker import create_worker
-from annotate.models import Evaluation, FitState, Label, Project, TasteMap
+from annotate.models import Context, Evaluation, FitState, Item, Label, Project, TasteMap
 from models_engine.models import Estimate, Fit
 from tests.conftest import NOW, make_annotator
 from tests.site.factories import make_fit, make_labels, spread_fit
@@ -119,6 +119,21 @@ def test_each_check_fails_on_its_own(project):
     )
     assert "2 groups that no answer connects" in sentence(project, "connected")
     assert "won 57.0% of the time; 50.0% is expected by chance" in sentence(project, "side")
+
+
+def test_contexts_are_not_connected_by_design(project):
+    """Two prompts of two items and three: passed, until one prompt's own items fall apart."""
+    items = list(project.items.all())
+    for number, members in enumerate((items[:2], items[2:])):
+        context = Context.objects.create(project=project, body=f"Prompt {number}", digest=str(number))
+        Item.objects.filter(pk__in=[item.pk for item in members]).update(context=context)
+    rows = [(item, 1.0 - i, 0.05, 20) for i, item in enumerate(items)]
+    make_fit(project, [rows[2:], rows[:2]], diagnostics=DIAGNOSTICS)
+    assert states(project)["connected"] == "good"
+    assert "Within each of 2 prompts or contexts" in sentence(project, "connected")
+    assert "by design: one ranking per prompt" in sentence(project, "connected")
+    make_fit(project, [rows[4:], rows[2:4], rows[:2]], diagnostics=DIAGNOSTICS)
+    assert states(project)["connected"] == "warn"
 
 
 def test_the_example_shows_what_the_sentence_says(project):
