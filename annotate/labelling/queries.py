@@ -48,6 +48,7 @@ class Option:
     rank: str = ""  # what a form that is shown again said of it: its place, or “best” or “worst”
 
     n_pages: int = 0  # pictures of a document
+    comment: str = ""  # on it, of a form that is shown again
 
     @property
     def value(self) -> str:
@@ -109,6 +110,11 @@ class Task:
     has_ending: bool = False  # who stops before the end gets no code
     language: str = ""  # in which it is asked; goes with the answer
     criteria: Sequence[CriterionFields] = ()  # where there are several: what is asked by each
+
+    @property
+    def has_item_comments(self) -> bool:
+        """Return whether the form is shown again with a comment on an item."""
+        return any(option.comment for option in self.options)
 
     @property
     def number(self) -> int:
@@ -308,6 +314,7 @@ def options_of(
             project.language if item_id in missing else wording.shown,
             submitted_rank(given, letter),
             n_pages,
+            given.get(f"comment_{letter.lower()}", ""),
         )
         for letter, (item_id, kind, body, link, captions, n_pages, _context) in zip(LETTERS, rows, strict=False)
     ]

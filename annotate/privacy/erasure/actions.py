@@ -24,6 +24,7 @@ from annotate.models import (
     Event,
     EventVerb,
     FitState,
+    ItemComment,
     Label,
     Presentation,
     PresentedItem,
@@ -82,6 +83,8 @@ def delete_answers(annotator: Annotator, labels: QuerySet[Label]) -> int:
     shown = Presentation.objects.filter(annotator=annotator)
     further = CriterionAnswer.objects.filter(label__in=labels)
     further._raw_delete(further.db)
+    comments = ItemComment.objects.filter(label__in=labels)
+    comments._raw_delete(comments.db)
     n_labels = labels._raw_delete(labels.db)
     presented = PresentedItem.objects.filter(presentation__in=shown)
     presented._raw_delete(presented.db)

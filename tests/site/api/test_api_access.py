@@ -21,10 +21,12 @@ from annotate.models import (
     CohortComparison,
     ConflictOfInterest,
     Deviation,
+    EntryLink,
     ExpectedPerson,
     GoldSet,
     Idea,
     ImportJob,
+    ItemComment,
     Membership,
     Preregistration,
     Project,
@@ -173,6 +175,11 @@ RULES = {
     "api-ranking": {"get": (READ, SEE, None)},
     "api-fits": {"get": (READ, SEE, None)},
     "api-progress": {"get": (READ, SEE, None)},
+    "api-comments": {"get": (READ, MANAGE, None)},
+    "api-comment": {"patch": (WRITE, MANAGE, {"hidden": True})},
+    "api-comments-release": {"post": (WRITE, OWN, {"released": True})},
+    "api-entry-links": {"get": (READ, OWN, None), "post": (WRITE, OWN, {})},
+    "api-entry-link": {"delete": (WRITE, OWN, None)},
     "api-results-links": {"get": (READ, OWN, None), "post": (WRITE, OWN, {})},
     "api-results-link": {"delete": (WRITE, OWN, None), "patch": (WRITE, OWN, {"revealed": False})},
     "api-exports": {"get": (READ, SEE, None)},
@@ -203,7 +210,7 @@ OTHERS = {
     "api-finish",
 }
 OTHERS |= {"api-join-personally", "api-item-captions", "api-imports", "api-import-left-out"}
-OTHERS |= {"api-results", "api-results-methods"}
+OTHERS |= {"api-results", "api-results-methods", "api-entry-page"}
 # What a joined annotator may ask with the secret of joining.
 OF_ANNOTATORS = {
     "api-next",
@@ -258,6 +265,8 @@ def arguments(project, people):
         "webhook_id": Webhook.objects.create(project=project, url="https://example.org/", created_at=timezone.now()).pk,
         "translated": Project.objects.filter(pk=project.pk).update(language="en", languages=["de"]),
         "link_id": ResultsLink.objects.create(project=project, made_at=timezone.now()).pk,
+        "entry_link_id": EntryLink.objects.create(project=project, item=unseen, made_at=timezone.now()).pk,
+        "comment_id": ItemComment.objects.create(label=answered, item=unseen, text="Well made").pk,
         "table": "labels",
         "file_format": "csv",
         "known_id": known.pk,
@@ -290,7 +299,10 @@ def no_tastes(items: list) -> bytes:
 
 def address(name: str, arguments: dict) -> str:
     pattern = next(entry for entry in urlpatterns if entry.name == name).pattern
-    return reverse(name, kwargs={key: arguments[key] for key in pattern.converters})
+    found = {key: arguments[key] for key in pattern.converters}
+    if name == "api-entry-link":
+        found["link_id"] = arguments["entry_link_id"]
+    return reverse(name, kwargs=found)
 
 
 def frozen(arguments: dict) -> bool:

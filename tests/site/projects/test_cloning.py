@@ -45,6 +45,8 @@ LEFT = {
     "Webhook": "webhooks",
     "ResultsLink": "results_links",
     "Idea": "ideas",
+    "EntryLink": "entry_links",
+    "ExpectedPerson": "expected_people",
     "Preregistration": None,  # what was frozen is the source's; a clone freezes its own
     "Deviation": "deviations",
     "Evaluation": None,
