@@ -174,8 +174,8 @@ class ProjectForm(forms.ModelForm):
             ),
             "comments": _("Annotators can add a comment to any answer. Comments are in the export of labels."),
             "item_comments": _(
-                "Annotators can also comment on each item shown. The page Comments lists these comments by item; the owner "
-                "can release them, without names, to the people behind the items."
+                "Annotators can also comment on each item shown. The page Comments lists these comments by item; the "
+                "owner can release them, without names, to the people behind the items."
             ),
             "comment_required": _(
                 "Each answer needs a comment, but for skipped tasks and “Can't judge”. Only where comments are allowed."

@@ -48,8 +48,8 @@ class ParticipantForm(forms.ModelForm):
                 "With the result, where the ranking looks for groups. Groups with fewer than five people are not shown."
             ),
             "entry_places": _(
-                "On the pages behind entry links (page Comments), with intervals. With several criteria these are of the "
-                "overall ranking."
+                "On the pages behind entry links (page Comments), with intervals. With several criteria these are of "
+                "the overall ranking."
             ),
         }
 

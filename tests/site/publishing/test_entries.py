@@ -140,6 +140,7 @@ def test_the_links_come_as_csv_and_each_as_a_page_to_print(project, owner, said)
     text = b"".join(owner.get(reverse("entry-links", args=[project.pk])).streaming_content).decode("utf-8-sig")
     rows = {row["key"]: row for row in csv.DictReader(io.StringIO(text))}
     assert len(rows) == project.items.count()
+    assert Event.objects.filter(verb="export taken", details__table="entry links").count() == 1
     own = rows[said[0].item.key]
     assert (own["comments"], link_of(said[0].item).token in own["link"]) == ("1", True)
     sheet = owner.get(reverse("entry-link-print", args=[project.pk, link_of(said[0].item).pk])).content.decode()
