@@ -193,7 +193,7 @@ class Results(Transport):
     def revoke_entry_link(self, project: str, link: str) -> None:
         self.call("DELETE", f"projects/{project}/entry-links/{link}/")
 
-    def entry(self, token: str) -> dict[str, Any]:
+    def entry_page(self, token: str) -> dict[str, Any]:
         """Returns what an entry link shows; needs no token."""
         return cast(dict[str, Any], self.call("GET", f"entries/{quote(token, safe='')}/"))
 

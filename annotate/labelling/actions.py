@@ -13,6 +13,7 @@ from annotate.core.errors import InvalidAnswer, NothingToUndo, UserError
 from annotate.core.transactions import write_transaction
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling import assignment, item_sets, special_tasks
+from annotate.labelling.comments import check_comment, check_comments, write_item_comments
 from annotate.labelling.eligibility import (
     break_is_due,
     check_can_answer,
@@ -20,18 +21,16 @@ from annotate.labelling.eligibility import (
     counted_labels,
     n_counted_labels,
 )
-from annotate.labelling.outcomes import LETTERS, allowed_extra_outcomes, encode_ranks
+from annotate.labelling.outcomes import allowed_extra_outcomes, encode_ranks
 from annotate.labelling.screening import apply_rule, may_screen_out
 from annotate.labelling.task_types.registry import is_ordered, task_type_of
 from annotate.locks import lock_annotator
 from annotate.models import (
-    MAX_COMMENT_LENGTH,
     MAX_REASON_LENGTH,
     Annotator,
     CriterionAnswer,
     Event,
     EventVerb,
-    ItemComment,
     ItemSet,
     Label,
     Presentation,
@@ -167,7 +166,7 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
     if project.criteria:
         write_criterion_answers(project, label, answer, items)
     if any(answer.item_comments):
-        write_item_comments(label, answer, items)
+        write_item_comments(label, answer.item_comments, items)
     if presentation.purpose == Purpose.PRACTICE and not late:
         update_practice(annotator, now)
     if not late and apply_rule(annotator, presentation.purpose, now):
@@ -188,14 +187,6 @@ def write_criterion_answers(project: Project, label: Label, answer: Answer, item
             ranks=encode_ranks(one.outcome, one.order, len(items)) if one.order else "",
         )
         for criterion, one in enumerate(answer.further or skipped, start=2)
-    )
-
-
-def write_item_comments(label: Label, answer: Answer, items: list[int]) -> None:
-    ItemComment.objects.bulk_create(
-        ItemComment(label=label, item_id=item, text=text)
-        for item, text in zip(items, answer.item_comments, strict=False)
-        if text
     )
 
 
@@ -220,8 +211,7 @@ def settle_practice(annotator: Annotator, now: datetime) -> None:
 
 def check_answers(project: Project, answer: Answer, n_items: int) -> None:
     """Check the answer by each criterion. A task is skipped as a whole or not at all."""
-    check_comment_given(project, answer)
-    check_item_comments(project, answer, n_items)
+    check_comments(project, answer.outcome, answer.comment, answer.item_comments, n_items)
     if not project.criteria:
         check_answer(project, answer, n_items)
         if answer.further:
@@ -260,7 +250,7 @@ def check_answer(project: Project, answer: Answer, n_items: int) -> None:
             )
     check_order(project, answer, n_items)
     check_grade(project, answer)
-    check_comment(project, answer)
+    check_comment(project, answer.comment)
     check_reason(project, answer)
 
 
@@ -274,48 +264,6 @@ def check_reason(project: Project, answer: Answer) -> None:
         raise InvalidAnswer(
             _("The reason has %(n)d characters; the limit is %(limit)d. Shorten it and skip again.")
             % {"n": len(answer.reason), "limit": MAX_REASON_LENGTH}
-        )
-
-
-def check_comment_given(project: Project, answer: Answer) -> None:
-    needed = project.comments and project.comment_required and not answer.comment
-    if needed and answer.outcome not in (Outcome.SKIP, Outcome.CANT_JUDGE):
-        raise InvalidAnswer(
-            _("This project asks for a comment with each answer. Write one below the items, then send.")
-        )
-
-
-def check_item_comments(project: Project, answer: Answer, n_items: int) -> None:
-    given = answer.item_comments
-    if any(given) and not project.item_comments:
-        raise InvalidAnswer(_("This project no longer accepts comments. Go back, remove yours and answer again."))
-    if len(given) > n_items:
-        raise InvalidAnswer(
-            _("There are %(value)d comments on items; %(n)d items were shown. Send one for each item.")
-            % {"value": len(given), "n": n_items}
-        )
-    for text in given:
-        check_comment_length(text)
-    needed = project.item_comments and project.comment_required
-    missing = [LETTERS[place] for place in range(n_items) if place >= len(given) or not given[place]]
-    if needed and missing and answer.outcome not in (Outcome.SKIP, Outcome.CANT_JUDGE):
-        raise InvalidAnswer(
-            _("This project asks for a comment on each item. Write one on %(letters)s, then send.")
-            % {"letters": ", ".join(missing)}
-        )
-
-
-def check_comment(project: Project, answer: Answer) -> None:
-    if answer.comment and not project.comments:
-        raise InvalidAnswer(_("This project no longer accepts comments. Go back, remove yours and answer again."))
-    check_comment_length(answer.comment)
-
-
-def check_comment_length(comment: str) -> None:
-    if len(comment) > MAX_COMMENT_LENGTH:
-        raise InvalidAnswer(
-            _("The comment has %(n)d characters; the limit is %(limit)d. Shorten it and answer again.")
-            % {"n": len(comment), "limit": MAX_COMMENT_LENGTH}
         )
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from annotate.core.errors import AnnotatorExcluded, ProjectNotOpen, ScreenedOut, UserError
 from annotate.core.languages import language_name
 from annotate.labelling import assignment, eligibility, special_tasks
-from annotate.labelling.answer_options import ExtraAnswer, GradeStep, extra_answers, grade_steps
+from annotate.labelling.answer_options import ExtraAnswer, GradeStep, button_text, extra_answers, grade_steps
 from annotate.labelling.answer_text import describe_answer, describe_answers, summarize_label_by_criterion
 from annotate.labelling.criterion_fields import CriterionFields, fields_by_criterion
 from annotate.labelling.eligibility import counted_labels
@@ -26,11 +26,8 @@ from annotate.labelling.task_types.registry import TASK_TYPES, task_type_of
 from annotate.labelling.time_left import ClientTiming, describe_time_left
 from annotate.labelling.wording import Wording, shown_language, translate_rows
 from annotate.models import Annotator, Context, Item, Label, Presentation, PresentedItem, Project
-from annotate.models.task_words import LETTER
 
 Outcome = Label.Outcome
-# Beyond this, or as a sentence of its own, what a higher place means no longer fits on a button.
-MAX_MEANING_LENGTH = 40
 ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "n_pages", "context_id")  # of an item
 SIZES = {"short": 120, "medium": 400}  # characters up to which a text is set larger
 
@@ -323,19 +320,6 @@ def options_of(
 def submitted_rank(given: Mapping[str, str], letter: str) -> str:
     mark = next((name for name in ("best", "worst") if given.get(name) == letter.lower()), "")
     return mark or given.get(f"rank_{letter.lower()}", "")
-
-
-def button_text(project: Project, letter: str, meaning: str) -> str:
-    """Return the owner's words, or the usual ones."""
-    return project.choice_words.replace(LETTER, letter) if project.choice_words else choice_text(letter, meaning)
-
-
-def choice_text(letter: str, meaning: str) -> str:
-    """Return “A is better”, where the owner's words fit behind “A is”."""
-    meaning = meaning.strip()
-    if not meaning or len(meaning) > MAX_MEANING_LENGTH or meaning[-1] in ".!?:;":
-        return _("Choose %(letter)s") % {"letter": letter}
-    return _("%(letter)s is %(better)s") % {"letter": letter, "better": meaning}
 
 
 def last_said(annotator: Annotator) -> LastAnswer | None:

@@ -1,4 +1,4 @@
-"""Comments on each item in a browser: the task on a phone with a reload, the owner's page, the page behind an entry link."""
+"""Comments on each item in a browser: the task on a phone with a reload, the page Comments, the entry page."""
 
 from django.urls import reverse
 from playwright.sync_api import expect

@@ -89,7 +89,7 @@ class EntryPlace(serializers.Serializer):
     score_high = FiniteFloatField(allow_null=True)
 
 
-class EntryDetail(serializers.Serializer):
+class EntryPageDetail(serializers.Serializer):
     title = serializers.CharField()
     comments = serializers.ListField(child=serializers.CharField())
     place = EntryPlace(allow_null=True, help_text="Null if the owner does not show it or it is unknown.")
@@ -186,9 +186,9 @@ class Entry(ApiView):
     scope = None
     authentication_classes = []
 
-    @extend_schema(operation_id="entry_links_show", responses=EntryDetail)
+    @extend_schema(operation_id="entry_links_show", responses=EntryPageDetail)
     def get(self, request: ApiRequest, token: str) -> Response:
         """Returns what an entry's page shows: its released comments without names, and its place if shown."""
         rate_limits.check_rate_limit(request, "results")
         validated_query(request, NoQuery)
-        return unlisted(Response(EntryDetail(entry_of(access.entry_link(token))).data))
+        return unlisted(Response(EntryPageDetail(entry_of(access.entry_link(token))).data))
