@@ -104,12 +104,14 @@ def release(request: SignedInRequest, project_id: UUID) -> HttpResponse:
 @login_required
 @require_POST
 def make(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    """Make a link for each item, with the tag if one is given, that has none."""
+    """Make a link for one item, or for each with the tag or of all, that has none."""
     project = access.project_for(request, project_id, access.OWN)
     form = TagForm(request.POST, project=project)
-    if not form.is_valid():
+    asked = request.POST.get("item", "")
+    if not form.is_valid() or not (asked.isdecimal() or not asked) or len(asked) > 18:
         raise Http404
-    n = actions.make_entry_links(project=project, actor=request.user, tag=form.asked(), now=timezone.now())
+    tag, item = form.asked(), get_object_or_404(project.items, pk=asked) if asked else None
+    n = actions.make_entry_links(project=project, actor=request.user, tag=tag, item=item, now=timezone.now())
     messages.success(request, ngettext("%(n)d link is created.", "%(n)d links are created.", n) % {"n": n})
     return to_comments(project, form.asked())
 

@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.annotators.exclusion import exclude_annotator, readmit_annotator
-from annotate.models import EntryLink, Event, ItemComment, Label, Project, Tag
+from annotate.models import EntryLink, Event, GoldSet, ItemComment, Label, Presentation, Project, Tag
 from annotate.privacy.erasure.actions import BY_OWNER, erase_annotator
 from tests.conftest import NOW, make_annotator, member
 from tests.site.factories import make_overall, spread_fit
@@ -181,9 +181,21 @@ def test_programs_do_the_same(project, owner, said):
     assert bad.status_code == 422
 
 
-def test_practice_is_not_listed(project, owner, judge):
-    label: Label = say(judge, "Only trying", seed=1)
-    type(label.presentation).objects.update(purpose="repeat")
-    assert "Only trying" in owner.get(reverse("comments", args=[project.pk])).content.decode()
+def test_practice_and_void_answers_are_not_listed(project, owner, judge):
+    def listed() -> bool:
+        return "Only trying" in owner.get(reverse("comments", args=[project.pk])).content.decode()
+
+    shown = say(judge, "Only trying", seed=1).presentation
+    assert listed()
+    values = {"project": project, "purpose": "practice", "item_set": shown.item_set, "outcome": "tie"}
+    Presentation.objects.update(purpose="practice", known=GoldSet.objects.create(**values))
+    assert not listed()
+    Presentation.objects.update(purpose="ordinary", known=None)
     Label.objects.update(voided_at=NOW, void_reason="undone")
-    assert "Only trying" not in owner.get(reverse("comments", args=[project.pk])).content.decode()
+    assert not listed()
+
+
+def test_one_item_gets_a_link(project, owner, said):
+    post(owner, project, "entry-links-make", item=said[0].item_id)
+    assert [link.item for link in EntryLink.objects.all()] == [said[0].item]
+    assert post(owner, project, "entry-links-make", item="none").status_code == 404
