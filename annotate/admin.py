@@ -11,6 +11,7 @@ from annotate.models import (
     FitState,
     Item,
     Label,
+    LtiPlatform,
     Membership,
     Presentation,
     Project,
@@ -50,6 +51,11 @@ class ProjectAdmin(admin.ModelAdmin):
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
+
+
+@admin.register(LtiPlatform)
+class LtiPlatformAdmin(admin.ModelAdmin):
+    list_display = ["name", "issuer", "client_id", "active"]
 
 
 @admin.register(Item)

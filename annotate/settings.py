@@ -6,7 +6,7 @@ import sys
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from annotate.core.environment import Environment
+from annotate.core.environment import Environment, parse_service
 from annotate.core.folders import DATA, FILES, PACKAGE
 from annotate.core.storage import parse_storage_url
 
@@ -82,6 +82,7 @@ INSTALLED_APPS = [
     "django.forms",
     "allauth",
     "allauth.account",
+    "allauth.socialaccount",
     "axes",
     "channels",
     "csp",
@@ -96,6 +97,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "annotate.lti.frames.LtiFrameMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "annotate.participation.embedding.middleware.EmbeddedVoteMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -198,6 +200,20 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_LOGOUT_ON_GET = False
 # Closed unless said otherwise: a stranger who finds the address gets no account.
 SIGNUP_OPEN = env.switch("SIGNUP_OPEN", default=False)
+# Signing in through an institution's OpenID Connect service; new accounts for these domains of e-mail addresses alone,
+# beside those invited. Empty: none is offered.
+OIDC = parse_service(
+    env.str("OIDC_ISSUER", default=""),
+    name=env.str("OIDC_NAME", default=""),
+    client_id=env.str("OIDC_CLIENT_ID", default=""),
+    client_secret=env.str("OIDC_CLIENT_SECRET", default=""),
+    email_domains=env.list("OIDC_EMAIL_DOMAINS", default=[]),
+    allow_http=DEBUG,
+)
+SOCIALACCOUNT_ADAPTER = "annotate.accounts.oidc.SocialAdapter"
+# A link, since a form's redirect to the service would need its address in the page's policy.
+SOCIALACCOUNT_LOGIN_ON_GET = True
+SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
 LOGIN_REDIRECT_URL = "home"
 LOGIN_URL = "account_login"
 AXES_FAILURE_LIMIT = 10
@@ -316,6 +332,7 @@ SPECTACULAR_SETTINGS = {
         "NextStateEnum": "models_engine.models.Estimate.NextState",
         "ItemStateEnum": ["active", "retired"],
         "OutcomeEnum": "annotate.models.Label.Outcome",
+        "ExclusionByEnum": "annotate.models.BulkExclusion.By",
         "FieldKindEnum": "annotate.models.QuestionField.Kind",
         "EndKindEnum": "annotate.models.Completion.Kind",
         "ImportKindEnum": "annotate.models.ImportJob.Kind",

@@ -13,6 +13,7 @@ urlpatterns = [
     path("", include("annotate.ideas.urls")),
     path("", include("annotate.imports.urls")),
     path("", include("annotate.participation.urls")),
+    path("", include("annotate.lti.urls")),
     path("", include("annotate.labelling.urls")),
     path("", include("annotate.quality.urls")),
     path("", include("annotate.dashboard.urls")),

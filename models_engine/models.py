@@ -138,3 +138,17 @@ class AnnotatorEstimate(models.Model):
 
     def __str__(self) -> str:
         return f"annotator {self.annotator_id}"
+
+
+class Leaderboard(models.Model):
+    """The competitors behind a fit's items, ranked; stored for the published fit only.
+
+    board: what annotate.fitting.leaderboard.computing writes: rows, tables of all pairs, categories, style; or why it
+    could not be computed.
+    """
+
+    fit = models.OneToOneField(Fit, on_delete=models.CASCADE, related_name="leaderboard")
+    board = models.JSONField()
+
+    def __str__(self) -> str:
+        return f"leaderboard of {self.fit}"

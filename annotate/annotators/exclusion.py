@@ -59,11 +59,16 @@ def exclude_annotator(*, annotator: Annotator, actor: User, reason: str, now: da
         project, annotator = lock_annotator_row(annotator)
         if annotator.excluded_at:
             raise ExcludedAlready(annotator.pseudonym)
-        voided = void_answers(annotator, Label.VoidReason.EXCLUDED, actor, now)
-        Annotator.objects.filter(pk=annotator.pk).update(excluded_at=now)
-        request_fit(project)
-        details = {"labels": voided, "reason": reason, "version": data_version(project)}
-        record_event(project, actor, EventVerb.ANNOTATOR_EXCLUDED, now, annotator=annotator, **details)
+        return void_all(project, annotator, actor, reason, now)
+
+
+def void_all(project: Project, annotator: Annotator, actor: User, reason: str, now: datetime) -> int:
+    """Return how many labels of the annotator it voided, under the project's lock."""
+    voided = void_answers(annotator, Label.VoidReason.EXCLUDED, actor, now)
+    Annotator.objects.filter(pk=annotator.pk).update(excluded_at=now)
+    request_fit(project)
+    details = {"labels": voided, "reason": reason, "version": data_version(project)}
+    record_event(project, actor, EventVerb.ANNOTATOR_EXCLUDED, now, annotator=annotator, **details)
     return voided
 
 
@@ -76,19 +81,24 @@ def readmit_annotator(*, annotator: Annotator, actor: User, now: datetime) -> Re
         project, annotator = lock_annotator_row(annotator)
         if not annotator.excluded_at:
             raise NotExcluded(annotator.pseudonym)
-        voided = annotator.labels.filter(void_reason=Label.VoidReason.EXCLUDED)
-        n_voided = voided.count()
-        restorable = labels_with_room(project, annotator)
-        for chunk in chunks(restorable):
-            voided.filter(presentation__in=chunk).update(voided_at=None, voided_by=None, void_reason="")
-            Presentation.objects.filter(pk__in=chunk).update(state=Presentation.State.ANSWERED)
-        # Nothing of an excluded annotator is counted, so all that is counted now was restored.
-        count_taken(annotator, +1)
-        result = Readmission(len(restorable), n_voided - len(restorable))
-        Annotator.objects.filter(pk=annotator.pk).update(excluded_at=None)
-        request_fit(project)
-        details = {"restored": result.restored, "kept_voided": result.kept_voided, "version": data_version(project)}
-        record_event(project, actor, EventVerb.ANNOTATOR_READMITTED, now, annotator=annotator, **details)
+        return readmit_step(project, annotator, actor, now)
+
+
+def readmit_step(project: Project, annotator: Annotator, actor: User, now: datetime) -> Readmission:
+    """Return what readmit_annotator says of one who is excluded, under the project's lock."""
+    voided = annotator.labels.filter(void_reason=Label.VoidReason.EXCLUDED)
+    n_voided = voided.count()
+    restorable = labels_with_room(project, annotator)
+    for chunk in chunks(restorable):
+        voided.filter(presentation__in=chunk).update(voided_at=None, voided_by=None, void_reason="")
+        Presentation.objects.filter(pk__in=chunk).update(state=Presentation.State.ANSWERED)
+    # Nothing of an excluded annotator is counted, so all that is counted now was restored.
+    count_taken(annotator.presentations.all(), +1)
+    result = Readmission(len(restorable), n_voided - len(restorable))
+    Annotator.objects.filter(pk=annotator.pk).update(excluded_at=None)
+    request_fit(project)
+    details = {"restored": result.restored, "kept_voided": result.kept_voided, "version": data_version(project)}
+    record_event(project, actor, EventVerb.ANNOTATOR_READMITTED, now, annotator=annotator, **details)
     return result
 
 

@@ -3,6 +3,8 @@
 from django.urls import path
 
 from annotate.annotators import api, view_as, views
+from annotate.annotators.bulk import api as bulk_api
+from annotate.annotators.bulk import views as bulk_views
 from annotate.annotators.cohorts import api as cohorts_api
 from annotate.annotators.cohorts import views as cohorts_views
 from annotate.annotators.conflicts import api as conflicts_api
@@ -41,6 +43,12 @@ urlpatterns = [
     path("projects/<uuid:project_id>/label/enough/", own_result_views.enough, name="enough"),
     path("projects/<uuid:project_id>/annotators/", views.annotators, name="annotators"),
     path("projects/<uuid:project_id>/annotators/tags/", tags_views.annotator_tags, name="annotator-tags"),
+    path("projects/<uuid:project_id>/annotators/exclude/", bulk_views.exclude_in_bulk, name="bulk-exclusion"),
+    path(
+        "projects/<uuid:project_id>/annotators/exclude/<int:exclusion_id>/undo/",
+        bulk_views.undo,
+        name="bulk-exclusion-undo",
+    ),
     path("projects/<uuid:project_id>/annotators/<uuid:key>/", page_views.annotator, name="annotator"),
     path("projects/<uuid:project_id>/annotators/<uuid:key>/as/", view_as.view_as, name="see-as"),
     path("projects/<uuid:project_id>/annotators/<uuid:key>/exclude/", views.exclude, name="annotator-exclude"),
@@ -65,6 +73,12 @@ api_urlpatterns = [
     path(f"{PROJECT}annotators/<uuid:key>/readmit/", api.Readmit.as_view(), name="api-annotator-readmit"),
     path(f"{PROJECT}annotators/<uuid:key>/let-in/", api.LetIn.as_view(), name="api-annotator-let-in"),
     path(f"{PROJECT}annotators/<uuid:key>/ranking/", tastes_api.OwnRankingView.as_view(), name="api-annotator-ranking"),
+    path(f"{PROJECT}annotators/exclusions/", bulk_api.BulkExclusions.as_view(), name="api-bulk-exclusions"),
+    path(
+        f"{PROJECT}annotators/exclusions/<int:exclusion_id>/undo/",
+        bulk_api.BulkUndo.as_view(),
+        name="api-bulk-exclusion-undo",
+    ),
     path(f"{PROJECT}annotators/tags/", tags_api.AnnotatorTags.as_view(), name="api-annotator-tags"),
     path(f"{PROJECT}tastes/", tastes_api.TastesView.as_view(), name="api-tastes"),
     path(f"{PROJECT}cohorts/", cohorts_api.CohortsView.as_view(), name="api-cohorts"),

@@ -16,7 +16,12 @@ from annotate.models import Event, EventVerb, ParticipationRules, Project
 PAGE_SIZE = 50
 COLUMNS = ["at", "who", "annotator", "event", "details"]
 # Events that name the version of the data they made, so that the fits before and after them are known.
-CHANGES_OF_DATA = (EventVerb.ANNOTATOR_EXCLUDED, EventVerb.ANNOTATOR_READMITTED)
+CHANGES_OF_DATA = (
+    EventVerb.ANNOTATOR_EXCLUDED,
+    EventVerb.ANNOTATOR_READMITTED,
+    EventVerb.BULK_EXCLUDED,
+    EventVerb.BULK_EXCLUSION_UNDONE,
+)
 # Lists of two that are no before and after.
 NO_CHANGES = {"keys", "refusals"}
 

@@ -13,6 +13,7 @@ from typing import IO, Any, cast
 
 from annotate.client import ApiError, Client, NewItem
 from annotate.client.options import COLUMNS, STATES, build_parser
+from annotate.client.rows import RankedItem
 from annotate.client.transport import BETWEEN_LOOKS
 
 
@@ -88,6 +89,10 @@ def import_file(client: Client, options: argparse.Namespace) -> None:
     print(f"{job['n_rows']} rows read, {job['n_written']} imported, {job['n_bad']} left out.")
 
 
+def place_text(row: RankedItem | dict[str, Any]) -> str:
+    return "-" if row["rank"] is None else f"{row['rank']} ({row['rank_low']}-{row['rank_high']})"
+
+
 def show_ranking(client: Client, options: argparse.Namespace) -> None:
     for number, row in enumerate(client.ranking(options.project, criterion=options.criterion), 1):
         if options.top is not None and number > options.top:
@@ -96,7 +101,19 @@ def show_ranking(client: Client, options: argparse.Namespace) -> None:
             lines([row])
             continue
         score = "" if row["score"] is None else f"{row['score']:.0f}"
-        print(row["part"], f"{row['rank']} ({row['rank_low']}-{row['rank_high']})", score, row["item"], sep="\t")
+        print(row["part"], place_text(row), score, row["item"], sep="\t")
+
+
+def show_leaderboard(client: Client, options: argparse.Namespace) -> None:
+    board = client.leaderboard(options.project, criterion=options.criterion)
+    if board["problem"]:
+        raise ValueError(board["problem"])
+    if options.json:
+        lines(board["rows"])
+        return
+    for row in board["rows"]:
+        score = f"{row['score']:.0f} ({row['score_low']:.0f}-{row['score_high']:.0f})"
+        print(row["part"], place_text(row), score, row["competitor"], sep="\t")
 
 
 def set_goal(client: Client, options: argparse.Namespace) -> None:
@@ -210,6 +227,7 @@ COMMANDS: dict[tuple[str, str], Callable[[Client, argparse.Namespace], None]] = 
     ("captions", "set"): set_captions,
     ("captions", "remove"): lambda client, options: client.remove_captions(options.project, options.item),
     ("ranking", ""): show_ranking,
+    ("leaderboard", ""): show_leaderboard,
     ("labels", "export"): export,
     ("export", ""): export,
     ("record", ""): record,

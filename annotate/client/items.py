@@ -28,11 +28,11 @@ class Items(Transport):
         return keys
 
     def add_item_file(self, project: str, file: IO[bytes], **details: str) -> dict[str, Any]:
-        """Adds an image, sound or video; details: key, title, text, context."""
+        """Adds an image, sound or video; details: key, title, text, context, competitor."""
         return self.upload(f"projects/{project}/items/files/", details, {"file": file})
 
     def change_item(self, project: str, item: int, **changes: Any) -> Item:
-        """Changes title, retired, tags or translations (by language code, each with text and title)."""
+        """Changes title, competitor, retired, tags or translations (by language code, each with text and title)."""
         return cast(Item, self.call("PATCH", f"projects/{project}/items/{item}/", body=changes))
 
     def delete_item(self, project: str, item: int) -> None:

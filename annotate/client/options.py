@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 STATES = {"open": "open", "pause": "paused", "close": "closed"}
-COLUMNS = ("text", "key", "title", "kind", "tags", "link", "context")
+COLUMNS = ("text", "key", "title", "kind", "tags", "link", "context", "competitor")
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
@@ -73,6 +73,11 @@ def add_result_commands(commands: Commands) -> None:
     )
     ranking.add_argument("--top", type=int, help="show only this many items")
     ranking.add_argument("--json", action="store_true", help="one JSON object per line instead of a table")
+
+    board = add_criterion_option(
+        add_project_argument(commands.add_parser("leaderboard", help="the ranking of those who made the items"))
+    )
+    board.add_argument("--json", action="store_true", help="one JSON object per line instead of a table")
 
     labels = add_subcommands(commands.add_parser("labels", help="the answers"))
     add_export_options(labels.add_parser("export", help="export every answer ever given"))

@@ -22,6 +22,21 @@ class People(Transport):
         """Excludes an annotator; returns how many answers no longer count."""
         return int(self._do(project, key, "exclude", {"reason": reason})["n_voided"])
 
+    def exclude_many(self, project: str, by: str, *, preview: bool = False, **chosen: Any) -> dict[str, Any]:
+        """Excludes by span (since, until), session or tag, with a reason; with preview it only counts."""
+        body = {"by": by, "preview": preview, **chosen}
+        path = f"projects/{project}/annotators/exclusions/"
+        return cast(dict[str, Any], self.call("POST", path, body=body, key=new_key()))
+
+    def bulk_exclusions(self, project: str) -> Iterator[dict[str, Any]]:
+        """Lists what was excluded by time, session or tag, latest first."""
+        return self._rows(f"projects/{project}/annotators/exclusions/")
+
+    def undo_bulk_exclusion(self, project: str, number: int) -> dict[str, Any]:
+        """Undoes one of them; returns how many answers count again."""
+        path = f"projects/{project}/annotators/exclusions/{number}/undo/"
+        return cast(dict[str, Any], self.call("POST", path, body={}))
+
     def readmit(self, project: str, key: str) -> dict[str, Any]:
         return self._do(project, key, "readmit", {})
 

@@ -129,6 +129,13 @@ class Projects(Transport):
 
     # --- Members, webhooks --------------------------------------------------------------------------------------------
 
+    def member_invitations(self, project: str) -> Iterator[Values]:
+        """Lists who is invited and has no account so far."""
+        return self._rows(f"projects/{project}/invitations/")
+
+    def withdraw_invitation(self, project: str, number: int) -> None:
+        self._project("DELETE", project, f"invitations/{number}/")
+
     def members(self, project: str) -> Iterator[Values]:
         return self._rows(f"projects/{project}/members/")
 

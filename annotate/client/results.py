@@ -88,6 +88,15 @@ class Results(Transport):
     def remove_grades(self, project: str) -> dict[str, Any]:
         return cast(dict[str, Any], self.call("DELETE", f"projects/{project}/grades/"))
 
+    def leaderboard(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
+        """The ranking of those who made the items: rows, tables of all pairs, categories, style."""
+        return self._figures(project, "leaderboard", criterion)
+
+    def set_leaderboard(self, project: str, style_features: list[str]) -> dict[str, Any]:
+        """Sets the features held equal: imported ones, or length."""
+        body = {"style_features": style_features}
+        return cast(dict[str, Any], self.call("PATCH", f"projects/{project}/leaderboard/", body=body))
+
     def scale(self, project: str, **settings: Any) -> dict[str, Any]:
         """The ranking on another scale, all items. kind: spread (mean, deviation), source (an earlier project) or
         anchors (lines of key; value; deviation). criterion: of a project with several, its number."""

@@ -17,7 +17,7 @@ class Project(TypedDict):
 
 class NewItem(TypedDict, total=False):
     """text is required, except for links. title: the name in results. context: shown above, such as a prompt.
-    translations: by language code, each with text and title."""
+    competitor: who made it, such as a model. translations: by language code, each with text and title."""
 
     text: str
     key: str
@@ -27,6 +27,7 @@ class NewItem(TypedDict, total=False):
     link: str
     context: str
     translations: dict[str, dict[str, str]]
+    competitor: str
 
 
 class Item(TypedDict):
@@ -38,6 +39,7 @@ class Item(TypedDict):
     media: str | None
     link: str
     context: str | None
+    competitor: str
     tags: list[str]
     translations: dict[str, dict[str, str]]
     retired_at: str | None
@@ -53,9 +55,9 @@ class RankedItem(TypedDict):
     title: str
     tags: list[str]
     part: int
-    rank: int
-    rank_low: int
-    rank_high: int
+    rank: int | None
+    rank_low: int | None
+    rank_high: int | None
     score: float | None
     score_low: float | None
     score_high: float | None
@@ -64,7 +66,7 @@ class RankedItem(TypedDict):
     low: float | None
     high: float | None
     p_top_k: float | None
-    tier: int
+    tier: int | None
     rank_class: int | None
     highest_class: int | None
     next_state: str

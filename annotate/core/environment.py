@@ -111,3 +111,20 @@ class Environment(environ.Env):
                 f"{var} names no mail server ({error}). Write smtp+tls://user:password@host:587, smtp+ssl:// or smtp://."
             ) from error
         return found
+
+
+def parse_service(
+    issuer: str, *, name: str, client_id: str, client_secret: str, email_domains: list[str], allow_http: bool
+) -> dict[str, Any]:
+    """Check an OpenID Connect service; {} where no issuer is set. Plain http is for one's own machine."""
+    issuer = issuer.strip()
+    if not issuer:
+        return {}
+    if not issuer.startswith(("https://", "http://") if allow_http else "https://"):
+        raise ImproperlyConfigured(f"OIDC_ISSUER is “{issuer}”: write the issuer's address, with https://.")
+    for variable, value in (("OIDC_CLIENT_ID", client_id), ("OIDC_CLIENT_SECRET", client_secret)):
+        if not value:
+            raise ImproperlyConfigured(f"OIDC_ISSUER is set, but {variable} is not. The service gives both out.")
+    domains = frozenset(one.strip().lower().lstrip("@") for one in email_domains if one.strip())
+    service = {"issuer": issuer, "name": name or "SSO", "client_id": client_id, "client_secret": client_secret}
+    return {**service, "email_domains": domains}

@@ -92,9 +92,11 @@ class RankedItem(serializers.Serializer):
     part = serializers.IntegerField(
         help_text="Connected part; 0 is the largest. Items of different parts can't be compared."
     )
-    rank = serializers.IntegerField()
-    rank_low = serializers.IntegerField()
-    rank_high = serializers.IntegerField()
+    rank = serializers.IntegerField(
+        allow_null=True, help_text="Null if never compared, as the other figures of places."
+    )
+    rank_low = serializers.IntegerField(allow_null=True)
+    rank_high = serializers.IntegerField(allow_null=True)
     score = FiniteFloatField(
         allow_null=True,
         help_text="Chance, in per cent, to be preferred to an average item; null for older fits without scores.",
@@ -105,11 +107,11 @@ class RankedItem(serializers.Serializer):
     sd = FiniteFloatField(allow_null=True)
     low = FiniteFloatField(allow_null=True, help_text="Lower end of the 90% interval of the utility.")
     high = FiniteFloatField(allow_null=True)
-    p_top_k = FiniteFloatField(allow_null=True)
+    p_top_k = FiniteFloatField(allow_null=True, help_text="Null where k or fewer have a place.")
     p_first = FiniteFloatField(
         allow_null=True, default=None, help_text="Probability of being the best; with track only."
     )
-    tier = serializers.IntegerField()
+    tier = serializers.IntegerField(allow_null=True)
     rank_class = serializers.IntegerField(
         allow_null=True,
         help_text="A class begins with an item that is clearly below the first item of the class above.",
@@ -175,13 +177,14 @@ def ranked(estimates: list[Estimate], fit: Fit, track: Track | None = None) -> l
     if track:
         track.put_places(estimates)
     misfits, counts = stored_misfit(fit, "items"), best_worst_counts(fit)
+    small = table.small_parts(fit, {estimate.part for estimate in estimates})
     items = Item.objects.prefetch_related("tags").in_bulk([estimate.item_id for estimate in estimates])
     rows = []
     for estimate in estimates:
         item = items.get(estimate.item_id)
         if item:
             misfit, chosen = misfits.get(item.pk, (None, None)), table.chosen_as(counts.get(item.pk))
-            values = dict(zip(NAMES, [*table.row(estimate, item, fit.number), *misfit, *chosen], strict=True))
+            values = dict(zip(NAMES, [*table.row(estimate, item, fit.number, small), *misfit, *chosen], strict=True))
             values["p_first"] = getattr(estimate, "p_first", None)
             rows.append({**values, "tags": sorted(tag.name for tag in item.tags.all())})
     return list(RankedItem(rows, many=True).data)

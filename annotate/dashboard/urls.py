@@ -9,6 +9,8 @@ from annotate.dashboard.goal import api as goal_api
 from annotate.dashboard.goal import views as goal_views
 from annotate.dashboard.grades import api as grades_api
 from annotate.dashboard.grades import views as grades_views
+from annotate.dashboard.leaderboard import api as leaderboard_api
+from annotate.dashboard.leaderboard import views as leaderboard_views
 from annotate.dashboard.overall import api as overall_api
 from annotate.dashboard.overall import views as overall_views
 from annotate.dashboard.progress import api as progress_api
@@ -23,6 +25,7 @@ urlpatterns = [
     path("projects/<uuid:project_id>/ranking/<int:item_id>/", views.item, name="item"),
     path("projects/<uuid:project_id>/overall/", overall_views.overall, name="overall"),
     path("projects/<uuid:project_id>/grades/", grades_views.grades, name="grades"),
+    path("projects/<uuid:project_id>/leaderboard/", leaderboard_views.leaderboard, name="leaderboard"),
     path("projects/<uuid:project_id>/scale/", scale_views.scale, name="scale"),
     path("projects/<uuid:project_id>/scale/export/", scale_views.export, name="scale-export"),
     path("projects/<uuid:project_id>/trust/", views.trust, name="trust"),
@@ -38,6 +41,7 @@ api_urlpatterns = [
     path(f"{PROJECT}grades/", grades_api.GradesView.as_view(), name="api-grades"),
     path(f"{PROJECT}items/<int:item_id>/figures/", trust_api.ItemFiguresView.as_view(), name="api-item-figures"),
     path(f"{PROJECT}overall/", overall_api.OverallView.as_view(), name="api-overall"),
+    path(f"{PROJECT}leaderboard/", leaderboard_api.LeaderboardView.as_view(), name="api-leaderboard"),
     path(f"{PROJECT}ranking/", api.Ranking.as_view(), name="api-ranking"),
     path(f"{PROJECT}fits/", api.Fits.as_view(), name="api-fits"),
     path(f"{PROJECT}fits/compare/", trust_api.CompareView.as_view(), name="api-fits-compare"),

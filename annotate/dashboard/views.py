@@ -19,6 +19,7 @@ from annotate.dashboard.detail import shows_expert
 from annotate.dashboard.fits.queries import fits_page
 from annotate.dashboard.forms import RankingForm
 from annotate.dashboard.item import item_page
+from annotate.dashboard.leaderboard.queries import board_headline
 from annotate.dashboard.pages import render_page
 from annotate.dashboard.project_lookup import requested_criterion
 from annotate.dashboard.ranking.forest_plot import forest_plot
@@ -45,6 +46,7 @@ def ranking(request: HttpRequest, project_id: UUID) -> HttpResponse:
     fit = published_fit(criterion)
     context = {"form": form, "query": query, "fit": fit, "is_plot": form.is_plot, "expert": shows_expert(request)}
     if fit and fit.n_items:
+        context["board_headline"] = board_headline(criterion.project, fit)
         context["table"] = ranking_html(request, criterion, fit, query, context)
     return render_page(request, criterion, "dashboard/ranking", context)
 
@@ -61,7 +63,15 @@ def ranking_html(
     )
     detail = "expert" if context["expert"] else "simple"
     key = f"ranking-{project.pk}-{criterion.number}-{query.page}-{get_language()}-{detail}"
-    shown = (project.name, criterion.question, project.more_means, project.top_k, project.state, project.items_shown_by)
+    shown = (
+        project.name,
+        criterion.question,
+        project.more_means,
+        project.top_k,
+        project.state,
+        project.items_shown_by,
+        project.has_competitors,
+    )
     version = (fit.pk, shown, items_version(project))
     cached = cache.get(key) if is_common else None
     if cached and cached[0] == version:

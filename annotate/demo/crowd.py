@@ -20,7 +20,7 @@ from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Annotator, Item, Label, Project
 
 SIZE = 24
-LOOK_BACK = 1500  # labels from which on a crowd answers ever more rarely
+LOOK_BACK = 3000  # labels from which on a crowd answers ever more rarely
 CLEAR = 1.5  # logits from which a preference is said to be clear
 TIE = 0.35  # Davidson's nu: at equal utility nu/(2 + nu) of the answers are ties
 CANT_JUDGE = 0.015
@@ -40,7 +40,7 @@ class Opinions:
 
 # By the project's name: two camps about ideas, hardly any difference about mottoes.
 IDEAS_NAME = "Ideas for our town"
-OPINIONS = {IDEAS_NAME: Opinions(taste=1.6), "A motto for the town": Opinions(spread=3.0, taste=0.2)}
+OPINIONS = {IDEAS_NAME: Opinions(taste=1.4), "A motto for the town": Opinions(spread=3.0, taste=0.2)}
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def people() -> list[Person]:
         found.append(
             Person(
                 f"Simulated {number:02d}",
-                camp=(1 if number % 3 else -1) * rng.uniform(0.4, 1),
+                camp=(1 if number % 3 else -1) * rng.uniform(0.7, 1),
                 care=care,
                 left=1.2 if number == 7 else rng.gauss(0, 0.1),
                 seconds=1.1 if number == 7 else rng.uniform(2.5, 9),

@@ -33,7 +33,7 @@ from annotate.projects.actions import create_project, set_state
 OWNER = "owner@example.org"
 HOMES = ["In the centre", "Outside the centre"]
 # Labels that are there when the first page is opened, given over the last hours.
-FIRST_LABELS = {"ideas": 900, "posters": 360, "mottoes": 300}
+FIRST_LABELS = {"ideas": 2400, "posters": 360, "mottoes": 300}
 EXAMPLE_LABELS = 250
 FIRST_HOURS = timedelta(hours=5)
 Outcome = Label.Outcome

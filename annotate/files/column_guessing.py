@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.conf.locale import LANG_INFO
 
@@ -17,10 +18,11 @@ TITLE = tuple("title name heading pupil student titel bezeichnung überschrift s
 TITLE += ("schüler/in", "schüler:in", "schüler*in")
 KIND = ("kind", "type", "format")
 CONTEXT = ("context", "prompt")
+COMPETITOR = tuple("competitor model system model_name system_name translator modell teilnehmer übersetzer".split())
 LINK = ("link", "url")
 TAGS = tuple("tags tag topics topic categories category group theme issue class".split())
 TAGS += tuple("schlagwörter schlagwort themen thema kategorien kategorie gruppe klasse".split())
-KNOWN = frozenset(KEY + TEXT + TITLE + KIND + CONTEXT + LINK + TAGS)
+KNOWN = frozenset(KEY + TEXT + TITLE + KIND + CONTEXT + COMPETITOR + LINK + TAGS)
 
 TRANSLATED = {"text": "text", "body": "text", "title": "title", "name": "title", "titel": "title"}
 
@@ -45,6 +47,7 @@ class Columns:
     title: int | None = None
     # Of columns such as text_de and title_de: the places, "text" or "title", and the language.
     translations: tuple[tuple[int, str, str], ...] = ()
+    competitor: int | None = None
 
 
 def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
@@ -52,15 +55,16 @@ def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
     from row to row the title (and the key), a few that come again and again the tags."""
     values = [cells_of(first_rows, place) for place in range(len(names))]
     translated = translation_columns(names, taken=())
-    key, tags, context, link = (find(names, known) for known in (KEY, TAGS, CONTEXT, LINK))
-    kind = guess_kind(names, values, len(first_rows))
+    told: dict[str, int | None] = {"kind": guess_kind(names, values, len(first_rows))}
+    wanted = {"key": KEY, "tags": TAGS, "context": CONTEXT, "link": LINK, "competitor": COMPETITOR}
+    told |= {what: find(names, known) for what, known in wanted.items()}
     text = find(names, TEXT)
     if text is None:
         text = next((place for place, what, _language in translated if what == "text"), None)
     if text is None:
-        text = longest(values, taken={key, kind, tags, context, link})
-    key, kind, tags, context, link = (None if place == text else place for place in (key, kind, tags, context, link))
-    columns = Columns(text, key, kind, tags, context, link, translations=translation_columns(names, taken={text}))
+        text = longest(values, taken=set(told.values()))
+    places: dict[str, Any] = {what: None if place == text else place for what, place in told.items()}
+    columns = Columns(text, **places, translations=translation_columns(names, taken={text}))
     return guess_names(names, values, len(first_rows), columns)
 
 
@@ -68,6 +72,7 @@ def guess_names(names: Sequence[str], values: Sequence[list[str]], n_rows: int, 
     """Guess title, key and tags where names have not told them."""
     taken = {columns.text, columns.key, columns.kind, columns.tags, columns.context, columns.link}
     taken |= {place for place, _what, _language in columns.translations}
+    taken.add(columns.competitor)
     free = [place for place in range(len(names)) if place not in taken]
     like_titles = [place for place in free if looks_like_title(values[place], n_rows)]
     like_tags = [place for place in free if looks_like_tags(values[place])]

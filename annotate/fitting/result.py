@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from annotate.fitting.best_worst_counts import count_best_worst
 from annotate.fitting.estimates import LEVEL, annotator_estimate_rows, estimate_rows
 from annotate.fitting.goal import count_block_pairs, evaluate_goal
 from annotate.fitting.label_checks import check_labels
+from annotate.fitting.leaderboard.computing import compute_leaderboard
 from annotate.fitting.misfit import flagged_json, measure_misfit
 from annotate.fitting.reading import Labels, read_labels
 from annotate.fitting.reliability import measure_separation
@@ -85,8 +86,9 @@ class FitResult:
     diagnostics: dict[str, Any] = field(default_factory=dict)
     estimates: tuple[Estimate, ...] = ()
     annotator_estimates: tuple[AnnotatorEstimate, ...] = ()
+    leaderboard: dict[str, Any] | None = None
 
-    ROWS = ("estimates", "annotator_estimates")
+    ROWS = ("estimates", "annotator_estimates", "leaderboard")
 
     def columns(self) -> dict[str, Any]:
         """Returns the values of the Fit's columns."""
@@ -176,7 +178,10 @@ def compute_result(
     watch.lap("fitting")
     result = FitResult.of_posterior(fit, project, labels, fitted, choice)
     watch.lap("estimates")
-    return result
+    leaderboard = compute_leaderboard(criterion, labels, former, progress)
+    if leaderboard is not None:
+        watch.lap("leaderboard")
+    return replace(result, leaderboard=leaderboard)
 
 
 def fit_posterior(name: str, labels: Labels, former: Fit | None, seed: int, progress: Progress) -> FittedPosterior:

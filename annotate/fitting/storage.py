@@ -18,11 +18,11 @@ from annotate.models import OVERALL, DerivedRanking, Webhook
 from annotate.models.leased_jobs import LeaseLost
 from annotate.webhooks.actions import FIT_EVENT_DELAY, enqueue_event
 from models_engine.errors import Cancelled
-from models_engine.models import AnnotatorEstimate, Estimate, Fit
+from models_engine.models import AnnotatorEstimate, Estimate, Fit, Leaderboard
 
 Clock = Callable[[], datetime]
-Row = TypeVar("Row", Estimate, AnnotatorEstimate)
-TABLES: tuple[type[Model], ...] = (Estimate, AnnotatorEstimate)
+Row = TypeVar("Row", Estimate, AnnotatorEstimate, Leaderboard)
+TABLES: tuple[type[Model], ...] = (Estimate, AnnotatorEstimate, Leaderboard)
 # Rows written or deleted in one transaction: SQLite's one write lock is held for a few milliseconds each time.
 CHUNK = 200
 MAX_FITS_KEPT = 50
@@ -38,6 +38,8 @@ def write_result(
     """
     write_rows(Estimate, result.estimates, progress)
     write_rows(AnnotatorEstimate, result.annotator_estimates, progress)
+    if result.leaderboard is not None:
+        write_rows(Leaderboard, [Leaderboard(fit=fit, board=result.leaderboard)], progress)
     watch.lap("writing")
     columns = result.columns() | {
         "diagnostics": result.diagnostics | {"stages": watch.laps},

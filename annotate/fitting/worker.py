@@ -18,6 +18,7 @@ from annotate.fitting.future_rows import clip_future_rows
 from annotate.fitting.job_runner import JobRunner, Outcome, Task, WorkerJobs
 from annotate.fitting.lanes import Lanes
 from annotate.jobs.queues import JobQueue
+from annotate.lti.scores import send_until
 from annotate.webhooks.delivery import deliver_until
 from annotate.webhooks.http_client import MAX_SECONDS
 
@@ -53,10 +54,12 @@ class Worker:
         """Works until told to stop or, once, until nothing is due; returns how many fits were published."""
         heartbeat = threading.Thread(target=self.send_heartbeats, name="heartbeat", daemon=True)
         webhooks = threading.Thread(target=deliver_until, args=[self.stopping], name="webhooks", daemon=True)
+        grades = threading.Thread(target=send_until, args=[self.stopping], name="grades", daemon=True)
         self.record_heartbeat()
         heartbeat.start()
         if not once:
             webhooks.start()
+            grades.start()
         try:
             self._work_until_stopped(poll=poll, once=once)
             return self.n_published + (self.lanes.n_published if self.lanes else 0)
@@ -65,8 +68,9 @@ class Worker:
             if self.lanes:
                 self.lanes.stop()
             heartbeat.join()
-            if webhooks.ident:
-                webhooks.join(timeout=MAX_SECONDS)
+            for courier in (webhooks, grades):
+                if courier.ident:
+                    courier.join(timeout=MAX_SECONDS)
             scheduling.remove_worker(self.name)
 
     def _work_until_stopped(self, *, poll: float, once: bool) -> None:

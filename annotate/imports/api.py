@@ -69,7 +69,7 @@ class NewImport(StrictSerializer):
         required=False,
         default="{}",
         help_text='Column names, where the guess is wrong, as a JSON object such as {"text": "essay", "key": '
-        "null}. For items: text, title, key, kind, tags, context, link, and features (a list). For "
+        "null}. For items: text, title, key, kind, tags, context, competitor, link, and features (a list). For "
         "comparisons: annotator, left, right, answer, winner, loser, at, seconds.",
     )
     text_kind = serializers.ChoiceField(

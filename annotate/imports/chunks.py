@@ -82,6 +82,7 @@ class Sink:
                 features=tuple(one.features),
                 title=one.title,
                 pages=pages.get(one.place, ()),
+                competitor=one.competitor,
             )
             for one, name in zip(entries, stored, strict=True)
         ]

@@ -97,7 +97,8 @@ class ArchiveForm(forms.Form):
         widget=forms.ClearableFileInput(attrs={"accept": ".zip"}),
         help_text=_(
             "Media files, PDF and DOCX and, if you like, a manifest.csv or manifest.jsonl beside them with the "
-            "columns file, key, title, text (or alt), tags, context and feature_…; up to 500 MB and 10,000 files."
+            "columns file, key, title, text (or alt), tags, context, competitor and feature_…; up to 500 MB and 10,000 "
+            "files."
         ),
     )
 
@@ -172,6 +173,15 @@ class ColumnsForm(forms.Form):
     kind_column = forms.TypedChoiceField(label=_("Kind"), coerce=int, required=False, empty_value=None)
     tags = forms.TypedChoiceField(label=_("Tags"), coerce=int, required=False, empty_value=None)
     context = forms.TypedChoiceField(label=_("Context, such as a prompt"), coerce=int, required=False, empty_value=None)
+    competitor = forms.TypedChoiceField(
+        label=_("Competitor"),
+        coerce=int,
+        required=False,
+        empty_value=None,
+        help_text=_(
+            "Who or what made the item: a model, a translator. The leaderboard ranks them. Annotators never see it."
+        ),
+    )
     link = forms.TypedChoiceField(label=_("Link"), coerce=int, required=False, empty_value=None)
     kind = forms.ChoiceField(label=_("The texts are"), choices=TEXT_KINDS)
     features = forms.TypedMultipleChoiceField(
@@ -189,7 +199,7 @@ class ColumnsForm(forms.Form):
         self.choose("title", [("", _("none: the first words of the text")), *places])
         self.choose("key", [("", _("none: number the items")), *places])
         self.choose("kind_column", [("", _("none: all the same")), *places])
-        for field in ("tags", "context", "link"):
+        for field in ("tags", "context", "competitor", "link"):
             self.choose(field, [("", _("none")), *places])
 
         if numeric:
@@ -229,6 +239,7 @@ class Reading:
             "kind_column": columns.kind,
             "tags": columns.tags,
             "context": columns.context,
+            "competitor": columns.competitor,
             "link": columns.link,
             "kind": self.kind,
             "features": [place for place, _name in columns.features],
@@ -278,7 +289,7 @@ def reading_of(text: str, guessed: Layout, data: Mapping[str, Any]) -> Reading:
     taken = {chosen[name] for name in ("text", "title", "key", "kind_column", "tags", "context", "link")}
     columns = Columns(
         translations=translation_columns(names, taken={*taken, *features.values()}),
-        **{name: chosen[name] for name in ("text", "title", "key", "tags", "context", "link")},
+        **{name: chosen[name] for name in ("text", "title", "key", "tags", "context", "competitor", "link")},
         kind=chosen["kind_column"],
         features=tuple((place, name) for name, place in features.items()),
     )

@@ -83,6 +83,8 @@ def add_items(
     add_contexts(project, items, rows)
     Item.objects.bulk_create(items, batch_size=BATCH)
     add_tags(project, items, rows)
+    if any(row.competitor for row in rows):
+        Project.objects.filter(pk=project.pk).update(has_competitors=True)
     add_captions(items, rows)
     add_pages(items, rows)
     add_translations(project, items, rows)
@@ -115,6 +117,7 @@ def new_item(project: Project, row: NewItem, now: datetime, rng: random.Random) 
         project=project,
         key=row.key,
         name=row.title,
+        competitor=row.competitor,
         kind=row.kind,
         body=row.body,
         media=row.media,
@@ -229,6 +232,8 @@ def delete_item(*, item: Item, actor: User, now: datetime) -> None:
         files = [*item.pages.values_list("media", flat=True), *([media] if media else [])]
         item.delete()
         record_event(item.project, actor, EventVerb.ITEM_DELETED, now, key=item.key)
+        if item.competitor:
+            note_competitors(item.project)
         draw_plan(item.project)
         if context and not context.items.exists():
             context.delete()
@@ -269,3 +274,20 @@ def set_title(*, item: Item, actor: User, title: str, now: datetime) -> None:
             item.name = title
             item.save(update_fields=["name"])
             record_event(item.project, actor, EventVerb.ITEM_TITLE_CHANGED, now, key=item.key)
+
+
+def set_competitor(*, item: Item, actor: User, name: str, now: datetime) -> None:
+    """Names who made the item; "" names nobody. The log keeps no name: it is often a person's."""
+    name = " ".join(name.split())
+    if name != item.competitor:
+        with write_transaction():
+            item.competitor = name
+            item.save(update_fields=["competitor"])
+            note_competitors(item.project)
+            record_event(item.project, actor, EventVerb.COMPETITOR_CHANGED, now, key=item.key)
+            request_fit_if_labelled(item.project)
+
+
+def note_competitors(project: Project) -> None:
+    """Note whether an item of the project names its competitor."""
+    Project.objects.filter(pk=project.pk).update(has_competitors=project.items.exclude(competitor="").exists())

@@ -33,7 +33,7 @@ from annotate.api.idempotency import HEADER, idempotent
 from annotate.api.problems import Unprocessable
 from annotate.core.languages import is_language_tag
 from annotate.files.column_guessing import Columns
-from annotate.files.limits import MAX_KEY, MAX_LINK, MAX_TAG, MAX_TAGS, MAX_TEXT, MAX_TITLE
+from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_LINK, MAX_TAG, MAX_TAGS, MAX_TEXT, MAX_TITLE
 from annotate.files.sheets import Sheet, SheetRow
 from annotate.items import actions
 from annotate.items.media.delivery import send_media
@@ -43,7 +43,7 @@ from annotate.items.translations import translate_all
 from annotate.models import Item, Project, Tag
 
 MOST_AT_ONCE = 10_000
-COLUMNS = ("text", "key", "title", "kind", "tags", "link", "context")
+COLUMNS = ("text", "key", "title", "kind", "tags", "link", "context", "competitor")
 RNG = random.SystemRandom()
 
 
@@ -90,6 +90,11 @@ class ItemRow(serializers.Serializer):
     context = serializers.CharField(  # type: ignore[assignment]
         source="item.context.body", allow_null=True, default=None, help_text="What is shown above it, such as a prompt."
     )
+    competitor = serializers.CharField(
+        source="item.competitor",
+        allow_blank=True,
+        help_text="Who or what made it, such as a model; never shown to annotators.",
+    )
     tags = serializers.ListField(child=serializers.CharField())
     translations = serializers.DictField(
         child=TranslatedItem(), help_text="Its text and title in further languages, by language code."
@@ -125,6 +130,13 @@ class NewItem(StrictSerializer):
         allow_blank=True,
         help_text="Shown above the item, such as a prompt; only items with the same context are compared.",
     )
+    competitor = serializers.CharField(
+        max_length=MAX_COMPETITOR,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Who or what made it, such as a model: the leaderboard ranks them. Never shown to annotators.",
+    )
     tags = serializers.ListField(
         child=serializers.CharField(max_length=MAX_TAG), max_length=MAX_TAGS, required=False, default=list
     )
@@ -150,6 +162,9 @@ class ItemChange(StrictSerializer):
         required=False,
         allow_blank=True,
         help_text="If empty, results show the item's first words.",
+    )
+    competitor = serializers.CharField(
+        max_length=MAX_COMPETITOR, required=False, allow_blank=True, help_text="If empty, nobody is named."
     )
     retired = serializers.BooleanField(required=False)
     tags = serializers.ListField(child=serializers.CharField(max_length=MAX_TAG), max_length=MAX_TAGS, required=False)
@@ -236,13 +251,18 @@ class ItemView(ApiView):
 
     @extend_schema(operation_id="items_update", request=ItemChange, responses=ItemRow)
     def patch(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
-        """Retires the item or restores it; replaces its title, tags or translations. Its own text can't be changed."""
+        """Retires the item or restores it; replaces its title, competitor, tags or translations.
+
+        Its own text can't be changed.
+        """
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         item = get_object_or_404(project.items.select_related("project"), pk=item_id)
         change, now = validated_body(request, ItemChange), timezone.now()
         if "title" in change:
             actions.set_title(item=item, actor=request.user, title=change["title"], now=now)
+        if "competitor" in change:
+            actions.set_competitor(item=item, actor=request.user, name=change["competitor"], now=now)
         if "tags" in change:
             actions.set_tags(item=item, actor=request.user, names=change["tags"], now=now)
         for language, texts in change.get("translations", {}).items():

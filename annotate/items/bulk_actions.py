@@ -1,4 +1,4 @@
-"""Writing many items at once: putting tags to them, taking tags away, retiring, bringing back."""
+"""Writing many items at once: adding and removing tags, naming their competitor, retiring, bringing back."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import Any
 
 from annotate.audit import record_event
 from annotate.core.transactions import write_transaction
-from annotate.items.actions import request_fit_if_labelled
+from annotate.items.actions import note_competitors, request_fit_if_labelled
 from annotate.labelling.plan.actions import draw_plan
 from annotate.models import EventVerb, Item, Project, Tag, User
 
@@ -60,6 +60,22 @@ def retire_items(*, project: Project, actor: User, items: Sequence[int], retire:
             request_fit_if_labelled(project)
         verb = EventVerb.ITEMS_RETIRED if retire else EventVerb.ITEMS_BROUGHT_BACK
         note_items(project, actor, verb, changed, now, retired=[not retire, retire])
+    return len(changed)
+
+
+def name_competitor(*, project: Project, actor: User, items: Sequence[int], name: str, now: datetime) -> int:
+    """Names who made these items, or with "" nobody; how many changed."""
+    with write_transaction():
+        changed: list[int] = []
+        for chunk in chunks(own(project, items)):
+            other = Item.objects.filter(pk__in=chunk).exclude(competitor=name)
+            pks = list(other.values_list("pk", flat=True))
+            Item.objects.filter(pk__in=pks).update(competitor=name)
+            changed += pks
+        if changed:
+            note_competitors(project)
+            request_fit_if_labelled(project)
+        note_items(project, actor, EventVerb.COMPETITORS_CHANGED, changed, now)
     return len(changed)
 
 

@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotate.files.cells import TAG_SEPARATORS
-from annotate.files.limits import MAX_TAG, MAX_TAGS, MAX_TITLE
+from annotate.files.limits import MAX_COMPETITOR, MAX_TAG, MAX_TAGS, MAX_TITLE
 from annotate.models import Project
 
 MOST_TAGS = 300  # beyond these a list to choose from helps nobody
@@ -58,11 +58,26 @@ class ItemsForm(forms.Form):
         return {name: self.cleaned_data.get(name, "") for name in ("q", "state", "tag")}
 
 
+class CompetitorField(forms.CharField):
+    """The name of who made an item, in one line."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        text = _("The competitor has %(show_value)d characters; the limit is %(limit_value)d. Shorten it.")
+        super().__init__(
+            **{"max_length": MAX_COMPETITOR, "required": False, "error_messages": {"max_length": text}, **kwargs}
+        )
+
+    def clean(self, value: Any) -> str:
+        return " ".join(super().clean(value).split())
+
+
 class ItemActionForm(forms.Form):
     """One button of one row."""
 
     item = forms.IntegerField(min_value=1, max_value=2**63 - 1)
-    action = forms.ChoiceField(choices=[(name, "") for name in ("title", "retire", "bring-back", "delete")])
+    action = forms.ChoiceField(
+        choices=[(name, "") for name in ("title", "competitor", "retire", "bring-back", "delete")]
+    )
     title = forms.CharField(
         max_length=MAX_TITLE,
         required=False,
@@ -70,13 +85,19 @@ class ItemActionForm(forms.Form):
             "max_length": _("The title has %(show_value)d characters; the limit is %(limit_value)d. Shorten it.")
         },
     )
+    competitor = CompetitorField()
 
 
 class ManyItemsForm(forms.Form):
     """What is done to the items chosen, or to all that the page's search finds."""
 
-    action = forms.ChoiceField(choices=[(name, "") for name in ("tag", "untag", "retire-all", "bring-back-all")])
+    action = forms.ChoiceField(
+        choices=[(name, "") for name in ("tag", "untag", "name", "retire-all", "bring-back-all")]
+    )
     tags = TagsField(label=_("Tags"), required=False, help_text=_("Divided by commas. For example: school, long"))
+    competitor = CompetitorField(
+        label=_("Competitor"), help_text=_("Who or what made them, such as a model. Leave it empty to name nobody.")
+    )
     every = forms.BooleanField(
         label=_("All items that the search above finds, not only the selected ones"), required=False
     )

@@ -11,7 +11,7 @@ from annotate.core.embeds import is_web_address
 from annotate.core.sanitizing import strip_tags
 from annotate.files.cells import RowError, Unusable, shortened, tags_in, text_in
 from annotate.files.column_guessing import Columns
-from annotate.files.limits import MAX_KEY, MAX_LINK, MAX_ROWS, MAX_TEXT, MAX_TITLE, BadFile
+from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_LINK, MAX_ROWS, MAX_TEXT, MAX_TITLE, BadFile
 from annotate.files.sheets import Cell, Sheet, SheetRow
 from annotate.models import Item
 
@@ -41,6 +41,7 @@ class NewItem(NamedTuple):
     title: str = ""
     pages: tuple[str, ...] = ()  # the stored pictures of a document
     translations: tuple[tuple[str, str, str], ...] = ()  # language, text and title
+    competitor: str = ""
 
 
 @dataclass
@@ -144,6 +145,7 @@ def item_of(row: SheetRow, columns: Columns, kind: str, keys: Keys) -> NewItem:
         features=tuple(number_in(row, place, sheet_name) for place, sheet_name in columns.features),
         title="" if columns.title is None else title_in(row.cells[columns.title]),
         translations=translations_in(row, columns.translations),
+        competitor="" if columns.competitor is None else competitor_in(row.cells[columns.competitor]),
     )
 
 
@@ -171,6 +173,17 @@ def title_in(cell: Cell) -> str:
             % {"title": shortened(title), "length": len(title), "limit": MAX_TITLE}
         )
     return title
+
+
+def competitor_in(cell: Cell) -> str:
+    """Return the competitor's name in one line."""
+    name = " ".join(text_in(cell).split())
+    if len(name) > MAX_COMPETITOR:
+        raise Unusable(
+            _("The competitor “%(name)s” has %(length)d characters; the limit is %(limit)d. Shorten it.")
+            % {"name": shortened(name), "length": len(name), "limit": MAX_COMPETITOR}
+        )
+    return name
 
 
 def number_in(row: SheetRow, place: int, name: str) -> float:

@@ -18,7 +18,7 @@ from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core.errors import UserError
 from annotate.items import actions
-from annotate.items.bulk_actions import retire_items, tag_items, untag_items
+from annotate.items.bulk_actions import name_competitor, retire_items, tag_items, untag_items
 from annotate.items.forms import ItemActionForm, ItemsForm, ManyItemsForm
 from annotate.items.queries import PAGE_SIZE, filtered, items_page
 from annotate.models import Item, Project
@@ -53,8 +53,8 @@ def change(request: SignedInRequest, project: Project) -> HttpResponse:
         change_many(request, project)
     elif form.is_valid():
         act(request, get_object_or_404(project.items, pk=form.cleaned_data["item"]), form.cleaned_data)
-    elif "title" in form.errors:
-        messages.error(request, " ".join(map(str, form.errors["title"])))
+    elif problems := [*form.errors.get("title", []), *form.errors.get("competitor", [])]:
+        messages.error(request, " ".join(map(str, problems)))
     else:
         messages.error(request, _("The request named no item and action. Use the buttons in the list."))
     query = request.GET.urlencode()
@@ -85,6 +85,9 @@ def change_many(request: SignedInRequest, project: Project) -> None:
     elif action == "untag":
         n = untag_items(**given, names=tags, now=now)
         text = ngettext("Tags were removed from %(n)d item.", "Tags were removed from %(n)d items.", n)
+    elif action == "name":
+        n = name_competitor(**given, name=form.cleaned_data["competitor"], now=now)
+        text = ngettext("The competitor of %(n)d item is saved.", "The competitor of %(n)d items is saved.", n)
     elif action == "retire-all":
         n = retire_items(**given, retire=True, now=now)
         text = ngettext("%(n)d item is retired; its labels stay.", "%(n)d items are retired; their labels stay.", n)
@@ -108,6 +111,9 @@ def act(request: SignedInRequest, item: Item, asked: dict[str, Any]) -> None:
         if action == "title":
             actions.set_title(item=item, actor=request.user, title=asked["title"], now=now)
             messages.success(request, _("The title of “%(key)s” is saved.") % {"key": key})
+        elif action == "competitor":
+            actions.set_competitor(item=item, actor=request.user, name=asked["competitor"], now=now)
+            messages.success(request, _("The competitor of “%(key)s” is saved.") % {"key": key})
         elif action == "retire":
             actions.retire_item(item=item, actor=request.user, now=now)
             messages.success(request, _("“%(key)s” is retired: it is no longer shown; its labels stay.") % {"key": key})

@@ -37,6 +37,7 @@ from annotate.models import (
     Project,
     Purpose,
 )
+from annotate.webhooks.answers import note_answer
 
 Outcome = Label.Outcome
 MAX_RESPONSE_MS = 24 * 3600 * 1000
@@ -167,6 +168,7 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
         write_criterion_answers(project, label, answer, items)
     if any(answer.item_comments):
         write_item_comments(label, answer.item_comments, items)
+    note_answer(project, label, now)
     if presentation.purpose == Purpose.PRACTICE and not late:
         update_practice(annotator, now)
     if not late and apply_rule(annotator, presentation.purpose, now):
@@ -350,6 +352,7 @@ def undo_label(*, annotator: Annotator, now: datetime, token: str | None = None)
         Event.objects.create(
             project=project, annotator=annotator, verb=EventVerb.LABEL_UNDONE, details={"label": label.pk}, at=now
         )
+        note_answer(project, label, now, undone=True)
         request_fit(project)
         return presentation
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from django.db.models import Count, F, OuterRef, Subquery
+from django.db.models import Count, F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Random
 
 from annotate.labelling.item_sets import TAKEN_STATES
@@ -14,7 +14,7 @@ def void_answers(annotator: Annotator, reason: str, actor: User | None, now: dat
 
     The caller's transaction holds the project alone (annotate.locks).
     """
-    count_taken(annotator, -1)
+    count_taken(annotator.presentations.all(), -1)
     presentations = Presentation.objects.filter(annotator=annotator)
     presentations.filter(state=Presentation.State.ANSWERED).update(state=Presentation.State.VOIDED)
     presentations.filter(state=Presentation.State.OPEN).update(state=Presentation.State.EXPIRED)
@@ -23,9 +23,9 @@ def void_answers(annotator: Annotator, reason: str, actor: User | None, now: dat
     )
 
 
-def count_taken(annotator: Annotator, sign: int) -> None:
-    """Add (+1) or subtract (-1) the open and answered ordinary presentations in the counts of assignment."""
-    taken = Presentation.objects.filter(annotator=annotator, state__in=TAKEN_STATES, purpose=Purpose.ORDINARY)
+def count_taken(presentations: QuerySet[Presentation], sign: int) -> None:
+    """Add (+1) or subtract (-1) the open and answered ordinary ones of them in the counts of assignment."""
+    taken = presentations.filter(state__in=TAKEN_STATES, purpose=Purpose.ORDINARY)
     of_set = taken.filter(item_set=OuterRef("pk")).order_by().values("item_set").annotate(n=Count("pk")).values("n")
     ItemSet.objects.filter(pk__in=taken.values("item_set")).update(
         n_taken=F("n_taken") + sign * Subquery(of_set), shuffle=Random()

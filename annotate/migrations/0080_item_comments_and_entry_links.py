@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotate", "0069_words_of_every_button_translated"),
+        ("annotate", "0076_void_reasons"),
     ]
 
     operations = [

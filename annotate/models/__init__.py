@@ -2,6 +2,7 @@
 
 from annotate.models.annotators import MAX_ANNOTATOR_TAGS, MAX_TAG_LENGTH, Annotator, AnnotatorTag
 from annotate.models.api_tokens import ApiToken
+from annotate.models.bulk_exclusions import BulkExclusion
 from annotate.models.conflicts import ConflictOfInterest
 from annotate.models.derived_rankings import OVERALL, DerivedRanking
 from annotate.models.evaluation import Evaluation
@@ -23,6 +24,8 @@ from annotate.models.labels import (
     Presentation,
     PresentedItem,
 )
+from annotate.models.lti import LtiLearner, LtiPlatform
+from annotate.models.member_invitations import MemberInvitation
 from annotate.models.participant_settings import ShowResult
 from annotate.models.participation import MAX_ID_LENGTH, Completion, Consent, ConsentText, ParticipationRules
 from annotate.models.preregistration import (
@@ -49,9 +52,10 @@ from annotate.models.tastes import AnnotatorTaste, CohortComparison, TasteMap
 from annotate.models.tokens import new_token
 from annotate.models.translations import ItemTranslation, ProjectTranslation
 from annotate.models.users import User
-from annotate.models.webhooks import Webhook, WebhookDelivery
+from annotate.models.webhooks import ANSWER_EVENTS, AnswerNotice, Webhook, WebhookDelivery
 
 __all__ = [
+    "ANSWER_EVENTS",
     "CHECKED_PURPOSES",
     "IDEA_TAG",
     "IMPORTED_APP_VERSION",
@@ -75,7 +79,9 @@ __all__ = [
     "Annotator",
     "AnnotatorTag",
     "AnnotatorTaste",
+    "AnswerNotice",
     "ApiToken",
+    "BulkExclusion",
     "Captions",
     "CohortComparison",
     "Completion",
@@ -106,6 +112,9 @@ __all__ = [
     "ItemTranslation",
     "ItemsShownBy",
     "Label",
+    "LtiLearner",
+    "LtiPlatform",
+    "MemberInvitation",
     "Membership",
     "ParticipationRules",
     "Preregistration",

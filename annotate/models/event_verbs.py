@@ -104,6 +104,16 @@ class EventVerb(StrEnum):
         _("Items: title changed"),
         _("changed the title of the item “%(key)s”"),
     )
+    COMPETITOR_CHANGED = (
+        "item's competitor changed",
+        _("Items: competitor changed"),
+        _("changed the competitor of the item “%(key)s”"),
+    )
+    COMPETITORS_CHANGED = (
+        "items' competitor changed",
+        _("Items: competitor of many changed"),
+        _("changed the competitor of %(items)s items"),
+    )
     ITEMS_TAGGED = "items tagged", _("Items: tags added to many"), _("tagged %(items)s items: %(tags)s")
     ITEMS_UNTAGGED = (
         "items untagged",
@@ -207,6 +217,12 @@ class EventVerb(StrEnum):
     RUN_RECORD_ASKED_FOR = "run record asked for", _("Exports: run record requested"), _("requested a run record")
     COHORTS_COMPARED = "cohorts compared", _("Cohorts: compared"), _("compared two cohorts")
     MEMBER_INVITED = "member invited", _("Members: invited"), _("invited %(address)s")
+    INVITATION_WITHDRAWN = (
+        "invitation withdrawn",
+        _("Members: invitation withdrawn"),
+        _("withdrew the invitation of %(address)s"),
+    )
+    MEMBER_JOINED = "member joined", _("Members: joined"), _("joined by an invitation (%(role)s)")
     MEMBER_ADDED = "member added", _("Members: added"), _("added %(member)s (%(role)s)")
     MEMBER_ROLE_CHANGED = (
         "member's role changed",
@@ -218,6 +234,16 @@ class EventVerb(StrEnum):
         "annotator excluded",
         _("Annotators: excluded"),
         _("excluded %(annotator)s; %(labels)s labels voided. %(reason)s"),
+    )
+    BULK_EXCLUDED = (
+        "answers excluded in bulk",
+        _("Annotators: many answers excluded"),
+        _("excluded %(labels)s answers of %(annotators)s people (%(chosen)s). %(reason)s"),
+    )
+    BULK_EXCLUSION_UNDONE = (
+        "bulk exclusion undone",
+        _("Annotators: exclusion of many answers undone"),
+        _("undid an exclusion of %(n)s answers; %(restored)s count again, %(kept_voided)s stay void"),
     )
     SEEN_AS_AN_ANNOTATOR = (
         "seen as an annotator",

@@ -61,6 +61,9 @@ class Item(models.Model):
     # What the owner calls it in tables and results, such as a pupil's name: never shown to annotators, need not be
     # unique. Pages show `title`, which falls back to the first words.
     name = models.CharField(max_length=200, blank=True, default="", db_default="")
+    # Who or what made it, such as a model, a translator or a school: the leaderboard ranks these. Never shown to
+    # annotators; "" where nobody is named.
+    competitor = models.CharField(max_length=100, blank=True, default="", db_default="")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TEXT)
     # The text; of an image, what it shows in words; of sound and video, their transcript; of a link, its words.
     body = models.TextField()

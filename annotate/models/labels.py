@@ -115,6 +115,7 @@ class Label(models.Model):
         EXCLUDED = "excluded", _("Annotator excluded")
         SCREENED_OUT = "screened", _("Annotator screened out by a rule of the project")
         CONFLICT = "conflict", _("Conflict of interest found later")
+        BULK = "bulk", _("Excluded with other answers of a time or a session")
         LATE = "late", _("Sent too late: others had answered in the meantime")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="labels")

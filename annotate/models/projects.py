@@ -110,12 +110,18 @@ class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings
     languages = models.JSONField(_("further languages"), default=list, blank=True)
     # Sites whose pages may show the vote and the results in a frame, such as https://www.example.org.
     embed_origins = models.JSONField(default=list, blank=True, editable=False)
+    # What webhooks say, so that an answer needs no look at them: whether some are told of answers.
+    notes_answers = models.BooleanField(default=False, editable=False)
     join_token = models.CharField(max_length=40, unique=True, default=new_token)
     estimator = models.CharField(_("estimator"), max_length=50, default="CrowdBT")
     # How tables, plots and reports name an item.
     items_shown_by = models.CharField(_("items are shown by"), max_length=5, choices=ItemsShownBy, default="title")
     top_k = models.PositiveIntegerField(_("size of the top"), default=10, validators=[MinValueValidator(1)])
     tie_margin = models.FloatField(_("tied within (logit)"), default=0.1, validators=[MinValueValidator(0.0)])
+    # Whether an item names its competitor, so that pages need no look at the items.
+    has_competitors = models.BooleanField(default=False, db_default=False, editable=False)
+    # Features of the items that the leaderboard holds equal, by name (annotate.fitting.leaderboard.features).
+    style_features = models.JSONField(_("held equal on the leaderboard"), default=list, db_default=[], editable=False)
     # True where the labels come from a program: every page says so.
     simulated = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now())

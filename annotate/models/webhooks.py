@@ -27,6 +27,10 @@ class Webhook(models.Model):
         FLAG_RAISED = "annotator.flagged", _("An annotator is flagged: check their answers")
         IDEA_SUBMITTED = "idea.submitted", _("A participant adds an idea: it may wait for your decision")
         STATE_CHANGED = "project.state_changed", _("The project is opened, paused, closed or reopened")
+        FINISHED = "participant.finished", _("A participant reaches the end of their part and gets their code")
+        ANSWER_GIVEN = "answer.given", _("Answers are given")
+        ANSWER_UNDONE = "answer.undone", _("Answers are taken back by the annotator who gave them")
+        SET_COMPLETE = "set.complete", _("A set has as many answers as the project asks for")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="webhooks")
     url = models.URLField(max_length=500)
@@ -38,6 +42,22 @@ class Webhook(models.Model):
 
     def __str__(self) -> str:
         return self.url
+
+
+# Events that come as fast as answers do: noted with the answer, told in batches by the worker process.
+ANSWER_EVENTS = frozenset({Webhook.Event.ANSWER_GIVEN, Webhook.Event.ANSWER_UNDONE, Webhook.Event.SET_COMPLETE})
+
+
+class AnswerNotice(models.Model):
+    """A label given or undone that webhooks have not been told of; written with it, deleted with the message."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="answer_notices")
+    label = models.ForeignKey("annotate.Label", on_delete=models.CASCADE, related_name="notices")
+    undone = models.BooleanField(default=False)
+    created_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.label_id} undone" if self.undone else f"{self.label_id} given"
 
 
 class WebhookDelivery(LeasedJob):

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.contrib.sessions.models import Session
 from django.db.models import Q
 
-from annotate.models import Project, WebhookDelivery
+from annotate.models import MemberInvitation, Project, WebhookDelivery
 from annotate.privacy.retention.actions import apply_retention
 from annotate.webhooks.delivery import MAX_AGE
 
@@ -26,6 +26,7 @@ def clean_up(now: datetime) -> None:
                 n,
                 project.pk,
             )
+    MemberInvitation.objects.filter(expires_at__lt=now).delete()
     Session.objects.filter(expire_date__lt=now).delete()
     WebhookDelivery.objects.filter(created_at__lt=now - MAX_AGE).delete()  # of webhooks that are told nothing any more
     before = now - timedelta(days=settings.SIGN_IN_LOG_DAYS)

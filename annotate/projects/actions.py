@@ -20,6 +20,7 @@ from annotate.labelling.plan.actions import draw_plan
 from annotate.locks import lock_project
 from annotate.models import (
     AnnotatorTag,
+    AnswerNotice,
     Captions,
     ConflictOfInterest,
     Context,
@@ -68,7 +69,7 @@ FIXED_BY_LABELS = ("question", "more_means", *TASK, *WORDS)
 FITTED = (
     *("estimator", "top_k", "tie_margin", "count_gold", "count_repeats"),
     *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "overlap", "n_sets"),
-    *("grades", "grades_by"),
+    *("grades", "grades_by", "style_features"),
     "weights",
 )
 
@@ -232,6 +233,7 @@ def _delete_rows(project: Project) -> None:
     for rows in (
         CriterionAnswer.objects.filter(label__project=project),
         ItemComment.objects.filter(label__project=project),
+        AnswerNotice.objects.filter(project=project),
         Label.objects.filter(project=project),
         PresentedItem.objects.filter(presentation__project=project),
         Presentation.objects.filter(project=project),

@@ -15,7 +15,8 @@ from annotate.models import Project
 @dataclass(frozen=True)
 class Page:
     """`url_name`: where its link leads; `others`: names of addresses that belong to it; `by_criterion`: it tells of
-    one criterion, which its link keeps; `of_several`: only projects with named criteria have it."""
+    one criterion, which its link keeps; `of_several`: only projects with named criteria have it; `needs_competitors`:
+    only where items name them."""
 
     url_name: str
     title: str | Promise
@@ -23,6 +24,7 @@ class Page:
     others: Sequence[str] = ()
     by_criterion: bool = False
     of_several: bool = False
+    needs_competitors: bool = False
 
     @property
     def url_names(self) -> set[str]:
@@ -59,6 +61,7 @@ GROUPS = (
     Group(
         _("Results"),
         (
+            Page("leaderboard", _("Leaderboard"), SEE, by_criterion=True, needs_competitors=True),
             Page("ranking", _("Ranking"), SEE, ("item",), by_criterion=True),
             Page("overall", _("Overall"), SEE, of_several=True),
             Page("tastes", _("Groups"), SEE, ("cohorts",), by_criterion=True),
@@ -73,6 +76,7 @@ GROUPS = (
         (
             Page("annotators", _("Annotators"), SEE, ("annotator", "annotator-erase"), by_criterion=True),
             Page("annotator-tags", _("Tags"), MANAGE),
+            Page("bulk-exclusion", _("Exclude many answers"), MANAGE),
             Page("never-shown", _("Conflicts of interest"), MANAGE),
             Page("ideas", _("Ideas"), MANAGE, ("idea-decide",)),
             Page("comments", _("Comments"), MANAGE),
@@ -155,6 +159,8 @@ def navigation(
 
 
 def _is_shown(page: Page, project: Project, role: str, here: str) -> bool:
+    if page.needs_competitors and not project.has_competitors:
+        return False
     return role in page.roles and (bool(project.criteria) or not page.of_several or here in page.url_names)
 
 

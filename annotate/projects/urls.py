@@ -42,6 +42,11 @@ urlpatterns = [
     path("projects/<uuid:project_id>/delete/", views.delete, name="project-delete"),
     path("projects/<uuid:project_id>/members/", members_views.members, name="members"),
     path("projects/<uuid:project_id>/members/<int:membership_id>/", members_views.change_member, name="member-change"),
+    path(
+        "projects/<uuid:project_id>/invitations/<int:invitation_id>/withdraw/",
+        members_views.withdraw,
+        name="invitation-withdraw",
+    ),
 ]
 
 api_urlpatterns = [
@@ -53,5 +58,11 @@ api_urlpatterns = [
     path(f"{PROJECT}languages/", languages_api.Languages.as_view(), name="api-languages"),
     path(f"{PROJECT}languages/<str:language>/", languages_api.Translation.as_view(), name="api-translation"),
     path(f"{PROJECT}members/", members_api.Members.as_view(), name="api-members"),
+    path(f"{PROJECT}invitations/", members_api.Invitations.as_view(), name="api-member-invitations"),
+    path(
+        f"{PROJECT}invitations/<int:invitation_id>/",
+        members_api.InvitationView.as_view(),
+        name="api-member-invitation",
+    ),
     path(f"{PROJECT}members/<int:member_id>/", members_api.MemberView.as_view(), name="api-member"),
 ]

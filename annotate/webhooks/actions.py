@@ -11,7 +11,7 @@ from annotate.audit import record_event
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.locks import lock_project
-from annotate.models import EventVerb, Project, User, Webhook, WebhookDelivery
+from annotate.models import ANSWER_EVENTS, EventVerb, Project, User, Webhook, WebhookDelivery
 from annotate.models.webhooks import new_webhook_secret
 
 MAX_WEBHOOKS = 10
@@ -34,13 +34,16 @@ def add_webhook(*, project: Project, actor: User, url: str, events: list[str], n
         if n >= MAX_WEBHOOKS:
             raise TooManyWebhooks(n)
         webhook = Webhook.objects.create(project=project, url=url, events=events, created_at=now)
+        update_notes_answers(project)
         record_event(project, actor, EventVerb.WEBHOOK_ADDED, now, url=url, events=", ".join(events))
     return webhook
 
 
 def switch_webhook(*, webhook: Webhook, actor: User, on: bool, now: datetime) -> None:
     with write_transaction():
+        lock_project(webhook.project_id)
         if Webhook.objects.filter(pk=webhook.pk, active=not on).update(active=on):
+            update_notes_answers(webhook.project)
             verb = EventVerb.WEBHOOK_SWITCHED_ON if on else EventVerb.WEBHOOK_SWITCHED_OFF
             record_event(webhook.project, actor, verb, now, url=webhook.url, active=[not on, on])
 
@@ -56,8 +59,17 @@ def replace_secret(*, webhook: Webhook, actor: User, now: datetime) -> str:
 
 def remove_webhook(*, webhook: Webhook, actor: User, now: datetime) -> None:
     with write_transaction():
+        lock_project(webhook.project_id)
         record_event(webhook.project, actor, EventVerb.WEBHOOK_REMOVED, now, url=webhook.url)
         webhook.delete()
+        update_notes_answers(webhook.project)
+
+
+def update_notes_answers(project: Project) -> None:
+    """Stores in the project whether some active webhook is told of answers; call while the project is locked."""
+    wanted = project.webhooks.filter(active=True).values_list("events", flat=True)
+    notes = any(not ANSWER_EVENTS.isdisjoint(events) for events in wanted)
+    Project.objects.filter(pk=project.pk).update(notes_answers=notes)
 
 
 def enqueue_event(

@@ -15,6 +15,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from annotate.models import WebhookDelivery
+from annotate.webhooks.answers import tell_answers
 from annotate.webhooks.http_client import Unreachable, post
 
 logger = logging.getLogger(__name__)
@@ -42,7 +43,8 @@ def deliver_until(stopping: threading.Event) -> None:
     try:
         while not stopping.is_set():
             try:
-                busy = deliver_next(timezone.now())
+                told = tell_answers(timezone.now())
+                busy = deliver_next(timezone.now()) or told
             except DatabaseError:
                 logger.exception("The database did not answer; trying again.")
                 connections.close_all()

@@ -3,7 +3,7 @@
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotate.models import Webhook
+from annotate.models import ANSWER_EVENTS, Webhook
 from annotate.webhooks.http_client import Unreachable, parse_url
 
 
@@ -17,7 +17,7 @@ class WebhookForm(forms.Form):
     events = forms.MultipleChoiceField(
         label=_("Events"),
         choices=Webhook.Event.choices,
-        initial=Webhook.Event.values,
+        initial=[event for event in Webhook.Event.values if event not in ANSWER_EVENTS],
         widget=forms.CheckboxSelectMultiple,
     )
 

@@ -29,6 +29,11 @@ class Unreachable(Exception):
 
 def post(url: str, body: bytes, headers: dict[str, str]) -> int:
     """Returns the status of the answer, whose body is not read. Raises Unreachable."""
+    return exchange(url, body, headers)[0]
+
+
+def exchange(url: str, body: bytes, headers: dict[str, str], *, max_bytes: int = 0) -> tuple[int, bytes]:
+    """Returns the status of the answer and the first bytes of its body. Raises Unreachable."""
     parts = parse_url(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     host = str(parts.hostname)
@@ -43,7 +48,8 @@ def post(url: str, body: bytes, headers: dict[str, str]) -> int:
             connection.sock.do_handshake()
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         connection.request("POST", target, body, {"Host": parts.netloc, "Connection": "close", **headers})
-        return connection.getresponse().status
+        answer = connection.getresponse()
+        return answer.status, answer.read(max_bytes) if max_bytes else b""
     except ssl.SSLError as error:
         raise Unreachable(
             gettext_noop("The certificate was not accepted: %(reason)s"),

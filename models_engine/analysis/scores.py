@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 
 from models_engine.covariance.forms import Covariance
+from models_engine.estimators.competitor_posterior import CompetitorPosterior
 from models_engine.linalg import chunk_slices
 from models_engine.posterior import BasePosterior, GaussianPosterior, SamplePosterior
 from models_engine.predictive import Likelihood
 
-__all__ = ["Scores", "common_unit", "compute_scores"]
+__all__ = ["Scores", "common_unit", "compute_scores", "score_competitors"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,6 +51,20 @@ def compute_scores(posterior: BasePosterior, level: float = LEVEL) -> Scores:
     if isinstance(posterior, SamplePosterior):
         return _scores_of_draws(posterior.draws, common_unit(posterior), level)
     raise TypeError(f"{type(posterior).__name__} is neither a GaussianPosterior nor a SamplePosterior.")
+
+
+def score_competitors(posterior: CompetitorPosterior, level: float = LEVEL) -> Scores:
+    """Compute the probability, in per cent, that a new answer about a new context prefers a competitor's item to that
+    of an average competitor; 50 for an average one.
+
+    Both items have effects of their own, of variance effects.item_variance each, in logits squared. score averages over
+    the posterior; low, high: the chance at the ends of the central interval of the competitor's utility.
+    """
+    mean, deviation = posterior.utilities(), posterior.standard_deviations()
+    chance, own = posterior.likelihood.preference, 2 * posterior.effects.item_variance
+    reach = ndtri((1 + level) / 2) * deviation
+    low, high = chance(mean - reach, own), chance(mean + reach, own)
+    return Scores(100 * chance(mean, deviation**2 + own), 100 * low, 100 * high, level)
 
 
 def _scores_of_gaussian(posterior: GaussianPosterior, level: float) -> Scores:

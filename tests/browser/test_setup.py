@@ -202,6 +202,7 @@ def addresses(project, alice) -> list[str]:
         "log",
         "project-clone",
         "annotator-tags",
+        "bulk-exclusion",
         "project-settings",
         "settings-answers",
         "settings-amount",

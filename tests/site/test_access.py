@@ -14,9 +14,11 @@ from django.utils import timezone
 from PIL import Image
 
 from annotate.access import SESSION_KEY
+from annotate.accounts.invitations import invitation_token, invite_address
 from annotate.labelling import assignment
 from annotate.models import (
     Annotator,
+    BulkExclusion,
     Captions,
     ConflictOfInterest,
     Deviation,
@@ -136,6 +138,15 @@ RULES = {
     "import-job": (MANAGE, MANAGE),
     "import-left-out": (MANAGE, None),
     "members": (OWN, OWN),
+    "lti-login": (NOBODY, NOBODY),  # an unknown platform's
+    "lti-launch": (None, EVERYONE),
+    "lti-enter": (NOBODY, None),
+    "lti-keys": (EVERYONE, None),
+    "openid_connect_login": (NOBODY, None),  # where the settings name no service
+    "openid_connect_callback": (NOBODY, None),
+    "socialaccount_login_cancelled": (EVERYONE, None),
+    "invited": (EVERYONE, EVERYONE),
+    "invitation-withdraw": (None, OWN),
     "member-change": (None, OWN),
     "results": (EVERYONE, None),
     "results-live": (EVERYONE, None),
@@ -165,6 +176,7 @@ RULES = {
     "overall": (SEE, None),
     "grades": (SEE, MANAGE),
     "scale": (SEE, MANAGE),
+    "leaderboard": (SEE, MANAGE),
     "scale-export": (SEE, None),
     "trust": (SEE, None),
     "compare": (SEE, None),
@@ -174,6 +186,8 @@ RULES = {
     "engine": (SEE, None),
     "annotators": (SEE, None),
     "annotator-tags": (MANAGE, MANAGE),
+    "bulk-exclusion": (MANAGE, MANAGE),
+    "bulk-exclusion-undo": (None, MANAGE),
     "annotator": (SEE, None),
     "tastes": (SEE, None),
     "cohorts": (SEE, None),
@@ -235,6 +249,7 @@ def arguments(project):
     said = make_annotator(project, "Commenter")
     comment = ItemComment.objects.create(label=answer_one(said, now=NOW), item=image, text="Well made")
     entry_link = EntryLink.objects.create(project=project, item=image, made_at=NOW)
+    invitation = invite_address(project=project, address="new@example.org", role="viewer", now=timezone.now())
     return {
         "project_id": project.pk,
         "comment_id": comment.pk,
@@ -245,6 +260,11 @@ def arguments(project):
         "number": 1,
         "key": target.key,
         "person_id": expected.pk,
+        "invitation_id": invitation.pk,
+        "provider_id": "oidc",
+        "exclusion_id": BulkExclusion.objects.create(
+            project=project, by="tag", value="novices", n_labels=0, n_annotators=0, at=NOW
+        ).pk,
         "token_id": make_token(Membership.objects.get(project=project, role="owner").user)[0].pk,
         "entry_id": ConflictOfInterest.objects.create(annotator=target, item=image).pk,
         "idea_id": Idea.objects.create(project=project, annotator=target, text="A new one", created_at=NOW).pk,
@@ -272,6 +292,8 @@ def arguments(project):
         "entry-page": entry_link.token,
         "results-live": link.token,
         "results-card": link.token,
+        "lti-enter": "none",
+        "invited": invitation_token(invitation),
         "results-media": link.token,
         "results-methods": link.token,
         "platform": entry.platform_token,

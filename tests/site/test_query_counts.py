@@ -7,7 +7,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
+from annotate.accounts.invitations import invitation_token, invite_address
 from annotate.core.errors import UserError
 from annotate.models import Annotator, ExpectedConflict, ExpectedPerson, Item, Membership, Project
 from tests.conftest import NOW, answer_one, make_annotator
@@ -37,6 +39,11 @@ def grown(project: Project, n_items: int, n_annotators: int, n_labels: int) -> N
             return
 
 
+def invitation_to(project: Project) -> str:
+    now = timezone.now()
+    return invitation_token(invite_address(project=project, address="new@example.org", role="viewer", now=now))
+
+
 def address(name: str, project: Project, annotator: Annotator) -> str:
     pattern = next(route for route in ROUTES if route.name == name).pattern
     link = project.results_links.get_or_create(made_at=NOW, shows_methods=True)[0]
@@ -55,6 +62,7 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
         "known_id": 0,
         "deviation_id": 0,
         "link_id": entry_link.pk if name.startswith("entry-link-") else link.pk,
+        "provider_id": "oidc",
         "token": {
             "join": project.join_token,
             "resume": annotator.resume_token,
@@ -62,12 +70,14 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
             "own-data": annotator.resume_token,
             "own-export": annotator.resume_token,
             "platform": "none",
+            "lti-enter": "none",
             "results": link.token,
             "entry-page": entry_link.token,
             "results-card": link.token,
             "results-media": link.token,
             "results-methods": link.token,
-        }.get(name, ""),
+        }.get(name)
+        or (invitation_to(project) if name == "invited" else ""),
     }
     return reverse(name, kwargs={key: values[key] for key in pattern.converters})
 

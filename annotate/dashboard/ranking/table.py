@@ -1,7 +1,8 @@
 """Defines the export table of the ranking: the published fit's figures of every item."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from django.db.models import Count
 from django.utils.translation import gettext_lazy as _
 
 from annotate.criteria import Criterion
@@ -36,7 +37,9 @@ BEST_WORST = [
 COLUMNS = [
     Column("item", _("The item's key.")),
     Column("title", _("The item's title; if it has none, its text in one line, shortened to 90 characters.")),
-    Column("rank", _("Place by utility within its connected part; 1 is the best."), Kind.INTEGER),
+    Column(
+        "rank", _("Place by utility within its connected part; 1 is the best. Empty if never compared."), Kind.INTEGER
+    ),
     # xgettext:no-python-format
     Column("rank_low", _("Best place inside the 90% interval of the rank."), Kind.INTEGER),
     # xgettext:no-python-format
@@ -65,7 +68,10 @@ COLUMNS = [
     Column("high", _("Upper end of the 90% interval of the utility."), Kind.NUMBER),
     Column(
         "p_top_k",
-        _("Probability of being among the best k of its connected part; k is a setting of the project."),
+        _(
+            "Probability of being among the best k of its connected part; k is a setting of the project. Empty where k "
+            "or fewer have a place."
+        ),
         Kind.NUMBER,
     ),
     Column("n_comparisons", _("Number of comparisons of this item in the fit."), Kind.INTEGER),
@@ -136,6 +142,7 @@ def rows(criterion: Criterion) -> Iterator[Row]:
     misfits, counts = stored_misfit(fit, "items"), best_worst_counts(fit)
     # Read at once, for a fit's estimates go when the next ones come; a row is a few hundred bytes.
     estimates = list(Estimate.objects.filter(fit=fit).order_by("part", "rank", "item_id"))
+    small = small_parts(fit)
     for start in range(0, len(estimates), CHUNK):
         chunk = estimates[start : start + CHUNK]
         items = Item.objects.only("key", "name", "kind", "body").in_bulk([estimate.item_id for estimate in chunk])
@@ -143,7 +150,7 @@ def rows(criterion: Criterion) -> Iterator[Row]:
             if e.item_id in items:
                 misfit, chosen = misfits.get(e.item_id, (None, None)), chosen_as(counts.get(e.item_id))
                 values = on_scale.get(e.item_id, more)
-                yield [*row(e, items[e.item_id], fit.number), *misfit, *chosen, *values]
+                yield [*row(e, items[e.item_id], fit.number, small), *misfit, *chosen, *values]
 
 
 def chosen_as(counts: BestWorstCounts | None) -> Row:
@@ -151,9 +158,31 @@ def chosen_as(counts: BestWorstCounts | None) -> Row:
     return [counts.best, counts.worst, counts.score] if counts else [None, None, None]
 
 
-def row(e: Estimate, item: Item, number: int) -> Row:
-    places = [e.rank, e.rank_low, e.rank_high, e.score, e.score_low, e.score_high]
-    figures = [e.utility, e.sd, e.low, e.high, e.p_top, e.n_comparisons]
+def small_parts(fit: Fit, parts: Collection[int] | None = None) -> set[int]:
+    """Return the parts (of these, all by default) with k ranked items or fewer, where P(top k) says nothing."""
+    k = fit.settings.get("top_k")
+    ranked = Estimate.objects.filter(fit=fit, n_comparisons__gt=0)
+    if k is None:
+        return set()
+    if parts is not None:
+        ranked = ranked.filter(part__in=parts)
+    sizes = ranked.order_by().values_list("part").annotate(n=Count("pk"))
+    return {part for part, n in sizes if n <= k}
+
+
+def place_figures(e: Estimate, small: Collection[int]) -> dict[str, int | float | None]:
+    """Return the columns that say something of places alone: None for an item never compared, which has no place, and
+    P(top k) where all have one among the best k."""
+    compared = e.n_comparisons > 0
+    names = ("rank", "rank_low", "rank_high", "tier", "rank_class", "highest_class")
+    found = {name: getattr(e, name) if compared else None for name in names}
+    return {**found, "p_top_k": e.p_top if compared and e.part not in small else None}
+
+
+def row(e: Estimate, item: Item, number: int, small: Collection[int]) -> Row:
+    own = place_figures(e, small)
+    places = [own["rank"], own["rank_low"], own["rank_high"], e.score, e.score_low, e.score_high]
+    figures = [e.utility, e.sd, e.low, e.high, own["p_top_k"], e.n_comparisons]
     tastes = [e.divisiveness, *by_component(e.loadings)]
-    classes = [e.part, e.tier, e.rank_class, e.highest_class, e.next_state]
+    classes = [e.part, own["tier"], own["rank_class"], own["highest_class"], e.next_state]
     return [item.key, item.title, *places, *figures, *classes, *tastes, number]

@@ -18,7 +18,7 @@ from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, va
 from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.files.cells import Unusable
-from annotate.files.limits import MAX_KEY, MAX_TEXT, MAX_TITLE, BadFile
+from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_TEXT, MAX_TITLE, BadFile
 from annotate.imports.media.actions import import_media
 from annotate.imports.media.files import Medium, longest_text, read_media
 from annotate.items import queries
@@ -51,6 +51,13 @@ class NewFile(StrictSerializer):
         default="",
         allow_blank=True,
         help_text="Shown above the item; only items with the same context are compared.",
+    )
+    competitor = serializers.CharField(
+        max_length=MAX_COMPETITOR,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="Who or what made it, such as a model; never shown to annotators.",
     )
 
 
@@ -103,7 +110,9 @@ def row_of(project: Project, medium: Medium, given: dict[str, Any]) -> NewItem:
         Keys(queries.keys(project), _("file")).take(key, 1)
     except Unusable as problem:
         raise Unprocessable({"key": [str(problem)]}) from None
-    return NewItem(1, key, text, picture.kind, context=given["context"], title=given["title"])
+    return NewItem(
+        1, key, text, picture.kind, context=given["context"], title=given["title"], competitor=given["competitor"]
+    )
 
 
 def validated(field: str, value: str, longest: int) -> str:

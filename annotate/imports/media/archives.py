@@ -35,7 +35,7 @@ from annotate.imports.media.documents import Document, is_document, refuse_other
 from annotate.imports.media.pages import Pages, store_over
 from annotate.imports.prepared import Line, Read
 from annotate.items.media.images import Picture, read_picture
-from annotate.items.rows import Keys, title_in
+from annotate.items.rows import Keys, competitor_in, title_in
 
 MANIFESTS = ("manifest.csv", "manifest.tsv", "manifest.jsonl", "manifest.json")
 COLUMNS = {
@@ -45,6 +45,7 @@ COLUMNS = {
     "title": ("title", "name", "titel"),
     "tags": ("tags", "tag"),
     "context": ("context", "prompt"),
+    "competitor": ("competitor", "model", "system"),
     "features": ("features",),
 }
 FEATURE = "feature_"
@@ -65,6 +66,7 @@ class Entry(NamedTuple):
     context: str
     features: Sequence[float]
     title: str = ""
+    competitor: str = ""
     pages: Sequence[str] = ()  # of a document: the names of its pictures in the archive of pages
 
 
@@ -250,10 +252,13 @@ class Archive:
                 )
         tags, title = tags_in(cells["tags"]), title_in(cells["title"])
         key = self.keys.take(key, row.place)
+        competitor = competitor_in(cells["competitor"])
         if document:
             title = title or title_in(picture.description[:MAX_TITLE])
-            return Entry(row.place, name, key, body, document.kind, "", tags, context, values, title, document.pages)
-        return Entry(row.place, name, key, body, picture.kind, picture.suffix, tags, context, values, title)
+            kind, suffix, pages = document.kind, "", document.pages
+        else:
+            kind, suffix, pages = picture.kind, picture.suffix, ()
+        return Entry(row.place, name, key, body, kind, suffix, tags, context, values, title, competitor, pages)
 
     def path_of(self, name: str, place: int, used: dict[str, int]) -> str:
         if not name:

@@ -15,9 +15,10 @@ from annotate.labelling.queries import refusal_of_next_task
 from annotate.labelling.requirements import NotFinished, QuestionnaireRequired
 from annotate.labelling.stop_pages import is_end
 from annotate.locks import lock_annotator, lock_project
-from annotate.models import Annotator, Completion, EventVerb, ParticipationRules, Presentation, Project, User
+from annotate.models import Annotator, Completion, EventVerb, ParticipationRules, Presentation, Project, User, Webhook
 from annotate.participation.completion import codes
 from annotate.participation.rules import participation_rules
+from annotate.webhooks.actions import enqueue_event
 
 Kind = Completion.Kind
 
@@ -83,6 +84,8 @@ def complete_annotator(annotator: Annotator, kind: Kind, now: datetime) -> Compl
     release_open_presentation(annotator)
     Annotator.objects.filter(pk=annotator.pk).update(ended=kind)
     annotator.ended = kind
+    data = {"annotator": str(annotator.key), "pseudonym": annotator.pseudonym, "end": kind}
+    enqueue_event(project_id=annotator.project_id, event=Webhook.Event.FINISHED, data=data, now=now)
     return Completion.objects.create(
         project=annotator.project, annotator=annotator, kind=kind, at=now, **annotator_code(annotator, kind)
     )

@@ -18,7 +18,7 @@ from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.imports.uploads import discard_all_of
 from annotate.locks import advisory_lock
-from annotate.models import Annotator, Event, Membership, Project, User
+from annotate.models import Annotator, Event, MemberInvitation, Membership, Project, User
 from annotate.privacy.erasure.actions import BY_ACCOUNT, _erase
 from annotate.privacy.erasure.redaction import (
     NamesToRedact,
@@ -79,6 +79,7 @@ def erase_account_traces(user: User) -> None:
     redact_events(Event.objects.all(), NamesToRedact(addresses))
     redact_stored_responses(NamesToRedact(addresses))
     clear_event_details(Event.objects.filter(actor=user, verb__startswith="access token"))
+    MemberInvitation.objects.filter(address__in=addresses).delete()
     for name in {*addresses, user.get_username()}:
         for model in (AccessAttempt, AccessFailureLog, AccessLog):
             model.objects.filter(username__iexact=name).delete()

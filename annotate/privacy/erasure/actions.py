@@ -16,6 +16,7 @@ from annotate.locks import lock_project
 from annotate.models import (
     Annotator,
     AnnotatorTaste,
+    AnswerNotice,
     CohortComparison,
     Completion,
     CriterionAnswer,
@@ -26,6 +27,7 @@ from annotate.models import (
     FitState,
     ItemComment,
     Label,
+    LtiLearner,
     Presentation,
     PresentedItem,
     Project,
@@ -38,6 +40,7 @@ from annotate.privacy.erasure.redaction import (
     NamesToRedact,
     clear_event_details,
     delete_webhook_messages,
+    redact_bulk_exclusions,
     redact_events,
     redact_stored_responses,
 )
@@ -67,7 +70,8 @@ def _erase(annotator: Annotator, by: str, actor: User | None, now: datetime) -> 
     if since is not None:
         delete_fits_since(project, min(since, annotator.joined_at) - CLOCKS_DIFFER)
         request_fit(project)
-    count_taken(annotator, -1)
+    count_taken(annotator.presentations.all(), -1)
+    redact_bulk_exclusions([annotator])
     n_labels = delete_answers(annotator, labels)
     erase_names([annotator])
     forget_ideas([annotator])
@@ -85,6 +89,8 @@ def delete_answers(annotator: Annotator, labels: QuerySet[Label]) -> int:
     further._raw_delete(further.db)
     comments = ItemComment.objects.filter(label__in=labels)
     comments._raw_delete(comments.db)
+    notices = AnswerNotice.objects.filter(label__in=labels)
+    notices._raw_delete(notices.db)
     n_labels = labels._raw_delete(labels.db)
     presented = PresentedItem.objects.filter(presentation__in=shown)
     presented._raw_delete(presented.db)
@@ -102,6 +108,8 @@ def erase_names(annotators: Sequence[Annotator]) -> None:
         redact_events(Event.objects.filter(project=project), names)
         redact_stored_responses(names)
         delete_webhook_messages(some)
+        redact_bulk_exclusions(some)
+        LtiLearner.objects.filter(annotator__in=some).delete()
         ids = [one.platform_id for one in some if one.platform_id]
         Completion.objects.filter(project=project, annotator=None, platform_id__in=ids).delete()
 

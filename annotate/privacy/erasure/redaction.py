@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from annotate.models import Annotator, Event, ExpectedPerson, StoredResponse, Webhook, WebhookDelivery
+from annotate.models import Annotator, BulkExclusion, Event, ExpectedPerson, StoredResponse, Webhook, WebhookDelivery
 
 REMOVED = "(erased)"
 REFUSALS = "refusals"  # in an event's details: why rows of an import were left out
@@ -104,11 +104,39 @@ def redact_stored_responses(names: NamesToRedact) -> None:
 
 
 def delete_webhook_messages(annotators: Iterable[Annotator]) -> None:
-    """Delete sent and waiting messages of webhooks about these annotators: each has the key of its annotator."""
-    about_people = [Webhook.Event.FLAG_RAISED, Webhook.Event.IDEA_SUBMITTED]
+    """Delete sent and waiting messages of webhooks about these annotators: each has the key of its annotator.
+
+    Of a message about answers of several people only theirs go.
+    """
     for one in annotators:
-        told = WebhookDelivery.objects.filter(webhook__project=one.project_id, event__in=about_people)
-        told.filter(body__contains=str(one.key)).delete()
+        told = WebhookDelivery.objects.filter(webhook__project=one.project_id, body__contains=str(one.key))
+        about_one = [Webhook.Event.FLAG_RAISED, Webhook.Event.FINISHED, Webhook.Event.IDEA_SUBMITTED]
+        told.filter(event__in=about_one).delete()
+        for message in told.filter(event__in=[Webhook.Event.ANSWER_GIVEN, Webhook.Event.ANSWER_UNDONE]):
+            remove_answers_of(one, message)
+
+
+def redact_bulk_exclusions(annotators: Iterable[Annotator]) -> None:
+    """Take these annotators' sessions out of exclusions by session; call while their labels are there."""
+    for one in annotators:
+        sessions = {one.platform_session, *one.labels.order_by().values_list("session", flat=True).distinct()}
+        made = BulkExclusion.objects.filter(project=one.project_id, by=BulkExclusion.By.SESSION)
+        named = list(made.filter(value__in=sessions - {""}).values_list("pk", flat=True))
+        for event in Event.objects.filter(project=one.project_id, details__exclusion__in=named):
+            event.details = {name: REMOVED if name == "chosen" else value for name, value in event.details.items()}
+            event.save(update_fields=["details"])
+        BulkExclusion.objects.filter(pk__in=named).update(value=REMOVED)
+
+
+def remove_answers_of(annotator: Annotator, message: WebhookDelivery) -> None:
+    body = json.loads(message.body)
+    answers = [answer for answer in body["data"]["answers"] if answer["annotator"] != str(annotator.key)]
+    if not answers:
+        message.delete()
+        return
+    body["data"]["answers"] = answers
+    message.body = json.dumps(body, ensure_ascii=False, allow_nan=False)
+    message.save(update_fields=["body"])
 
 
 def names_in_lower_case(names: Iterable[str]) -> tuple[str, ...]:

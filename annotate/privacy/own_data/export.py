@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from allauth.account.models import EmailAddress
+from allauth.socialaccount.models import SocialAccount
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.contrib.admin.models import LogEntry
 from django.db.models import Prefetch, Q, QuerySet, prefetch_related_objects
@@ -31,6 +32,7 @@ from annotate.models import (
     ImportJob,
     Item,
     Label,
+    LtiLearner,
     Membership,
     Preregistration,
     Presentation,
@@ -85,6 +87,7 @@ def files_of_account(user: User) -> list[DataFile]:
             columns_named("username", "email", "first_name", "last_name", "date_joined", "last_login", "is_staff"),
         ),
         table("email_addresses", EmailAddress.objects.filter(user=user), columns_named("email", "verified", "primary")),
+        table("sign_in_services", SocialAccount.objects.filter(user=user), columns_named("date_joined", "extra_data")),
         table(
             "memberships",
             Membership.objects.filter(user=user),
@@ -190,6 +193,11 @@ def files_of_annotators(annotators: QuerySet[Annotator], *, for_owner: bool) -> 
             "ideas",
             Idea.objects.filter(annotator__in=mine),
             project | columns_named("text", "state", "reason", "created_at", "decided_at", item="item__body"),
+        ),
+        table(
+            "learning_platforms",
+            LtiLearner.objects.filter(annotator__in=mine),
+            project | {"platform": "platform__name", "subject": "subject", "grade_sent_at": "sent_at"},
         ),
         table("tags", AnnotatorTag.objects.filter(annotator__in=mine), project | {"tag": "name"}),
         DataFile("history", ["project", "at", "what", "reason"], history_rows(mine)),

@@ -45,7 +45,7 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
         # Its own, and what tells of the source's course: its state, its hours, whose labels are simulated.
         ["id", "name", "join_token", "state", "created_at", "archived_at", "opens_at", "closes_at", "simulated"]
     )
-    | {"fields_before", "fields_after", "has_idea_items", "embed_origins"},
+    | {"fields_before", "fields_after", "has_idea_items", "embed_origins", "has_competitors", "notes_answers"},
     ParticipationRules: frozenset({"project", "platform_token"}),
     Retention: frozenset({"project", "done_for"}),
     QuestionField: frozenset({"id", "project"}),
@@ -82,6 +82,7 @@ def clone_project(
         copy_rules(source, clone)
         clone_rows(source.translations.order_by("pk"), project=clone)
         n_items = copy_items(source, clone, now, rng) if with_items else 0
+        Project.objects.filter(pk=clone.pk).update(has_competitors=with_items and source.has_competitors)
         record_event(source, actor, EventVerb.PROJECT_CLONED, now, clone=name, clone_id=str(clone.pk), items=n_items)
         record_event(
             clone,

@@ -4,11 +4,12 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
+from annotate.accounts.invitations import invite_address
 from annotate.audit import record_event
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.locks import lock_project
-from annotate.models import EventVerb, Membership, Project, User
+from annotate.models import EventVerb, MemberInvitation, Membership, Project, User
 
 Role = Membership.Role
 
@@ -33,7 +34,7 @@ class MemberAlready(UserError):
 
 
 def add_member(*, project: Project, actor: User, address: str, role: str, now: datetime) -> Membership | None:
-    """Makes the account with this e-mail address a member; None if there is no such account.
+    """Makes the account with this e-mail address a member; without one it is invited to make one, and None returned.
 
     Raises OwnersOnly and MemberAlready.
     """
@@ -41,6 +42,7 @@ def add_member(*, project: Project, actor: User, address: str, role: str, now: d
         check_is_owner(project, actor)
         user = User.objects.filter(email__iexact=address, is_active=True).order_by("pk").first()
         if user is None:
+            invite_address(project=project, address=address, role=role, now=now)
             record_event(project, actor, EventVerb.MEMBER_INVITED, now, address=address, role=role)
             return None
         membership, is_new = Membership.objects.get_or_create(project=project, user=user, defaults={"role": role})
@@ -72,6 +74,14 @@ def remove_member(*, membership: Membership, actor: User, now: datetime) -> None
         check_owner_remains(membership)
         record_event(project, actor, EventVerb.MEMBER_REMOVED, now, member=membership.user.email, role=membership.role)
         membership.delete()
+
+
+def withdraw_invitation(*, invitation: MemberInvitation, actor: User, now: datetime) -> None:
+    """Deletes the invitation, whose link then no longer works. Raises OwnersOnly."""
+    with write_transaction():
+        project = check_is_owner(invitation.project, actor)
+        record_event(project, actor, EventVerb.INVITATION_WITHDRAWN, now, address=invitation.address)
+        invitation.delete()
 
 
 def check_is_owner(project: Project, actor: User) -> Project:

@@ -99,3 +99,33 @@ class MemberView(ApiView):
         project = access.project_for(request, project_id, access.OWN, in_archive=True)
         validated_query(request, NoQuery)
         return get_object_or_404(project.memberships.select_related("user", "project"), pk=member_id)
+
+
+class MemberInvitationRow(serializers.Serializer):
+    id = serializers.IntegerField(source="pk")
+    address = serializers.CharField()
+    role = serializers.ChoiceField(choices=Membership.Role.choices)
+    expires_at = serializers.DateTimeField()
+
+
+class Invitations(ApiView):
+    @extend_schema(
+        operation_id="members_list_invitations", parameters=[PageQuery], responses=page_serializer(MemberInvitationRow)
+    )
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Lists who is invited and has no account so far; owners only."""
+        project = access.project_for(request, project_id, access.OWN, in_archive=True)
+        query = validated_query(request, PageQuery)
+        found = project.invitations.filter(expires_at__gt=timezone.now()).order_by("pk")
+        return paginated_response(request, found, query, lambda rows: list(MemberInvitationRow(rows, many=True).data))
+
+
+class InvitationView(ApiView):
+    @extend_schema(operation_id="members_withdraw_invitation", request=None, responses={204: None})
+    def delete(self, request: ApiRequest, project_id: UUID, invitation_id: int) -> Response:
+        """Withdraws an invitation; its link then no longer works."""
+        project = access.project_for(request, project_id, access.OWN, in_archive=True)
+        validated_query(request, NoQuery)
+        invitation = get_object_or_404(project.invitations.select_related("project"), pk=invitation_id)
+        actions.withdraw_invitation(invitation=invitation, actor=request.user, now=timezone.now())
+        return Response(status=204)

@@ -4,7 +4,6 @@ import logging
 from smtplib import SMTPException
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -38,7 +37,8 @@ def members(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     memberships = project.memberships.select_related("user").order_by("pk")
     page = Paginator(memberships, PAGE_SIZE).get_page(request.GET.get("page"))
     rows = [(one, RoleForm(initial={"role": one.role}, auto_id=f"id_%s_{one.pk}")) for one in page]
-    context = {"project": project, "form": form, "page": page, "rows": rows, "is_signup_open": settings.SIGNUP_OPEN}
+    invitations = project.invitations.filter(expires_at__gt=timezone.now()).order_by("pk")
+    context = {"project": project, "form": form, "page": page, "rows": rows, "invitations": invitations}
     return render(request, "projects/members.html", context, status=400 if form.errors else 200)
 
 
@@ -68,6 +68,16 @@ def add_or_invite(request: SignedInRequest, project: Project, address: str, role
             _("A message to %(address)s is on its way. If there is an account with this address, it is a member now.")
             % {"address": address},
         )
+
+
+@login_required
+@require_POST
+def withdraw(request: SignedInRequest, project_id: UUID, invitation_id: int) -> HttpResponse:
+    project = access.project_for(request, project_id, access.OWN, in_archive=True)
+    invitation = get_object_or_404(project.invitations.select_related("project"), pk=invitation_id)
+    actions.withdraw_invitation(invitation=invitation, actor=request.user, now=timezone.now())
+    messages.success(request, _("The invitation of %(name)s is withdrawn.") % {"name": invitation.address})
+    return redirect("members", project.pk)
 
 
 @login_required

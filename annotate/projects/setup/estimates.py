@@ -42,7 +42,15 @@ def what_it_gives(start: Preset) -> str:
             "%(people)d people × %(answers)d answers, about %(minutes)d minutes each: every item is shown about "
             "%(times)d times."
         )
-    return f"{held} {taken % values}"
+    board = ""
+    if one.n_competitors:
+        values |= {"competitors": one.n_competitors, "contexts": one.n_contexts}
+        values["each"] = format_integer(round(design.n_labels * design.k / one.n_competitors))
+        board = _(
+            "Leaderboard: %(competitors)d competitors, each in about %(each)s answers on %(contexts)d prompts or "
+            "contexts."
+        )
+    return " ".join(filter(None, (held, taken % values, board and board % values)))
 
 
 def n_held(start: Preset) -> int:

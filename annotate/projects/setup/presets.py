@@ -23,6 +23,7 @@ class Example:
     answers_each: int
     minutes_per_answer: float
     n_contexts: int = 1
+    n_competitors: int = 0  # where the leaderboard is what the project is for
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ PRESETS = {
             "translation",
             _("Translation quality"),
             _("Several translations of each source text; bilingual people choose the better one."),
-            Example(200, 10, 80, 0.75, n_contexts=50),
+            Example(200, 10, 80, 0.75, n_contexts=50, n_competitors=4),
             compared(6),
             {
                 "question": _("Which translation is better?"),
@@ -115,7 +116,10 @@ PRESETS = {
                 "estimator": "CrowdBT",
             },
             {"min_seconds": 5, "break_every": 30, "gold_every": 20, "repeat_percent": 5},
-            _("Put the source text into the column “context”. Add a few sets whose right answer you know."),
+            _(
+                "Put the source text into the column “context” and who translated it into “competitor”: the "
+                "leaderboard ranks them. Add a few sets whose right answer you know."
+            ),
         ),
         Preset(
             "severity",
@@ -143,7 +147,7 @@ PRESETS = {
             "answers",
             _("Model answers"),
             _("Answers of language models to the same prompts: which one is better, for a leaderboard or for tuning?"),
-            Example(400, 10, 90, 1.0, n_contexts=100),
+            Example(400, 10, 90, 1.0, n_contexts=100, n_competitors=4),
             compared(4),
             {
                 "question": _("Which answer is better?"),
@@ -160,7 +164,35 @@ PRESETS = {
                 "estimator": "BradleyTerry",
             },
             {"min_seconds": 5, "break_every": 30, "repeat_percent": 5},
-            _("Put the prompt into the column “context” and the model into the tags. Exports include pairs for DPO."),
+            _(
+                "Import a table with the columns prompt, model and text. The leaderboard ranks the models; exports "
+                "include pairs for DPO."
+            ),
+        ),
+        Preset(
+            "leaderboard",
+            _("Leaderboard"),
+            _("Who does it best: people compare what models, translators or schools made for the same prompt."),
+            Example(400, 12, 100, 0.75, n_contexts=100, n_competitors=4),
+            compared(5),
+            {
+                "question": _("Which one is better?"),
+                "more_means": _("better"),
+                "instructions": _(
+                    "Read what is above first, then both. Choose the one that does better what was asked. You are not "
+                    "told who made them, and it should not matter."
+                ),
+                "task_type": Task.PAIR.value,
+                "outcomes": [Outcome.TIE.value, Outcome.CANT_JUDGE.value],
+                "overlap": 2,
+                "top_k": 1,
+                "estimator": "BradleyTerry",
+            },
+            {"min_seconds": 5, "break_every": 30, "repeat_percent": 5},
+            _(
+                "Import a table with the columns prompt, competitor and text, one row for each item. Tags of the "
+                "prompts become categories."
+            ),
         ),
         Preset(
             "jury",

@@ -21,6 +21,7 @@ COLUMNS = [
             "compared."
         ),
     ),
+    Column("competitor", _("Who or what made the item, if you named it; otherwise empty.")),
     Column("file", _("File name of an image, sound or video; otherwise empty.")),
     Column("link", _("Address of a link; otherwise empty.")),
     Column("tags", _("The item's tags, a JSON list."), Kind.TEXTS),
@@ -48,5 +49,5 @@ def rows(project: Project) -> Iterator[Row]:
             context = item.context.body if item.context else ""
             tags = sorted(tag.name for tag in item.tags.all())
             retired = item.retired_at is not None
-            texts = [item.key, item.name, item.kind, item.body, context, file, item.link]
+            texts = [item.key, item.name, item.kind, item.body, context, item.competitor, file, item.link]
             yield [*texts, tags, retired, item.retired_at, item.created_at]

@@ -79,7 +79,10 @@ COLUMNS = [
     Column("voided", _("Whether the label is void."), Kind.TRUTH),
     Column(
         "void_reason",
-        _("Why it is void: undone, excluded, screened (screened out by a rule) or late; otherwise empty."),
+        _(
+            "Why it is void: undone, excluded, bulk (excluded by time or session), screened (screened out by a rule), "
+            "conflict (conflict of interest) or late; otherwise empty."
+        ),
     ),
     Column("voided_at", _("When it became void, server time (UTC)."), Kind.MOMENT),
     Column("presented_at", _("When the task was given to the annotator, server time (UTC)."), Kind.MOMENT),

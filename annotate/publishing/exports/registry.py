@@ -3,6 +3,7 @@
 from django.utils.translation import gettext_lazy as _
 
 from annotate.dashboard.grades import table as grades_table
+from annotate.dashboard.leaderboard import table as leaderboard_table
 from annotate.dashboard.overall import table as overall_table
 from annotate.dashboard.overall import tracks_table
 from annotate.dashboard.ranking import table as ranking_table
@@ -42,6 +43,20 @@ TABLES = {
             _("The items of each tag, ranked among themselves."),
             always(tracks_table.COLUMNS),
             tracks_table.rows,
+        ),
+        Table(
+            "leaderboard",
+            _("Leaderboard"),
+            _("Every competitor with its figures: on the whole, by category, and with style held equal."),
+            always(leaderboard_table.COLUMNS),
+            leaderboard_table.rows,
+        ),
+        Table(
+            "leaderboard_pairs",
+            _("Leaderboard: pairs"),
+            _("Every two competitors: wins and ties as seen, and the chance that one is better."),
+            always(leaderboard_table.PAIR_COLUMNS),
+            leaderboard_table.pair_rows,
         ),
         Table(
             "grades",

@@ -33,6 +33,7 @@ from annotate.criteria import Criterion
 from annotate.dashboard.overall.places import Place, stored_places, track_places
 from annotate.dashboard.overall.queries import overall_ranking
 from annotate.dashboard.ranking.queries import RankingQuery, sort_estimates
+from annotate.dashboard.ranking.table import place_figures, small_parts
 from annotate.fitting.published import published_fit
 from annotate.fitting.stored_duels import duels_of
 from annotate.models import MAX_CRITERIA, OVERALL, Item, ResultsLink
@@ -155,9 +156,11 @@ class PublishedItem(serializers.Serializer):
     part = serializers.IntegerField(
         help_text="Connected part; 0 is the largest. Items of different parts can't be compared."
     )
-    rank = serializers.IntegerField()
-    rank_low = serializers.IntegerField()
-    rank_high = serializers.IntegerField()
+    rank = serializers.IntegerField(
+        allow_null=True, help_text="Null if never compared, as the other figures of places."
+    )
+    rank_low = serializers.IntegerField(allow_null=True)
+    rank_high = serializers.IntegerField(allow_null=True)
     score = FiniteFloatField(
         allow_null=True,
         help_text="Chance, in per cent, to be preferred to an average item; null for older fits without scores.",
@@ -167,11 +170,11 @@ class PublishedItem(serializers.Serializer):
     utility = FiniteFloatField(allow_null=True)
     low = FiniteFloatField(allow_null=True, help_text="Lower end of the 90% interval of the utility.")
     high = FiniteFloatField(allow_null=True)
-    p_top_k = FiniteFloatField(allow_null=True, source="p_top")
+    p_top_k = FiniteFloatField(allow_null=True, help_text="Null where k or fewer have a place.")
     p_first = FiniteFloatField(
         allow_null=True, default=None, help_text="Probability of being the best; null for the ranking by one criterion."
     )
-    tier = serializers.IntegerField()
+    tier = serializers.IntegerField(allow_null=True)
     rank_class = serializers.IntegerField(
         allow_null=True,
         help_text="A class begins with an item that is clearly below the first item of the class above.",
@@ -262,7 +265,7 @@ def published_places(places: list[Place], *, shown_by: str, names: bool) -> list
     rows = [
         asdict(place)
         | {"title": title_of(items[place.item_id], shown_by, names), "part": 0, "tier": place.rank_class}
-        | {"n_duels": 0, "duels_won": 0.0}
+        | {"n_duels": 0, "duels_won": 0.0, "p_top_k": place.p_top}
         for place in there
     ]
     return list(PublishedItem(rows, many=True).data)
@@ -276,8 +279,11 @@ def published(fit: Fit | None, estimates: list[Estimate], *, shown_by: str, name
     duels = duels_of(fit) if fit else {}
     items = Item.objects.only("name", "kind", "body").in_bulk([estimate.item_id for estimate in estimates])
     there = [estimate for estimate in estimates if estimate.item_id in items]
+    small = small_parts(fit, {estimate.part for estimate in there}) if fit else set()
+    rows = []
     for estimate in there:
-        estimate.title = title_of(items[estimate.item_id], shown_by, names)  # type: ignore[attr-defined]
         counts = duels.get(estimate.item_id)
-        estimate.n_duels, estimate.duels_won = (counts.n, counts.won) if counts else (0, 0.0)  # type: ignore[attr-defined]
-    return list(PublishedItem(there, many=True).data)
+        fought = {"n_duels": counts.n, "duels_won": counts.won} if counts else {"n_duels": 0, "duels_won": 0.0}
+        title = title_of(items[estimate.item_id], shown_by, names)
+        rows.append({**vars(estimate), **place_figures(estimate, small), **fought, "title": title})
+    return list(PublishedItem(rows, many=True).data)

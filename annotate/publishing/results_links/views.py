@@ -27,6 +27,7 @@ from annotate.core.languages import is_language_tag, language_name
 from annotate.core.page_language import NO_COOKIE
 from annotate.core.rate_limits import check_rate_limit
 from annotate.criteria import Criterion
+from annotate.dashboard.leaderboard.queries import leaderboard_page
 from annotate.dashboard.overall.queries import overall_of
 from annotate.dashboard.ranking.forest_plot import forest_plot
 from annotate.dashboard.ranking.queries import PAGE_SIZE, Ranking, RankingQuery, ranking
@@ -86,6 +87,7 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
         "link": link,
         "fit": fit,
         "ranking": found,
+        "board": leaderboard_page(fit, request.GET.dict()) if project.has_competitors else None,
         "query": query,
         "view": view if view in ("plot", "details") else "",
         "public": public,

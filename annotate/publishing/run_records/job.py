@@ -14,15 +14,18 @@ from annotate.core.stored_messages import NotEnoughData
 from annotate.core.transactions import yielding_write_transaction
 from annotate.criteria import Criterion
 from annotate.fitting.estimates import LEVEL
+from annotate.fitting.leaderboard.reading import competitor_rows
 from annotate.fitting.published import published_fit
-from annotate.fitting.reading import read_labels
+from annotate.fitting.reading import Labels, read_labels
 from annotate.jobs.leases import worker_died
 from annotate.jobs.queues import Progress
 from annotate.jobs.requested import RequestedJobs
 from annotate.models import Annotator, FitState, Item, RunRecord, RunRecordPart
 from annotate.models.leased_jobs import LeaseLost
 from annotate.publishing.run_records.analysis import write_analysis
+from models_engine.io.reports import write_csv, write_json
 from models_engine.io.run_records import FitSpec, write_record
+from models_engine.models import Fit, Leaderboard
 
 Status = RunRecord.Status
 PART_BYTES = 2**19  # SQLite's one write lock is held for a few milliseconds each
@@ -38,6 +41,9 @@ labels.csv        every label that counts: who, the items in the order shown, th
 items.csv         the items        annotators.csv   the annotators, by pseudonym, and numbers of the questionnaire
 record.json       estimator, settings, seed, hash of the data, versions of everything
 ranking.csv       the ranking of a fit that started from nothing but these files
+competitors.csv   only where every item names who made it: item, competitor, context, tag. For the leaderboard:
+                  python -m models_engine fit labels.csv --competitors competitors.csv
+leaderboard.json  the leaderboard that was published with the fit, where there is one
 
 analysis.py       repeats the ranking by the same engine and compares it with the published one
 analysis.R        fits the Bradley-Terry model in base R and compares it with ranking.csv
@@ -88,8 +94,20 @@ def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, 
     annotators = [people[pk] for pk in labels.annotator_ids.tolist()]
     record = write_record(folder, labels.data, items, annotators, recipe, about=about, progress=progress)
     write_analysis(criterion, folder, record)
+    write_leaderboard_files(folder, criterion, labels, fit)
     (folder / "README.txt").write_text(README.format(folder=folder.name), encoding="utf-8")
     return record
+
+
+def write_leaderboard_files(folder: Path, criterion: Criterion, labels: Labels, fit: Fit) -> None:
+    """Writes competitors.csv, as the engine's command line reads it, and the published board, where there is one."""
+    board = Leaderboard.objects.filter(fit=fit).values_list("board", flat=True).first()
+    if board is None:
+        return
+    write_json(folder / "leaderboard.json", board)
+    rows = competitor_rows(criterion, labels)
+    if rows:
+        write_csv(folder / "competitors.csv", ("item", "competitor", "context", "tag"), rows)
 
 
 def work(row: RunRecord, progress: Progress) -> None:

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_expit, logsumexp
 
+from models_engine.analysis.scores import score_competitors
 from models_engine.benchmarks.competitors import OURS, POOLED, measure_simulated, measure_speed
 from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, InsufficientData, InvalidData, InvalidSetting, NotConverged, TooLarge
@@ -274,3 +275,18 @@ def test_one_answer_and_perfect_separation_give_finite_figures():
 def test_a_hundred_thousand_labels_take_under_five_seconds():
     seconds = float(measure_speed(0).split(": ")[1].split(" CPU")[0])
     assert seconds < 5
+
+
+def test_the_score_is_the_chance_to_win_a_new_prompt_against_an_average_competitor():
+    """Against draws of the utility and of both items' effects; without a side effect the link is logistic."""
+    _truth, data, table = contest()
+    found = Competitors(side=False).fit(data, table)
+    scores, rng = score_competitors(found), np.random.default_rng(2)
+    own = rng.standard_normal((3, 200_000))
+    effect = np.sqrt(found.effects.item_variance)
+    for at in (0, 5):
+        mean, deviation = found.utilities()[at], found.standard_deviations()[at]
+        margin = mean + deviation * own[0] + effect * (own[1] - own[2])
+        assert scores.score[at] == pytest.approx(100 * np.exp(log_expit(margin)).mean(), abs=0.3)
+        low = mean - 1.6449 * deviation + effect * (own[1] - own[2])
+        assert scores.low[at] == pytest.approx(100 * np.exp(log_expit(low)).mean(), abs=0.3)

@@ -18,6 +18,7 @@ from annotate.api_urls import urlpatterns
 from annotate.labelling import assignment
 from annotate.models import (
     Annotator,
+    BulkExclusion,
     CohortComparison,
     ConflictOfInterest,
     Deviation,
@@ -27,6 +28,7 @@ from annotate.models import (
     Idea,
     ImportJob,
     ItemComment,
+    MemberInvitation,
     Membership,
     Preregistration,
     Project,
@@ -48,6 +50,7 @@ ROLES = ["outsider", "annotator", "viewer", "manager", "owner"]
 SEE, MANAGE, OWN = {"viewer", "manager", "owner"}, {"manager", "owner"}, {"owner"}
 ALL, ANNOTATE = set(ROLES), {"annotator", "manager", "owner"}
 READ, WRITE, ASK = "read", "write", "annotate"
+SOON = timezone.now() + timedelta(days=1)
 NAME = "Convincing arguments"
 DROPS = Retention.Drops.values[0]
 
@@ -71,6 +74,7 @@ RULES = {
         "get": (READ, SEE, None),
         "post": (WRITE, MANAGE, {"action": "tag", "rows": [{"annotator": "Target", "tags": ["experts"]}]}),
     },
+    "api-leaderboard": {"get": (READ, SEE, None), "patch": (WRITE, MANAGE, {"style_features": ["length"]})},
     "api-overall": {"get": (READ, SEE, None)},
     "api-scale": {
         "get": (READ, SEE, None),
@@ -166,10 +170,17 @@ RULES = {
         "delete": (WRITE, MANAGE, None),
     },
     "api-members": {"get": (READ, OWN, None), "post": (WRITE, OWN, {"address": "x@example.org", "role": "viewer"})},
+    "api-member-invitations": {"get": (READ, OWN, None)},
+    "api-member-invitation": {"delete": (WRITE, OWN, None)},
     "api-member": {"put": (WRITE, OWN, {"role": "manager"}), "delete": (WRITE, OWN, None)},
     "api-annotators": {"get": (READ, SEE, None)},
     "api-annotator": {"get": (READ, SEE, None)},
     "api-annotator-exclude": {"post": (WRITE, MANAGE, {"reason": "Too fast"})},
+    "api-bulk-exclusions": {
+        "get": (READ, MANAGE, None),
+        "post": (WRITE, MANAGE, {"by": "span", "since": "2000-01-01T00:00Z", "until": "2100-01-01T00:00Z"}),
+    },
+    "api-bulk-exclusion-undo": {"post": (WRITE, MANAGE, {})},
     "api-annotator-readmit": {"post": (WRITE, MANAGE, {})},
     "api-labels": {"get": (READ, SEE, None)},
     "api-ranking": {"get": (READ, SEE, None)},
@@ -264,6 +275,12 @@ def arguments(project, people):
         "language": "de",
         "webhook_id": Webhook.objects.create(project=project, url="https://example.org/", created_at=timezone.now()).pk,
         "translated": Project.objects.filter(pk=project.pk).update(language="en", languages=["de"]),
+        "invitation_id": MemberInvitation.objects.create(
+            project=project, address="new@example.org", role="viewer", created_at=timezone.now(), expires_at=SOON
+        ).pk,
+        "exclusion_id": BulkExclusion.objects.create(
+            project=project, by="tag", value="novices", n_labels=0, n_annotators=0, at=timezone.now()
+        ).pk,
         "link_id": ResultsLink.objects.create(project=project, made_at=timezone.now()).pk,
         "entry_link_id": EntryLink.objects.create(project=project, item=unseen, made_at=timezone.now()).pk,
         "comment_id": ItemComment.objects.create(label=answered, item=unseen, text="Well made").pk,

@@ -69,9 +69,12 @@ SENT = {
     "project-clone": {"name": "Round two"},
     "items": {"action": "retire"},
     "members": {"address": "new@example.org", "role": "viewer"},
+    "invitation-withdraw": {},
     "member-change": {"role": "manager"},
     "estimator-use": {"estimator": "BradleyTerry"},
     "annotator-tags": {"table": "annotator,tags\nTarget,experts"},
+    "bulk-exclusion": {"by": "tag", "tag": "novices"},
+    "bulk-exclusion-undo": {},
     "annotator-exclude": {"reason": "Too fast"},
     "annotator-readmit": {},
     "annotator-erase": {"sure": "on"},
@@ -79,6 +82,7 @@ SENT = {
     "retention": {"days": "9", "drops": "personal"},
     "goal": {"goal": "width", "goal_width": "1"},
     "grades": {"grades_by": "score", "name_0": "Pass", "limit_0": "50", "name_1": "Fail", "limit_1": ""},
+    "leaderboard": {"features": "length"},
     "annotator-let-in": {},
     "cohorts-compare": {"first": "tag|novices"},
     "record-ask": {},
@@ -96,6 +100,8 @@ SENT = {
 TAKEN = {"export", "expected-links", "participants-csv", "record", "log-export"}
 # What leaves no entry, and why.
 UNLOGGED = {
+    "lti-launch": "as join",
+    "invited": "joining is noted for the new account, which is then signed in: test_invited.py",
     "account-erase": "each project that the person answered in notes it: test_erasure.py",
     "set_language": "the language of one's own browser",
     "detail": "which figures one's own pages show",

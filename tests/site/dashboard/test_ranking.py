@@ -5,10 +5,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotate.criteria import Criterion
+from annotate.dashboard.ranking import table
 from annotate.fitting.estimator_choices import CAUTIONS
 from annotate.models import Context, FitState, Item, Project, Tag, User
+from annotate.publishing.results_links.actions import make_link
 from models_engine.models import Estimate, Fit
 from tests.conftest import make_annotator
+from tests.site.api_client import Api
 from tests.site.factories import estimate_annotator, make_fit, spread_fit
 from tests.site.pages import HTMX, page, rows_shown, signed_in
 
@@ -319,3 +323,28 @@ def test_the_plot_draws_every_row_and_is_a_file_too(owner, project, items):
     assert response["Content-Type"] == "image/svg+xml"
     assert response.content.count(b"<circle") == 6
     assert b"style" not in response.content
+
+
+def test_an_item_never_compared_leaves_without_a_place_and_p_top_only_where_it_says_something(project, alice):
+    """Once such an item left by CSV and API as the first of its part, surely among the best k."""
+    items = list(project.items.order_by("pk"))
+    make_fit(
+        project,
+        [
+            [(item, 1.0 - place, 0.3, 12) for place, item in enumerate(items[:3])],
+            [(item, 1.0 - place, 0.3, 12) for place, item in enumerate(items[3:5])],
+            [(items[5], 0.0, 1.0, 0)],
+        ],
+        settings={"top_k": 2},
+    )
+    link = make_link(project=project, actor=alice, criterion=1, expires_at=None, now=timezone.now())
+    read = Api(alice, project)("get", "ranking").json()["results"]
+    public = Client().get(reverse("api-results", args=[link.token])).json()["results"]
+    for rows in (read, public):
+        assert [row["p_top_k"] is None for row in rows] == [False, False, False, True, True, True]
+        assert [row["rank"] for row in rows] == [1, 2, 3, 1, 2, None]
+        assert (rows[5]["rank_low"], rows[5]["tier"]) == (None, None)
+    exported = list(table.rows(Criterion(project)))
+    names = [column.name for column in table.COLUMNS]
+    assert [row[names.index("rank")] for row in exported] == [1, 2, 3, 1, 2, None]
+    assert [row[names.index("p_top_k")] is None for row in exported] == [False, False, False, True, True, True]

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from allauth.account.models import EmailAddress, EmailConfirmation
+from allauth.socialaccount.models import SocialAccount
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
@@ -36,6 +37,7 @@ from annotate.models import (
     Annotator,
     AnnotatorTag,
     AnnotatorTaste,
+    AnswerNotice,
     CohortComparison,
     Completion,
     ConflictOfInterest,
@@ -50,6 +52,9 @@ from annotate.models import (
     Item,
     ItemComment,
     Label,
+    LtiLearner,
+    LtiPlatform,
+    MemberInvitation,
     Membership,
     Presentation,
     Project,
@@ -183,6 +188,13 @@ def tables_of(annotator: Annotator, user: User, alice: User) -> None:
     Idea.objects.create(project=project, annotator=annotator, text=SAID, created_at=NOW)
     Idea.objects.create(
         project=project, annotator=annotator, text=SAID, state="approved", created_at=NOW, decided_at=NOW
+    )
+    platform = LtiPlatform.objects.create(name="Moodle", issuer="https://m.example", client_id="c", private_key="-")
+    LtiLearner.objects.create(annotator=annotator, platform=platform, subject=PLATFORM_ID, not_before=NOW)
+    AnswerNotice.objects.create(project=project, label_id=FIRST_LABEL, created_at=NOW)
+    SocialAccount.objects.create(user=user, provider="oidc", uid="u-1", extra_data={"sub": EMAIL})
+    MemberInvitation.objects.create(
+        project=project, address=EMAIL.lower(), role="viewer", created_at=NOW, expires_at=NOW
     )
     Completion.objects.create(project=project, annotator=annotator, kind="complete", code="CODE", at=NOW)
     Completion.objects.create(project=project, platform_id=PLATFORM_ID, kind="quota_full", at=NOW)

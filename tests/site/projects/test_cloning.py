@@ -43,6 +43,9 @@ LEFT = {
     "ImportJob": "imports",
     "ApiToken": "api_tokens",
     "Webhook": "webhooks",
+    "BulkExclusion": "bulk_exclusions",
+    "MemberInvitation": "invitations",
+    "AnswerNotice": "answer_notices",
     "ResultsLink": "results_links",
     "Idea": "ideas",
     "EntryLink": "entry_links",
@@ -66,10 +69,12 @@ PROJECTS_OWN = {
     "archived_at",
     "opens_at",
     "closes_at",
+    "notes_answers",
     "simulated",
     "fields_before",
     "fields_after",
     "has_idea_items",
+    "has_competitors",
 }
 
 

@@ -5,6 +5,7 @@ from django.core import mail
 from django.urls import reverse
 from rest_framework.throttling import SimpleRateThrottle
 
+from annotate.accounts.invitations import invitation_token
 from annotate.models import Event, Membership, User
 from annotate.projects.members import actions
 from tests.conftest import NOW, answer_one, make_annotator, make_user, member
@@ -53,7 +54,8 @@ def test_without_an_account_a_message_goes_out_and_nobody_becomes_a_member(owner
     assert project.memberships.count() == 1
     (message,) = mail.outbox
     assert "There is no account for this e-mail address yet" in message.body
-    assert "http://testserver/" in message.body
+    token = invitation_token(project.invitations.get())
+    assert f"http://testserver{reverse('invited', args=[token])}" in message.body
     assert str(project.pk) not in message.body
     assert Event.objects.get().verb == "member invited"
 
@@ -211,5 +213,5 @@ def test_a_member_of_another_project_is_not_found(owner, project, charlie):
 def test_queries_do_not_grow_with_members(owner, project, url, n, django_assert_num_queries):
     for i in range(n):
         Membership.objects.create(project=project, user=make_user(f"user{i}"), role="viewer")
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         owner.get(url)

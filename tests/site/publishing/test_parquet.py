@@ -18,7 +18,9 @@ from annotate.files.counting import Tally
 from annotate.files.parquet_writer import parquet_chunks
 from annotate.models import Deviation
 from annotate.publishing.exports.registry import TABLES
+from models_engine.models import Leaderboard
 from tests.conftest import NOW, make_annotator
+from tests.site.competitions import example_board
 from tests.site.factories import estimate_annotator, make_labels, make_overall, spread_fit
 from tests.site.pages import signed_in
 
@@ -44,6 +46,7 @@ def test_parquet_holds_the_rows_of_json_with_their_types(alice, project, table):
     estimate_annotator(fit, people[0])
     make_overall(project, fit)
     make_overall(project, fit, criterion=1, track="even")
+    Leaderboard.objects.create(fit=fit, board=example_board())
     client = signed_in(alice)
 
     def content(file_format: str) -> bytes:

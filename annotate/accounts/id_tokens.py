@@ -1,0 +1,71 @@
+"""Checks signed tokens (JWT) of issuers, as OpenID Connect Core 1.0 section 3.1.3.7 asks: key, times, who, for whom."""
+
+import hmac
+from typing import Any
+
+import jwt
+import requests
+
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384"]
+NEEDED = ["exp", "iat", "iss", "aud", "sub"]
+LEEWAY = 60  # seconds by which clocks may differ
+TIMEOUT = 5  # seconds
+MAX_BYTES = 1_000_000
+
+
+class TokenRefused(Exception):
+    """`str(error)` says why, for the log and for tests; people are told in words of their own."""
+
+
+def fetch_json(url: str) -> dict[str, Any]:
+    """Return the JSON object at an address that the operator configured. Raises TokenRefused."""
+    try:
+        answer = requests.get(url, timeout=TIMEOUT, allow_redirects=False)
+        answer.raise_for_status()
+        found = answer.json() if len(answer.content) <= MAX_BYTES else None
+    except (requests.RequestException, ValueError) as error:
+        raise TokenRefused(f"{url} gave no JSON: {type(error).__name__}") from error
+    if not isinstance(found, dict):
+        raise TokenRefused(f"{url} gave no JSON object")
+    return found
+
+
+def find_key(token: str, keys: dict[str, Any]) -> jwt.PyJWK:
+    """Return the key of a set that signed the token, by its id. Raises TokenRefused."""
+    try:
+        header = jwt.get_unverified_header(token)
+    except jwt.PyJWTError as error:
+        raise TokenRefused("not a token") from error
+    if header.get("alg") not in ALGORITHMS:
+        raise TokenRefused(f"signed with {header.get('alg')}")
+    rows = keys.get("keys")
+    for row in rows if isinstance(rows, list) else []:
+        if isinstance(row, dict) and row.get("kid") == header.get("kid"):
+            try:
+                return jwt.PyJWK(row, algorithm=header["alg"])
+            except jwt.PyJWTError as error:
+                raise TokenRefused("unusable key") from error
+    raise TokenRefused("unknown key")
+
+
+def verify_token(token: str, *, keys_url: str, issuer: str, audience: str, nonce: str) -> dict[str, Any]:
+    """Return what a token says, if its signature, issuer, audience, times and nonce are right. Raises TokenRefused."""
+    key = find_key(token, fetch_json(keys_url))
+    try:
+        said: dict[str, Any] = jwt.decode(
+            token,
+            key,
+            algorithms=ALGORITHMS,
+            audience=audience,
+            issuer=issuer,
+            leeway=LEEWAY,
+            options={"require": NEEDED},
+        )
+    except jwt.PyJWTError as error:
+        raise TokenRefused(type(error).__name__) from error
+    several = isinstance(said["aud"], list) and len(said["aud"]) > 1
+    if (several or "azp" in said) and said.get("azp") != audience:
+        raise TokenRefused("for another party")
+    if not nonce or not hmac.compare_digest(str(said.get("nonce", "")).encode(), nonce.encode()):
+        raise TokenRefused("wrong nonce")
+    return said

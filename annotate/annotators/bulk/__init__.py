@@ -1,0 +1,1 @@
+"""Excluding many answers at once, by time, session or tag."""

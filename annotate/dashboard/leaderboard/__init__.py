@@ -1,0 +1,1 @@
+"""Shows the leaderboard of competitors that a fit stored."""

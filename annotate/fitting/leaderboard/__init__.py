@@ -1,0 +1,1 @@
+"""Ranks the competitors behind a project's items, in the process of a fit."""

@@ -1,0 +1,1 @@
+"""Learning platforms (LTI 1.3): launches into a project, and grades back."""

@@ -1,0 +1,158 @@
+"""Checks launches of a learning platform (LTI 1.3 core, sections 4 and 5; its security framework, section 5.1)."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core import signing
+from django.core.cache import cache
+from django.utils.crypto import constant_time_compare
+from django.utils.translation import gettext as _
+
+from annotate.accounts.id_tokens import TokenRefused, verify_token
+from annotate.core.errors import UserError
+from annotate.core.transactions import write_transaction
+from annotate.labelling.navigation import RNG
+from annotate.models import Annotator, LtiLearner, LtiPlatform, Project
+from annotate.participation.joining.actions import PlatformVisit, join_by_platform
+
+CLAIM = "https://purl.imsglobal.org/spec/lti/claim/"
+ENDPOINT = "https://purl.imsglobal.org/spec/lti-ags/claim/endpoint"
+SCORE_SCOPE = "https://purl.imsglobal.org/spec/lti-ags/scope/score"
+SECONDS = 600  # from the platform's first request to its answer
+TEACHES = ("#Instructor", "#Administrator", "#ContentDeveloper")
+
+
+class LtiRefused(UserError):
+    status = 400
+
+
+class UnknownPlatform(UserError):
+    status = 404
+
+    def __init__(self) -> None:
+        super().__init__(_("This site does not know the learning platform. Ask its operator to register it."))
+
+
+@dataclass(frozen=True)
+class Launch:
+    platform: LtiPlatform
+    project: Project
+    subject: str
+    teaches: bool
+    lineitem: str
+
+
+def platform_asking(issuer: str, client_id: str) -> LtiPlatform:
+    """Return the registered platform; it may leave out the client id where it has one alone. Raises UnknownPlatform."""
+    found = LtiPlatform.objects.filter(issuer=issuer, active=True)
+    platforms = list(found.filter(client_id=client_id) if client_id else found[:2])
+    if len(platforms) != 1:
+        raise UnknownPlatform
+    return platforms[0]
+
+
+def begin(platform: LtiPlatform, asked: dict[str, str], launch_url: str) -> tuple[str, str]:
+    """Return the platform's address to send the browser to, and the state that the browser keeps."""
+    nonce = secrets.token_urlsafe(24)
+    state = signing.dumps({"platform": platform.pk, "nonce": nonce}, salt="lti state")
+    query = {
+        "scope": "openid",
+        "response_type": "id_token",
+        "response_mode": "form_post",
+        "prompt": "none",
+        "client_id": platform.client_id,
+        "redirect_uri": launch_url,
+        "login_hint": asked["login_hint"],
+        "state": state,
+        "nonce": nonce,
+    }
+    if asked.get("lti_message_hint"):
+        query["lti_message_hint"] = asked["lti_message_hint"]
+    return f"{platform.auth_url}{'&' if '?' in platform.auth_url else '?'}{urlencode(query)}", state
+
+
+def platform_answering(state: str, kept: str) -> tuple[LtiPlatform, str]:
+    """Return the platform that a launch began at, and its nonce. Raises LtiRefused."""
+    if not kept or not constant_time_compare(state, kept):
+        raise LtiRefused(
+            _("Your browser did not keep the cookie of this launch. Allow cookies, or open the task in a new window.")
+        )
+    try:
+        said = signing.loads(state, salt="lti state", max_age=SECONDS)
+    except signing.BadSignature:
+        raise LtiRefused(_("This launch is too old. Go back to the course and open the task again.")) from None
+    platform = LtiPlatform.objects.filter(pk=said["platform"], active=True).first()
+    if platform is None:
+        raise UnknownPlatform
+    return platform, said["nonce"]
+
+
+def check_launch(platform: LtiPlatform, nonce: str, token: str) -> Launch:
+    """Return what the platform's message asks for. Raises LtiRefused."""
+    again = _("Go back to the course and open the task again.")
+    try:
+        said = verify_token(
+            token, keys_url=platform.keys_url, issuer=platform.issuer, audience=platform.client_id, nonce=nonce
+        )
+    except TokenRefused as error:
+        raise LtiRefused(
+            _("The message of %(name)s was not accepted (%(why)s).") % {"name": platform.name, "why": error}
+            + " "
+            + again
+        ) from error
+    if not cache.add(f"lti-nonce-{nonce}", 1, timeout=2 * SECONDS):
+        raise LtiRefused(_("This launch was used already.") + " " + again)
+    if said.get(f"{CLAIM}deployment_id") not in platform.deployment_ids.split():
+        raise LtiRefused(_("This course's deployment is not registered here. Ask the operator of this site to add it."))
+    is_link = said.get(f"{CLAIM}message_type") == "LtiResourceLinkRequest"
+    if not is_link or said.get(f"{CLAIM}version") != "1.3.0":
+        raise LtiRefused(_("This site opens tasks by LTI 1.3 resource links alone. Add it as an external tool link."))
+    return Launch(platform, project_of(said), said["sub"], is_teacher(said), lineitem_of(said))
+
+
+def project_of(said: dict[str, Any]) -> Project:
+    """Return the project whose join code the link's custom parameter `project` names. Raises LtiRefused."""
+    custom = said.get(f"{CLAIM}custom")
+    code = str(custom.get("project", "")) if isinstance(custom, dict) else ""
+    found = Project.objects.filter(join_token=code).first() if code else None
+    if found is None:
+        raise LtiRefused(
+            _("The link names no project. Add the custom parameter project=CODE: the last part of its join link.")
+        )
+    return found
+
+
+def is_teacher(said: dict[str, Any]) -> bool:
+    roles = said.get(f"{CLAIM}roles")
+    return any(str(role).endswith(TEACHES) for role in roles) if isinstance(roles, list) else False
+
+
+def lineitem_of(said: dict[str, Any]) -> str:
+    """Return where grades go, where the platform takes scores."""
+    endpoint = said.get(ENDPOINT)
+    if not isinstance(endpoint, dict) or SCORE_SCOPE not in endpoint.get("scope", []):
+        return ""
+    address = str(endpoint.get("lineitem", ""))
+    return address if len(address) <= 1000 else ""
+
+
+def participant_id(launch: Launch) -> str:
+    name = f"lti-{launch.platform.pk}-{launch.subject}"
+    return name if len(name) <= 200 else f"lti-{launch.platform.pk}-{hashlib.sha256(name.encode()).hexdigest()}"
+
+
+def admit(launch: Launch, now: datetime) -> Annotator:
+    """Return the learner's annotator, under a pseudonym. Raises what joining raises."""
+    with write_transaction():
+        visit = PlatformVisit(participant_id(launch))
+        annotator, _new = join_by_platform(project=launch.project, visit=visit, version="", now=now, rng=RNG)
+        values = {"platform": launch.platform, "subject": launch.subject[:255], "not_before": now}
+        learner, _made = LtiLearner.objects.get_or_create(annotator=annotator, defaults=values)
+        if launch.lineitem and learner.lineitem != launch.lineitem:
+            again = {"sent_at": None, "attempts": 0, "not_before": now, "last_error": ""}
+            LtiLearner.objects.filter(pk=learner.pk).update(lineitem=launch.lineitem, **again)
+    return annotator

@@ -1,0 +1,37 @@
+"""The leaderboard in a real browser: accessible at every width and in the dark; a pair is chosen and compared."""
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from tests.site.competitions import make_competition
+from tests.site.fitting.test_run import fit_now
+
+SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.fixture
+def competition(project):
+    project.estimator, project.style_features = "BradleyTerry", ["length"]
+    project.save()
+    names = ["Alpaca", "Llama-2 70b chat", "Orca-70b-instruct-with-a-very-long-name"]
+    make_competition(project, names, n_prompts=6, tags=["code", "law"])
+    fit_now(project)
+    return project
+
+
+def test_the_page_is_accessible_and_compares_a_pair(live_site, open_page, sign_in, axe, alice, competition):
+    address = live_site + reverse("leaderboard", args=[competition.pk]) + "?category=law"
+    for width, scheme in ((390, "dark"), (320, "light"), (1280, "light")):
+        page = open_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+        sign_in(alice, page)
+        page.goto(address)
+        expect(page.get_by_role("heading", level=1)).to_have_text("Leaderboard")
+        for details in page.locator("main details").all():
+            details.evaluate("details => { details.open = true; }")
+        assert page.evaluate(SIDEWAYS) == 0, width
+        axe(page)
+    page.get_by_label("First", exact=True).select_option("Alpaca")
+    page.get_by_label("Second", exact=True).select_option("Llama-2 70b chat")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.locator("#pair")).to_contain_text("Seen: Alpaca preferred")
