@@ -14,6 +14,7 @@ from annotate.core.errors import LinkExpired, ProjectArchived
 from annotate.models import (
     Annotator,
     ApiToken,
+    EntryLink,
     ExpectedPerson,
     Item,
     Membership,
@@ -23,6 +24,7 @@ from annotate.models import (
     ResultsLink,
     User,
 )
+from annotate.models.item_comments import entry_signer
 from annotate.models.results_links import signer
 
 Role = Membership.Role
@@ -139,6 +141,18 @@ def results_link(token: str, now: datetime) -> ResultsLink:
         raise Http404 from None
     link = get_object_or_404(ResultsLink.objects.select_related("project"), pk=pk)
     if link.is_over(now):
+        raise LinkExpired
+    return link
+
+
+def entry_link(token: str) -> EntryLink:
+    """Return the entry link with this token; raises LinkExpired where it was revoked."""
+    try:
+        pk = UUID(entry_signer.unsign(token))
+    except (signing.BadSignature, ValueError):
+        raise Http404 from None
+    link = get_object_or_404(EntryLink.objects.select_related("project", "item"), pk=pk)
+    if link.revoked_at is not None:
         raise LinkExpired
     return link
 

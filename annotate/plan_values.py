@@ -15,7 +15,7 @@ from annotate.models import Deviation, EventVerb, ParticipationRules, Preregistr
 # Columns of Project, in the order in which a preregistration lists them.
 FIELDS = (
     *("question", "criteria", "more_means", "instructions", "task_type", "k", "m", "outcomes", "comments"),
-    *("comment_required", "known_button", "weights", "annotators_expected", "target"),
+    *("item_comments", "comment_required", "known_button", "weights", "annotators_expected", "target"),
     *("best_words", "worst_words", "choice_words", "instruction_line"),
     *("slightly_words", "clearly_words", "tie_words", "both_good_words", "both_bad_words"),
     *("cant_judge_words", "skip_words"),

@@ -213,6 +213,35 @@ class Results(Transport):
         """Returns the ranking behind a results link; needs no token."""
         return self._rows(f"results/{quote(token, safe='')}/", filters)
 
+    def comments(self, project: str, *, tag: str = "") -> Iterator[dict[str, Any]]:
+        """Lists the comments on items, by item."""
+        return self._rows(f"projects/{project}/comments/", {"tag": tag or None})
+
+    def hide_comment(self, project: str, comment: int, *, hidden: bool = True) -> dict[str, Any]:
+        """Hides a comment from entrants, or no longer."""
+        body = {"hidden": hidden}
+        return cast(dict[str, Any], self.call("PATCH", f"projects/{project}/comments/{comment}/", body=body))
+
+    def release_comments(self, project: str, *, tag: str = "", released: bool = True) -> int:
+        """Releases the comments there are now to entrants, of a tag or of all items, or withdraws them."""
+        body = {"released": released, "tag": tag}
+        return int(self.call("POST", f"projects/{project}/comments/release/", body=body)["n_comments"])
+
+    def entry_links(self, project: str) -> Iterator[dict[str, Any]]:
+        """Lists entry links, latest first, including revoked ones."""
+        return self._rows(f"projects/{project}/entry-links/")
+
+    def make_entry_links(self, project: str, **which: str) -> int:
+        """Makes a link for each item that has none.   which: tag, or item (the key of one)."""
+        return int(self.call("POST", f"projects/{project}/entry-links/", body=which)["n_links"])
+
+    def revoke_entry_link(self, project: str, link: str) -> None:
+        self.call("DELETE", f"projects/{project}/entry-links/{link}/")
+
+    def entry_page(self, token: str) -> dict[str, Any]:
+        """Returns what an entry link shows; needs no token."""
+        return cast(dict[str, Any], self.call("GET", f"entries/{quote(token, safe='')}/"))
+
     def results_methods(self, token: str) -> dict[str, Any]:
         """Returns the methods behind a results link that shows them; needs no token."""
         return cast(dict[str, Any], self.call("GET", f"results/{quote(token, safe='')}/methods/"))

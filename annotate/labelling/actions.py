@@ -13,6 +13,7 @@ from annotate.core.errors import InvalidAnswer, NothingToUndo, UserError
 from annotate.core.transactions import write_transaction
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling import assignment, item_sets, special_tasks
+from annotate.labelling.comments import check_comment, check_comments, write_item_comments
 from annotate.labelling.eligibility import (
     break_is_due,
     check_can_answer,
@@ -25,7 +26,6 @@ from annotate.labelling.screening import apply_rule, may_screen_out
 from annotate.labelling.task_types.registry import is_ordered, task_type_of
 from annotate.locks import lock_annotator
 from annotate.models import (
-    MAX_COMMENT_LENGTH,
     MAX_REASON_LENGTH,
     Annotator,
     CriterionAnswer,
@@ -62,6 +62,7 @@ class Answer:
     session: str = ""
     language: str = ""  # in which it was asked
     comment: str = ""
+    item_comments: tuple[str, ...] = ()  # on the items shown, in their order; those at the end may be missing
     reason: str = ""  # why it is skipped
     # What is said by the criteria after the first; of a whole task skipped, nothing.
     further: tuple["Answer", ...] = ()
@@ -165,6 +166,8 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
     )
     if project.criteria:
         write_criterion_answers(project, label, answer, items)
+    if any(answer.item_comments):
+        write_item_comments(label, answer.item_comments, items)
     note_answer(project, label, now)
     if presentation.purpose == Purpose.PRACTICE and not late:
         update_practice(annotator, now)
@@ -210,7 +213,7 @@ def settle_practice(annotator: Annotator, now: datetime) -> None:
 
 def check_answers(project: Project, answer: Answer, n_items: int) -> None:
     """Check the answer by each criterion. A task is skipped as a whole or not at all."""
-    check_comment_given(project, answer)
+    check_comments(project, answer.outcome, answer.comment, answer.item_comments, n_items)
     if not project.criteria:
         check_answer(project, answer, n_items)
         if answer.further:
@@ -249,7 +252,7 @@ def check_answer(project: Project, answer: Answer, n_items: int) -> None:
             )
     check_order(project, answer, n_items)
     check_grade(project, answer)
-    check_comment(project, answer)
+    check_comment(project, answer.comment)
     check_reason(project, answer)
 
 
@@ -263,24 +266,6 @@ def check_reason(project: Project, answer: Answer) -> None:
         raise InvalidAnswer(
             _("The reason has %(n)d characters; the limit is %(limit)d. Shorten it and skip again.")
             % {"n": len(answer.reason), "limit": MAX_REASON_LENGTH}
-        )
-
-
-def check_comment_given(project: Project, answer: Answer) -> None:
-    needed = project.comments and project.comment_required and not answer.comment
-    if needed and answer.outcome not in (Outcome.SKIP, Outcome.CANT_JUDGE):
-        raise InvalidAnswer(
-            _("This project asks for a comment with each answer. Write one below the items, then send.")
-        )
-
-
-def check_comment(project: Project, answer: Answer) -> None:
-    if answer.comment and not project.comments:
-        raise InvalidAnswer(_("This project no longer accepts comments. Go back, remove yours and answer again."))
-    if len(answer.comment) > MAX_COMMENT_LENGTH:
-        raise InvalidAnswer(
-            _("The comment has %(n)d characters; the limit is %(limit)d. Shorten it and answer again.")
-            % {"n": len(answer.comment), "limit": MAX_COMMENT_LENGTH}
         )
 
 

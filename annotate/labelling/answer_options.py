@@ -10,6 +10,8 @@ from annotate.models import Label, Project
 from annotate.models.task_words import LETTER
 
 Outcome = Label.Outcome
+# Beyond this, or as a sentence of its own, what a higher place means no longer fits on a button.
+MAX_MEANING_LENGTH = 40
 
 
 @dataclass(frozen=True)
@@ -73,3 +75,16 @@ def grade_steps(project: Project, others: Sequence[ExtraAnswer]) -> list[GradeSt
         steps.append((Outcome.TIE.value, outcome_words(project, Outcome.TIE), ""))
     steps += [step("B", "slightly", _("B slightly")), step("B", "clearly", _("B clearly"))]
     return [GradeStep(value, words, str(place), option) for place, (value, words, option) in enumerate(steps, start=1)]
+
+
+def button_text(project: Project, letter: str, meaning: str) -> str:
+    """Return the owner's words, or the usual ones."""
+    return project.choice_words.replace(LETTER, letter) if project.choice_words else choice_text(letter, meaning)
+
+
+def choice_text(letter: str, meaning: str) -> str:
+    """Return “A is better”, where the owner's words fit behind “A is”."""
+    meaning = meaning.strip()
+    if not meaning or len(meaning) > MAX_MEANING_LENGTH or meaning[-1] in ".!?:;":
+        return _("Choose %(letter)s") % {"letter": letter}
+    return _("%(letter)s is %(better)s") % {"letter": letter, "better": meaning}

@@ -21,7 +21,7 @@ from annotate.core.languages import MAX_LANGUAGE_LENGTH
 from annotate.criteria import named_criteria
 from annotate.labelling import assignment
 from annotate.labelling.actions import MAX_RESPONSE_MS, Answer, record_and_assign_next
-from annotate.labelling.forms import parse_comment, parse_reason
+from annotate.labelling.forms import clean_comment, parse_comment, parse_reason, without_empty_end
 from annotate.labelling.known_items import declare_known, undo_last
 from annotate.labelling.navigation import RNG
 from annotate.labelling.queries import Task, current_task
@@ -89,6 +89,7 @@ class TaskDetail(serializers.Serializer):
     n_named = serializers.IntegerField(help_text="How many places `order` must name, for rankings and best and worst.")
     others = serializers.ListField(child=serializers.CharField(), help_text="Other allowed outcomes.")
     comments = serializers.BooleanField(help_text="Whether the answer may have a comment.")
+    item_comments = serializers.BooleanField(help_text="Whether the answer may have a comment on each item.")
     comment_required = serializers.BooleanField(
         help_text="Whether it must: all but skips and answers that nobody can judge."
     )
@@ -180,6 +181,13 @@ class GivenAnswer(OneAnswer):
         "skipped.",
     )
     comment = serializers.CharField(max_length=MAX_COMMENT_LENGTH, required=False, default="", allow_blank=True)
+    item_comments = serializers.ListField(
+        child=serializers.CharField(max_length=MAX_COMMENT_LENGTH, allow_blank=True),
+        required=False,
+        default=list,
+        max_length=MAX_ITEMS_SHOWN,
+        help_text="Comments on the items, in the order of their places; empty for an item without one.",
+    )
     response_ms = serializers.IntegerField(
         required=False, allow_null=True, default=None, min_value=0, max_value=MAX_RESPONSE_MS
     )
@@ -249,7 +257,8 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
         "n_named": task.n_named,
         "others": [other.value for other in task.others],
         "comments": project.comments,
-        "comment_required": project.comments and project.comment_required,
+        "item_comments": project.item_comments,
+        "comment_required": (project.comments or project.item_comments) and project.comment_required,
         "may_know": project.known_button,
         "asks_why_skipped": project.ask_why_skipped,
         "skip_reasons": project.skip_reasons,
@@ -322,6 +331,7 @@ class AnswerTask(ApiView):
         said: dict[str, Any] = {
             "order": tuple(values["order"]),
             "comment": parse_comment(values),
+            "item_comments": without_empty_end([clean_comment(text) for text in values["item_comments"]]),
             "reason": parse_reason(values),
         }
         said["further"] = tuple(Answer(**{**one, "order": tuple(one["order"])}) for one in values["further"])

@@ -1,7 +1,7 @@
 """What annotators send: a name, and answers, whose timing may be missing or wrong but never costs a label."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -18,6 +18,8 @@ from annotate.models import MAX_CRITERIA, MAX_ITEMS_SHOWN, Project
 
 ALL_CRITERIA = "each"  # the answer of a form that answers several criteria: by the fields of each, numbered from 1
 ORDER_FIELDS = ["best", "worst", *(f"rank_{letter}" for letter in PLACES[:MAX_ITEMS_SHOWN])]
+
+ITEM_COMMENT_FIELDS = [f"comment_{letter}" for letter in PLACES[:MAX_ITEMS_SHOWN]]
 
 
 CRITERION_FIELDS = [f"{name}_{n}" for n in range(1, MAX_CRITERIA + 1) for name in ("answer", *ORDER_FIELDS)]
@@ -67,6 +69,7 @@ class AnswerForm(forms.Form):
         said = values.get("answer", "")
         more: dict[str, Any] = {key: values.get(key) for key in ("response_ms", "active_ms", "client_at")}
         more["comment"] = parse_comment(self.data)
+        more["item_comments"] = parse_item_comments(self.data)
         language = values.get("language", "")
         more["language"] = language if is_shown_language(language, project) else ""
         if said == ALL_CRITERIA and project.criteria:
@@ -98,7 +101,21 @@ def parse_criterion_answer(project: Project, criterion: int, data: Mapping[str, 
 
 def parse_comment(data: Mapping[str, str]) -> str:
     """Return the comment with the line ends that it was typed with; no database takes a NUL."""
-    return data.get("comment", "").replace("\r\n", "\n").replace("\0", "").strip()
+    return clean_comment(data.get("comment", ""))
+
+
+def clean_comment(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\0", "").strip()
+
+
+def parse_item_comments(data: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the comments on the items in the order shown, up to the last that says something."""
+    return without_empty_end([clean_comment(data.get(name, "")) for name in ITEM_COMMENT_FIELDS])
+
+
+def without_empty_end(comments: Sequence[str]) -> tuple[str, ...]:
+    last = max((place for place, text in enumerate(comments) if text), default=-1)
+    return tuple(comments[: last + 1])
 
 
 def parse_reason(data: Mapping[str, str]) -> str:

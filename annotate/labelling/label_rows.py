@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from annotate.criteria import Criterion
 from annotate.labelling.outcomes import INFORMATIVE, TIES
 from annotate.labelling.special_tasks import correctness
-from annotate.models import CHECKED_PURPOSES, Item, Label, PresentedItem, Project
+from annotate.models import CHECKED_PURPOSES, Item, ItemComment, Label, PresentedItem, Project
 
 Outcome = Label.Outcome
 
@@ -102,6 +102,15 @@ def items_shown(labels: list[dict[str, Any]]) -> tuple[dict[int, list[int]], dic
     wanted = {item for places in shown.values() for item in places}
     items = Item.objects.filter(pk__in=pad_to_power_of_two(wanted)).values_list("pk", "key", "body")
     return shown, {item[0]: ShownItem(*item) for item in items}
+
+
+def item_comments_of(labels: list[dict[str, Any]]) -> dict[int, dict[int, str]]:
+    """Return the comments on single items, by label and item; asks once."""
+    found: dict[int, dict[int, str]] = {}
+    wanted = ItemComment.objects.filter(label__in=pad_to_power_of_two([label["pk"] for label in labels]))
+    for label, item, text in wanted.values_list("label", "item", "text"):
+        found.setdefault(label, {})[item] = text
+    return found
 
 
 def pad_to_power_of_two(keys: Collection[int]) -> list[int]:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from annotate.core.errors import UserError
 from annotate.core.languages import language_name
 from annotate.labelling import eligibility
-from annotate.labelling.answer_options import ExtraAnswer, GradeStep, extra_answers, grade_steps
+from annotate.labelling.answer_options import ExtraAnswer, GradeStep, button_text, extra_answers, grade_steps
 from annotate.labelling.answer_text import describe_answer, describe_answers, summarize_label_by_criterion
 from annotate.labelling.criterion_fields import CriterionFields, fields_by_criterion
 from annotate.labelling.eligibility import counted_labels
@@ -26,11 +26,8 @@ from annotate.labelling.task_types.registry import TASK_TYPES, task_type_of
 from annotate.labelling.time_left import ClientTiming, describe_time_left
 from annotate.labelling.wording import Wording, shown_language, translate_rows
 from annotate.models import Annotator, Context, Item, Label, Presentation, PresentedItem, Project
-from annotate.models.task_words import LETTER
 
 Outcome = Label.Outcome
-# Beyond this, or as a sentence of its own, what a higher place means no longer fits on a button.
-MAX_MEANING_LENGTH = 40
 ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "n_pages", "context_id")  # of an item
 SIZES = {"short": 120, "medium": 400}  # characters up to which a text is set larger
 
@@ -47,6 +44,7 @@ class Option:
     language: str = ""  # of the text, where the owner has said it
     rank: str = ""  # what a form that is shown again said of it: its place, or “best” or “worst”
     n_pages: int = 0  # pictures of a document
+    comment: str = ""  # on it, of a form that is shown again
 
     @property
     def value(self) -> str:
@@ -108,6 +106,11 @@ class Task:
     has_ending: bool = False  # who stops before the end gets no code
     language: str = ""  # in which it is asked; goes with the answer
     criteria: Sequence[CriterionFields] = ()  # where there are several: what is asked by each
+
+    @property
+    def has_item_comments(self) -> bool:
+        """Return whether the form is shown again with a comment on an item."""
+        return any(option.comment for option in self.options)
 
     @property
     def number(self) -> int:
@@ -307,6 +310,7 @@ def options_of(
             project.language if item_id in missing else wording.shown,
             submitted_rank(given, letter),
             n_pages,
+            given.get(f"comment_{letter.lower()}", ""),
         )
         for letter, (item_id, kind, body, link, captions, n_pages, _context) in zip(LETTERS, rows, strict=False)
     ]
@@ -315,19 +319,6 @@ def options_of(
 def submitted_rank(given: Mapping[str, str], letter: str) -> str:
     mark = next((name for name in ("best", "worst") if given.get(name) == letter.lower()), "")
     return mark or given.get(f"rank_{letter.lower()}", "")
-
-
-def button_text(project: Project, letter: str, meaning: str) -> str:
-    """Return the owner's words, or the usual ones."""
-    return project.choice_words.replace(LETTER, letter) if project.choice_words else choice_text(letter, meaning)
-
-
-def choice_text(letter: str, meaning: str) -> str:
-    """Return “A is better”, where the owner's words fit behind “A is”."""
-    meaning = meaning.strip()
-    if not meaning or len(meaning) > MAX_MEANING_LENGTH or meaning[-1] in ".!?:;":
-        return _("Choose %(letter)s") % {"letter": letter}
-    return _("%(letter)s is %(better)s") % {"letter": letter, "better": meaning}
 
 
 def last_said(annotator: Annotator) -> LastAnswer | None:

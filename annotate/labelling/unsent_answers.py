@@ -10,7 +10,7 @@ from django.utils.http import urlencode
 
 from annotate.core.errors import InvalidAnswer
 from annotate.labelling.answer_text import describe_answers, summarize_answer
-from annotate.labelling.forms import CRITERION_FIELDS, ORDER_FIELDS, AnswerForm
+from annotate.labelling.forms import CRITERION_FIELDS, ITEM_COMMENT_FIELDS, ORDER_FIELDS, AnswerForm
 from annotate.labelling.queries import is_unanswered
 from annotate.models import MAX_COMMENT_LENGTH, Annotator, Label
 
@@ -50,5 +50,5 @@ def unsent_answer(request: HttpRequest, annotator: Annotator) -> UnsentAnswer | 
 def submitted_values(data: QueryDict) -> dict[str, str]:
     names = [*AnswerForm.base_fields, *(name for name in [*ORDER_FIELDS, *CRITERION_FIELDS] if name in data)]
     values = {name: data.get(name, "")[:100] for name in names}
-    comment = data.get("comment", "")[:MAX_COMMENT_LENGTH]
-    return values | {"comment": comment} if comment else values
+    comments = {name: data.get(name, "")[:MAX_COMMENT_LENGTH] for name in ("comment", *ITEM_COMMENT_FIELDS)}
+    return values | {name: comment for name, comment in comments.items() if comment}

@@ -13,6 +13,7 @@ from annotate.models.gold_sets import CHECKED_PURPOSES, GoldSet, GoldSetItem, Pu
 from annotate.models.ideas import IDEA_TAG, MAX_IDEAS, Idea
 from annotate.models.idempotency import StoredResponse
 from annotate.models.imports import FeatureNames, ImportJob, ItemFeatures
+from annotate.models.item_comments import EntryLink, ItemComment
 from annotate.models.items import Captions, Context, Item, ItemPage, ItemSet, Tag
 from annotate.models.labels import (
     IMPORTED_APP_VERSION,
@@ -91,6 +92,7 @@ __all__ = [
     "CriterionAnswer",
     "DerivedRanking",
     "Deviation",
+    "EntryLink",
     "Evaluation",
     "Event",
     "EventVerb",
@@ -103,6 +105,7 @@ __all__ = [
     "Idea",
     "ImportJob",
     "Item",
+    "ItemComment",
     "ItemFeatures",
     "ItemPage",
     "ItemSet",

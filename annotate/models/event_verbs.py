@@ -177,6 +177,28 @@ class EventVerb(StrEnum):
         _("Link: results link revoked"),
         _("revoked the results link %(link)s"),
     )
+    COMMENT_HIDDEN = ("comment hidden", _("Comments: hidden"), _("hid a comment on the item “%(key)s”"))
+    COMMENT_SHOWN = ("comment shown", _("Comments: no longer hidden"), _("no longer hides a comment on “%(key)s”"))
+    COMMENTS_RELEASED = (
+        "comments released",
+        _("Comments: released"),
+        _("released %(comments)s comments to entrants (tag: %(tag)s)"),
+    )
+    COMMENTS_WITHDRAWN = (
+        "comments withdrawn",
+        _("Comments: release withdrawn"),
+        _("withdrew %(comments)s comments from entrants (tag: %(tag)s)"),
+    )
+    ENTRY_LINKS_MADE = (
+        "entry links made",
+        _("Link: entry links created"),
+        _("created %(links)s entry links"),
+    )
+    ENTRY_LINK_REVOKED = (
+        "entry link revoked",
+        _("Link: entry link revoked"),
+        _("revoked the entry link of “%(key)s”"),
+    )
     RESULTS_NAMES_REVEALED = (
         "results names revealed",
         _("Link: names revealed"),

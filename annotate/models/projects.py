@@ -63,6 +63,10 @@ class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings
     # Outcomes an annotator may give besides what the task asks for: a list of Label.Outcome values.
     outcomes = models.JSONField(_("other answers allowed"), default=list, blank=True)
     comments = models.BooleanField(_("comments allowed"), default=False)
+    # Whether each item shown can be commented on by itself.
+    item_comments = models.BooleanField(_("comments on each item"), default=False, db_default=False)
+    # Whether the page behind an entry link also tells the item's place and score.
+    entry_places = models.BooleanField(_("place and score for entrants"), default=False, db_default=False)
     # Whether every answer but a skip and "can't judge" needs a comment, where comments are allowed.
     comment_required = models.BooleanField(_("comments required"), default=False, db_default=False)
     # Whether annotators may say of an item shown that they know it, such as their own work.

@@ -174,11 +174,17 @@ class ShownRow(serializers.Serializer):
     named = serializers.BooleanField(help_text="Whether the answer names this item.")
 
 
+class OwnItemCommentRow(serializers.Serializer):
+    letter = serializers.CharField()
+    text = serializers.CharField()
+
+
 class OwnAnswerRow(serializers.Serializer):
     at = serializers.DateTimeField()
     words = serializers.CharField()
     shown = ShownRow(many=True)
     comment = serializers.CharField(allow_blank=True)
+    item_comments = OwnItemCommentRow(many=True)
     undone = serializers.BooleanField()
     late = serializers.BooleanField()
     token = serializers.CharField(

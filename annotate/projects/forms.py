@@ -30,7 +30,10 @@ FIXED = _(
 # The pages of a project's settings and the fields on each; a new project has all of them on one page.
 SECTIONS: dict[str, tuple[str, ...]] = {
     "question": ("name", "question", "criteria", "more_means", "instructions"),
-    "answers": ("task_type", "k", "m", *WORDS, "outcomes", "comments", "comment_required", "known_button"),
+    "answers": (
+        *("task_type", "k", "m", *WORDS, "outcomes"),
+        *("comments", "item_comments", "comment_required", "known_button"),
+    ),
     "amount": ("overlap", "n_sets", "annotators_expected", "target", "cap"),
     "ranking": ("estimator", "top_k", "tie_margin", "items_shown_by", "weights"),
 }
@@ -124,6 +127,7 @@ class ProjectForm(forms.ModelForm):
             "instruction_line",
             "outcomes",
             "comments",
+            "item_comments",
             "comment_required",
             "known_button",
             "overlap",
@@ -169,6 +173,10 @@ class ProjectForm(forms.ModelForm):
                 "its annotators."
             ),
             "comments": _("Annotators can add a comment to any answer. Comments are in the export of labels."),
+            "item_comments": _(
+                "Annotators can also comment on each item shown. The page Comments lists these comments by item; the "
+                "owner can release them, without names, to the people behind the items."
+            ),
             "comment_required": _(
                 "Each answer needs a comment, but for skipped tasks and “Can't judge”. Only where comments are allowed."
             ),

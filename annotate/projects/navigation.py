@@ -79,6 +79,7 @@ GROUPS = (
             Page("bulk-exclusion", _("Exclude many answers"), MANAGE),
             Page("never-shown", _("Conflicts of interest"), MANAGE),
             Page("ideas", _("Ideas"), MANAGE, ("idea-decide",)),
+            Page("comments", _("Comments"), MANAGE),
             Page("participants", _("Arrivals and codes"), MANAGE),
             Page("retention", _("Data protection"), MANAGE),
         ),

@@ -3,6 +3,8 @@
 from django.urls import path
 
 from annotate.api.routes import PROJECT
+from annotate.publishing.entries import api as entries_api
+from annotate.publishing.entries import views as entries_views
 from annotate.publishing.exports import api as exports_api
 from annotate.publishing.exports import labels_api
 from annotate.publishing.exports import views as exports_views
@@ -33,6 +35,20 @@ urlpatterns = [
         preregistration_views.explain,
         name="deviation-explain",
     ),
+    path("entry/<str:token>/", entries_views.entry_page, name="entry-page"),
+    path("projects/<uuid:project_id>/comments/", entries_views.comments, name="comments"),
+    path("projects/<uuid:project_id>/comments/release/", entries_views.release, name="comments-release"),
+    path("projects/<uuid:project_id>/comments/<int:comment_id>/", entries_views.hide, name="comment-hide"),
+    path("projects/<uuid:project_id>/comments/links/", entries_views.make, name="entry-links-make"),
+    path("projects/<uuid:project_id>/comments/links.csv", entries_views.download, name="entry-links"),
+    path(
+        "projects/<uuid:project_id>/comments/links/<uuid:link_id>/revoke/",
+        entries_views.revoke,
+        name="entry-link-revoke",
+    ),
+    path(
+        "projects/<uuid:project_id>/comments/links/<uuid:link_id>/print/", entries_views.sheet, name="entry-link-print"
+    ),
     path("projects/<uuid:project_id>/methods/", methods_views.methods, name="methods"),
     path("projects/<uuid:project_id>/results-links/", results_links_views.results_links, name="results-links"),
     path(
@@ -58,6 +74,12 @@ api_urlpatterns = [
     path(
         f"{PROJECT}results-links/<uuid:link_id>/", results_links_api.ResultsLinkView.as_view(), name="api-results-link"
     ),
+    path("v1/entries/<str:token>/", entries_api.Entry.as_view(), name="api-entry-page"),
+    path(f"{PROJECT}comments/", entries_api.Comments.as_view(), name="api-comments"),
+    path(f"{PROJECT}comments/release/", entries_api.Release.as_view(), name="api-comments-release"),
+    path(f"{PROJECT}comments/<int:comment_id>/", entries_api.CommentView.as_view(), name="api-comment"),
+    path(f"{PROJECT}entry-links/", entries_api.EntryLinks.as_view(), name="api-entry-links"),
+    path(f"{PROJECT}entry-links/<uuid:link_id>/", entries_api.EntryLinkView.as_view(), name="api-entry-link"),
     path("v1/results/<str:token>/", results_links_api.Results.as_view(), name="api-results"),
     path("v1/results/<str:token>/methods/", methods_api.PublishedMethods.as_view(), name="api-results-methods"),
     path(f"{PROJECT}preregistration/", preregistration_api.PreregistrationView.as_view(), name="api-preregistration"),

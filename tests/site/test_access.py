@@ -22,11 +22,13 @@ from annotate.models import (
     Captions,
     ConflictOfInterest,
     Deviation,
+    EntryLink,
     ExpectedPerson,
     GoldSet,
     Idea,
     ImportJob,
     Item,
+    ItemComment,
     ItemPage,
     Membership,
     ParticipationRules,
@@ -36,7 +38,7 @@ from annotate.models import (
 )
 from annotate.publishing.preregistration.actions import freeze_plan
 from annotate.urls import websocket_urlpatterns
-from tests.conftest import NOW, make_annotator, make_token, make_user, member
+from tests.conftest import NOW, answer_one, make_annotator, make_token, make_user, member
 from tests.routes import OTHERS, ROUTES
 from tests.site.factories import spread_fit
 from tests.site.recordings import wav
@@ -154,6 +156,14 @@ RULES = {
     "results-card": (EVERYONE, None),
     "results-media": (EVERYONE, None),
     "results-methods": (EVERYONE, None),
+    "entry-page": (EVERYONE, None),
+    "comments": (MANAGE, None),
+    "comments-release": (None, OWN),
+    "comment-hide": (None, MANAGE),
+    "entry-links-make": (None, OWN),
+    "entry-links": (OWN, None),
+    "entry-link-revoke": (None, OWN),
+    "entry-link-print": (OWN, None),
     "methods": (SEE, None),
     "preregistration": (SEE, OWN),
     "preregistration-document": (SEE, None),
@@ -236,9 +246,14 @@ def arguments(project):
     expected = ExpectedPerson.objects.create(project=project, name="Judge 01", email="judge@example.org")
     link = ResultsLink.objects.create(project=project, made_at=NOW)
     link = ResultsLink.objects.create(project=project, made_at=NOW, shows_methods=True)
+    said = make_annotator(project, "Commenter")
+    comment = ItemComment.objects.create(label=answer_one(said, now=NOW), item=image, text="Well made")
+    entry_link = EntryLink.objects.create(project=project, item=image, made_at=NOW)
     invitation = invite_address(project=project, address="new@example.org", role="viewer", now=timezone.now())
     return {
         "project_id": project.pk,
+        "comment_id": comment.pk,
+        "entry_link_id": entry_link.pk,
         "link_id": link.pk,
         "name": "using",
         "item_id": image.pk,
@@ -274,6 +289,7 @@ def arguments(project):
         "submit": presentation.token,
         "known": presentation.token,
         "results": link.token,
+        "entry-page": entry_link.token,
         "results-live": link.token,
         "results-card": link.token,
         "lti-enter": "none",
@@ -305,6 +321,8 @@ def address(name, arguments):
     common, tokens = arguments
     pattern = next(route for route in ROUTES if route.name == name).pattern
     values = {key: value for key, value in common.items() if key in pattern.converters}
+    if name.startswith("entry-link-"):
+        values["link_id"] = common["entry_link_id"]
     if "captions" in name:
         values["item_id"] = common["recording"]
     if "token" in pattern.converters:

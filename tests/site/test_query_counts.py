@@ -48,11 +48,11 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
     pattern = next(route for route in ROUTES if route.name == name).pattern
     link = project.results_links.get_or_create(made_at=NOW, shows_methods=True)[0]
     type(project).objects.filter(pk=project.pk).update(language="en", languages=["fr"])
+    entry_link = project.entry_links.get_or_create(item=project.items.first(), made_at=NOW)[0]
     values = {
         "project_id": project.pk,
         "item_id": project.items.first().pk,
         "number": 1,
-        "link_id": link.pk,
         "name": "using",
         "key": annotator.key,
         "table": "labels",
@@ -62,6 +62,7 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
         "language": "fr",
         "known_id": 0,
         "deviation_id": 0,
+        "link_id": entry_link.pk if name.startswith("entry-link-") else link.pk,
         "provider_id": "oidc",
         "token": {
             "join": project.join_token,
@@ -72,8 +73,9 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
             "platform": "none",
             "lti-enter": "none",
             "results": link.token,
-            "results-card": link.token,
             "results-live": link.token,
+            "entry-page": entry_link.token,
+            "results-card": link.token,
             "results-media": link.token,
             "results-methods": link.token,
         }.get(name)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from django.core.paginator import Page, Paginator
 from django.db.models import Prefetch, Q
@@ -16,6 +17,11 @@ PAGE_SIZE = 20
 VoidReason = Label.VoidReason
 
 
+class OwnItemComment(NamedTuple):
+    letter: str
+    text: str
+
+
 @dataclass(frozen=True)
 class OwnAnswer:
     """`token` is that of the presentation, where this is the answer that undo takes back; else empty."""
@@ -24,6 +30,7 @@ class OwnAnswer:
     words: str
     shown: list[LetteredItem]
     comment: str
+    item_comments: list[OwnItemComment]
     undone: bool
     late: bool
     practice: bool
@@ -43,6 +50,7 @@ def own_answers(annotator: Annotator, *, number: str | None) -> OwnAnswers:
     labels = Label.objects.filter(told, annotator=annotator).select_related("presentation")
     if annotator.project.criteria:
         labels = labels.prefetch_related(Prefetch("further", CriterionAnswer.objects.order_by("criterion")))
+    labels = labels.prefetch_related("item_comments")
     page = Paginator(labels.order_by("-created_at", "-pk"), PAGE_SIZE).get_page(number)
     last = counted_labels(annotator).order_by("-created_at", "-pk").values_list("pk", flat=True).first()
     shown = items_by_presentation([label.presentation_id for label in page])
@@ -58,11 +66,15 @@ def own_answer_of(project: Project, label: Label, items: list[Item], is_last: bo
     said = [summarize_label(one, keys) for one in (label, *(label.further.all() if project.criteria else ()))]
     named = {place for _outcome, places, _grade in said for place in places}
     words = describe_answers(project, said)
+    said_of = {one.item_id: one.text for one in label.item_comments.all()}
     return OwnAnswer(
         at=label.created_at,
         words=words[:1].upper() + words[1:],
         shown=[LetteredItem(LETTERS[place], item, place in named) for place, item in enumerate(items)],
         comment=label.comment,
+        item_comments=[
+            OwnItemComment(LETTERS[place], said_of[key]) for place, key in enumerate(keys) if key in said_of
+        ],
         undone=label.void_reason == VoidReason.UNDONE,
         late=label.void_reason == VoidReason.LATE,
         practice=label.presentation.purpose == Purpose.PRACTICE,

@@ -25,6 +25,7 @@ from annotate.models import (
     Event,
     EventVerb,
     FitState,
+    ItemComment,
     Label,
     LtiLearner,
     Presentation,
@@ -86,6 +87,8 @@ def delete_answers(annotator: Annotator, labels: QuerySet[Label]) -> int:
     shown = Presentation.objects.filter(annotator=annotator)
     further = CriterionAnswer.objects.filter(label__in=labels)
     further._raw_delete(further.db)
+    comments = ItemComment.objects.filter(label__in=labels)
+    comments._raw_delete(comments.db)
     notices = AnswerNotice.objects.filter(label__in=labels)
     notices._raw_delete(notices.db)
     n_labels = labels._raw_delete(labels.db)

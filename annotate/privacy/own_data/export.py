@@ -247,6 +247,7 @@ ANSWERS = [
     "grade",
     "chosen",
     "comment",
+    "item_comments",
     "reason",
     "answered_at",
     "by_own_clock",
@@ -271,6 +272,7 @@ def answer_rows(annotators: QuerySet) -> Iterator[Row]:
         items = items_of([one.pk for one in chunk])
         if any(one.project.criteria for one in chunk):
             prefetch_related_objects(chunk, Prefetch("label__further", CriterionAnswer.objects.order_by("criterion")))
+        prefetch_related_objects(chunk, "label__item_comments")
         for presentation in chunk:
             yield answer_row(presentation, items.get(presentation.pk, []))
 
@@ -292,6 +294,7 @@ def answer_row(presentation: Presentation, items: list[Item]) -> Row:
     keys = [item.pk for item in items]
     said = [summarize_label(one, keys) for one in (label, *(label.further.all() if project.criteria else ()))]
     order = said[0][1]
+    comments = {one.item_id: one.text for one in label.item_comments.all()}
     return [
         *about,
         describe_answers(project, said),
@@ -299,6 +302,7 @@ def answer_row(presentation: Presentation, items: list[Item]) -> Row:
         label.grade,
         [LETTERS[place] for place in islice(order, len(items)) if place is not None],
         label.comment,
+        [comments.get(key, "") for key in keys] if comments else None,
         label.reason,
         label.created_at,
         label.client_at,

@@ -20,6 +20,7 @@ from annotate.models import (
     Event,
     EventVerb,
     ExpectedPerson,
+    ItemComment,
     Label,
     Project,
     QuestionAnswer,
@@ -76,6 +77,7 @@ def drop_personal_data(project: Project, annotators: list[Annotator]) -> None:
     ConflictOfInterest.objects.filter(annotator__project=project).delete()
     Completion.objects.filter(project=project).delete()
     Label.objects.filter(project=project).update(comment="", reason="", session="", client_at=None)
+    ItemComment.objects.filter(label__project=project).delete()
     forget_ideas(annotators)
     request_new_records(project)
     empty_imports(project)

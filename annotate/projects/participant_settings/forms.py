@@ -19,6 +19,7 @@ class ParticipantForm(forms.ModelForm):
             "show_result",
             "show_result_after",
             "show_groups",
+            "entry_places",
         ]
         labels = {
             "ideas_open": _("Participants may add ideas"),
@@ -28,6 +29,7 @@ class ParticipantForm(forms.ModelForm):
             "show_result": _("Show participants the result"),
             "show_result_after": _("Answers before the result is shown"),
             "show_groups": _("Show participants their group"),
+            "entry_places": _("Show entrants their place and score"),
         }
         help_texts = {
             "ideas_open": _(
@@ -44,6 +46,10 @@ class ParticipantForm(forms.ModelForm):
             "show_result_after": _("Only for “After a number of answers”."),
             "show_groups": _(
                 "With the result, where the ranking looks for groups. Groups with fewer than five people are not shown."
+            ),
+            "entry_places": _(
+                "On the pages behind entry links (page Comments), with intervals. With several criteria these are of "
+                "the overall ranking."
             ),
         }
 

@@ -10,7 +10,14 @@ from django.utils.translation import gettext_lazy as _
 from annotate.criteria import Criterion, list_criteria
 from annotate.files.columns import Column, Kind, Row
 from annotate.labelling.answer_options import button_words
-from annotate.labelling.label_rows import ShownItem, correctness_of, label_chunks, outcome_of, ranked_groups
+from annotate.labelling.label_rows import (
+    ShownItem,
+    correctness_of,
+    item_comments_of,
+    label_chunks,
+    outcome_of,
+    ranked_groups,
+)
 from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import CHECKED_PURPOSES, Project
 
@@ -106,6 +113,11 @@ COLUMNS = [
             "Empty if the project has not said its language."
         ),
     ),
+    Column(
+        "item_comments",
+        _("The annotator's comments on the items in the order shown, a JSON list; empty if there are none."),
+        Kind.TEXTS,
+    ),
 ]
 
 
@@ -125,8 +137,10 @@ def rows(criterion: Criterion) -> Iterator[Row]:
     """Yield the labels by one criterion; see rows_of_all."""
     for labels, shown, items in label_chunks(criterion):
         held = correctness_of(labels) if criterion.number == 1 else {}
+        comments = item_comments_of(labels)
         for label in labels:
-            yield row(criterion, label, [items[item] for item in shown[label["presentation"]]], held)
+            about = comments.get(label["pk"], {})
+            yield row(criterion, label, [items[item] for item in shown[label["presentation"]]], held, about)
 
 
 def rows_of_all(project: Project) -> Iterator[Row]:
@@ -135,7 +149,14 @@ def rows_of_all(project: Project) -> Iterator[Row]:
         yield from rows(criterion)
 
 
-def row(criterion: Criterion, label: dict[str, Any], shown: list[ShownItem], held: dict[int, bool]) -> Row:
+def row(
+    criterion: Criterion,
+    label: dict[str, Any],
+    shown: list[ShownItem],
+    held: dict[int, bool],
+    comments: dict[int, str],
+) -> Row:
+    """Return the values of COLUMNS.   comments: by item."""
     project = criterion.project
     left, right = shown if len(shown) == 2 else (None, None)
     groups = ranked_groups(label, shown)
@@ -181,6 +202,7 @@ def row(criterion: Criterion, label: dict[str, Any], shown: list[ShownItem], hel
         in_seconds(label["active_ms"]),
         label["app_version"],
         label["language"],
+        [comments.get(item.pk, "") for item in shown] if comments else None,
     ]
 
 

@@ -24,6 +24,7 @@ from annotate.criteria import Criterion
 from annotate.labelling.label_rows import (
     correctness_of,
     fields_by_criterion,
+    item_comments_of,
     items_shown,
     labels_by_criterion,
     without_prefix,
@@ -86,6 +87,11 @@ class LabelRow(serializers.Serializer):
     language = serializers.CharField(
         allow_blank=True, help_text="The language in which it was asked; fr/en if part of it was shown in en."
     )
+    item_comments = serializers.ListField(
+        child=serializers.CharField(allow_blank=True),
+        allow_null=True,
+        help_text="Comments on the items in the order shown; null if there are none.",
+    )
 
 
 class LabelPage(serializers.Serializer):
@@ -138,5 +144,15 @@ def filter_labels(criterion: Criterion, query: dict[str, Any]) -> QuerySet[Label
 def label_row(criterion: Criterion, labels: list[dict[str, Any]]) -> list[Any]:
     shown, items = items_shown(labels)
     held = correctness_of(labels) if criterion.number == 1 else {}
-    rows = [row(criterion, label, [items[item] for item in shown[label["presentation"]]], held) for label in labels]
+    comments = item_comments_of(labels)
+    rows = [
+        row(
+            criterion,
+            label,
+            [items[item] for item in shown[label["presentation"]]],
+            held,
+            comments.get(label["pk"], {}),
+        )
+        for label in labels
+    ]
     return list(LabelRow([dict(zip(NAMES, values, strict=True)) for values in rows], many=True).data)

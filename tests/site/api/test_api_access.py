@@ -22,10 +22,12 @@ from annotate.models import (
     CohortComparison,
     ConflictOfInterest,
     Deviation,
+    EntryLink,
     ExpectedPerson,
     GoldSet,
     Idea,
     ImportJob,
+    ItemComment,
     MemberInvitation,
     Membership,
     Preregistration,
@@ -185,6 +187,11 @@ RULES = {
     "api-ranking-pair": {"get": (READ, SEE, None)},
     "api-fits": {"get": (READ, SEE, None)},
     "api-progress": {"get": (READ, SEE, None)},
+    "api-comments": {"get": (READ, MANAGE, None)},
+    "api-comment": {"patch": (WRITE, MANAGE, {"hidden": True})},
+    "api-comments-release": {"post": (WRITE, OWN, {"released": True})},
+    "api-entry-links": {"get": (READ, OWN, None), "post": (WRITE, OWN, {})},
+    "api-entry-link": {"delete": (WRITE, OWN, None)},
     "api-results-links": {"get": (READ, OWN, None), "post": (WRITE, OWN, {})},
     "api-results-link": {"delete": (WRITE, OWN, None), "patch": (WRITE, OWN, {"revealed": False})},
     "api-exports": {"get": (READ, SEE, None)},
@@ -215,7 +222,7 @@ OTHERS = {
     "api-finish",
 }
 OTHERS |= {"api-join-personally", "api-item-captions", "api-imports", "api-import-left-out"}
-OTHERS |= {"api-results", "api-results-methods"}
+OTHERS |= {"api-results", "api-results-methods", "api-entry-page"}
 # What a joined annotator may ask with the secret of joining.
 OF_ANNOTATORS = {
     "api-next",
@@ -277,6 +284,8 @@ def arguments(project, people):
             project=project, by="tag", value="novices", n_labels=0, n_annotators=0, at=timezone.now()
         ).pk,
         "link_id": ResultsLink.objects.create(project=project, made_at=timezone.now()).pk,
+        "entry_link_id": EntryLink.objects.create(project=project, item=unseen, made_at=timezone.now()).pk,
+        "comment_id": ItemComment.objects.create(label=answered, item=unseen, text="Well made").pk,
         "table": "labels",
         "file_format": "csv",
         "known_id": known.pk,
@@ -309,7 +318,10 @@ def no_tastes(items: list) -> bytes:
 
 def address(name: str, arguments: dict) -> str:
     pattern = next(entry for entry in urlpatterns if entry.name == name).pattern
-    return reverse(name, kwargs={key: arguments[key] for key in pattern.converters})
+    found = {key: arguments[key] for key in pattern.converters}
+    if name == "api-entry-link":
+        found["link_id"] = arguments["entry_link_id"]
+    return reverse(name, kwargs=found)
 
 
 def frozen(arguments: dict) -> bool:

@@ -50,6 +50,7 @@ from annotate.models import (
     Idea,
     ImportJob,
     Item,
+    ItemComment,
     Label,
     LtiLearner,
     LtiPlatform,
@@ -164,6 +165,7 @@ def answers_of(annotator: Annotator, alice: User) -> None:
     for place, pk in enumerate(annotator.labels.order_by("pk").values_list("pk", flat=True)):
         Label.objects.filter(pk=pk).update(id=FIRST_LABEL + place)
     CriterionAnswer.objects.create(label_id=FIRST_LABEL, criterion=2, outcome="tie")
+    ItemComment.objects.create(label_id=FIRST_LABEL, item=annotator.project.items.first(), text=COMMENT)
     undone = Event.objects.get(verb="label undone")
     undone.details = {"label": FIRST_LABEL + 4}
     undone.save()

@@ -48,6 +48,7 @@ LEFT = {
     "AnswerNotice": "answer_notices",
     "ResultsLink": "results_links",
     "Idea": "ideas",
+    "EntryLink": "entry_links",
     "ExpectedPerson": "expected_people",
     "Preregistration": None,  # what was frozen is the source's; a clone freezes its own
     "Deviation": "deviations",
