@@ -15,7 +15,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    replaces = [('annotate', '0001_initial'), ('annotate', '0002_task_types'), ('annotate', '0003_graded'), ('annotate', '0004_comments'), ('annotate', '0005_run_records'), ('annotate', '0006_planned_sets'), ('annotate', '0007_hours_and_pauses'), ('annotate', '0008_item_kinds'), ('annotate', '0009_api'), ('annotate', '0010_annotator_keys'), ('annotate', '0011_evaluation'), ('annotate', '0012_purposes'), ('annotate', '0013_entry'), ('annotate', '0014_never_shown'), ('annotate', '0015_questionnaire'), ('annotate', '0016_annotator_tags'), ('annotate', '0017_evaluation_of_a_part'), ('annotate', '0018_archive'), ('annotate', '0019_retention'), ('annotate', '0020_criteria'), ('annotate', '0021_imports'), ('annotate', '0022_captions'), ('annotate', '0023_portraits'), ('annotate', '0024_goals'), ('annotate', '0025_results_links'), ('annotate', '0026_failing_criteria'), ('annotate', '0027_portraits_by_criterion'), ('annotate', '0028_engine_processes'), ('annotate', '0029_model_names'), ('annotate', '0030_task_words'), ('annotate', '0031_expert_results'), ('annotate', '0032_item_names'), ('annotate', '0033_taste_related_names'), ('annotate', '0034_crossed_limits'), ('annotate', '0035_comparative_judgement'), ('annotate', '0036_evaluation_due'), ('annotate', '0037_plain_words_of_choices'), ('annotate', '0040_expected_people'), ('annotate', '0041_known_items'), ('annotate', '0042_required_comments'), ('annotate', '0045_overall_and_live'), ('annotate', '0046_results_link_track'), ('annotate', '0050_ideas'), ('annotate', '0055_results_pages'), ('annotate', '0056_translations'), ('annotate', '0057_embedding'), ('annotate', '0060_results_links_with_methods'), ('annotate', '0061_screening_rules'), ('annotate', '0062_preregistration'), ('annotate', '0063_words_of_every_button'), ('annotate', '0065_items_shown_by'), ('annotate', '0066_answer_target'), ('annotate', '0067_item_pages'), ('annotate', '0068_kept_anchors'), ('annotate', '0069_words_of_every_button_translated'), ('annotate', '0070_answer_notices'), ('annotate', '0071_bulk_exclusions'), ('annotate', '0072_member_invitations'), ('annotate', '0073_lti'), ('annotate', '0075_competitors'), ('annotate', '0076_void_reasons')]
+    replaces = [('annotate', '0001_initial'), ('annotate', '0002_task_types'), ('annotate', '0003_graded'), ('annotate', '0004_comments'), ('annotate', '0005_run_records'), ('annotate', '0006_planned_sets'), ('annotate', '0007_hours_and_pauses'), ('annotate', '0008_item_kinds'), ('annotate', '0009_api'), ('annotate', '0010_annotator_keys'), ('annotate', '0011_evaluation'), ('annotate', '0012_purposes'), ('annotate', '0013_entry'), ('annotate', '0014_never_shown'), ('annotate', '0015_questionnaire'), ('annotate', '0016_annotator_tags'), ('annotate', '0017_evaluation_of_a_part'), ('annotate', '0018_archive'), ('annotate', '0019_retention'), ('annotate', '0020_criteria'), ('annotate', '0021_imports'), ('annotate', '0022_captions'), ('annotate', '0023_portraits'), ('annotate', '0024_goals'), ('annotate', '0025_results_links'), ('annotate', '0026_failing_criteria'), ('annotate', '0027_portraits_by_criterion'), ('annotate', '0028_engine_processes'), ('annotate', '0029_model_names'), ('annotate', '0030_task_words'), ('annotate', '0031_expert_results'), ('annotate', '0032_item_names'), ('annotate', '0033_taste_related_names'), ('annotate', '0034_crossed_limits'), ('annotate', '0035_comparative_judgement'), ('annotate', '0036_evaluation_due'), ('annotate', '0037_plain_words_of_choices'), ('annotate', '0040_expected_people'), ('annotate', '0041_known_items'), ('annotate', '0042_required_comments'), ('annotate', '0045_overall_and_live'), ('annotate', '0046_results_link_track'), ('annotate', '0050_ideas'), ('annotate', '0055_results_pages'), ('annotate', '0056_translations'), ('annotate', '0057_embedding'), ('annotate', '0060_results_links_with_methods'), ('annotate', '0061_screening_rules'), ('annotate', '0062_preregistration'), ('annotate', '0063_words_of_every_button'), ('annotate', '0065_items_shown_by'), ('annotate', '0066_answer_target'), ('annotate', '0067_item_pages'), ('annotate', '0068_kept_anchors'), ('annotate', '0069_words_of_every_button_translated'), ('annotate', '0070_answer_notices'), ('annotate', '0071_bulk_exclusions'), ('annotate', '0072_member_invitations'), ('annotate', '0073_lti'), ('annotate', '0075_competitors'), ('annotate', '0076_void_reasons'), ('annotate', '0080_item_comments_and_entry_links')]
 
     initial = True
 
@@ -87,6 +87,8 @@ class Migration(migrations.Migration):
                 ('m', models.PositiveSmallIntegerField(blank=True, null=True, verbose_name='how many are ranked')),
                 ('outcomes', models.JSONField(blank=True, default=list, verbose_name='other answers allowed')),
                 ('comments', models.BooleanField(default=False, verbose_name='comments allowed')),
+                ('item_comments', models.BooleanField(db_default=False, default=False, verbose_name='comments on each item')),
+                ('entry_places', models.BooleanField(db_default=False, default=False, verbose_name='place and score for entrants')),
                 ('comment_required', models.BooleanField(db_default=False, default=False, verbose_name='comments required')),
                 ('known_button', models.BooleanField(db_default=False, default=False, verbose_name='“I know this one” on each item')),
                 ('overlap', models.PositiveIntegerField(default=3, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(1000)], verbose_name='annotators per set')),
@@ -545,6 +547,19 @@ class Migration(migrations.Migration):
             field=models.ManyToManyField(related_name='known_sets', through='annotate.GoldSetItem', to='annotate.item'),
         ),
         migrations.CreateModel(
+            name='EntryLink',
+            fields=[
+                ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ('made_at', models.DateTimeField()),
+                ('revoked_at', models.DateTimeField(blank=True, null=True)),
+                ('project', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entry_links', to='annotate.project')),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='entry_links', to='annotate.item')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('revoked_at', None)), fields=('item',), name='one_entry_link_in_use')],
+            },
+        ),
+        migrations.CreateModel(
             name='Captions',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -625,6 +640,20 @@ class Migration(migrations.Migration):
             options={
                 'indexes': [models.Index(fields=['project', 'created_at'], name='labels_over_time'), models.Index(fields=['annotator', 'created_at'], name='labels_of_annotator')],
                 'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('chosen__isnull', False), ('outcome', 'choice')), models.Q(models.Q(('outcome', 'choice'), _negated=True), ('chosen__isnull', True)), _connector='OR'), name='a_choice_names_its_item'), models.CheckConstraint(condition=models.Q(models.Q(('outcome__in', ['best_worst', 'ranking', 'top']), models.Q(('ranks', ''), _negated=True)), models.Q(models.Q(('outcome__in', ['best_worst', 'ranking', 'top']), _negated=True), ('ranks', '')), _connector='OR'), name='an_order_says_its_ranks'), models.CheckConstraint(condition=models.Q(('grade', ''), ('outcome', 'choice'), _connector='OR'), name='only_a_choice_is_graded'), models.CheckConstraint(condition=models.Q(('reason', ''), ('outcome', 'skip'), _connector='OR'), name='only_a_skip_gives_a_reason'), models.CheckConstraint(condition=models.Q(models.Q(('void_reason', ''), ('voided_at__isnull', True)), models.Q(('voided_at__isnull', False), models.Q(('void_reason', ''), _negated=True)), _connector='OR'), name='a_voided_label_says_why')],
+            },
+        ),
+        migrations.CreateModel(
+            name='ItemComment',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('text', models.TextField(max_length=2000)),
+                ('released_at', models.DateTimeField(blank=True, null=True)),
+                ('hidden_at', models.DateTimeField(blank=True, null=True)),
+                ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='comments', to='annotate.item')),
+                ('label', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='item_comments', to='annotate.label')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('label', 'item'), name='one_comment_per_item_of_a_label')],
             },
         ),
         migrations.CreateModel(
