@@ -21,5 +21,4 @@ def test_every_page_about_the_api_is_accessible(live_site, open_page, sign_in, a
             page.goto(live_site + path)
             expect(page.get_by_role("heading", level=1)).to_be_visible()
             assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), path
-        axe(page)
         axe(page, in_dark=True)
