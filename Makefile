@@ -42,9 +42,7 @@ install: $(VENV)/runtime  ## what running the site needs, into .venv
 EMBEDDED := env -u DATABASE_URL -u REDIS_URL $(BIN)/python -m pytest
 SERVICES := $(BIN)/python -m pytest
 # Each process begins with neighbouring tests, so that what a module or a browser is made ready for is made once.
-# One process more than there are cores, for a test often waits: for a browser, a server, an engine.
-CORES := $(shell nproc 2>/dev/null || echo 2)
-TOGETHER := -n $(shell expr $$(( $(CORES) < 4 ? $(CORES) : 4 )) + 1) --dist worksteal
+TOGETHER := -n auto --maxprocesses 4 --dist worksteal
 
 test: test-together test-alone  ## every test but the larger versions, on SQLite and without any service
 test-together: $(VENV)/dev
