@@ -166,7 +166,9 @@ def test_several_engines_share_the_work_without_fitting_twice(site):
         fit = wait_for(lambda project=project: site.published(project), 60, "not every label was fitted")
         assert fit.n_labels == 12
         fits = list(site.fits(project))
-        assert [fit.number for fit in fits] == list(range(1, len(fits) + 1))
+        # A number may be missing: an engine that a busy machine stopped for longer than its lease stores nothing.
+        numbers = [fit.number for fit in fits]
+        assert numbers == sorted(set(numbers))
         assert {fit.status for fit in fits} == {Fit.Status.DONE}
         versions = [fit.data_version for fit in fits]
         assert versions == sorted(set(versions)), "one state of the labels was fitted twice"
