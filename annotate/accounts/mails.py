@@ -1,5 +1,7 @@
 """The messages that the site itself sends (those about accounts are allauth's)."""
 
+from typing import Any
+
 from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
@@ -7,34 +9,37 @@ from django.utils.translation import gettext as _
 from annotate.models import Project, User
 
 
-def send_invitation(*, project: Project, by: User, address: str, role: str, link: str, has_account: bool) -> None:
-    """Tells an address that it was added, or asks its owner to get an account. Raises what sending raises."""
-    context = {"project": project, "by": by, "role": role, "link": link, "has_account": has_account}
+def send_in_name_of(by: User, address: str, subject: str, template: str, context: dict[str, Any]) -> None:
+    """Sends one message to one address; answers go to whoever had it sent. Raises what sending raises."""
     EmailMessage(
-        subject=_("You are invited to a project on Crowdrank"),
-        body=render_to_string("accounts/invitation.txt", context),
+        subject=subject,
+        body=render_to_string(template, {"by": by, **context}),
         to=[address],
         reply_to=[by.email] if by.email else [],
     ).send()
+
+
+def send_invitation(*, project: Project, by: User, address: str, role: str, link: str, has_account: bool) -> None:
+    """Tells an address that it was added, or asks its owner to get an account. Raises what sending raises."""
+    context = {"project": project, "role": role, "link": link, "has_account": has_account}
+    send_in_name_of(by, address, _("You are invited to a project on Crowdrank"), "accounts/invitation.txt", context)
 
 
 def send_join_link(*, project: Project, by: User, address: str, link: str, words: str) -> None:
     """Asks an address to take part by the join link. Raises what sending raises."""
-    context = {"project": project, "by": by, "link": link, "words": words}
-    EmailMessage(
-        subject=_("Will you take part? A few questions on Crowdrank"),
-        body=render_to_string("participation/join_invitation.txt", context),
-        to=[address],
-        reply_to=[by.email] if by.email else [],
-    ).send()
+    context = {"project": project, "link": link, "words": words}
+    send_in_name_of(
+        by, address, _("Will you take part? A few questions on Crowdrank"), "participation/join_invitation.txt", context
+    )
 
 
 def send_personal_link(*, project: Project, by: User, name: str, address: str, link: str, words: str) -> None:
     """Asks somebody on the roster to take part by their own link. Raises what sending raises."""
-    context = {"project": project, "by": by, "name": name, "link": link, "words": words}
-    EmailMessage(
-        subject=_("Your personal link: a few questions on Crowdrank"),
-        body=render_to_string("participation/personal_invitation.txt", context),
-        to=[address],
-        reply_to=[by.email] if by.email else [],
-    ).send()
+    context = {"project": project, "name": name, "link": link, "words": words}
+    send_in_name_of(
+        by,
+        address,
+        _("Your personal link: a few questions on Crowdrank"),
+        "participation/personal_invitation.txt",
+        context,
+    )

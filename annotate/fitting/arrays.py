@@ -12,6 +12,7 @@ from annotate.fitting.estimates import centred_utilities, score_arrays
 from annotate.fitting.misfit import misfit_arrays
 from annotate.fitting.reading import Labels
 from annotate.fitting.rivals import nearest_rivals
+from annotate.fitting.stored_columns import SITE
 from models_engine.analysis.misfit import Misfit
 from models_engine.covariance.forms import LowRankCovariance
 from models_engine.covariance.forms import pack as pack_covariance
@@ -24,7 +25,6 @@ Arrays = dict[str, NDArray]
 # which is enough to start the next fit from; what takes more even so is not stored, and the next fit starts cold.
 MAX_BYTES = 4 * 2**20
 MAX_START_BYTES = 32 * 2**20
-SITE = "site/"
 # What a fit that is not published any more keeps.
 KEPT = ("version", "items", "annotators", "utility", "sd", "score", "score_low", "score_high")
 

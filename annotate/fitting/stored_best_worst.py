@@ -3,11 +3,9 @@
 The score of an item is (best - worst) / shown, from -1 to 1 (Finn & Louviere 1992; Kiritchenko & Mohammad 2017).
 """
 
-import io
 from dataclasses import dataclass
 
-import numpy as np
-
+from annotate.fitting.stored_columns import site_columns
 from models_engine.models import Fit
 
 
@@ -24,10 +22,6 @@ class BestWorstCounts:
 
 def best_worst_counts(fit: Fit | None) -> dict[int, BestWorstCounts]:
     """Returns the counts of every item shown, by primary key, of the published fit of a best-worst project."""
-    if fit is None or not fit.arrays:
-        return {}
-    with np.load(io.BytesIO(bytes(fit.arrays)), allow_pickle=False) as file:
-        if "site/best_count" not in file.files:
-            return {}
-        columns = [file[f"site/{name}"].tolist() for name in ("items", "best_count", "worst_count", "shown_count")]
-    return {key: BestWorstCounts(*counts) for key, *counts in zip(*columns, strict=True) if counts[2]}
+    columns = site_columns(fit.arrays if fit else None, "items", "best_count", "worst_count", "shown_count") or []
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return {key: BestWorstCounts(*counts) for key, *counts in rows if counts[2]}

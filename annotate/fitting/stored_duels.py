@@ -1,11 +1,10 @@
 """Reads the duels that a published fit keeps (annotate.fitting.duels); needs numpy alone."""
 
-import io
 from dataclasses import dataclass
 
-import numpy as np
 from django.core.cache import cache
 
+from annotate.fitting.stored_columns import site_columns
 from models_engine.models import Fit
 
 CACHE_SECONDS = 3600  # a fit never changes; its file may take megabytes to read
@@ -31,10 +30,6 @@ def duels_of(fit: Fit) -> dict[int, Duels]:
 
 def read_counts(fit_id: int) -> dict[int, tuple[float, int]]:
     arrays = Fit.objects.filter(pk=fit_id).values_list("arrays", flat=True).first()
-    if not arrays:
-        return {}
-    with np.load(io.BytesIO(bytes(arrays)), allow_pickle=False) as file:
-        if "site/duels" not in file.files:
-            return {}
-        columns = [file[f"site/{name}"].tolist() for name in ("items", "won", "duels")]
-    return {item: (won, n) for item, won, n in zip(*columns, strict=True) if n}
+    columns = site_columns(arrays, "items", "won", "duels") or []
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return {item: (won, n) for item, won, n in rows if n}

@@ -1,10 +1,9 @@
 """Reads the misfit that a published fit keeps, for pages and exports; needs numpy alone."""
 
-import io
+import math
 from dataclasses import dataclass
 
-import numpy as np
-
+from annotate.fitting.stored_columns import site_columns
 from models_engine.models import Fit
 
 
@@ -26,10 +25,6 @@ def flagged_deviations(fit: Fit | None, side: str) -> dict[int, Deviation]:
 
 def stored_misfit(fit: Fit | None, side: str) -> dict[int, tuple[float, float]]:
     """Returns infit and its standardised value of every item or annotator (`side`) of the published fit with one."""
-    if fit is None or not fit.arrays:
-        return {}
-    with np.load(io.BytesIO(bytes(fit.arrays)), allow_pickle=False) as file:
-        if f"site/infit_{side}" not in file.files:
-            return {}
-        columns = [file[f"site/{name}"].tolist() for name in (side, f"infit_{side}", f"infit_z_{side}")]
-    return {key: (infit, z) for key, infit, z in zip(*columns, strict=True) if np.isfinite(infit)}
+    columns = site_columns(fit.arrays if fit else None, side, f"infit_{side}", f"infit_z_{side}") or []
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return {key: (infit, z) for key, infit, z in rows if math.isfinite(infit)}

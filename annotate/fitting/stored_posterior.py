@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from annotate.core.stored_messages import NotEnoughData
 from annotate.criteria import Criterion
-from annotate.fitting.arrays import SITE, from_bytes, restore_covariances, warm_start
+from annotate.fitting.arrays import from_bytes, restore_covariances, warm_start
 from annotate.fitting.reading import Labels, read_labels
+from annotate.fitting.stored_columns import SITE
 from annotate.jobs.queues import Progress
 from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData, NotConverged

@@ -1,23 +1,21 @@
 """Sends grades of learners who have finished to their platform (LTI AGS 2.0), tried again like webhooks' messages."""
 
 import json
-import logging
 import secrets
 import threading
 from datetime import datetime, timedelta
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import jwt
-from django.db import DatabaseError, connections
 from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
+from annotate.jobs.sending import repeat_until
 from annotate.lti.launches import SCORE_SCOPE
 from annotate.models import Completion, LtiLearner, LtiPlatform, Purpose
 from annotate.webhooks.delivery import RETRY_PAUSES
 from annotate.webhooks.http_client import Unreachable, exchange
 
-logger = logging.getLogger(__name__)
 POLL_SECONDS = 5.0
 LEASE = timedelta(minutes=1)
 ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
@@ -30,18 +28,7 @@ class Refused(Exception):
 
 def send_until(stopping: threading.Event) -> None:
     """Sends grades that are due until told to stop; runs in a thread of the worker process."""
-    try:
-        while not stopping.is_set():
-            try:
-                busy = send_next(timezone.now())
-            except DatabaseError:
-                logger.exception("The database did not answer; trying again.")
-                connections.close_all()
-                busy = False
-            if not busy:
-                stopping.wait(POLL_SECONDS)
-    finally:
-        connections.close_all()
+    repeat_until(stopping, lambda: send_next(timezone.now()), POLL_SECONDS)
 
 
 def due(now: datetime) -> QuerySet[LtiLearner]:

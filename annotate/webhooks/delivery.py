@@ -3,22 +3,20 @@
 import base64
 import hashlib
 import hmac
-import logging
 import threading
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, connections
 from django.db.models import Q
 from django.utils import timezone
 
+from annotate.jobs.sending import repeat_until
 from annotate.models import WebhookDelivery
 from annotate.webhooks.answers import tell_answers
 from annotate.webhooks.http_client import Unreachable, post
 
-logger = logging.getLogger(__name__)
 State = WebhookDelivery.State
 POLL_SECONDS = 1.0  # seconds between two looks
 # How long after each failed try the next one waits; after the last there is none.
@@ -39,20 +37,14 @@ class DeliveryResult:
 
 
 def deliver_until(stopping: threading.Event) -> None:
-    """Delivers what is due until told to stop; runs in its own thread, so that slow receivers block nothing."""
-    try:
-        while not stopping.is_set():
-            try:
-                told = tell_answers(timezone.now())
-                busy = deliver_next(timezone.now()) or told
-            except DatabaseError:
-                logger.exception("The database did not answer; trying again.")
-                connections.close_all()
-                busy = False
-            if not busy:
-                stopping.wait(POLL_SECONDS)
-    finally:
-        connections.close_all()
+    """Delivers what is due until told to stop; runs in a thread of the worker process."""
+    repeat_until(stopping, lambda: deliver_due(timezone.now()), POLL_SECONDS)
+
+
+def deliver_due(now: datetime) -> bool:
+    """Queues what answers there are to tell, and attempts one delivery; returns False where there was neither."""
+    told = tell_answers(now)
+    return deliver_next(timezone.now()) or told
 
 
 def deliver_next(now: datetime) -> bool:

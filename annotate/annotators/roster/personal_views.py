@@ -9,10 +9,8 @@ from django.views.decorators.http import require_http_methods
 from annotate import access
 from annotate.annotators.roster.actions import join_as_expected
 from annotate.core import rate_limits
-from annotate.core.errors import ProjectNotOpen
-from annotate.labelling.eligibility import check_open
 from annotate.labelling.navigation import redirect_to_task
-from annotate.labelling.stop_pages import stop_page
+from annotate.labelling.not_open import not_open_page
 from annotate.labelling.views import open_first_task
 from annotate.models import ExpectedPerson
 from annotate.models.retention import retention_notice
@@ -37,12 +35,9 @@ def personal(request: HttpRequest, token: str) -> HttpResponse:
             return render(request, "participation/resume.html", {"project": project, "annotator": annotator})
         access.remember_annotator(request, annotator)
         return redirect_to_task(project.pk)
-    try:
-        check_open(project, timezone.now())
-    except ProjectNotOpen as refusal:
-        stop = stop_page(refusal, n_done=0)
-        status = ProjectNotOpen.status if request.method == "POST" else 200
-        return render(request, "labelling/not_open.html", {"project": project, "stop": stop}, status=status)
+    closed = not_open_page(request, project)
+    if closed:
+        return closed
     return begin(request, person) if request.method == "POST" else first_page(request, person)
 
 

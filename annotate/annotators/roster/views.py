@@ -32,6 +32,7 @@ from annotate.audit import record_export
 from annotate.core import rate_limits
 from annotate.core.errors import UserError
 from annotate.files.cells import RowError
+from annotate.files.downloads import sent
 from annotate.files.writers import FORMATS, csv_chunks
 from annotate.models import ExpectedPerson, Project
 
@@ -171,7 +172,7 @@ def download(request: SignedInRequest, project_id: UUID) -> StreamingHttpRespons
         record_export(project=project, actor=request.user, table="personal links", file_format="csv", now=now)
     links = {person.pk: personal_link(request, person) for person in project.expected_people.all()}
     rows = list(queries.link_rows(project, links))
-    response = StreamingHttpResponse(csv_chunks(queries.LINK_COLUMNS, rows), content_type=FORMATS["csv"][0])
+    response = sent(request, csv_chunks(queries.LINK_COLUMNS, rows), FORMATS["csv"][0])
     response["Content-Disposition"] = 'attachment; filename="personal-links.csv"'
     response["Cache-Control"] = "no-store"
     return response

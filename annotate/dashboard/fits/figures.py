@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from annotate.fitting.stored_columns import SITE, site_columns
 from models_engine.models import Fit
 
-SITE = "site/"  # as annotate.fitting.arrays writes it
 SCORES = ("score", "score_low", "score_high")
 
 
@@ -36,12 +36,10 @@ def figures_of(fit: Fit) -> dict[int, ItemFigures]:
 
 def rivals_of(fit: Fit, item_id: int) -> dict[int, float]:
     """Return P(the item is above the other) by the items next to it in the ranking; empty where the fit kept none."""
-    if not fit.arrays:
+    columns = site_columns(fit.arrays, "items", "rivals", "beats")
+    if columns is None:
         return {}
-    with np.load(io.BytesIO(bytes(fit.arrays)), allow_pickle=False) as file:
-        if SITE + "rivals" not in file.files:
-            return {}
-        items, rivals, beats = (array_of(file, name) for name in ("items", "rivals", "beats"))
+    items, rivals, beats = columns
     row = np.flatnonzero(items == item_id)[:1]
     pairs = zip(rivals[row].ravel().tolist(), beats[row].ravel().tolist(), strict=True)
     return {int(items[place]): probability for place, probability in pairs if place >= 0}

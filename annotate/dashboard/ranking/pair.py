@@ -9,7 +9,8 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
-from annotate.dashboard.fits.figures import SITE, rivals_of
+from annotate.dashboard.fits.figures import rivals_of
+from annotate.fitting.stored_columns import SITE
 from annotate.models import Item
 from models_engine.models import Estimate, Fit
 

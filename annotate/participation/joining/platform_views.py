@@ -12,11 +12,9 @@ from django.views.decorators.http import require_http_methods
 
 from annotate import access
 from annotate.core import rate_limits
-from annotate.core.errors import ProjectNotOpen
-from annotate.labelling.eligibility import check_open
 from annotate.labelling.navigation import RNG, redirect_to_task
+from annotate.labelling.not_open import not_open_page
 from annotate.labelling.requirements import AlreadyStartedElsewhere, BadPlatformLink, NoPlaceLeft
-from annotate.labelling.stop_pages import stop_page
 from annotate.labelling.views import open_first_task
 from annotate.models import MAX_ID_LENGTH, Annotator, ParticipationRules
 from annotate.participation.completion.actions import reject_when_full
@@ -52,12 +50,9 @@ def arrive(request: HttpRequest, token: str) -> HttpResponse:
     earlier = Annotator.objects.select_related("project").filter(project=project, platform_id=visit.participant).first()
     if earlier:
         return resume_from_platform(request, earlier, visit)
-    try:
-        check_open(project, timezone.now())
-    except ProjectNotOpen as refusal:
-        status = ProjectNotOpen.status if request.method == "POST" else 200
-        context = {"project": project, "stop": stop_page(refusal, n_done=0)}
-        return render(request, "labelling/not_open.html", context, status=status)
+    closed = not_open_page(request, project)
+    if closed:
+        return closed
     if entry.places is not None and n_places_taken(entry, timezone.now()) >= entry.places:
         return full_page(request, entry, visit)
     return enter(request, entry, visit)

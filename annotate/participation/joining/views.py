@@ -8,11 +8,10 @@ from django.views.decorators.http import require_http_methods
 
 from annotate import access
 from annotate.core import rate_limits
-from annotate.core.errors import ProjectNotOpen, PseudonymTaken
-from annotate.labelling.eligibility import check_open
+from annotate.core.errors import PseudonymTaken
 from annotate.labelling.navigation import RNG, redirect_to_task
+from annotate.labelling.not_open import not_open_page
 from annotate.labelling.requirements import JoinLinkDisabled
-from annotate.labelling.stop_pages import stop_page
 from annotate.labelling.views import open_first_task
 from annotate.labelling.wording import requested_wording
 from annotate.models import Annotator, Project, User
@@ -43,12 +42,9 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 
 def join_page(request: HttpRequest, project: Project, user: User | None) -> HttpResponse:
     """Shows the form that makes an annotator, of `user` if there is one, or makes it and opens its first task."""
-    try:
-        check_open(project, timezone.now())
-    except ProjectNotOpen as refusal:
-        stop = stop_page(refusal, n_done=0)
-        status = ProjectNotOpen.status if request.method == "POST" else 200
-        return render(request, "labelling/not_open.html", {"project": project, "stop": stop}, status=status)
+    closed = not_open_page(request, project)
+    if closed:
+        return closed
     if user is None:
         entry = participation_rules(project)
         if not entry.open_link:

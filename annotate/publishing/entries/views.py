@@ -19,6 +19,7 @@ from annotate import access
 from annotate.access import SignedInRequest
 from annotate.audit import record_export
 from annotate.core.rate_limits import check_rate_limit
+from annotate.files.downloads import sent
 from annotate.files.writers import FORMATS, csv_chunks
 from annotate.models import EntryLink, ItemComment, Project
 from annotate.publishing.entries import actions
@@ -140,7 +141,7 @@ def download(request: SignedInRequest, project_id: UUID) -> StreamingHttpRespons
         record_export(project=project, actor=request.user, table="entry links", file_format="csv", now=timezone.now())
     links = project.entry_links.filter(revoked_at=None)
     rows = list(link_rows(project, {link.item_id: link_address(request, link) for link in links}))
-    response = StreamingHttpResponse(csv_chunks(LINK_COLUMNS, rows), content_type=FORMATS["csv"][0])
+    response = sent(request, csv_chunks(LINK_COLUMNS, rows), FORMATS["csv"][0])
     response["Content-Disposition"] = 'attachment; filename="entry-links.csv"'
     response["Cache-Control"] = "no-store"
     return response

@@ -1,0 +1,21 @@
+"""What somebody who would join is told while nobody may answer."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from annotate.core.errors import ProjectNotOpen
+from annotate.labelling.eligibility import check_open
+from annotate.labelling.stop_pages import stop_page
+from annotate.models import Project
+
+
+def not_open_page(request: HttpRequest, project: Project) -> HttpResponse | None:
+    """Return the page that says why the project takes no answers now; None if it takes them."""
+    try:
+        check_open(project, timezone.now())
+    except ProjectNotOpen as refusal:
+        status = ProjectNotOpen.status if request.method == "POST" else 200
+        context = {"project": project, "stop": stop_page(refusal, n_done=0)}
+        return render(request, "labelling/not_open.html", context, status=status)
+    return None
