@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from django.utils.translation import gettext as _
@@ -74,6 +75,14 @@ def listed(cell: str) -> list[str]:
 
 def shortened(text: str) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
+
+
+def names_listed(names: Sequence[str], limit: int = 12) -> str:
+    """Return the names, long ones cut; of more than `limit` the first ones and how many more there are."""
+    shown = ", ".join(map(shortened, names[:limit]))
+    if len(names) <= limit:
+        return shown
+    return _("%(names)s and %(n)d more") % {"names": shown, "n": len(names) - limit}
 
 
 def is_number(text: str) -> bool:

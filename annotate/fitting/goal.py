@@ -86,13 +86,22 @@ def goal_status(
         fewest = min((row.n_comparisons for row in rows), default=None)
         return fewest is not None and fewest >= value, fewest
     if project.goal == Goal.WIDTH:
-        widest = max((row.high - row.low for row in rows), default=None)
-        return widest is not None and widest <= value, widest
+        if not rows:
+            return False, None
+        widest = unit_of(posterior, labels) * max(row.high - row.low for row in rows)
+        return widest <= value, widest
     if project.goal in OF_ONE_RANKING and project.goal != Goal.TOP:
         met, state = one_ranking_status(project, rows, value, posterior, labels)
         return met and n_parts == 1, state
     edge = {row.rank: row.tier for row in rows if row.part == 0 and row.rank in (value, value + 1)}
     return n_parts == 1 and bool(rows) and (len(edge) < 2 or len(set(edge.values())) == 2), None
+
+
+def unit_of(posterior: BasePosterior, labels: Labels) -> float:
+    """Returns what turns utilities into logits of an average person's answer, in the largest part: widths in them mean
+    the same whichever the estimator."""
+    largest = next(labels.ranked_parts(), None)
+    return common_unit(posterior.restrict(largest[1])) if largest else 1.0
 
 
 def one_ranking_status(
@@ -137,9 +146,10 @@ def forecast_labels(
     if project.goal == Goal.COMPARISONS:
         return forecast_labels_for_count(compared[ranked], int(value), per_label=per_label)
     if project.goal == Goal.WIDTH:
-        deviations = posterior.standard_deviations()[ranked]
+        unit = unit_of(posterior, labels)
+        deviations = unit * posterior.standard_deviations()[ranked]
         return forecast_labels_for_width(
-            deviations, compared[ranked], value, per_label=per_label, prior_sd=prior_sd, level=LEVEL
+            deviations, compared[ranked], value, per_label=per_label, prior_sd=unit * prior_sd, level=LEVEL
         )
     rng = np.random.default_rng(0)
     own = posterior.restrict(np.flatnonzero(ranked))

@@ -149,14 +149,15 @@ def derived_rankings(criterion: Criterion, fit: Fit, now: datetime) -> list[Deri
 
 
 def create_fit(criterion: Criterion, claim: Claim, now: datetime) -> Fit:
-    """Creates the row of a new fit, its number one more than the project's last."""
+    """Creates the row of a new fit, its number one more than the last that the project ever had."""
     project = criterion.project
     with write_transaction():
         last = Fit.objects.filter(project_id=project.pk).aggregate(n=Max("number"))["n"] or 0
+        erased = FitState.objects.values_list("erased_fit", flat=True).get(project=project)
         return Fit.objects.create(
             project_id=project.pk,
             criterion=criterion.number,
-            number=last + 1,
+            number=max(last, erased) + 1,
             estimator=project.estimator,
             seed=SEED,
             data_version=claim.version,

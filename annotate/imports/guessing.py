@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotate.files.cells import shortened
+from annotate.files.cells import names_listed, shortened
 from annotate.files.column_guessing import Columns
 from annotate.files.layout import Layout, guess_columns, guess_layout, numeric_columns, read_sheet
 from annotate.files.limits import BadFile
@@ -64,7 +64,7 @@ def place_of(column: Any, names: Sequence[str]) -> int | None:
     if column not in names:
         raise BadFile(
             _("The file has no column “%(name)s”. It has: %(names)s.")
-            % {"name": shortened(str(column)), "names": shortened(", ".join(names))}
+            % {"name": shortened(str(column)), "names": names_listed(names)}
         )
     return list(names).index(column)
 
@@ -119,7 +119,7 @@ def check_votes(mapping: dict[str, Any], names: list[str]) -> None:
     if missing and voting["format"] in TABLES:
         raise BadFile(
             _("Choose which columns hold: %(missing)s. The file has: %(names)s.")
-            % {"missing": ", ".join(missing), "names": shortened(", ".join(names))}
+            % {"missing": ", ".join(missing), "names": names_listed(names)}
         )
 
 

@@ -16,6 +16,8 @@ class FitState(LeasedJob):
     # The data's version: the number of changes so far, and the version that the published fit has seen.
     wanted = models.PositiveBigIntegerField(default=0)
     fitted = models.PositiveBigIntegerField(default=0)
+    # The highest number that a fit had before an erasure deleted it: numbers are never given twice.
+    erased_fit = models.PositiveIntegerField(default=0)
     published_fit = models.PositiveIntegerField(null=True, blank=True)
     # How far the worker that holds the row is with the fit.
     step = models.PositiveIntegerField(default=0)

@@ -38,7 +38,10 @@ class GoalForm(forms.ModelForm):
         max_value=20,
         required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
-        help_text=_("In units of utility. 1 is common. Half the width needs about four times as many answers."),
+        help_text=_(
+            "In logits of an average person's answer. 1 is common. "
+            "Half the width needs about four times as many answers."
+        ),
     )
     goal_reliability = forms.FloatField(
         label=_("Reliability to reach"),

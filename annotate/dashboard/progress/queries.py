@@ -16,6 +16,7 @@ from annotate.core.caching import cached_if_slow
 from annotate.criteria import Criterion
 from annotate.dashboard.ranking.queries import MIN_COMPARISONS
 from annotate.labelling.label_rows import labels_by_criterion
+from annotate.labelling.outcomes import INFORMATIVE
 from annotate.models import Event, EventVerb, Label, Project
 from models_engine.models import Estimate, Fit
 
@@ -83,8 +84,11 @@ class Import:
 
 @dataclass(frozen=True)
 class Progress:
+    """`n_counting`: answers that the ranking is made of; `n_aside`: neither void nor of use to it."""
+
     n_given: int
     n_counting: int
+    n_aside: int
     first: datetime | None
     last: datetime | None
     unit: str
@@ -102,7 +106,11 @@ class Progress:
 
     @property
     def n_voided(self) -> int:
-        return self.n_given - self.n_counting
+        return self.n_given - self.n_counting - self.n_aside
+
+    @property
+    def n_kept(self) -> int:
+        return self.n_counting + self.n_aside
 
 
 def progress(criterion: Criterion, fit: Fit | None) -> Progress:
@@ -118,12 +126,13 @@ def progress(criterion: Criterion, fit: Fit | None) -> Progress:
     stamps = stamps_between(span["first"], span["last"], unit)
     names = [date_format(start, unit.format) for _stamp, start in stamps]
     values = [counts["stamp"][stamp] for stamp, _start in stamps]
-    n_counting = counts["outcome"].total()
+    n_counting = counts["counting"].total()
     fullest = max(range(len(values)), key=values.__getitem__, default=None)
     coverage, n_items, n_thin = coverage_of(fit)
     return Progress(
-        n_given=n_counting + counts["void_reason"].total(),
+        n_given=counts["outcome"].total() + counts["void_reason"].total(),
         n_counting=n_counting,
+        n_aside=counts["outcome"].total() - n_counting,
         first=span["first"],
         last=span["last"],
         unit=unit.word,
@@ -141,17 +150,23 @@ def progress(criterion: Criterion, fit: Fit | None) -> Progress:
 
 
 def count_labels(criterion: Criterion, unit: Unit) -> dict[str, Counter[str]]:
-    """Return how many labels have which void_reason and, of the others, which outcome and stamp; from one query."""
-    counts: dict[str, Counter[str]] = {"stamp": Counter(), "outcome": Counter(), "void_reason": Counter()}
+    """Return how many labels have which void_reason, of the others which outcome and stamp; from one query.
+
+    "counting": the outcomes of those that the ranking is made of (fitting.reading.counted_label_filter).
+    """
+    counts: dict[str, Counter[str]] = {name: Counter() for name in ("stamp", "outcome", "void_reason", "counting")}
     outcome = "further__outcome" if criterion.number > 1 else "outcome"
     labels = labels_by_criterion(criterion, Label.objects.filter(project=criterion.project)).order_by()
-    groups = labels.values(outcome, "void_reason", stamp=Stamp("created_at", length=unit.length))
+    purpose, counted = "presentation__purpose", criterion.project.counted_purposes
+    groups = labels.values(outcome, purpose, "void_reason", stamp=Stamp("created_at", length=unit.length))
     for group in groups.annotate(n=Count("pk")):
         if group["void_reason"]:
             counts["void_reason"][group["void_reason"]] += group["n"]
             continue
         counts["outcome"][group[outcome]] += group["n"]
         counts["stamp"][group["stamp"]] += group["n"]
+        if group[outcome] in INFORMATIVE and group[purpose] in counted:
+            counts["counting"][group[outcome]] += group["n"]
     return counts
 
 

@@ -114,9 +114,7 @@ def guess(names: Sequence[str]) -> Voting:
     ):
         return Voting("pairs", {what: place for what, place in found.items() if what not in ("winner", "loser")})
     if {"winner", "loser"} <= found.keys():
-        return Voting(
-            "winners", {what: place for what, place in found.items() if what not in ("left", "right", "answer")}
-        )
+        return Voting("winners", {what: place for what, place in found.items() if what != "answer"})
     return Voting("pairs", found)
 
 
@@ -198,6 +196,11 @@ class TableReader:
         self.note_texts(values, "winner", "loser")
         if not winner or not loser:
             raise Unusable(_("One of the two items is missing. Fill the cell or remove the row."))
+        left, right = values.get("left"), values.get("right")
+        if (left, right) == (winner, loser):
+            return (winner, loser), "left", ()
+        if (left, right) == (loser, winner):
+            return (loser, winner), "right", ()
         return *sided(self.rng, winner, loser), ()
 
     def label(self, values: Mapping[str, str]) -> tuple[tuple[str, ...], str, tuple[str, ...]]:

@@ -12,7 +12,7 @@ from typing import IO, NamedTuple
 from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.utils.translation import gettext as _
 
-from annotate.files.cells import Unusable, check_characters, shortened, tags_in, text_in
+from annotate.files.cells import Unusable, check_characters, names_listed, shortened, tags_in, text_in
 from annotate.files.column_guessing import find
 from annotate.files.decoding import decode
 from annotate.files.layout import guess_layout, read_sheet
@@ -179,7 +179,7 @@ class Archive:
         if self.at["file"] is None:
             raise BadFile(
                 _("“%(name)s” has no column “file” that names each file. It has: %(columns)s.")
-                % {"name": name, "columns": shortened(", ".join(self.columns))}
+                % {"name": name, "columns": names_listed(self.columns)}
             )
         self.numbers = [place for place, column in enumerate(self.columns) if column.startswith(FEATURE)]
         self.features = [self.columns[place].removeprefix(FEATURE) for place in self.numbers]

@@ -128,7 +128,11 @@ def delete_fits_since(project: Project, since: datetime) -> None:
         .filter(project_id=project.pk)
         .filter(Q(started_at__gte=since) | Q(finished_at__gte=since) | Q(finished_at=None))
     )
-    delete_fits(list(fits.order_by("pk").values_list("pk", flat=True)))
+    rows = list(fits.order_by("pk").values_list("pk", "number"))
+    if rows:
+        highest = max(number for _pk, number in rows)
+        FitState.objects.filter(project=project, erased_fit__lt=highest).update(erased_fit=highest)
+    delete_fits([pk for pk, _number in rows])
     Evaluation.objects.filter(project=project).delete()
     TasteMap.objects.filter(project=project).delete()
     AnnotatorTaste.objects.filter(annotator__project=project).delete()

@@ -18,7 +18,7 @@ CHUNK = 500  # annotators read at a time
 
 COLUMNS = [
     Column("annotator", _("Pseudonym, unique in the project; never an e-mail address.")),
-    Column("source", _("account, link, import or simulated (a program).")),
+    Column("source", _("account, link, platform, import or simulated (a program).")),
     Column("joined_at", _("When the annotator first came, server time (UTC)."), Kind.MOMENT),
     Column("n_labels", _("Labels that count."), Kind.INTEGER),
     Column("n_skips", _("How many of them are skips."), Kind.INTEGER),

@@ -37,7 +37,7 @@ COLUMNS = [
     Column("k", _("How many items were shown."), Kind.INTEGER),
     Column("criterion", _("The question asked; in a project with several criteria, the name of the criterion.")),
     Column("annotator", _("Pseudonym, unique in the project; never an e-mail address.")),
-    Column("annotator_source", _("account, link, import or simulated (a program).")),
+    Column("annotator_source", _("account, link, platform, import or simulated (a program).")),
     Column(
         "session",
         _("ID of the browser session; the same for all answers given in one session. It does not identify the person."),

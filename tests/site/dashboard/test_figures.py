@@ -9,6 +9,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.annotators.queries import medians
+from annotate.criteria import Criterion
+from annotate.fitting.reading import read_labels
 from annotate.models import Event, Item, Label
 from models_engine.models import Fit
 from tests.conftest import NOW, make_annotator
@@ -144,6 +146,18 @@ def test_progress_counts_answers_voids_and_coverage(owner, project, items):
     assert '>Tie</th><td class="number">3</td>' in html
     for words, n in (("none", 1), ("1 to 4", 2), ("5 to 9", 1), ("10 to 19", 1), ("20 to 49", 0), ("50 or more", 1)):
         assert f'>{words}</th><td class="number">{n}</td>' in html
+
+
+def test_answers_that_say_nothing_about_the_ranking_are_counted_apart(owner, project):
+    """So that this page and the report name the same number of answers."""
+    people = [make_annotator(project, f"P{i}") for i in range(2)]
+    make_labels(project, people, 3)
+    make_labels(project, people, 2, outcome=Label.Outcome.SKIP)
+    make_labels(project, people, 1, outcome=Label.Outcome.CANT_JUDGE)
+    html = page(owner, project, "progress")
+    assert "3 answers count; 3 say nothing about the ranking" in html
+    assert '>Skip</th><td class="number">2</td>' in html
+    assert read_labels(Criterion(project)).data.n_labels == 3
 
 
 def test_rows_refused_at_import_are_shown_with_their_reasons(owner, project):

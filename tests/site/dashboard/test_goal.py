@@ -83,6 +83,20 @@ def test_a_width_is_too_early_then_forecast_then_met(plain, alice):
     assert told[0]["data"]["n_labels"] == 460
 
 
+def test_a_width_means_the_same_by_every_estimator(plain, alice):
+    """GPPL's utilities are in probits, about 1.7 times as large as the same difference in logits."""
+    set_goal(plain, alice, goal="width", goal_width=0.1)
+    answers(plain, 200)
+    widths, plainly = {}, {}
+    for estimator in ("BradleyTerry", "GPPL"):
+        change_project(project=plain, actor=alice, values={"estimator": estimator}, now=NOW)
+        fit = fit_now(plain)
+        widths[estimator] = kept(fit)["state"]
+        plainly[estimator] = max(row.high - row.low for row in fit.estimates.all())
+    assert plainly["BradleyTerry"] > 1.4 * plainly["GPPL"]
+    assert widths["GPPL"] == pytest.approx(widths["BradleyTerry"], rel=0.25)
+
+
 def test_only_labels_that_tell_something_bring_the_goal_nearer(plain, alice):
     set_goal(plain, alice, goal="comparisons", goal_comparisons=60)
     answers(plain, 30)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from annotate.criteria import Criterion
 from annotate.files.decoding import decode
+from annotate.files.limits import BadFile
 from annotate.files.writers import csv_chunks, jsonl_chunks
 from annotate.fitting.reading import read_labels
 from annotate.imports import job as imports_job
@@ -121,6 +122,22 @@ def test_each_format_is_known_by_its_file_and_read(project):
     votes = ImportJob.objects.get(source="votes.csv")
     assert votes.errors == [[3, "The file marks this answer as not counted."]]
     assert Event.objects.filter(verb="comparisons imported").count() == len(cases)
+
+
+def test_recorded_sides_are_kept_where_winner_and_loser_are_named(project):
+    """A side drawn by lot would hide a bias towards one side, or feign one."""
+    votes = "".join(
+        f"{n},{n},1,11,Parks,12,Buses,1,a,12,11,2012-01-02 03:04:{n:02} UTC,,2.5,x,TRUE\n" for n in range(8)
+    )
+    take(project, (AOI.splitlines()[0] + "\n" + votes).encode(), "votes.csv", create=True)
+    assert {shown for _who, shown, _outcome, _chosen in said(project)} == {("12", "11")}
+
+
+def test_an_unknown_column_is_answered_with_the_names_that_there_are():
+    names = [f"measurement of the winner {n}" for n in range(14)]
+    with pytest.raises(BadFile) as refused:
+        guess_votes(",".join(names) + "\n" + "," * 13 + "\n", "a.csv", columns={"left": "winner"})
+    assert str(refused.value) == (f"The file has no column “winner”. It has: {', '.join(names[:12])} and 2 more.")
 
 
 def test_scores_count_in_a_column_called_outcome_alone(project):

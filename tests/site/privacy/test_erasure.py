@@ -418,7 +418,7 @@ def test_the_next_fit_is_as_if_they_had_never_come(project, others):
     assert not AnnotatorEstimate.objects.filter(annotator_id=guest.pk).exists()
     assert list(Fit.objects.values_list("number", flat=True)) == [1]  # made before they came: none of theirs is in it
     fit = fit_now(project, LATER + timedelta(hours=3))
-    assert (fit.n_annotators, fit.warm) == (3, False)
+    assert (fit.n_annotators, fit.warm, fit.number) == (3, False, 3)  # the number 2 named a ranking with them
     assert utilities(project) == pytest.approx(without, abs=1e-9)
 
 
