@@ -11,9 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr
 
 from models_engine.arrays import read_count
+from models_engine.constants import Z90
 from models_engine.covariance.forms import Covariance, SumCovariance, pack, unpack
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData, InvalidSetting, Unsupported
+from models_engine.html_tables import html_table
 from models_engine.linalg import centre, centre_covariance, check_dense, chunk_slices
 from models_engine.log_predictive import log_label_probabilities
 from models_engine.predictive import Likelihood
@@ -139,6 +141,19 @@ class BasePosterior(ABC):
         raise Unsupported(
             f"{type(self).__name__} does not use item features, so it cannot rank new items; "
             "fit GPPL or CollaborativeGP with item_features instead."
+        )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: items by number, best first; analysis.rankings has names and scores."""
+        order = np.argsort(-self.utilities(), kind="stable")
+        mean, sd = self.utilities()[order], self.standard_deviations()[order]
+        low, high = mean - Z90 * sd, mean + Z90 * sd
+        said = "" if self.diagnostics.converged else f" It has not converged: {self.diagnostics.message}"
+        return html_table(
+            {"item": order, "utility": mean, "sd": sd, "low": low, "high": high},
+            caption=f"{type(self).__name__} over the utilities of {self.n_items:,} items",
+            interval=("low", "utility", "high"),
+            notes=(f"Low and high: the central 90% interval.{said}",),
         )
 
     def _meta(self) -> NDArray:

@@ -1,9 +1,10 @@
 """A small client of the REST API, from the standard library alone: works where neither Django nor this site is set up.
 
-from annotate.client import Client
+from annotate.client import Client, Table
 client = Client("https://rank.example.org", "crk_...")
 for row in client.ranking(project):
     print(row["rank"], row["item"], row["utility"])
+Table(client.ranking(project))  # in a notebook: a table with its intervals drawn; .to_pandas(), .to_arrow()
 """
 
 from annotate.client.api import Client
@@ -22,6 +23,7 @@ from annotate.client.rows import (
     TagRow,
     Task,
 )
+from annotate.client.tables import Table
 from annotate.client.transport import ApiError
 
 __all__ = [
@@ -38,6 +40,7 @@ __all__ = [
     "Project",
     "RankedItem",
     "Step",
+    "Table",
     "TagRow",
     "Task",
 ]

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from annotate.client import ApiError, Client
+from annotate.client import ApiError, Client, Table
 from annotate.client import __main__ as command_line
 from annotate.models import Label, Membership, new_token
 from tests.conftest import answer_one, make_annotator, make_token
@@ -49,6 +49,20 @@ def test_from_a_new_project_to_its_figures(site, live_server, alice):
     assert [row["winner"] for row in rows] == [first["winner"], second["winner"]]
     assert site.progress(project)["n_given"] == 2
     assert [row["pseudonym"] for row in site.annotators(project)] == ["Brave Newt"]
+
+
+def test_a_notebook_shows_a_ranking_as_a_table(site, project):
+    items = list(project.items.order_by("pk"))
+    items[0].name = "<script>"
+    items[0].save()
+    spread_fit(project, items)
+    table = Table(site.ranking(str(project.pk)))
+    html = table._repr_html_()
+    assert html.count("<tr>") == 1 + len(items)
+    assert html.count("<svg") == len(items)
+    assert "&lt;script&gt;" in html
+    assert "<script>" not in html
+    assert table.to_pandas()["item"].tolist() == table.to_arrow()["item"].to_pylist() == table.column("item")
 
 
 def test_refusals_say_what_is_wrong(site, live_server, project):
