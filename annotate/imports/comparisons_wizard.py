@@ -17,6 +17,7 @@ from annotate.files.workbooks import decode_table
 from annotate.imports import job as imports_job
 from annotate.imports.comparisons.forms import VotingForm, initial_of, voting_of
 from annotate.imports.comparisons.tables import FORMATS
+from annotate.imports.comparisons.tools import PLACES
 from annotate.imports.guessing import check_votes, first_rows, guess_votes, sheet_of
 from annotate.imports.prepared import NothingToImport, Read
 from annotate.imports.sources import Votes
@@ -60,6 +61,8 @@ class ComparisonsWizard(Wizard[ParsedComparisons]):
         text, voting = upload.read("text").decode(), upload.details["mapping"]["voting"]
         if data.get("format") in FORMATS:
             voting = voting | {"format": data["format"]}
+        if voting["format"] == "tools":
+            voting = voting | {"columns": PLACES}
         parsed = ParsedComparisons(upload.details["mapping"] | {"voting": voting})
         try:
             parsed.names = sheet_of(text, parsed.mapping).columns

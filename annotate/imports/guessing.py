@@ -14,6 +14,7 @@ from annotate.files.limits import BadFile
 from annotate.files.sheets import Sheet
 from annotate.imports.comparisons.lists import indices, looks_like_indices, looks_like_orders, orders
 from annotate.imports.comparisons.tables import COLUMNS, NEEDED, TABLES, Voting, guess
+from annotate.imports.comparisons.tools import PLACES, looks_like_tools, pairs_sheet
 from annotate.models import Item
 
 FIRST_ROWS = 10
@@ -75,7 +76,7 @@ def guess_votes(text: str, name: str, *, columns: Mapping[str, Any] | None = Non
     voting = mapping["voting"]
     if format and format != voting["format"]:
         is_list = format in ("orders", "indices")
-        voting |= {"format": format, "columns": {}}
+        voting |= {"format": format, "columns": PLACES if format == "tools" else {}}
         mapping["layout"] = asdict(Layout("lines") if is_list else replace(guess_layout(text, name), header=True))
     if columns:
         names = sheet_of(text, mapping).columns
@@ -96,7 +97,9 @@ def guessed_votes(text: str, name: str) -> dict[str, Any]:
     if layout.format == "lines":
         layout = guess_layout(text, "")
     layout = replace(layout, header=True)
-    return votes_mapping(guess(read_sheet(text, layout).columns), layout)
+    names = read_sheet(text, layout).columns
+    voting = Voting("tools", PLACES) if looks_like_tools(names) else guess(names)
+    return votes_mapping(voting, layout)
 
 
 def votes_mapping(voting: Voting, layout: Layout) -> dict[str, Any]:
@@ -108,7 +111,10 @@ def sheet_of(text: str, mapping: dict[str, Any]) -> Sheet:
     format = mapping["voting"]["format"]
     if format == "indices":
         return indices(text)
-    return orders(text) if format == "orders" else read_sheet(text, Layout(**mapping["layout"]))
+    if format == "orders":
+        return orders(text)
+    sheet = read_sheet(text, Layout(**mapping["layout"]))
+    return pairs_sheet(sheet) if format == "tools" else sheet
 
 
 def check_votes(mapping: dict[str, Any], names: list[str]) -> None:

@@ -18,6 +18,7 @@ from annotate.imports.actions import KEYS
 from annotate.imports.comparisons.actions import Comparison, problems
 from annotate.imports.comparisons.lists import ListReader, indices, orders
 from annotate.imports.comparisons.tables import TABLES, TableReader, Voting
+from annotate.imports.comparisons.tools import pairs_sheet
 from annotate.imports.matrix import Matrix
 from annotate.imports.media.archives import Archive
 from annotate.imports.prepared import EVERY, Line, Read
@@ -190,4 +191,5 @@ def sheet_of(text: TextIO, voting: Voting, mapping: Mapping[str, Any]) -> Sheet:
         return indices(text.read())
     if voting.format == "orders":
         return orders(text.read())
-    return read_sheet(text, Layout(**mapping["layout"]))
+    sheet = read_sheet(text, Layout(**mapping["layout"]))
+    return pairs_sheet(sheet) if voting.format == "tools" else sheet

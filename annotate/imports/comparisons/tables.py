@@ -22,10 +22,11 @@ FORMATS = {
     "pairs": gettext_lazy("Two items and which was preferred (crowd-kit, Arena)"),
     "winners": gettext_lazy("Winner and loser (All Our Ideas)"),
     "labels": gettext_lazy("Labels exported from Crowdrank"),
+    "tools": gettext_lazy("Comparisons made with Label Studio or Potato (JSON)"),
     "indices": gettext_lazy("Pairs of numbers, winner first (choix)"),
     "orders": gettext_lazy("Orders of items (PrefLib: soc, soi, toc, toi)"),
 }
-TABLES = ("pairs", "winners", "labels")
+TABLES = ("pairs", "winners", "labels", "tools")
 COLUMNS = {
     "annotator": gettext_lazy("Annotator"),
     "left": gettext_lazy("Item shown first"),
@@ -40,15 +41,15 @@ COLUMNS = {
 NAMES = {
     "annotator": "worker annotator judge performer user voter rater session_id worker_id annotator_id user_id "
     "session_identifier".split(),
-    "left": "left model_a left_choice_id item_a item1 option_a a first x".split(),
-    "right": "right model_b right_choice_id item_b item2 option_b b second y".split(),
+    "left": "left item_a model_a left_choice_id item1 option_a a first x".split(),
+    "right": "right item_b model_b right_choice_id item2 option_b b second y".split(),
     "answer": "label winner outcome answer choice preference selected record_type".split(),
     "winner": "winner_id winner harder better chosen preferred".split(),
     "loser": "loser_id loser easier worse rejected".split(),
     "at": "created_at tstamp timestamp submit_utc time datetime".split(),
     "seconds": "response_seconds response_time_(s) duration lead_time".split(),
-    "left_text": "left_text left_choice_text item_a_text".split(),
-    "right_text": "right_text right_choice_text item_b_text".split(),
+    "left_text": "left_text left_choice_text item_a_text answer_a".split(),
+    "right_text": "right_text right_choice_text item_b_text answer_b".split(),
     "winner_text": ["winner_text"],
     "loser_text": ["loser_text"],
     "valid": "valid valid_record".split(),
@@ -216,7 +217,12 @@ class TableReader:
                 self.texts.setdefault(values[one], values.get(f"{one}_text") or values[one])
 
 
-READERS = {"pairs": TableReader.pair, "winners": TableReader.winner, "labels": TableReader.label}
+READERS = {
+    "pairs": TableReader.pair,
+    "tools": TableReader.pair,
+    "winners": TableReader.winner,
+    "labels": TableReader.label,
+}
 
 
 def without(values: Mapping[str, str], *names: str) -> dict[str, str]:

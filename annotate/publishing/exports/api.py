@@ -69,6 +69,8 @@ class Exports(ApiView):
 TYPES = {
     **{kind: content_type.partition(";")[0] for kind, (content_type, _encode) in FORMATS.items()},
     "preflib": "text/plain",
+    "labelstudio": "application/json",
+    "zip": "application/zip",
     "svg": "image/svg+xml",
 }
 
@@ -109,7 +111,7 @@ class Export(ApiView):
         operation_id="exports_download",
         parameters=[
             ExportQuery,
-            OpenApiParameter("table", OpenApiTypes.STR, "path", enum=[*TABLES, "matrix"]),
+            OpenApiParameter("table", OpenApiTypes.STR, "path", enum=[*TABLES, "matrix", "dataset"]),
             OpenApiParameter("file_format", OpenApiTypes.STR, "path", enum=list(TYPES)),
         ],
         responses={(200, kind): OpenApiTypes.ANY if "json" in kind else OpenApiTypes.BINARY for kind in TYPES.values()},

@@ -16,6 +16,8 @@ from annotate.files.downloads import sent
 from annotate.files.writers import FORMATS, csv_chunks
 from annotate.fitting.published import published_fit
 from annotate.publishing.exports import preferences
+from annotate.publishing.exports.dataset import dataset_chunks
+from annotate.publishing.exports.label_studio import label_studio_chunks
 from annotate.publishing.exports.pairs import MAX_ITEMS, matrix
 from annotate.publishing.exports.preference_options import TABLE as PREFERENCES
 from annotate.publishing.exports.preference_options import PreferenceOptions
@@ -45,7 +47,8 @@ def file_response(
         response = stream(request, criterion, table, file_format)
     number = f"-{criterion.number}" if criterion.project.criteria and table not in ALL_CRITERIA else ""
     side = "" if options.split == "all" else f"-{options.split}"
-    name = f"{slugify(criterion.project.name)[:60] or 'project'}-{table}{number}{side}.{file_format}"
+    ending = ENDINGS.get(file_format, file_format)
+    name = f"{slugify(criterion.project.name)[:60] or 'project'}-{table}{number}{side}.{ending}"
     response["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
     response["Cache-Control"] = "no-store"
     response["X-Content-Type-Options"] = "nosniff"
@@ -57,12 +60,14 @@ def is_available(criterion: Criterion) -> dict[str, tuple[str, str, list[str]]]:
     special = dict.fromkeys(SPECIAL, True)
     special["matrix", "csv"] = criterion.project.items.count() <= MAX_ITEMS
     fit = published_fit(criterion)
+    special[LABEL_STUDIO] = criterion.project.k == 2
     special["ranking", "svg"] = bool(fit and fit.n_items)
     found = {
         name: (str(table.title), str(table.about), [*FORMATS, *(kind for one, kind in SPECIAL if one == name)])
         for name, table in TABLES.items()
     }
     found["matrix"] = (_("Win matrix"), _("How often each item was preferred to each other item."), ["csv"])
+    found["dataset"] = (_("Data set"), _("Answers, items and ranking as Parquet files, with a data card."), ["zip"])
     for (name, file_format), there in special.items():
         if not there:
             found[name][2].remove(file_format)
@@ -91,6 +96,14 @@ def preflib(request: HttpRequest, criterion: Criterion, ending: str) -> Streamin
     return sent(request, preflib_chunks(criterion, ending, timezone.now()), "text/plain; charset=utf-8")
 
 
+def label_studio(request: HttpRequest, criterion: Criterion, _ending: str) -> StreamingHttpResponse:
+    return sent(request, label_studio_chunks(criterion), "application/json")
+
+
+def dataset(request: HttpRequest, criterion: Criterion, _ending: str) -> StreamingHttpResponse:
+    return sent(request, dataset_chunks(criterion, timezone.now()), "application/zip")
+
+
 def plot(request: HttpRequest, criterion: Criterion, _ending: str) -> HttpResponse:
     """Send the forest plot of the ranking's first page as a file of its own."""
     fit = published_fit(criterion)
@@ -103,9 +116,14 @@ def plot(request: HttpRequest, criterion: Criterion, _ending: str) -> HttpRespon
 
 ALL_CRITERIA = ("labels", "items", "fits", "deviations")
 PREFLIB = ("comparisons", "preflib")
+LABEL_STUDIO = ("comparisons", "labelstudio")
+# What the end of the file's name is where it is not the format's own.
+ENDINGS = {"labelstudio": "label-studio.json"}
 # What is no table in a format of tables; each is given the end of its file's name.
 SPECIAL: dict[tuple[str, str], Callable[[HttpRequest, Criterion, str], HttpResponse | StreamingHttpResponse]] = {
     ("ranking", "svg"): plot,
     ("matrix", "csv"): win_matrix,
     PREFLIB: preflib,
+    LABEL_STUDIO: label_studio,
+    ("dataset", "zip"): dataset,
 }

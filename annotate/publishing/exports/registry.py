@@ -9,6 +9,7 @@ from annotate.dashboard.overall import tracks_table
 from annotate.dashboard.ranking import table as ranking_table
 from annotate.publishing.exports import (
     annotators,
+    battles,
     comparisons,
     deviations,
     fits,
@@ -78,6 +79,20 @@ TABLES = {
             _("Only the answers that count in the ranking, ready for the engine's command line."),
             comparisons.columns,
             comparisons.rows,
+        ),
+        Table(
+            "battles",
+            _("Battles (Arena)"),
+            _("Answers about pairs with the competitors' names and both texts, in the layout of Arena's battles."),
+            always(battles.ARENA),
+            battles.arena_rows,
+        ),
+        Table(
+            "crowdkit",
+            _("Comparisons for crowd-kit"),
+            _("Answers about pairs as crowd-kit reads them: worker, left, right and label."),
+            always(battles.CROWDKIT),
+            battles.crowdkit_rows,
         ),
         Table(
             "annotators",
