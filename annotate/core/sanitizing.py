@@ -1,16 +1,27 @@
-"""Turns people's Markdown and HTML into safe HTML: a short list of tags, and nothing that runs or loads."""
+"""Turns people's Markdown and HTML into safe HTML: a short list of tags, and nothing that runs or loads.
 
+What takes long to render is rendered once: the result stays in the cache under a hash of the text.
+"""
+
+import hashlib
 import re
-from collections.abc import Sequence
+import secrets
+from collections.abc import Callable, Sequence
 from html import unescape
 from typing import Any
 
 import nh3
+from django.core.cache import cache
 from django.utils.html import escape, linebreaks
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.texmath import texmath_plugin
+
+from annotate.core.code_colours import render_code
+from annotate.core.formulas import render_formula
 
 # The page's own headings are h1 and h2, so that the outline stays whole a text's begin at h3.
 HEADINGS_DOWN = 2
@@ -19,6 +30,13 @@ BLOCK_END = re.compile(r"(?=<)")  # words of neighbouring elements stay apart
 
 # Parsing takes time in proportion to length; a text beyond this is shown as it was typed.
 MAX_LENGTH = 50_000
+# HTML nested deeper than this is shown as words: cleaning takes time with the square of the depth.
+MAX_DEPTH = 200
+MAX_FORMULAS = 200  # of one text; what comes after them is shown as it was typed
+# A text from this length on is rendered once; the name changes with what rendering does.
+CACHED_LENGTH = 2_000
+CACHED_AS = "rendered-1"
+CACHED_SECONDS = 24 * 3600
 
 # What people's HTML may hold besides.
 MORE_TAGS = {"b", "bdi", "dd", "del", "dl", "dt", "h1", "h2", "i", "ins", "kbd", "q", "sub", "sup", "tfoot", "u"}
@@ -34,8 +52,38 @@ def render_image_text(
     return escape(renderer.renderInlineAsText(tokens[index].children, options, environment))
 
 
+Renderer = Callable[[RendererHTML, Sequence[Token], int, Any, dict[str, Any]], str]
+
+
+def set_aside(rendered: SafeString, environment: dict[str, Any]) -> str:
+    """Return a mark for safe HTML that the cleaner would take apart; `render_markdown` puts it back."""
+    environment["aside"].append(rendered)
+    return f"{environment['mark']}-{len(environment['aside']) - 1}-"
+
+
+def formula_rule(*, block: bool) -> Renderer:
+    def render(_renderer: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, environment: Any) -> str:
+        environment["formulas"] += 1
+        if environment["formulas"] > MAX_FORMULAS:
+            return escape(tokens[index].content)
+        return set_aside(render_formula(tokens[index].content, block=block), environment)
+
+    return render
+
+
+def render_fence(_renderer: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, environment: Any) -> str:
+    token = tokens[index]
+    return set_aside(render_code(token.content, token.info.partition(" ")[0]), environment) + "\n"
+
+
 PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+dollarmath_plugin(PARSER, allow_labels=False, allow_space=False, allow_digits=False, double_inline=True)
+texmath_plugin(PARSER, delimiters="brackets")
 PARSER.add_render_rule("image", render_image_text)
+PARSER.add_render_rule("fence", render_fence)
+PARSER.add_render_rule("math_inline", formula_rule(block=False))
+PARSER.add_render_rule("math_inline_double", formula_rule(block=True))
+PARSER.add_render_rule("math_block", formula_rule(block=True))
 
 CLEANER = nh3.Cleaner(
     tags=TAGS,
@@ -70,10 +118,28 @@ HTML_CLEANER = nh3.Cleaner(
 HEADING = re.compile(r"(</?h)([1-6])>")  # as the cleaner writes it: without attributes
 
 
+TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)[^>]*>?")
+# Elements that have no end, or whose end is often left out: they don't stand in one another.
+FLAT = frozenset("area base br col dd dt hr img input li link meta option p td th tr wbr".split())
+
+
 def sanitize_html(text: str) -> SafeString:
     """Cleans a person's HTML to words, structure and links, safe to show on any page."""
+    if is_deep(text):
+        return mark_safe(linebreaks(unescape(TAG.sub(" ", text)), autoescape=True))  # noqa: S308
     clean = HTML_CLEANER.clean(text)
     return mark_safe(HEADING.sub(lower_heading, clean))  # noqa: S308  (cleaned by nh3 on the line above)
+
+
+def is_deep(text: str) -> bool:
+    """Return whether elements may stand in one another deeper than MAX_DEPTH; found by counting tags."""
+    depth = 0
+    for end, name in TAG.findall(text):
+        if name.lower() not in FLAT:
+            depth = max(depth - 1, 0) if end else depth + 1
+            if depth > MAX_DEPTH:
+                return True
+    return False
 
 
 def lower_heading(found: re.Match[str]) -> str:
@@ -82,6 +148,8 @@ def lower_heading(found: re.Match[str]) -> str:
 
 def strip_tags(text: str) -> str:
     """Returns the text of a person's HTML; not safe to show as HTML."""
+    if is_deep(text):
+        return unescape(TAG.sub(" ", text))
     return unescape(nh3.clean(BLOCK_END.sub(" ", text), tags=set()))
 
 
@@ -89,16 +157,34 @@ def render_text(text: str, kind: str) -> SafeString:
     """Renders a text of this kind (plain, Markdown, HTML) as safe HTML."""
     if kind == "markdown":
         return render_markdown(text)
-    return sanitize_html(text) if kind == "html" else escape(text)
+    return rendered_once(text, kind, sanitize_html) if kind == "html" else escape(text)
 
 
 def render_markdown(text: str) -> SafeString:
     """Renders Markdown to HTML that is safe to show on any page."""
     if len(text) > MAX_LENGTH:
         return mark_safe(linebreaks(text, autoescape=True))  # noqa: S308
+    return rendered_once(text, "markdown", parse_markdown)
+
+
+def rendered_once(text: str, kind: str, render: Callable[[str], SafeString]) -> SafeString:
+    """Returns what `render` makes of the text, from the cache where the text is long and was rendered before."""
+    if len(text) < CACHED_LENGTH:
+        return render(text)
+    key = f"{CACHED_AS}-{kind}-{hashlib.sha256(text.encode()).hexdigest()}"
+    kept = cache.get(key)
+    if kept is None:
+        kept = str(render(text))
+        cache.set(key, kept, CACHED_SECONDS)
+    return mark_safe(kept)  # noqa: S308  (made by `render`, which returns safe HTML)
+
+
+def parse_markdown(text: str) -> SafeString:
     tokens = PARSER.parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1:]) + HEADINGS_DOWN, 6)}"
-    html = PARSER.renderer.render(tokens, PARSER.options, {})
-    return mark_safe(CLEANER.clean(html))  # noqa: S308  (cleaned by nh3 on this line)
+    environment: dict[str, Any] = {"mark": f"aside-{secrets.token_hex(12)}", "aside": [], "formulas": 0}
+    html = CLEANER.clean(PARSER.renderer.render(tokens, PARSER.options, environment))
+    aside = re.compile(f"{environment['mark']}-(\\d+)-")
+    return mark_safe(aside.sub(lambda found: environment["aside"][int(found[1])], html))  # noqa: S308  (cleaned above)

@@ -2,10 +2,15 @@
 
 import re
 import time
+import xml.etree.ElementTree as ElementTree
+from html import escape
 
 import pytest
 
+from annotate.core import formulas, sanitizing
 from annotate.core.sanitizing import (
+    CACHED_LENGTH,
+    MAX_FORMULAS,
     MAX_LENGTH,
     MORE_TAGS,
     TAGS,
@@ -54,7 +59,7 @@ HOSTILE = [
 @pytest.mark.parametrize("kind", ["markdown", "html", "text"])
 @pytest.mark.parametrize("text", HOSTILE)
 def test_nothing_runs_or_loads(text, kind):
-    html = render_text(text, kind)
+    html = render_text(text, kind).replace('<pre class="code" tabindex="0">', "<pre>")
     for tag, attributes in re.findall(r"<(\w+)([^>]*)>", html):
         assert tag in TAGS | MORE_TAGS - {"h1", "h2"}, html
         for name, value in re.findall(r'([\w-]+)="([^"]*)"', attributes):
@@ -135,3 +140,104 @@ def test_html_in_one_line_is_its_words():
 def test_html_that_is_nested_deep_is_cleaned(text):
     assert len(sanitize_html(text + "words")) > 0
     assert "words" in strip_tags(text + "words")
+
+
+@pytest.mark.parametrize("text", ["<div>" * 20_000, "<section><div>" * 5_000, "<div>a" * 10_000])
+def test_deep_html_is_shown_as_its_words_without_being_parsed(text):
+    """Cleaning it takes time with the square of its depth: a second and more for 100 kB, on every page with it."""
+    start = time.process_time()
+    shown = sanitize_html(text + "<script>words</script> &lt;b&gt;")
+    assert time.process_time() - start < 0.5
+    assert "words" in shown
+    assert "<script" not in shown
+    assert "&lt;b&gt;" in shown
+    assert "words" in strip_tags(text + "words")
+
+
+def test_html_with_many_elements_side_by_side_is_not_deep():
+    text = "<table>" + "<tr><td>a<td>b" * 500 + "</table>" + "<p>c<br>d" * 500
+    assert sanitize_html(text).count("<td>") == 1000
+
+
+def test_a_long_text_is_rendered_once(monkeypatch):
+    text = "word " * CACHED_LENGTH
+    first = render_markdown(text)
+    monkeypatch.setattr(sanitizing.PARSER, "parse", lambda _text: pytest.fail("It was rendered again."))
+    assert render_markdown(text) == first
+    with pytest.raises(pytest.fail.Exception):
+        render_markdown("word")
+
+
+# --- Formulas and code ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "piece"),
+    [
+        (r"Area $\pi r^2$.", "<msup><mi>r</mi><mn>2</mn></msup>"),
+        ("$$\n\\frac{a}{b}\n$$", 'display="block"'),
+        (r"so \(a<b\) holds", "<mo>&lt;</mo>"),
+        (r"$\sum_{i=1}^n x_i$", "∑"),
+        (r"$\begin{matrix}a&b\\c&d\end{matrix}$", "<mtd><mi>d</mi></mtd>"),
+        ("| a |\n|-|\n| $x$ |", "<td><math"),
+    ],
+)
+def test_formulas_become_mathml(text, piece):
+    assert piece in render_markdown(text)
+
+
+@pytest.mark.parametrize("text", ["It costs $5, at most $6.", "`$x$`", "Not \\$y$."])
+def test_money_code_and_escaped_signs_are_no_formulas(text):
+    assert "<math" not in render_markdown(text)
+
+
+@pytest.mark.parametrize(
+    "latex",
+    [
+        r"\text{<script>alert(1)</script>}",
+        r"\text{&lt;img src=x onerror=alert(1)&gt;}",
+        r"\href{javascript:alert(1)}{x}",
+        r"\color{red;background:url(https://evil.example)}x",
+        r"\style{position:fixed}{x}",
+        r"\class{button}{x}",
+        r"\unicode{60}script\unicode{62}",
+    ],
+)
+def test_no_formula_runs_loads_or_dresses_up(latex):
+    shown = render_markdown(f"a ${latex}$ b")
+    root = ElementTree.fromstring(f"<div>{shown}</div>")
+    for element in root.iter():
+        assert element.tag.rpartition("}")[2] in {*TAGS, *formulas.TAGS, "div"}
+        assert set(element.attrib) <= {*formulas.ATTRIBUTES, "alttext"}
+
+
+@pytest.mark.parametrize(
+    "latex",
+    ["{" * 500 + "a" + "}" * 500, "^" * 50, r"\frac{", "a_" * 900, r"\left(" * 300, r"\sqrt{" * 200 + "x" + "}" * 200],
+)
+def test_a_formula_that_cannot_be_read_or_is_too_deep_is_shown_as_typed(latex):
+    assert f"<code>{escape(latex)}</code>" in render_markdown(f"a ${latex}$ b")
+
+
+def test_formulas_beyond_the_limit_are_shown_as_typed():
+    shown = render_markdown("$x$ " * (MAX_FORMULAS + 10))
+    assert shown.count("<math") == MAX_FORMULAS
+
+
+def test_code_of_a_known_language_has_its_words_marked():
+    shown = render_markdown("```python\ndef f(x):\n    return '<b>'  # why\n```")
+    for piece in ('<span class="code-keyword">def</span>', '<span class="code-name">f</span>', "&lt;b&gt;", "# why"):
+        assert piece in shown
+    words = "".join(ElementTree.fromstring(f"<div>{shown}</div>").itertext())
+    assert words.strip() == "def f(x):\n    return '<b>'  # why"
+
+
+@pytest.mark.parametrize("language", ["", "nolanguage", "python'><script>alert(1)</script>"])
+def test_other_code_is_plain(language):
+    shown = render_markdown(f"```{language}\n<b>\n```")
+    assert '<pre class="code" tabindex="0"><code>&lt;b&gt;\n</code></pre>' in shown
+    assert "<script" not in shown
+
+
+def test_nobody_can_write_what_stands_for_a_formula():
+    assert "aside-" in render_markdown("aside-0123456789abcdef01234567-0- and $x$")
