@@ -21,6 +21,7 @@ from annotate.models import Item
 
 TEXT_KINDS = [(Item.Kind.TEXT.value, _("Plain text")), (Item.Kind.MARKDOWN.value, _("Markdown"))]
 TEXT_KINDS.append((Item.Kind.HTML.value, _("HTML (words, structure and links are kept)")))
+TEXT_KINDS.append((Item.Kind.CHAT.value, _("Chat (a JSON list of turns, each with role and content)")))
 LONGEST_PASTE = 5_000_000
 
 

@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from annotate.audit import record_event
+from annotate.core.chat import is_chat
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.items.features import add_features
@@ -148,10 +149,9 @@ def add_contexts(project: Project, items: Sequence[Item], rows: Sequence[NewItem
             first.setdefault(digest_of(row.context), row)
     if not first:
         return
-    kinds = {kind: kind for kind in Context.Kind.values}
     Context.objects.bulk_create(
         (
-            Context(project=project, body=row.context, kind=kinds.get(row.kind, Context.Kind.TEXT), digest=digest)
+            Context(project=project, body=row.context, kind=context_kind(row), digest=digest)
             for digest, row in first.items()
         ),
         batch_size=BATCH,
@@ -160,6 +160,14 @@ def add_contexts(project: Project, items: Sequence[Item], rows: Sequence[NewItem
     ids = dict(project.contexts.filter(digest__in=first).values_list("digest", "pk"))
     for item, row in zip(items, rows, strict=True):
         item.context_id = ids[digest_of(row.context)] if row.context else None
+
+
+def context_kind(row: NewItem) -> str:
+    """Return the kind of the row's context: a chat where it is one, else that of the item's text."""
+    if is_chat(row.context):
+        return Context.Kind.CHAT
+    own = {Item.Kind.MARKDOWN: Context.Kind.MARKDOWN, Item.Kind.HTML: Context.Kind.HTML}
+    return own.get(Item.Kind(row.kind), Context.Kind.TEXT)
 
 
 def digest_of(text: str) -> str:

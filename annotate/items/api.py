@@ -115,7 +115,7 @@ class NewItem(StrictSerializer):
         help_text="The item's name in results, such as a pupil's name; if left out, its first words. Never shown "
         "to annotators.",
     )
-    kind = serializers.ChoiceField(choices=["text", "markdown", "html", "link"], required=False, default="text")
+    kind = serializers.ChoiceField(choices=["text", "markdown", "html", "chat", "link"], required=False, default="text")
     link = serializers.CharField(
         max_length=MAX_LINK,
         required=False,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from django.utils.translation import gettext as _
 
+from annotate.core.chat import parse_turns
 from annotate.core.embeds import is_web_address
 from annotate.core.sanitizing import strip_tags
 from annotate.files.cells import RowError, Unusable, shortened, tags_in, text_in
@@ -21,6 +22,7 @@ KINDS = {
     "markdown": Item.Kind.MARKDOWN,
     "md": Item.Kind.MARKDOWN,
     "html": Item.Kind.HTML,
+    "chat": Item.Kind.CHAT,
     "link": Item.Kind.LINK,
     "url": Item.Kind.LINK,
 }
@@ -134,6 +136,8 @@ def item_of(row: SheetRow, columns: Columns, kind: str, keys: Keys) -> NewItem:
     kind = Item.Kind.LINK if link else named or kind
     if kind == Item.Kind.HTML and not strip_tags(body).strip():
         raise Unusable(_("The HTML contains no text that can be shown. Add some text."))
+    if kind == Item.Kind.CHAT:
+        check_chat(body)
     return NewItem(
         row.place,
         key_in(row, columns, keys),
@@ -147,6 +151,13 @@ def item_of(row: SheetRow, columns: Columns, kind: str, keys: Keys) -> NewItem:
         translations=translations_in(row, columns.translations),
         competitor="" if columns.competitor is None else competitor_in(row.cells[columns.competitor]),
     )
+
+
+def check_chat(body: str) -> None:
+    try:
+        parse_turns(body)
+    except ValueError as problem:
+        raise Unusable(str(problem)) from problem
 
 
 def translations_in(row: SheetRow, columns: Sequence[tuple[int, str, str]]) -> tuple[tuple[str, str, str], ...]:

@@ -5,6 +5,7 @@ from django.db.models import Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from annotate.core.chat import chat_words
 from annotate.core.sanitizing import strip_tags
 from annotate.models.projects import ItemsShownBy, Project
 
@@ -28,6 +29,7 @@ class Context(models.Model):
         TEXT = "text", _("Text")
         MARKDOWN = "markdown", _("Markdown")
         HTML = "html", _("HTML")
+        CHAT = "chat", _("Chat")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="contexts")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TEXT)
@@ -40,7 +42,7 @@ class Context(models.Model):
 
     def __str__(self) -> str:
         """Return one line that names the context in tables."""
-        return one_line(strip_tags(self.body) if self.kind == self.Kind.HTML else self.body)
+        return one_line(words_of(self.body, self.kind))
 
 
 class Item(models.Model):
@@ -48,6 +50,7 @@ class Item(models.Model):
         TEXT = "text", _("Text")
         MARKDOWN = "markdown", _("Markdown")
         HTML = "html", _("HTML")
+        CHAT = "chat", _("Chat")
         IMAGE = "image", _("Image")
         AUDIO = "audio", _("Audio")
         VIDEO = "video", _("Video")
@@ -87,7 +90,7 @@ class Item(models.Model):
             models.CheckConstraint(
                 condition=(Q(kind__in=["image", "audio", "video"], link="") & ~Q(media=""))
                 | (Q(kind="link", media="") & ~Q(link=""))
-                | Q(kind__in=["text", "markdown", "html"], media="", link=""),
+                | Q(kind__in=["text", "markdown", "html", "chat"], media="", link=""),
                 name="what_its_kind_needs",
             ),
         ]
@@ -119,8 +122,8 @@ class Item(models.Model):
 
     @property
     def words(self) -> str:
-        """Return the text without its tags."""
-        return strip_tags(self.body) if self.kind == self.Kind.HTML else self.body
+        """Return the text without its tags, of a chat without its roles."""
+        return words_of(self.body, self.kind)
 
 
 class ItemPage(models.Model):
@@ -147,6 +150,12 @@ class Captions(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item}: {self.language}"
+
+
+def words_of(text: str, kind: str) -> str:
+    if kind == Item.Kind.CHAT:
+        return chat_words(text)
+    return strip_tags(text) if kind == Item.Kind.HTML else text
 
 
 def one_line(text: str) -> str:

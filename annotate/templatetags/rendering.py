@@ -4,7 +4,7 @@ from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from annotate.core import embeds, sanitizing
+from annotate.core import chat, embeds, sanitizing
 from annotate.core.languages import direction
 from annotate.models import Item, Project
 
@@ -18,7 +18,7 @@ def markdown(text: str) -> SafeString:
 
 @register.filter
 def formatted(text: str, kind: str) -> SafeString:
-    return sanitizing.render_text(text, kind)
+    return chat.render_chat(text) if kind == Item.Kind.CHAT else sanitizing.render_text(text, kind)
 
 
 @register.filter
