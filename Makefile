@@ -12,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 # Images often set it. Then every process of the tests, and there are hundreds, compiles and rewrites all its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: backup restore check screenshots help demo install test test-together test-alone test-large test-search test-services services-named services-together services-alone test-failed lint lock messages bench peers load clean
+.PHONY: backup restore check screenshots help demo install test test-together test-alone test-large test-search test-services services-named services-together services-alone test-failed lint lock messages bench peers load faults clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -111,6 +111,9 @@ restore: $(VENV)/runtime  ## put a backup in place of the data: FROM=file (FORCE
 
 load: $(VENV)/dev  ## submit-and-next under 200 annotators, 10,000 items and 100,000 labels
 	$(BIN)/python -m tests.load
+
+faults: $(VENV)/dev  ## kill, fill, cut off and confuse a served site on both databases; as root it tries the most
+	$(BIN)/python -m tests.faults
 
 screenshots: $(VENV)/dev  ## take the pictures of the documentation (docs/images) from a demo
 	$(BIN)/python -m tests.screenshots
