@@ -20,7 +20,8 @@ import django
 
 from tests.faults.services import CannotHaveIt, Disk, Postgres, Redis
 
-COLUMNS = "| fault | database | acknowledged | stored | doubled | longest silence, s | to full service, s |"
+COLUMNS = ["fault", "database", "acknowledged", "stored", "doubled", "longest silence, s", "all answered again, s"]
+COLUMNS += ["fitted again, s"]
 
 
 def create(what: Callable[[], Any]) -> Any:
@@ -78,7 +79,7 @@ def main() -> int:
         on_one_database(options)
         return 0
     if options.what == "faults":
-        print(f"{COLUMNS}\n|{'---|' * 7}", flush=True)
+        print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}", flush=True)
     chosen = [options.database] if options.database else ["sqlite", "postgresql"]
     codes = []
     for database in chosen:

@@ -6,7 +6,9 @@ import time
 from pathlib import Path
 
 from django.db import connections
+from django.utils import timezone
 
+from annotate.models import Project
 from tests.faults.crowd import Crowd
 from tests.faults.faults import FAULTS, Fault
 from tests.faults.scene import Scene
@@ -36,7 +38,7 @@ def try_fault(fault: Fault, scene: Scene, n: int) -> bool:
     """Prints the fault's line; whether an answer was lost or doubled, or service never came back."""
     if reason := fault.refuses(scene):
         if reason != "-":
-            print(f"| {fault.name} | {scene.vendor} | {reason} | | | | |", flush=True)
+            print(f"| {fault.name} | {scene.vendor} | {reason} | | | | | |", flush=True)
         return False
     crowd = None
     try:
@@ -48,7 +50,7 @@ def try_fault(fault: Fault, scene: Scene, n: int) -> bool:
         try:
             fault.strike(scene)
         except CannotHaveIt as error:
-            print(f"| {fault.name} | {scene.vendor} | skipped: {error} | | | | |", flush=True)
+            print(f"| {fault.name} | {scene.vendor} | skipped: {error} | | | | | |", flush=True)
             return False
         time.sleep(fault.seconds)
         mended = time.monotonic()
@@ -64,20 +66,20 @@ def try_fault(fault: Fault, scene: Scene, n: int) -> bool:
             crowd.over.set()
         connections[ALIAS].close()
         scene.stop_processes()
+        scene.patiently(lambda: Project.objects.using(ALIAS).update(archived_at=timezone.now()))  # the engine's rest
 
 
-def show(fault: Fault, scene: Scene, crowd: Crowd, stored: int, doubled: int, back: float | None) -> bool:
-    n = len(crowd.acknowledged)
-    said = f"{back:.1f}" if back is not None else "never"
-    print(
-        f"| {fault.name} | {scene.vendor} | {n} | {stored} | {doubled} | {crowd.longest_silence():.1f} | {said} |",
-        flush=True,
-    )
+def show(
+    fault: Fault, scene: Scene, crowd: Crowd, stored: int, doubled: int, back: tuple[float | None, float | None]
+) -> bool:
+    figures = [len(crowd.acknowledged), stored, doubled, f"{crowd.longest_silence():.1f}"]
+    figures += ["never" if one is None else f"{one:.1f}" for one in back]
+    print(f"| {fault.name} | {scene.vendor} | {' | '.join(str(one) for one in figures)} |", flush=True)
     statuses = ", ".join(f"{status}: {times}" for status, times in sorted(crowd.refused.items()))
     print(f"  answers refused by status: {statuses or 'none'}", file=sys.stderr, flush=True)
     for line in crowd.broken:
         print(f"  {line}", file=sys.stderr, flush=True)
-    return bool(stored < n or doubled or back is None or crowd.broken)
+    return bool(stored < len(crowd.acknowledged) or doubled or None in back or crowd.broken)
 
 
 def wait_until(what, seconds: float = 60) -> None:

@@ -19,7 +19,7 @@ from tests.faults.services import Disk, Postgres, Redis
 from tests.load.database import ALIAS, as_default, environment
 from tests.load.servers import Process, free_port, wait_until_it_answers, web
 
-PATIENCE = 90.0
+PATIENCE = 180.0
 
 
 @dataclass
@@ -102,18 +102,17 @@ class Scene:
                     raise
                 time.sleep(0.1)
 
-    def wait_for_full_service(self, project: Project, crowd: Crowd, since: float) -> float | None:
-        """Seconds from `since` until everybody has been answered, and an answer given since then is in a fit."""
+    def wait_for_full_service(self, project: Project, crowd: Crowd, since: float) -> tuple[float | None, float | None]:
+        """Seconds from `since` until everybody has been answered, and until an answer given since then is in a fit."""
         wanted = self.patiently(lambda: self.versions(project))[0]
-        deadline, answered, fitted = since + PATIENCE, 0.0, 0.0
-        while time.monotonic() < deadline:
-            answered = answered or (time.monotonic() if crowd.all_answered_since(since) else 0.0)
-            if not fitted and self.patiently(lambda: self.versions(project))[1] > wanted:
-                fitted = time.monotonic()
-            if answered and fitted:
-                return max(answered, fitted) - since
+        answered, fitted = None, None
+        while (answered is None or fitted is None) and time.monotonic() < since + PATIENCE:
+            if answered is None and crowd.all_answered_since(since):
+                answered = time.monotonic() - since
+            if fitted is None and self.patiently(lambda: self.versions(project))[1] > wanted:
+                fitted = time.monotonic() - since
             time.sleep(0.05)
-        return None
+        return answered, fitted
 
     def count(self, project: Project, crowd: Crowd) -> tuple[int, int]:
         """How many of the acknowledged answers are stored, and how many are there twice or beyond the overlap."""
