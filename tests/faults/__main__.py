@@ -69,7 +69,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("what", nargs="?", choices=["faults", "soak"], default="faults")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], help="one alone (both, one after the other)")
-    parser.add_argument("--only", default="", help="faults whose name holds this")
+    parser.add_argument("--only", default="", help="faults whose name this regular expression matches")
     parser.add_argument("--annotators", type=int, default=8)
     parser.add_argument("--minutes", type=float, default=20, help="how long a soak lasts")
     parser.add_argument("--logs", type=Path, help="keep what the processes said in this folder")

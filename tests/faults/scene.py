@@ -55,7 +55,7 @@ class Scene:
     def start_processes(self) -> None:
         self.web.start()
         self.engine.start()
-        wait_until_it_answers(self.port)
+        wait_until_it_answers(self.port, 180)
 
     def stop_processes(self) -> None:
         for process in (self.web, self.engine):
