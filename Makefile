@@ -6,13 +6,15 @@ PEERS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PEER_VENV := .venv-peers
+RELEASE_VENV := .venv-release
+release-check: FROM ?= dist
 # One BLAS thread per process: two processes with two threads each are many times slower on two cores.
 export OPENBLAS_NUM_THREADS ?= 1
 export OMP_NUM_THREADS ?= 1
 # Images often set it. Then every process of the tests, and there are hundreds, compiles and rewrites all its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: backup restore check screenshots help demo install test test-together test-alone test-large test-search test-services services-named services-together services-alone test-failed lint lock messages bench peers load clean
+.PHONY: backup restore check screenshots help demo install test test-together test-alone test-large test-search test-services services-named services-together services-alone test-failed lint lock messages bench peers load faults audit release release-check clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -102,6 +104,28 @@ peers: $(BIN)/uv
 		$(BIN)/uv pip install --quiet --python $(PEER_VENV)/bin/python $$package || echo "$$package could not be installed: its rows are left out." >&2; \
 	done
 
+# pip-audit and cyclonedx-bom, apart from what the site runs with.
+$(RELEASE_VENV)/made: $(BIN)/uv pyproject.toml
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(RELEASE_VENV)
+	@$(BIN)/uv pip install --quiet --python $(RELEASE_VENV)/bin/python --group release
+	@touch $@
+
+audit: $(RELEASE_VENV)/made  ## look every locked package up among known vulnerabilities
+	@$(RELEASE_VENV)/bin/python .ci/audit.py requirements-bootstrap.lock requirements.lock requirements-dev.lock
+
+release: $(RELEASE_VENV)/made  ## into dist/: wheel, source archive, software bill of materials, hashes (KEY=file: signed with this ssh key)
+	rm -rf dist
+	$(BIN)/uv build --quiet --python $(BIN)/python --out-dir dist
+	$(RELEASE_VENV)/bin/python -W ignore -m cyclonedx_py requirements requirements.lock --pyproject pyproject.toml --output-reproducible --of JSON -o dist/crowdrank.cdx.json
+	cd dist && sha256sum -- *.whl *.tar.gz *.cdx.json > SHA256SUMS
+	$(if $(KEY),ssh-keygen -q -Y sign -f $(KEY) -n crowdrank-release dist/SHA256SUMS)
+
+release-check: $(BIN)/uv  ## check the files of a release in FROM (dist): hashes, a wheel built anew (SIGNERS=file: the signature too)
+	$(if $(SIGNERS),ssh-keygen -Y verify -f $(SIGNERS) -I release -n crowdrank-release -s $(FROM)/SHA256SUMS.sig < $(FROM)/SHA256SUMS)
+	cd $(FROM) && sha256sum --strict --check SHA256SUMS
+	@rm -rf build/again && $(BIN)/uv build --quiet --python $(BIN)/python --wheel --out-dir build/again
+	@cmp build/again/*.whl $(FROM)/*.whl && echo "The wheel is the one that this checkout makes."
+
 backup: $(VENV)/runtime  ## one archive of database and files into TO (backups), while the site is running
 	@$(BIN)/python manage.py backup $(or $(TO),backups)
 
@@ -112,8 +136,11 @@ restore: $(VENV)/runtime  ## put a backup in place of the data: FROM=file (FORCE
 load: $(VENV)/dev  ## submit-and-next under 200 annotators, 10,000 items and 100,000 labels
 	$(BIN)/python -m tests.load
 
+faults: $(VENV)/dev  ## kill, fill, cut off and confuse a served site on both databases; as root it tries the most
+	$(BIN)/python -m tests.faults
+
 screenshots: $(VENV)/dev  ## take the pictures of the documentation (docs/images) from a demo
 	$(BIN)/python -m tests.screenshots
 
 clean:  ## remove the environments, the demo's files and what building the package left
-	rm -rf $(VENV) $(PEER_VENV) .demo build dist
+	rm -rf $(VENV) $(PEER_VENV) $(RELEASE_VENV) .demo build dist

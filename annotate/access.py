@@ -46,6 +46,12 @@ class SignInRequired(PermissionDenied):
         super().__init__()
 
 
+def require_operator(user: User | AnonymousUser) -> None:
+    """Raise Http404 unless the asker runs the site."""
+    if not (user.is_active and user.is_staff):
+        raise Http404
+
+
 def role_in(user: User | AnonymousUser, project_id: UUID) -> str | None:
     if not user.is_authenticated:
         return None

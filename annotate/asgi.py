@@ -14,8 +14,10 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 from django.conf import settings  # noqa: E402
 
 from annotate.core.request_buffering import BufferRequests  # noqa: E402
+from annotate.operations.request_counts import COUNTS  # noqa: E402
 from annotate.urls import websocket_urlpatterns  # noqa: E402
 
+COUNTS.start()
 application = ProtocolTypeRouter(
     {
         "http": BufferRequests(WSGIMiddleware(django, workers=settings.WEB_THREADS)),  # type: ignore[arg-type]

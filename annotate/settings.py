@@ -95,6 +95,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "annotate.operations.request_counts.CountRequestsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "annotate.lti.frames.LtiFrameMiddleware",
@@ -373,12 +374,22 @@ WORKER_JOB_SECONDS = env.number("WORKER_JOB_SECONDS", default=0)
 # An evaluation of the estimators waits for an idle worker this many minutes at most; then it goes before a fit.
 WORKER_EVALUATION_MINUTES = env.number("WORKER_EVALUATION_MINUTES", default=10)
 
+# --- Monitoring -------------------------------------------------------------------------------------------------------
+# Who sends this as a bearer token may read /metrics; empty: requests aren't counted, and the address isn't there.
+METRICS_TOKEN = env.secret("METRICS_TOKEN")
+# "line": for people. "json": one object a line, for programs.
+LOG_FORMAT = env.str("LOG_FORMAT", default="line")
+if LOG_FORMAT not in ("line", "json"):
+    raise ImproperlyConfigured(f"LOG_FORMAT is “{LOG_FORMAT}”: write line or json.")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "formatters": {
+        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
+        "json": {"()": "annotate.core.json_logs.JsonFormatter"},
+    },
     "filters": {"redact": {"()": "annotate.core.log_filters.RedactSecrets"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["redact"]}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["redact"]}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
     "loggers": {"axes": {"level": "WARNING"}},
 }

@@ -31,6 +31,7 @@ RENAMED = {
     "RATE_LIMIT_RESULTS": "LIMIT_RESULTS",
     "RATE_LIMIT_RESULTS_MEDIA": "LIMIT_RESULTS_MEDIA",
 }
+MIN_SECRET_LENGTH = 20
 RATE = re.compile(r"\d+/(s|sec|second|m|min|minute|h|hour|d|day)s?")
 
 
@@ -83,6 +84,13 @@ class Environment(environ.Env):
         text: str = self.str(var, default="")
         if text and not text.startswith(("redis://", "rediss://", "unix://")):
             raise ImproperlyConfigured(f"{var} names no Redis. Write redis://host:6379/0, or leave it empty.")
+        return text
+
+    def secret(self, var: str) -> str:
+        """Read a token that must not be guessed; empty where nothing is set."""
+        text: str = self.str(var, default="").strip()
+        if text and len(text) < MIN_SECRET_LENGTH:
+            raise ImproperlyConfigured(f"{var} is too short: write {MIN_SECRET_LENGTH} random characters or more.")
         return text
 
     def identifier(self, var: str) -> UUID | None:

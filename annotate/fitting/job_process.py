@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import DatabaseError, connections
 
 from annotate.core.child_processes import end_with_parent
+from annotate.core.clocks import pause
 from annotate.core.stored_messages import store_message
 from annotate.fitting.job_runner import JobRunner, Outcome, Task, WorkerJobs
 from annotate.jobs.leases import worker_died
@@ -25,6 +26,7 @@ from annotate.jobs.limits import KILLED, JobLimits, limited, resident_bytes
 logger = logging.getLogger("annotate.worker")
 CONTEXT = get_context("forkserver")
 MAX_JOBS = 200
+START_ATTEMPTS = 4
 # A process that holds more afterwards is replaced, so that one large project does not keep the memory for good.
 MAX_RESIDENT_BYTES = 400 * 2**20
 STOP = "stop"
@@ -116,6 +118,20 @@ class JobProcess:
     def kill(self) -> None:
         self.process.kill()
         self.process.join(5)
+
+
+def start_job_process(create_jobs: Callable[[], WorkerJobs]) -> JobProcess:
+    """Starts a process; once more where the fork server ended in the middle, which the next start replaces.
+
+    Raises EOFError or OSError.
+    """
+    for n in range(START_ATTEMPTS - 1):
+        try:
+            return JobProcess(create_jobs)
+        except (EOFError, OSError) as error:
+            logger.warning("The fork server did not start a process (%s); trying again.", type(error).__name__)
+            pause(0.1 * 2**n)
+    return JobProcess(create_jobs)
 
 
 def serve_jobs(connection: Connection, lifeline: Connection, create_jobs: Callable[[], WorkerJobs]) -> None:

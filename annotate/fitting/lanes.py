@@ -18,7 +18,7 @@ from django.utils import timezone
 from annotate.core.stored_messages import render_message
 from annotate.fitting import scheduling
 from annotate.fitting.crossings import record_crossed_fit, record_crossed_job
-from annotate.fitting.job_process import JobProcess
+from annotate.fitting.job_process import JobProcess, start_job_process
 from annotate.fitting.job_runner import Outcome, Task, WorkerJobs
 from annotate.fitting.scheduling import Claim
 from annotate.fitting.storage import delete_fit
@@ -60,7 +60,13 @@ class Lanes:
 
     def run(self, task: Task) -> None:
         """Works on the task until it is done or goes on in the background."""
-        process = self.take_process()
+        try:
+            process = self.take_process()
+        except (EOFError, OSError):  # the machine has no memory or no process left, say
+            logger.exception("No process for jobs could be started; trying again in a second.")
+            self.release(task)
+            self.stopping.wait(1)
+            return
         n_rows = 0 if task.claim else self.jobs.queues[task.queue].n_rows(task.row)
         process.begin(task, job_limits(task.project_id, n_rows))
         self.front = process
@@ -74,11 +80,14 @@ class Lanes:
                 self.make_room()
 
     def take_process(self) -> JobProcess:
-        """Returns a process that is ready; a new one where there is none, or it has ended meanwhile."""
+        """Returns a process that is ready; a new one where there is none, or it has ended meanwhile.
+
+        Raises EOFError or OSError where none can be started.
+        """
         spare, self.spare = self.spare, None
         if spare is not None and spare.process.is_alive():
             return spare
-        return JobProcess(self.create_jobs)
+        return start_job_process(self.create_jobs)
 
     def make_room(self) -> None:
         """Sends the job in front to the background; where that has one of its kind, asks it to stop."""

@@ -44,6 +44,7 @@ from annotate.models.projects import (
 )
 from annotate.models.quality import MAX_REASON_LENGTH, QualitySettings
 from annotate.models.questionnaire import MAX_QUESTION_FIELDS, MAX_TEXT_LENGTH, QuestionAnswer, QuestionField
+from annotate.models.request_counts import RequestCount
 from annotate.models.results_links import ResultsLink
 from annotate.models.retention import MAX_RETENTION_DAYS, Retention
 from annotate.models.roster import MAX_EXPECTED_PEOPLE, ExpectedConflict, ExpectedPerson
@@ -126,6 +127,7 @@ __all__ = [
     "QualitySettings",
     "QuestionAnswer",
     "QuestionField",
+    "RequestCount",
     "ResultsLink",
     "Retention",
     "RunRecord",

@@ -6,4 +6,6 @@ from annotate.operations import views
 
 urlpatterns = [
     path("healthz", views.healthz, name="healthz"),
+    path("metrics", views.metrics, name="metrics"),
+    path("operations/", views.operations, name="operations"),
 ]

@@ -63,6 +63,8 @@ RULES = {
     "tour": (EVERYONE, None),
     "make-example": (None, ACCOUNTS),
     "healthz": (EVERYONE, None),
+    "metrics": (NOBODY, None),  # by a token of the settings
+    "operations": (NOBODY, None),  # operators alone
     "set_language": (EVERYONE, EVERYONE),
     "join": (EVERYONE, EVERYONE),
     "resume": (EVERYONE, EVERYONE),

@@ -22,6 +22,8 @@ COVERED = {
     "tour": "as for help",
     "make-example": "an example to look at on pages; projects_create makes real ones",
     "healthz": "not a screen: monitoring asks it without a token",
+    "metrics": "not a screen: monitoring asks it with a token of its own",
+    "operations": "the figures of /metrics, for whoever runs the site",
     "detail": "the API gives every figure; which of them pages show is one's own choice",
     "set_language": "the API answers in the language of Accept-Language",
     "join": ["annotating_join", "annotating_read_consent", "annotating_agree"],

@@ -3,12 +3,15 @@
 import json
 import os
 import signal
+import threading
 from pathlib import Path
 
 import pytest
 from django.utils import timezone
 
 from annotate.core.stored_messages import render_message
+from annotate.fitting.job_process import start_job_process
+from annotate.management.commands.worker import create_jobs
 from annotate.models import Event, WorkerProcess
 from models_engine.models import Fit
 from tests.load.database import ALIAS
@@ -104,6 +107,22 @@ def test_of_two_long_fits_one_waits_and_neither_holds_up_the_others(site):  # no
     for project in long:
         wait_for(lambda project=project: site.published(project), 60, "a long fit never came to its end")
         assert not failed_fit(site, project)
+
+
+def test_a_fork_server_killed_while_it_starts_a_process_is_replaced():
+    """The worker went down with it: whoever asked a server for a process got EOFError."""
+    first = start_job_process(create_jobs)
+    [server] = [pid for pid in children(os.getpid()) if "forkserver" in command_of(pid)]
+    os.kill(server, signal.SIGSTOP)
+    killed = threading.Timer(0.3, os.kill, [server, signal.SIGKILL])
+    killed.start()
+    second = start_job_process(create_jobs)
+    try:
+        assert not first.process.is_alive()
+        assert second.process.is_alive()
+    finally:
+        killed.join()
+        second.kill()
 
 
 def test_a_killed_fork_server_is_replaced_and_nobody_is_blamed(site):  # noqa: F811
