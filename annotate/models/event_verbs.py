@@ -65,6 +65,16 @@ class EventVerb(StrEnum):
     )
     CODE_USED = "code used", _("Annotators: code used"), _("marked the code %(code)s as used")
     JOIN_LINK_REPLACED = "join link replaced", _("Link: join link replaced"), _("replaced the join link")
+    SHORT_ADDRESS_ON = (
+        "short address on",
+        _("Link: short address switched on"),
+        _("switched the short address on"),
+    )
+    SHORT_ADDRESS_OFF = (
+        "short address off",
+        _("Link: short address switched off"),
+        _("switched the short address off"),
+    )
     ITEMS_IMPORTED = "items imported", _("Items: imported"), _("imported %(items)s items (%(source)s)")
     COMPARISONS_IMPORTED = (
         "comparisons imported",

@@ -112,6 +112,7 @@ RULES = {
     "api-preview": {"get": (READ, SEE, None)},
     "api-entry": {"get": (READ, MANAGE, None), "patch": (WRITE, MANAGE, {"places": 40})},
     "api-platform-link": {"post": (WRITE, MANAGE, {})},
+    "api-short-address": {"post": (WRITE, MANAGE, {}), "delete": (WRITE, MANAGE, None)},
     "api-join-link": {"post": (WRITE, MANAGE, {})},
     "api-invitations": {"post": (WRITE, MANAGE, {"addresses": ["x@example.org"]})},
     "api-participants": {"get": (READ, MANAGE, None)},
