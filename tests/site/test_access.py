@@ -90,7 +90,7 @@ RULES = {
     "personal": (EVERYONE, EVERYONE),
     "expected-people": (MANAGE, MANAGE),
     "expected-send": (None, MANAGE),
-    "expected-links": (MANAGE, None),
+    "expected-links": (OWN, None),
     "expected-conflicts": (None, MANAGE),
     "expected-remove": (None, MANAGE),
     "participants": (MANAGE, MANAGE),
