@@ -208,6 +208,8 @@ OIDC = parse_service(
     client_id=env.str("OIDC_CLIENT_ID", default=""),
     client_secret=env.str("OIDC_CLIENT_SECRET", default=""),
     email_domains=env.list("OIDC_EMAIL_DOMAINS", default=[]),
+    # Whether a verified address there signs in to an account whose address nobody has verified here.
+    trusted=env.switch("OIDC_TRUSTED", default=False),
     allow_http=DEBUG,
 )
 SOCIALACCOUNT_ADAPTER = "annotate.accounts.oidc.SocialAdapter"

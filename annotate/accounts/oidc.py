@@ -110,10 +110,23 @@ class SocialAdapter(DefaultSocialAccountAdapter):
         return ServiceProvider(request, app=app)
 
     def can_authenticate_by_email(self, login: SocialLogin, email: str) -> bool:
-        return True  # only verified addresses come here
+        """Tell whether the account with an address that the service says is verified is this person's.
+
+        Else whoever made the account with somebody else's address, unverified, would share it with its owner.
+        """
+        return settings.OIDC["trusted"] or is_verified_here(email)
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Refuse who is new and has no verified address."""
+        """Refuse who is new and has no verified address, or one of an account that may be somebody else's."""
+        address = verified_address(sociallogin)
+        if sociallogin.is_existing and settings.OIDC["trusted"]:
+            EmailAddress.objects.filter(user=sociallogin.user, email__iexact=address).update(verified=True)
+        if not sociallogin.is_existing and address and has_account(address):
+            text = _(
+                "There is an account with your address %(address)s, but the address was never confirmed here. Sign in "
+                "with its password and confirm the address, then try again; or ask the operator of this site."
+            )
+            raise ImmediateHttpResponse(refusal_page(request, text % {"address": address}, 403))
         if not sociallogin.is_existing and not verified_address(sociallogin):
             text = _("%(name)s does not say that your e-mail address is verified. Verify it there and try again.")
             raise ImmediateHttpResponse(refusal_page(request, text % {"name": settings.OIDC["name"]}, 403))
@@ -127,6 +140,15 @@ class SocialAdapter(DefaultSocialAccountAdapter):
         user: User = super().save_user(request, sociallogin, form)
         accept_invitations(user=user, address=verified_address(sociallogin), now=timezone.now())
         return user
+
+
+def is_verified_here(address: str) -> bool:
+    return EmailAddress.objects.filter(email__iexact=address, verified=True).exists()
+
+
+def has_account(address: str) -> bool:
+    known = EmailAddress.objects.filter(email__iexact=address)
+    return known.exists() or User.objects.filter(email__iexact=address).exists()
 
 
 def verified_address(sociallogin: SocialLogin) -> str:
