@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 
 from annotate.accounts.id_tokens import TokenRefused, fetch_json, verify_token
 from annotate.accounts.invitations import accept_invitations, open_invitations
-from annotate.models import User
+from annotate.models import ApiToken, User
 
 PROVIDER = "oidc"
 NONCE_KEY = "oidc_nonce"  # in the session
@@ -120,7 +120,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):
         """Refuse who is new and has no verified address, or one of an account that may be somebody else's."""
         address = verified_address(sociallogin)
         if sociallogin.is_existing and settings.OIDC["trusted"]:
-            EmailAddress.objects.filter(user=sociallogin.user, email__iexact=address).update(verified=True)
+            confirm_address(sociallogin.user, address)
         if not sociallogin.is_existing and address and has_account(address):
             text = _(
                 "There is an account with your address %(address)s, but the address was never confirmed here. Sign in "
@@ -140,6 +140,15 @@ class SocialAdapter(DefaultSocialAccountAdapter):
         user: User = super().save_user(request, sociallogin, form)
         accept_invitations(user=user, address=verified_address(sociallogin), now=timezone.now())
         return user
+
+
+def confirm_address(user: User, address: str) -> None:
+    """Take the address as the user's, as the trusted service says; if it was unconfirmed here, lock out everybody who
+    came into the account otherwise."""
+    if EmailAddress.objects.filter(user=user, email__iexact=address, verified=False).update(verified=True):
+        user.set_unusable_password()  # with it, all sessions end
+        user.save(update_fields=["password"])
+        ApiToken.objects.filter(user=user).delete()
 
 
 def is_verified_here(address: str) -> bool:
