@@ -65,6 +65,11 @@ class EventVerb(StrEnum):
     )
     CODE_USED = "code used", _("Annotators: code used"), _("marked the code %(code)s as used")
     JOIN_LINK_REPLACED = "join link replaced", _("Link: join link replaced"), _("replaced the join link")
+    PERSONAL_LINK_ASKED = (
+        "personal link asked",
+        _("Annotators: personal link asked for"),
+        _("was asked on the join page for a personal link, which was sent to the address known for the name"),
+    )
     SHORT_ADDRESS_ON = (
         "short address on",
         _("Link: short address switched on"),

@@ -44,6 +44,7 @@ api_urlpatterns = [
     path(f"{PROJECT}entry/codes/", participants_api.Codes.as_view(), name="api-codes"),
     path(f"{PROJECT}questionnaire/", settings_api.QuestionnaireView.as_view(), name="api-questionnaire"),
     path("v1/join/<str:token>/", joining_api.Join.as_view(), name="api-join"),
+    path("v1/join/<str:token>/send-link/", joining_api.SendLink.as_view(), name="api-send-link"),
     path(f"{PROJECT}annotator/", joining_api.Oneself.as_view(), name="api-oneself"),
     path(f"{PROJECT}consent/", api.Consent.as_view(), name="api-consent"),
     path(f"{PROJECT}questions/", api.OwnQuestions.as_view(), name="api-questions"),

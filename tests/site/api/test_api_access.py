@@ -216,6 +216,7 @@ OTHERS = {
     "api-reference",
     "api-schema",
     "api-join",
+    "api-send-link",
     "api-nowhere",
     "api-item-media",
     "api-item-page",

@@ -24,7 +24,7 @@ COVERED = {
     "healthz": "not a screen: monitoring asks it without a token",
     "detail": "the API gives every figure; which of them pages show is one's own choice",
     "set_language": "the API answers in the language of Accept-Language",
-    "join": ["annotating_join", "annotating_read_consent", "annotating_agree"],
+    "join": ["annotating_join", "annotating_read_consent", "annotating_agree", "annotating_send_link"],
     "resume": "the secret that joining returned is the way back",
     "platform": "a platform sends people's browsers there",
     "tokens": "a token that makes tokens would outlive being revoked",
