@@ -114,5 +114,5 @@ def test_programs_switch_it_and_read_it(project, alice):
 def test_the_projector_shows_it_in_place_of_the_long_link(project, code):
     link = ResultsLink.objects.create(project=project, made_at=NOW, shows_join=True)
     page = Client().get(reverse("results-live", args=[link.token])).content.decode()
-    assert f">testserver/j/{code}/<" in page
+    assert f'testserver<wbr><span class="projector-address-end">/j/{code}/</span>' in page
     assert project.join_token not in page
