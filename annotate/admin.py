@@ -46,7 +46,7 @@ class ProjectAdmin(admin.ModelAdmin):
     list_display = ["name", "state", "simulated", "created_at"]
     list_filter = ["state", "simulated"]
     search_fields = ["name", "id"]
-    readonly_fields = ["join_token", "simulated", "created_at"]
+    readonly_fields = ["join_token", "join_code", "simulated", "created_at"]
     inlines = [MembershipInline]
 
     def has_add_permission(self, request: HttpRequest) -> bool:

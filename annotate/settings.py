@@ -209,6 +209,8 @@ OIDC = parse_service(
     client_id=env.str("OIDC_CLIENT_ID", default=""),
     client_secret=env.str("OIDC_CLIENT_SECRET", default=""),
     email_domains=env.list("OIDC_EMAIL_DOMAINS", default=[]),
+    # Whether a verified address there signs in to an account whose address nobody has verified here.
+    trusted=env.switch("OIDC_TRUSTED", default=False),
     allow_http=DEBUG,
 )
 SOCIALACCOUNT_ADAPTER = "annotate.accounts.oidc.SocialAdapter"
@@ -299,6 +301,10 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_RATES": {
         "api": env.rate("RATE_LIMIT_API", default="600/min"),
         "join": env.rate("RATE_LIMIT_JOIN", default="60/min"),
+        "short-address": env.rate("RATE_LIMIT_SHORT_ADDRESS", default="20/min"),
+        "short-addresses": env.rate("RATE_LIMIT_SHORT_ADDRESSES", default="100/min"),
+        "personal-link": env.rate("RATE_LIMIT_PERSONAL_LINK", default="3/hour"),
+        "personal-links": env.rate("RATE_LIMIT_PERSONAL_LINKS", default="20/hour"),
         "answer": env.rate("RATE_LIMIT_ANSWER", default="240/min"),
         "export": env.rate("RATE_LIMIT_EXPORT", default="60/min"),
         "import": env.rate("RATE_LIMIT_IMPORT", default="60/min"),

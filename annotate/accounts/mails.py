@@ -43,3 +43,12 @@ def send_personal_link(*, project: Project, by: User, name: str, address: str, l
         "participation/personal_invitation.txt",
         context,
     )
+
+
+def send_asked_link(*, project: Project, name: str, address: str, link: str) -> None:
+    """Sends somebody the link that was asked for under their name. Raises what sending raises."""
+    EmailMessage(
+        subject=_("Your link: go on answering on Crowdrank"),
+        body=render_to_string("participation/asked_link.txt", {"project": project, "name": name, "link": link}),
+        to=[address],
+    ).send()

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 
 from annotate.accounts.id_tokens import TokenRefused, fetch_json, verify_token
 from annotate.accounts.invitations import accept_invitations, open_invitations
-from annotate.models import User
+from annotate.models import ApiToken, User
 
 PROVIDER = "oidc"
 NONCE_KEY = "oidc_nonce"  # in the session
@@ -110,10 +110,23 @@ class SocialAdapter(DefaultSocialAccountAdapter):
         return ServiceProvider(request, app=app)
 
     def can_authenticate_by_email(self, login: SocialLogin, email: str) -> bool:
-        return True  # only verified addresses come here
+        """Tell whether the account with an address that the service says is verified is this person's.
+
+        Else whoever made the account with somebody else's address, unverified, would share it with its owner.
+        """
+        return settings.OIDC["trusted"] or is_verified_here(email)
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Refuse who is new and has no verified address."""
+        """Refuse who is new and has no verified address, or one of an account that may be somebody else's."""
+        address = verified_address(sociallogin)
+        if sociallogin.is_existing and settings.OIDC["trusted"]:
+            confirm_address(sociallogin.user, address)
+        if not sociallogin.is_existing and address and has_account(address):
+            text = _(
+                "There is an account with your address %(address)s, but the address was never confirmed here. Sign in "
+                "with its password and confirm the address, then try again; or ask the operator of this site."
+            )
+            raise ImmediateHttpResponse(refusal_page(request, text % {"address": address}, 403))
         if not sociallogin.is_existing and not verified_address(sociallogin):
             text = _("%(name)s does not say that your e-mail address is verified. Verify it there and try again.")
             raise ImmediateHttpResponse(refusal_page(request, text % {"name": settings.OIDC["name"]}, 403))
@@ -127,6 +140,24 @@ class SocialAdapter(DefaultSocialAccountAdapter):
         user: User = super().save_user(request, sociallogin, form)
         accept_invitations(user=user, address=verified_address(sociallogin), now=timezone.now())
         return user
+
+
+def confirm_address(user: User, address: str) -> None:
+    """Take the address as the user's, as the trusted service says; if it was unconfirmed here, lock out everybody who
+    came into the account otherwise."""
+    if EmailAddress.objects.filter(user=user, email__iexact=address, verified=False).update(verified=True):
+        user.set_unusable_password()  # with it, all sessions end
+        user.save(update_fields=["password"])
+        ApiToken.objects.filter(user=user).delete()
+
+
+def is_verified_here(address: str) -> bool:
+    return EmailAddress.objects.filter(email__iexact=address, verified=True).exists()
+
+
+def has_account(address: str) -> bool:
+    known = EmailAddress.objects.filter(email__iexact=address)
+    return known.exists() or User.objects.filter(email__iexact=address).exists()
 
 
 def verified_address(sociallogin: SocialLogin) -> str:

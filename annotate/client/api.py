@@ -17,6 +17,11 @@ class Client(Projects, Items, Results, People, Annotating):
         made = self.call("POST", f"join/{quote(join_token, safe='')}/", body={"pseudonym": pseudonym})
         return Client(self.root, made["secret"], scheme="Annotator", timeout=self.timeout)
 
+    def send_personal_link(self, join_token: str, pseudonym: str) -> None:
+        """Asks that the link of this name be sent to the address known for it; says nothing about whether there is
+        one."""
+        self.call("POST", f"join/{quote(join_token, safe='')}/send-link/", body={"pseudonym": pseudonym})
+
     def join_personally(self, token: str) -> "Client":
         """Joins by the personal link whose end is `token`, or comes back by it; returns a client of the annotator."""
         made = self.call("POST", f"join/personally/{quote(token, safe='')}/", body={}, repeatable=True)

@@ -197,8 +197,8 @@ class Results(Transport):
     ) -> dict[str, Any]:
         """Creates a link; anyone who has it can see the ranking. criterion 0: the overall ranking.
 
-        live: what the page shows besides (shows_methods, shows_groups, invites) and the projector view (hides_names,
-        shows_join, deadline)."""
+        live: what the page shows besides (shows_methods, shows_groups, shows_leaderboard, invites) and the
+        projector view (hides_names, shows_join, deadline)."""
         body = {"criterion": 1 if criterion is None else criterion, "expires_at": expires_at, **live}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/results-links/", body=body))
 

@@ -1,7 +1,6 @@
 """Child processes that are started again when they die and never outlive their parent, however it ends.
 
-`python -m annotate.core.child_processes PARENT COMMAND ...` is such a child: a manage.py command tied to the process
-PARENT.
+Each runs `annotate/core/run_child.py`.
 """
 
 import ctypes
@@ -15,7 +14,6 @@ import time
 from collections.abc import Sequence
 
 from django.conf import settings
-from django.core.management import execute_from_command_line
 
 from annotate.core.clocks import pause
 
@@ -62,7 +60,7 @@ class Child:
         """`inherits`: file descriptors of ours that the child gets too, under the same numbers."""
         self.name = name or arguments[0]
         self.inherits = inherits
-        self.command = [sys.executable, "-m", "annotate.core.child_processes", str(os.getpid()), *arguments]
+        self.command = [sys.executable, "-m", "annotate.core.run_child", str(os.getpid()), *arguments]
         self.process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -116,9 +114,3 @@ def stop_all(children: Sequence[Child]) -> None:
         child.ask_to_stop()
     for child in children:
         child.stop()
-
-
-if __name__ == "__main__":
-    end_with_parent(int(sys.argv[1]))  # before the imports that take a second
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotate.settings")
-    execute_from_command_line(["manage.py", *sys.argv[2:]])

@@ -122,7 +122,14 @@ class Environment(environ.Env):
 
 
 def parse_service(
-    issuer: str, *, name: str, client_id: str, client_secret: str, email_domains: list[str], allow_http: bool
+    issuer: str,
+    *,
+    name: str,
+    client_id: str,
+    client_secret: str,
+    email_domains: list[str],
+    allow_http: bool,
+    trusted: bool = False,
 ) -> dict[str, Any]:
     """Check an OpenID Connect service; {} where no issuer is set. Plain http is for one's own machine."""
     issuer = issuer.strip()
@@ -135,4 +142,4 @@ def parse_service(
             raise ImproperlyConfigured(f"OIDC_ISSUER is set, but {variable} is not. The service gives both out.")
     domains = frozenset(one.strip().lower().lstrip("@") for one in email_domains if one.strip())
     service = {"issuer": issuer, "name": name or "SSO", "client_id": client_id, "client_secret": client_secret}
-    return {**service, "email_domains": domains}
+    return {**service, "email_domains": domains, "trusted": trusted}

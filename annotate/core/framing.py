@@ -17,6 +17,18 @@ def is_site_origin(text: str) -> bool:
     return len(text) <= 300 and ORIGIN.fullmatch(text) is not None
 
 
+def is_of_site(origin: str, sites: Sequence[str]) -> bool:
+    """Tell whether an Origin header names one of these sites; *. stands for one or more names in front."""
+    for site in sites:
+        scheme, _mark, name = site.partition("://")
+        if name.startswith("*."):
+            if origin.startswith(f"{scheme}://") and origin.endswith(name[1:]) and len(origin) > len(site) - 1:
+                return True
+        elif origin == site:
+            return True
+    return False
+
+
 def allow_framing(request: HttpRequest, origins: Sequence[str]) -> None:
     """Let pages of these sites, and none without any, show the answer to this request in a frame."""
     setattr(request, FRAME_ANCESTORS, list(origins))

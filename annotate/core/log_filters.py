@@ -9,9 +9,11 @@ SECRET = re.compile(r"[\w.:~-]{20,}")
 
 
 def redact_path(path: str) -> str:
-    """Cuts every long part of the address to its first four characters."""
+    """Cuts every long part of the address, and the code of a short one, to its first characters."""
     parts = path.split("/")
-    return "/".join(f"{part[:4]}…" if SECRET.fullmatch(part) and not ID.fullmatch(part) else part for part in parts)
+    kept = [f"{part[:4]}…" if SECRET.fullmatch(part) and not ID.fullmatch(part) else part for part in parts]
+    pairs = zip(["", *kept], kept, strict=False)
+    return "/".join(f"{part[:1]}…" if before == "j" and part else part for before, part in pairs)
 
 
 class RedactSecrets(logging.Filter):

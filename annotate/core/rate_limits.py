@@ -42,6 +42,16 @@ def check_rate_limit(request: HttpRequest, scope: str, who: str = "") -> None:
         raise RateLimited(throttle.wait())
 
 
+def check_not_exhausted(request: HttpRequest, scope: str, who: str = "") -> None:
+    """Raises RateLimited where check_rate_limit would, and counts nothing."""
+    throttle = _Limit(scope, who)
+    throttle.history = throttle.cache.get(throttle.get_cache_key(request, None), [])
+    throttle.now = throttle.timer()
+    throttle.history = [at for at in throttle.history if at > throttle.now - throttle.duration]
+    if len(throttle.history) >= throttle.num_requests:
+        raise RateLimited(throttle.wait())
+
+
 def limit_concurrency(view: Callable[P, T]) -> Callable[P, T]:
     """Lets few calls of this view run at once in each process; the others queue. For views that annotators wait for.
 

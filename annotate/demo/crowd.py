@@ -6,12 +6,14 @@ simulated. What they like is a fixed function of the project's name and the item
 
 import math
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from annotate.core.errors import AnnotatorExcluded, CapReached, NothingToCompare, ScreenedOut, SittingCapReached
-from annotate.demo.texts import likes
+from annotate.demo.board_texts import board_likes
+from annotate.demo.texts import REMARKS, likes
 from annotate.imports.comparisons.actions import Comparison
 from annotate.labelling.actions import Answer, record_label
 from annotate.labelling.assignment import next_presentation
@@ -20,13 +22,18 @@ from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Annotator, Item, Label, Project
 
 SIZE = 24
+CLICKER, CONTRARY = "Simulated 07", "Simulated 15"
+# Where these are expected, they answer and nobody else.
+JUDGES = ["Ines (simulated)", "Jonas (simulated)", "Kofi (simulated)", "Lena (simulated)", "Mara (simulated)"]
+JUDGES += ["Nils (simulated)"]
 LOOK_BACK = 3000  # labels from which on a crowd answers ever more rarely
 CLEAR = 1.5  # logits from which a preference is said to be clear
 TIE = 0.35  # Davidson's nu: at equal utility nu/(2 + nu) of the answers are ties
 CANT_JUDGE = 0.015
 SKIP = 0.01
+COMMENT, ITEM_COMMENT = 0.15, 0.4  # P(an answer has one), where the project takes them
 Outcome = Label.Outcome
-LIKES = likes()
+LIKES = likes() | board_likes()
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,19 @@ def people() -> list[Person]:
     return found
 
 
+def judges() -> list[Person]:
+    """Return always the same judges: careful and slow, each with an opinion of their own."""
+    rng = random.Random("judges")  # noqa: S311
+    return [
+        Person(name, camp=rng.uniform(-1, 1), care=0.98, left=0, seconds=rng.uniform(20, 60), busy=1.0)
+        for name in JUDGES
+    ]
+
+
+def people_of(project: Project) -> list[Person]:
+    return judges() if project.expected_people.filter(name__in=JUDGES).exists() else people()
+
+
 def worth(project: Project, person: Person, item: Item) -> float:
     """Return the person's utility of the item: what all agree on, what their camp sees in it, and a whim of
     their own."""
@@ -94,12 +114,13 @@ def lives_in_the_centre(person: Person) -> bool:
     return (person.camp > 0) != (own_rng.random() < 1 / 8)
 
 
-def share_of_rate(n_labels: int) -> float:
-    """Return how often a crowd answers that has given so many: so that a demo left running for days stays quick.
+def share_of_rate(n_labels: int, most: int) -> float:
+    """Return how often a crowd answers that has given so many of at most `most`: so that a demo left running for days
+    stays quick, and never runs out of questions.
 
-    The labels then grow as the root of the time.
+    The labels then grow as the root of the time, and ever more slowly the fewer sets are left.
     """
-    return min(1.0, LOOK_BACK / max(1, n_labels))
+    return min(1.0, LOOK_BACK / max(1, n_labels)) * max(0.01, 1 - n_labels / max(1, most))
 
 
 class Crowd:
@@ -107,7 +128,7 @@ class Crowd:
 
     def __init__(self, project: Project, rng: random.Random) -> None:
         self.project, self.rng = project, rng
-        self.people = people()
+        self.people = people_of(project)
         self.n_labels = project.labels.count()
         # Who has nothing left to compare: asked again only after `look_again`.
         self.finished: set[str] = set()
@@ -117,6 +138,12 @@ class Crowd:
         return Annotator.objects.get_or_create(
             project=self.project, pseudonym=person.name, defaults={"source": Annotator.Source.SIMULATED}
         )[0]
+
+    @property
+    def most_labels(self) -> int:
+        """Return how many answers there can be: each person's to each set of items of one context."""
+        sizes = Counter(self.project.items.filter(retired_at=None).values_list("context", flat=True))
+        return len(self.people) * sum(math.comb(n, self.project.k) for n in sizes.values())
 
     @property
     def has_finished(self) -> bool:
@@ -139,7 +166,7 @@ class Crowd:
                 fields=["criteria", "outcomes", "task_type", "k", "m", "min_seconds"]
             )  # its owner may have changed them
             items = [presented.item for presented in shown.presented.select_related("item")]
-            answer = self.judge_by_each(person, items)
+            answer = self.with_comments(self.judge_by_each(person, items), len(items))
             if answer.outcome == Outcome.SKIP:
                 answer = replace(answer, reason="simulated")
             read_by = now + timedelta(seconds=self.project.min_seconds)
@@ -150,15 +177,31 @@ class Crowd:
     def earlier(self, n: int, start: datetime, end: datetime) -> Iterator[Comparison]:
         """Answers as they would have been given between two times, every item equally often."""
         items = list(self.project.items.order_by("pk"))
-        order: list[Item] = []
+        sets: list[list[Item]] = []
         for row in range(1, n + 1):
-            if len(order) < self.project.k:
-                order = self.rng.sample(items, len(items))
-            shown = [order.pop() for _ in range(self.project.k)]
+            sets = sets or self.divided(items)
+            shown = sets.pop()
             person = self.rng.choices(self.people, [person.busy for person in self.people])[0]
             answer = self.judge(person, shown)
             at = start + (end - start) * row / n
             yield comparison(row, person, shown, answer, at)
+
+    def divided(self, items: Sequence[Item]) -> list[list[Item]]:
+        """Return the items by lot in sets as they are shown, each of one context."""
+        k, by_context = self.project.k, dict[int | None, list[Item]]()
+        for item in self.rng.sample(items, len(items)):
+            by_context.setdefault(item.context_id, []).append(item)
+        sets = [some[start : start + k] for some in by_context.values() for start in range(0, len(some) - k + 1, k)]
+        return self.rng.sample(sets, len(sets))
+
+    def with_comments(self, answer: Answer, n_items: int) -> Answer:
+        """Add a remark to some answers, and one about an item to others, where the project takes them."""
+        if self.project.comments and self.rng.random() < COMMENT:
+            answer = replace(answer, comment=self.rng.choice(REMARKS))
+        if self.project.item_comments and self.rng.random() < ITEM_COMMENT:
+            place = self.rng.randrange(n_items)
+            answer = replace(answer, item_comments=("",) * place + (self.rng.choice(REMARKS),))
+        return answer
 
     def judge_by_each(self, person: Person, items: Sequence[Item]) -> Answer:
         """Judge by every criterion alike, each time with an error of its own; a task is skipped as a whole."""

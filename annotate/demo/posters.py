@@ -1,9 +1,9 @@
-"""Twenty-four posters drawn by code: six patterns in four palettes; the demo's second project."""
+"""Posters drawn by code: twenty-four for the demo's second project, twenty for its jury."""
 
 import io
 import math
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from PIL import Image, ImageDraw
@@ -17,6 +17,11 @@ PALETTES: dict[str, Colours] = {
     "ember": ("#fff4e6", "#d9480f", "#f7b267", "#5c1a1b"),
     "moss": ("#f4f5e7", "#386641", "#a7c957", "#bc4749"),
     "night": ("#14213d", "#fca311", "#e5e5e5", "#4361ee"),
+    "brick": ("#f6ece3", "#a23e2a", "#d9a066", "#2f4858"),
+    "plum": ("#f7eef6", "#6d2e6b", "#c98bb9", "#27505c"),
+    "wheat": ("#fbf6e4", "#c08a1e", "#7d9d5a", "#4a3b28"),
+    "slate": ("#e9edf0", "#475c6e", "#c2543d", "#1e2a33"),
+    "dawn": ("#fdeee9", "#e0687a", "#f3c178", "#3d3a6b"),
 }
 
 
@@ -29,15 +34,15 @@ class Poster:
     png: bytes
 
 
-def posters() -> Iterator[Poster]:
-    """Draw always the same twenty-four posters."""
-    for pattern, (draw, words) in PATTERNS.items():
-        for palette, colours in PALETTES.items():
-            picture = Image.new("RGB", (SIZE[0] * SCALE, SIZE[1] * SCALE), colours[0])
-            draw(ImageDraw.Draw(picture), picture.size, colours, random.Random(f"{pattern}/{palette}"))  # noqa: S311
-            file = io.BytesIO()
-            picture.reduce(SCALE).quantize(64, dither=Image.Dither.NONE).save(file, "PNG")
-            yield Poster(f"{pattern}-{palette}", f"{words} in the colours of {palette}", file.getvalue())
+def posters(wanted: Sequence[tuple[str, str]] | None = None) -> Iterator[Poster]:
+    """Draw always the same posters: those of the second project, or of these patterns in these palettes."""
+    for pattern, palette in wanted or WALL:
+        (draw, words), colours = PATTERNS[pattern], PALETTES[palette]
+        picture = Image.new("RGB", (SIZE[0] * SCALE, SIZE[1] * SCALE), colours[0])
+        draw(ImageDraw.Draw(picture), picture.size, colours, random.Random(f"{pattern}/{palette}"))  # noqa: S311
+        file = io.BytesIO()
+        picture.reduce(SCALE).quantize(64, dither=Image.Dither.NONE).save(file, "PNG")
+        yield Poster(f"{pattern}-{palette}", f"{words} in the colours of {palette}", file.getvalue())
 
 
 def circles(draw: ImageDraw.ImageDraw, size: tuple[int, int], colours: Colours, rng: random.Random) -> None:
@@ -118,3 +123,9 @@ PATTERNS: dict[str, tuple[Draw, str]] = {
     "rays": (rays, "A disc that sends out rays"),
     "blocks": (blocks, "Rectangles cut into rectangles"),
 }
+WALL = [(pattern, palette) for pattern in PATTERNS for palette in ("sea", "ember", "moss", "night")]
+CONTEST = [
+    (pattern, palette)
+    for pattern in ("circles", "tiles", "waves", "rays")
+    for palette in ("brick", "plum", "wheat", "slate", "dawn")
+]

@@ -5,7 +5,7 @@ None of them runs dry: no set of items is ever full.
 
 import random
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,7 +13,8 @@ from allauth.account.models import EmailAddress
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from annotate.demo.crowd import IDEAS_NAME, Crowd, lives_in_the_centre, people
+from annotate.annotators.exclusion import exclude_annotator
+from annotate.demo.crowd import CLICKER, CONTRARY, IDEAS_NAME, Crowd, lives_in_the_centre, people
 from annotate.demo.manifest import Folder
 from annotate.demo.posters import posters
 from annotate.demo.texts import IDEAS, MOTTOES, item_key
@@ -37,6 +38,11 @@ FIRST_LABELS = {"ideas": 2400, "posters": 360, "mottoes": 300}
 EXAMPLE_LABELS = 250
 FIRST_HOURS = timedelta(hours=5)
 Outcome = Label.Outcome
+# Who is excluded from the ideas, and why.
+CARELESS = {
+    CLICKER: "Clicks at random: about a second for each answer, and no more agreement with others than chance gives.",
+    CONTRARY: "Answers the other way round: chooses what nearly everybody else does not.",
+}
 INSTRUCTIONS = """Think of a town of about 30,000 people that you know.
 
 *There is no right answer: we ask for yours.*
@@ -90,6 +96,9 @@ def make_ideas(
         annotator = Annotator.objects.get(project=project, pseudonym=person.name)
         said = HOMES[0] if lives_in_the_centre(person) else HOMES[1]
         save_question_answers(annotator=annotator, at_end=True, values={field.pk: said}, now=now)
+    for name, reason in CARELESS.items():
+        annotator = Annotator.objects.get(project=project, pseudonym=name)
+        exclude_annotator(annotator=annotator, actor=owner, reason=reason, now=now)
     return project
 
 
@@ -147,11 +156,33 @@ def make_mottoes(owner: User, now: datetime) -> Project:
     return project
 
 
-def fill(project: Project, owner: User, rows: list[NewItem], n_labels: int, now: datetime) -> None:
+def fill(
+    project: Project, owner: User, rows: list[NewItem], n_labels: int, now: datetime, features: Sequence[str] = ()
+) -> None:
     """Fill a project with items and the first answers of the simulated crowd, and open it."""
+    give_first_answers(project, owner, n_labels, now, set_up(project, owner, rows, now, features))
+
+
+def set_up(
+    project: Project, owner: User, rows: list[NewItem], now: datetime, features: Sequence[str] = ()
+) -> random.Random:
+    """Give a project its items and open it; return where its crowd draws from."""
     rng = random.Random(project.name)  # noqa: S311
-    import_items(project=project, actor=owner, rows=rows, upload="demo", source="Crowdrank's demo", now=now, rng=rng)
+    import_items(
+        project=project,
+        actor=owner,
+        rows=rows,
+        upload="demo",
+        source="Crowdrank's demo",
+        now=now,
+        rng=rng,
+        features=features,
+    )
     set_state(project=project, actor=owner, state=Project.State.OPEN, now=now)
+    return rng
+
+
+def give_first_answers(project: Project, owner: User, n_labels: int, now: datetime, rng: random.Random) -> None:
     earlier = list(Crowd(project, rng).earlier(n_labels, now - FIRST_HOURS, now))
     import_comparisons(
         project=project,

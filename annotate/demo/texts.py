@@ -87,3 +87,17 @@ def likes() -> dict[str, float]:
 
 def item_key(number: int) -> str:
     return f"idea-{number:02d}"
+
+
+# What the simulated judges say about a poster.
+REMARKS = [
+    "It can be read from across the street.",
+    "The colours carry it.",
+    "A clear idea, and nothing too much.",
+    "I looked at it longer than at the others.",
+    "Well balanced, but a little quiet.",
+    "Too many things at once.",
+    "The shapes repeat without a reason.",
+    "I would have stopped for this one.",
+    "The contrast is too weak from a distance.",
+]

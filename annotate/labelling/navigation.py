@@ -18,7 +18,12 @@ def redirect_to_task(project_id: UUID) -> HttpResponseRedirect:
 
 def own_link(request: HttpRequest, annotator: Annotator) -> str:
     """Return the personal link; from a vote inside another site's page it leads out of it."""
-    path = reverse("resume", args=[annotator.resume_token]).removeprefix(get_script_prefix())
+    return link_outside(request, reverse("resume", args=[annotator.resume_token]))
+
+
+def link_outside(request: HttpRequest, address: str) -> str:
+    """Return the whole address; from a vote inside another site's page it leads out of it."""
+    path = address.removeprefix(get_script_prefix())
     return request.build_absolute_uri(
         f"/{path}" if getattr(request, "is_embedded", False) else get_script_prefix() + path
     )

@@ -65,6 +65,21 @@ class EventVerb(StrEnum):
     )
     CODE_USED = "code used", _("Annotators: code used"), _("marked the code %(code)s as used")
     JOIN_LINK_REPLACED = "join link replaced", _("Link: join link replaced"), _("replaced the join link")
+    PERSONAL_LINK_ASKED = (
+        "personal link asked",
+        _("Annotators: personal link asked for"),
+        _("was asked on the join page for a personal link, which was sent to the address known for the name"),
+    )
+    SHORT_ADDRESS_ON = (
+        "short address on",
+        _("Link: short address switched on"),
+        _("switched the short address on"),
+    )
+    SHORT_ADDRESS_OFF = (
+        "short address off",
+        _("Link: short address switched off"),
+        _("switched the short address off"),
+    )
     ITEMS_IMPORTED = "items imported", _("Items: imported"), _("imported %(items)s items (%(source)s)")
     COMPARISONS_IMPORTED = (
         "comparisons imported",

@@ -113,6 +113,8 @@ class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings
     # What webhooks say, so that an answer needs no look at them: whether some are told of answers.
     notes_answers = models.BooleanField(default=False, editable=False)
     join_token = models.CharField(max_length=40, unique=True, default=new_token)
+    # The end of the short address that leads to the join link; null where the owner has not switched it on.
+    join_code = models.CharField(max_length=7, unique=True, null=True, blank=True, default=None, editable=False)
     estimator = models.CharField(_("estimator"), max_length=50, default="CrowdBT")
     # How tables, plots and reports name an item.
     items_shown_by = models.CharField(_("items are shown by"), max_length=5, choices=ItemsShownBy, default="title")

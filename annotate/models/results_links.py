@@ -26,8 +26,10 @@ class ResultsLink(models.Model):
     track = models.CharField(max_length=100, blank=True, default="")
     # Whether the page of methods can be read with the link.
     shows_methods = models.BooleanField(default=False)
-    # Whether its page also tells which groups of people differ, and invites visitors to take part while they can.
+    # Whether its page also tells which groups of people differ, shows the leaderboard, and invites visitors to take
+    # part while they can.
     shows_groups = models.BooleanField(default=False)
+    shows_leaderboard = models.BooleanField(default=False, db_default=False)
     invites = models.BooleanField(default=False)
     made_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)

@@ -14,6 +14,7 @@ from annotate.models import (
     new_token,
 )
 from annotate.participation.consent.actions import save_consent_text
+from annotate.participation.joining.short_addresses import new_code
 from annotate.participation.rules import has_ending, participation_rules
 
 MASKED = "•••"
@@ -54,8 +55,11 @@ def replace_platform_link(*, project: Project, actor: User, now: datetime) -> No
 
 
 def replace_join_link(*, project: Project, actor: User, now: datetime) -> None:
-    """Replace the join link: the old one stops working, people who joined stay."""
+    """Replace the join link, and the short address if there is one: the old ones stop working, people who joined
+    stay."""
     with write_transaction():
         project.join_token = new_token()
-        project.save(update_fields=["join_token"])
+        has_code = Project.objects.filter(pk=project.pk).exclude(join_code=None).exists()
+        project.join_code = new_code() if has_code else None
+        project.save(update_fields=["join_token", "join_code"])
         record_event(project, actor, EventVerb.JOIN_LINK_REPLACED, now)

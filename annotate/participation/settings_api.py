@@ -24,7 +24,8 @@ from annotate.models import (
 from annotate.participation.actions import change_rules, replace_join_link, replace_platform_link
 from annotate.participation.forms import ParticipationRulesForm
 from annotate.participation.invitations.forms import MAX_ADDRESSES, InviteForm
-from annotate.participation.invitations.views import invite, join_link
+from annotate.participation.invitations.views import invite, join_link, short_address
+from annotate.participation.joining.short_addresses import switch_short_address
 from annotate.participation.places import n_places_taken
 from annotate.participation.queries import answer_budget
 from annotate.participation.questionnaire.actions import change_questions
@@ -54,6 +55,9 @@ class Arithmetic(serializers.Serializer):
 
 class EntryDetail(serializers.ModelSerializer):
     join_link = serializers.URLField()
+    short_address = serializers.CharField(
+        allow_blank=True, help_text="Short address that leads to the join link; empty while it is off."
+    )
     platform_link = serializers.CharField(
         allow_blank=True, help_text="The study's URL for the platform; empty while the link is off."
     )
@@ -68,6 +72,7 @@ class EntryDetail(serializers.ModelSerializer):
         fields = [
             *ParticipationRulesForm.Meta.fields,
             "join_link",
+            "short_address",
             "platform_link",
             "consent_version",
             "n_places_taken",
@@ -80,6 +85,7 @@ def detail(request: ApiRequest, project: Project) -> dict[str, Any]:
     plain: Any = request._request
     more = {
         "join_link": join_link(plain, project),
+        "short_address": short_address(plain, project),
         "platform_link": platform_link(plain, entry),
         "consent_version": Project.objects.values_list("consent_version", flat=True).get(pk=project.pk),
         "n_places_taken": n_places_taken(entry, timezone.now()),
@@ -131,6 +137,27 @@ class JoinLink(ApiView):
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         replace_join_link(project=project, actor=request.user, now=timezone.now())
+        return Response(detail(request, access.project_for(request, project_id, access.MANAGE)))
+
+
+class ShortAddress(ApiView):
+    @extend_schema(operation_id="entry_short_address_on", request=None, responses=EntryDetail)
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Switches the short address on: a code of seven letters and digits, for typing, that leads to the join link.
+
+        Nothing changes if there is one. Replacing the join link replaces it too.
+        """
+        return self.switch(request, project_id, on=True)
+
+    @extend_schema(operation_id="entry_short_address_off", request=None, responses=EntryDetail)
+    def delete(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Switches the short address off. It never works again; the next one is another."""
+        return self.switch(request, project_id, on=False)
+
+    def switch(self, request: ApiRequest, project_id: UUID, *, on: bool) -> Response:
+        project = access.project_for(request, project_id, access.MANAGE)
+        validated_query(request, NoQuery)
+        switch_short_address(project=project, actor=request.user, on=on, now=timezone.now())
         return Response(detail(request, access.project_for(request, project_id, access.MANAGE)))
 
 

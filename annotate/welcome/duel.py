@@ -45,7 +45,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Shown:
-    """A project with its ranking; `contestants` from the first place to the last."""
+    """A project with its ranking of `n_ranked` items; `contestants`, from the first place on, are the short texts."""
 
     name: str
     question: str
@@ -53,6 +53,7 @@ class Shown:
     join_address: str
     n_labels: int
     n_annotators: int
+    n_ranked: int
     contestants: list[Contestant]
 
     @property
@@ -96,6 +97,7 @@ def read_project(project_id: UUID) -> Shown | None:
         return None
     estimates = Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0, score__isnull=False)
     ordered = list(estimates.order_by("rank")[:MAX_ITEMS])
+    n_ranked = len(ordered) if len(ordered) < MAX_ITEMS else estimates.count()
     found = Item.objects.in_bulk([estimate.item_id for estimate in ordered])
     contestants = [
         contestant(found[estimate.item_id], estimate)
@@ -111,6 +113,7 @@ def read_project(project_id: UUID) -> Shown | None:
         reverse("join", args=[project.join_token]),
         fit.n_labels,
         fit.n_annotators,
+        n_ranked,
         contestants,
     )
 

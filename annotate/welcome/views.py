@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotate.access import SignedInRequest
 from annotate.core.rate_limits import check_rate_limit
 from annotate.projects.views import list_projects
-from annotate.welcome import actions, help
+from annotate.welcome import actions, documentation
 from annotate.welcome.duel import landing_context
 
 MAX_QUERY = 100
@@ -33,16 +33,16 @@ def home(request: HttpRequest) -> HttpResponse:
 def help_index(request: HttpRequest) -> HttpResponse:
     """List the help pages, or the sections that hold the words asked for."""
     query = request.GET.get("q", "").strip()[:MAX_QUERY]
-    found = [(one, help.marked(one.excerpt, query)) for one in help.search(query)]
-    pages = [(help.read_page(name), about) for name, (_file, about) in help.PAGES.items()]
+    found = [(one, documentation.marked(one.excerpt, query)) for one in documentation.search(query)]
+    pages = [(documentation.read_page(name), about) for name, (_file, about) in documentation.PAGES.items()]
     return render(request, "welcome/help.html", {"query": query, "found": found, "pages": pages})
 
 
 @require_safe
 def help_page(request: HttpRequest, name: str) -> HttpResponse:
-    if name not in help.PAGES:
+    if name not in documentation.PAGES:
         raise Http404
-    return render(request, "welcome/help_page.html", {"help_page": help.read_page(name)})
+    return render(request, "welcome/help_page.html", {"help_page": documentation.read_page(name)})
 
 
 @require_safe

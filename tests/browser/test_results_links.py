@@ -45,4 +45,7 @@ def test_the_page_is_accessible(live_site, open_page, axe, project, width):
         if not query:
             first = page.locator(".public-row").first.bounding_box()
             assert first["y"] + first["height"] < 844, "the first item is seen on a phone without scrolling"
+            tops = page.locator(".languages a").evaluate_all("links => links.map(link => link.offsetTop)")
+            assert len(tops) == 4
+            assert len(set(tops)) == 1, "the languages stand in one line"
         axe(page, in_dark=True)

@@ -67,6 +67,8 @@ RULES = {
     "operations": (NOBODY, None),  # operators alone
     "set_language": (EVERYONE, EVERYONE),
     "join": (EVERYONE, EVERYONE),
+    "short-address": (EVERYONE, None),
+    "short-join": (EVERYONE, None),
     "resume": (EVERYONE, EVERYONE),
     "own-data": (EVERYONE, EVERYONE),
     "own-export": (EVERYONE, None),
@@ -90,7 +92,7 @@ RULES = {
     "personal": (EVERYONE, EVERYONE),
     "expected-people": (MANAGE, MANAGE),
     "expected-send": (None, MANAGE),
-    "expected-links": (MANAGE, None),
+    "expected-links": (OWN, None),
     "expected-conflicts": (None, MANAGE),
     "expected-remove": (None, MANAGE),
     "participants": (MANAGE, MANAGE),
@@ -282,6 +284,7 @@ def arguments(project):
         "language": translated_into(project),
         "record_id": RunRecord.objects.create(project=project, status="ready", asked_at=timezone.now()).pk,
         "recording": recording.pk,
+        "code": with_short_address(project),
     }, {
         "join": project.join_token,
         "resume": target.resume_token,
@@ -311,6 +314,11 @@ def frozen_and_changed(project) -> Deviation:
 def translated_into(project) -> str:
     type(project).objects.filter(pk=project.pk).update(language="en", languages=["fr"])
     return "fr"
+
+
+def with_short_address(project) -> str:
+    type(project).objects.filter(pk=project.pk).update(join_code="abcdefg")
+    return "abcdefg"
 
 
 def left_out(project) -> ImportJob:

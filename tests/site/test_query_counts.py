@@ -64,6 +64,7 @@ def address(name: str, project: Project, annotator: Annotator) -> str:
         "deviation_id": 0,
         "link_id": entry_link.pk if name.startswith("entry-link-") else link.pk,
         "provider_id": "oidc",
+        "code": "abcdefg",
         "token": {
             "join": project.join_token,
             "resume": annotator.resume_token,

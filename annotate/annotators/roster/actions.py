@@ -13,6 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotate import access
 from annotate.accounts import mails
 from annotate.annotators.roster.queries import matching_tag_ids
 from annotate.annotators.roster.table import NewPerson
@@ -160,6 +161,14 @@ def apply_roster(person: ExpectedPerson, annotator: Annotator) -> None:
 
 def personal_link(request: HttpRequest, person: ExpectedPerson) -> str:
     return request.build_absolute_uri(reverse("personal", args=[person.token]))
+
+
+def shown_link(request: HttpRequest, project: Project, person: ExpectedPerson) -> str:
+    """Return the link for those who may see it: the owners; "" for managers, who may send it.
+
+    Whoever has it can answer as this person.
+    """
+    return personal_link(request, person) if project.role in access.OWN else ""
 
 
 def send_links(

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from annotate import access
 from annotate.annotators.roster import queries
-from annotate.annotators.roster.actions import add_people, join_as_expected, personal_link, remove_person, send_links
+from annotate.annotators.roster.actions import add_people, join_as_expected, remove_person, send_links, shown_link
 from annotate.annotators.roster.table import MAX_ROWS, RosterCheck, check_rows
 from annotate.api.base import (
     ApiRequest,
@@ -29,7 +29,7 @@ from annotate.api.idempotency import HEADER, idempotent
 from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.files.limits import MAX_KEY, MAX_TAG
-from annotate.models import MAX_ANNOTATOR_TAGS, ExpectedPerson
+from annotate.models import MAX_ANNOTATOR_TAGS, ExpectedPerson, Project
 from annotate.models.roster import MAX_ORGANISATION_LENGTH
 from annotate.participation.joining.pseudonyms import MAX_PSEUDONYM_LENGTH
 
@@ -46,7 +46,11 @@ class ExpectedRow(serializers.Serializer):
     conflicts = serializers.ListField(
         child=serializers.CharField(), help_text="Keys of items, and tags of items after `tag:`."
     )
-    link = serializers.URLField(help_text="The person's own link. Whoever has it can answer as this person.")
+    link = serializers.CharField(
+        allow_blank=True,
+        help_text="The person's own link, for owners; empty for managers, who may send it. Whoever has it can answer "
+        "as this person.",
+    )
     invited_at = serializers.DateTimeField(allow_null=True)
     n_invitations = serializers.IntegerField()
     joined_at = serializers.DateTimeField(allow_null=True)
@@ -116,7 +120,9 @@ class Roster(ApiView):
         """Lists the people expected by name, with their links, conflicts and how much they have answered."""
         project = access.project_for(request, project_id, access.MANAGE)
         query = validated_query(request, PageQuery)
-        return paginated_response(request, queries.roster(project), query, lambda rows: expected_rows(request, rows))
+        return paginated_response(
+            request, queries.roster(project), query, lambda rows: expected_rows(request, project, rows)
+        )
 
     @extend_schema(
         operation_id="roster_create", parameters=[HEADER], request=NewExpectedList, responses={201: ExpectedAdded}
@@ -136,13 +142,13 @@ class Roster(ApiView):
         return Response({"n_people": n}, status=201)
 
 
-def expected_rows(request: ApiRequest, people: Iterable[ExpectedPerson]) -> list[dict[str, Any]]:
+def expected_rows(request: ApiRequest, project: Project, people: Iterable[ExpectedPerson]) -> list[dict[str, Any]]:
     rows = [
         {
             **{name: getattr(person, name) for name in SAME_NAMES},
             "id": person.pk,
             "conflicts": queries.conflict_names(person),
-            "link": personal_link(request, person),
+            "link": shown_link(request, project, person),
             "joined_at": person.annotator and person.annotator.joined_at,
             "annotator": person.annotator and person.annotator.key,
         }

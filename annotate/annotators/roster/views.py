@@ -25,6 +25,7 @@ from annotate.annotators.roster.actions import (
     personal_link,
     remove_person,
     send_links,
+    shown_link,
 )
 from annotate.annotators.roster.forms import MessageForm, RosterForm
 from annotate.annotators.roster.table import NewPerson, RosterCheck, read_roster
@@ -107,7 +108,8 @@ def roster_page(
     context = {
         "project": project,
         "page": page,
-        "rows": [(one, queries.conflict_names(one), personal_link(request, one)) for one in page],
+        "rows": [(one, queries.conflict_names(one), shown_link(request, project, one)) for one in page],
+        "shows_links": project.role in access.OWN,
         "totals": queries.roster_totals(project),
         "n_missing_conflicts": len(queries.missing_conflicts(project)),
         "preview": preview,
@@ -165,7 +167,7 @@ def add_missing_conflicts(request: SignedInRequest, project_id: UUID) -> HttpRes
 @require_safe
 def download(request: SignedInRequest, project_id: UUID) -> StreamingHttpResponse:
     """Send everybody's personal link, for a mail merge of one's own."""
-    project = access.project_for(request, project_id, access.MANAGE)
+    project = access.project_for(request, project_id, access.OWN)
     rate_limits.check_rate_limit(request, "export", who=str(request.user.pk))
     if request.method == "GET":
         now = timezone.now()

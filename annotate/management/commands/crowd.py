@@ -32,7 +32,7 @@ class Command(BaseCommand):
             answering = [crowd for crowd in crowds if not crowd.has_finished]
             if answering:
                 crowd = rng.choice(answering)
-                if rng.random() < share_of_rate(crowd.n_labels):
+                if rng.random() < share_of_rate(crowd.n_labels, crowd.most_labels):
                     self.one_answer(crowd, stopping)
             elif not stopping.wait(LOOK_AGAIN):
                 for crowd in crowds:

@@ -18,9 +18,12 @@ from django.utils import timezone
 from annotate.core import server
 from annotate.core.child_processes import Child, stop_with_starter
 from annotate.core.folders import COMMAND
+from annotate.demo.answers import make_leaderboard
 from annotate.demo.environment import folder as demo_folder
+from annotate.demo.jury import make_jury
 from annotate.demo.known import KNOWN
 from annotate.demo.manifest import BadFolder, Folder, open_folder
+from annotate.demo.poll import make_poll
 from annotate.demo.projects import OWNER, make_ideas, make_mottoes, make_posters, make_real, new_password, set_owner
 from annotate.imports.comparisons.actions import Report
 from annotate.models import Project
@@ -86,6 +89,9 @@ class Command(BaseCommand):
             make_ideas(owner, now, id=settings.LANDING_PROJECT)
             make_posters(owner, now)
             make_mottoes(owner, now)
+            make_jury(owner, now)
+            make_leaderboard(owner, now)
+            make_poll(owner, now)
             return
         try:
             project, report = make_real(owner, data, now, self.progress)
@@ -123,6 +129,10 @@ def welcome(port: int, password: str) -> str:
             f"  {project}" + (" (answers are simulated)" if project.simulated else ""),
             f"    dashboard  {address}{reverse('ranking', args=[project.pk])[1:]}",
             f"    join link  {address}{reverse('join', args=[project.join_token])[1:]}",
+        ]
+        lines += [
+            f"    projector  {address}{reverse('results-live', args=[link.token])[1:]}"
+            for link in project.results_links.filter(hides_names=True, revoked_at=None)
         ]
     return "\n".join([*lines, "", "  Ctrl-C ends it.", ""])
 

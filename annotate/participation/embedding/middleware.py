@@ -5,22 +5,25 @@ which every address on them keeps. No cookie is read or set there but one: a coo
 partition (CHIPS) that brings people back to their ticket, where the browser knows such cookies.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib.sessions.backends.base import SessionBase
 from django.core import signing
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.urls import get_script_prefix, set_script_prefix
 from django.utils.crypto import salted_hmac
+from django.utils.translation import gettext as _
 
-from annotate.access import SESSION_KEY
-from annotate.core.framing import allow_framing
+from annotate.access import SAFE, SESSION_KEY
+from annotate.core.framing import allow_framing, is_of_site
 from annotate.core.languages import COOKIE, is_language_tag, site_language
 from annotate.core.page_language import NO_COOKIE
 from annotate.models import Annotator, Project
@@ -103,6 +106,7 @@ class EmbeddedVoteMiddleware:
         language = ticket.language if ticket else ""
         prepare_request(request, ticket, project, rest, language)
         request.embedded_way_back = back  # type: ignore[attr-defined]
+        request.embed_origins = project.embed_origins  # type: ignore[attr-defined]
         before = get_script_prefix()
         set_script_prefix(f"{PREFIX}{name}/")
         try:
@@ -119,6 +123,8 @@ class EmbeddedVoteMiddleware:
         match = request.resolver_match
         if match is None or match.url_name not in PAGES:
             raise Http404
+        if request.method not in SAFE:
+            check_origin(request, request.embed_origins)  # type: ignore[attr-defined]
         back: HttpResponseRedirect | None = request.embedded_way_back  # type: ignore[attr-defined]
         return back
 
@@ -158,11 +164,34 @@ def way_back(request: HttpRequest, ticket: Ticket | None, project: Project, rest
     return HttpResponseRedirect(f"{PREFIX}{known}/projects/{project.pk}/label/")
 
 
+def check_origin(request: HttpRequest, sites: Sequence[str]) -> None:
+    """Raises PermissionDenied for what a page sends that is neither ours nor of a site that may show the vote.
+
+    Browsers say with every POST from where it comes, in Origin or at least in Referer; "null", which pages send that
+    hide it, is refused. A program says nothing, and needs nobody's browser to send what it likes.
+    """
+    origin = request.headers.get("Origin") or origin_of(request.headers.get("Referer", ""))
+    own = f"{request.scheme}://{request.get_host()}"
+    if origin and origin != own and origin not in settings.CSRF_TRUSTED_ORIGINS and not is_of_site(origin, sites):
+        raise PermissionDenied(_("This came from a site that may not show the vote, so nothing was stored."))
+
+
+def origin_of(address: str) -> str:
+    """Return scheme, host and port of an address; "null" where it has none, "" for no address."""
+    if not address:
+        return ""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "null"
+    return f"{parts.scheme}://{parts.netloc}" if parts.scheme and parts.netloc else "null"
+
+
 def prepare_request(request: HttpRequest, ticket: Ticket | None, project: Project, rest: str, language: str) -> None:
     """Make the request one to the page behind the prefix, by whom the ticket names; no cookie of it counts.
 
-    Since no cookie gives anybody the right to anything here, there is nothing that another site could forge: the token
-    against forgery, which needs a cookie, is not asked for.
+    Since no cookie gives anybody the right to anything here, the token against forgery, which needs a cookie, is not
+    asked for; check_origin keeps other sites from having their visitors join and answer.
     """
     request.path_info = f"/{rest}"
     site = site_language(language)

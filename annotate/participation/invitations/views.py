@@ -26,6 +26,7 @@ from annotate.labelling.plan.capacity import ending_capacity
 from annotate.models import EventVerb, Project
 from annotate.participation.actions import replace_join_link
 from annotate.participation.invitations.forms import InviteForm
+from annotate.participation.joining.short_addresses import switch_short_address
 from annotate.participation.rules import participation_rules
 
 log = logging.getLogger(__name__)
@@ -51,6 +52,11 @@ def share(request: SignedInRequest, project_id: UUID) -> HttpResponse:
             request, _("The join link is replaced. The old link no longer works; people who have joined stay.")
         )
         return redirect("share", project.pk)
+    if "short-address" in request.POST:
+        on = request.POST["short-address"] == "on"
+        if switch_short_address(project=project, actor=request.user, on=on, now=timezone.now()):
+            messages.success(request, _("The short address works.") if on else _("The short address is switched off."))
+        return redirect("share", project.pk)
     form = InviteForm(request.POST if request.method == "POST" else None)
     results: list[SentInvitations] = []
     if form.is_valid():
@@ -65,6 +71,7 @@ def share(request: SignedInRequest, project_id: UUID) -> HttpResponse:
         "form": form,
         "results": results,
         "join_link": join_link(request, project),
+        "short_address": short_address(request, project),
         "open_link": participation_rules(project).open_link,
         "n_items": project.items.filter(retired_at=None).count(),
         "min_items": project.k,
@@ -89,6 +96,11 @@ def invite(request: SignedInRequest, project: Project, address: str, words: str)
 
 def join_link(request: HttpRequest, project: Project) -> str:
     return request.build_absolute_uri(reverse("join", args=[project.join_token]))
+
+
+def short_address(request: HttpRequest, project: Project) -> str:
+    """Return the short address in full; "" where the owner has not switched it on."""
+    return request.build_absolute_uri(reverse("short-join", args=[project.join_code])) if project.join_code else ""
 
 
 @login_required

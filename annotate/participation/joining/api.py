@@ -1,5 +1,6 @@
 """Joins a project and describes the annotator through the API."""
 
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -12,12 +13,16 @@ from annotate.api.authentication import ANNOTATE
 from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_body, validated_query
 from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
+from annotate.labelling.eligibility import check_open
 from annotate.labelling.navigation import RNG
+from annotate.labelling.requirements import JoinLinkDisabled
 from annotate.models import Project, new_token
 from annotate.participation.joining import actions
 from annotate.participation.joining.actions import join_by_link
+from annotate.participation.joining.asked_links import send_asked_link
 from annotate.participation.joining.forms import JoinForm
-from annotate.participation.joining.pseudonyms import MAX_PSEUDONYM_LENGTH, suggest
+from annotate.participation.joining.pseudonyms import MAX_PSEUDONYM_LENGTH, normalize_name, suggest
+from annotate.participation.rules import participation_rules
 
 
 class Joining(StrictSerializer):
@@ -73,6 +78,34 @@ class Join(ApiView):
         )
         made = {"project": project.pk, "pseudonym": annotator.pseudonym, "secret": annotator.resume_token}
         return Response(Joined(made).data, status=201)
+
+
+class AskedLink(StrictSerializer):
+    pseudonym = serializers.CharField(max_length=MAX_PSEUDONYM_LENGTH)
+
+
+class SendLink(ApiView):
+    """Asking for one's own link, for who has lost it."""
+
+    scope = None
+    authentication_classes = []
+
+    @extend_schema(operation_id="annotating_send_link", request=AskedLink, responses={202: None})
+    def post(self, request: ApiRequest, token: str) -> Response:
+        """Sends the link of this name to the address that is known for it, if there is one.
+
+        The answer is the same where there is none.
+        """
+        validated_query(request, NoQuery)
+        rate_limits.check_rate_limit(request, "join")
+        project = access.project_to_join(token)
+        check_open(project, timezone.now())
+        if not participation_rules(project).open_link:
+            raise JoinLinkDisabled
+        name = normalize_name(validated_body(request, AskedLink)["pseudonym"])
+        plain: Any = request._request
+        send_asked_link(plain, project, name, timezone.now())
+        return Response(status=202)
 
 
 class Oneself(ApiView):

@@ -21,6 +21,7 @@ from annotate.participation.consent.declined import declined_page
 from annotate.participation.consent.queries import consent_text
 from annotate.participation.joining import actions, pseudonyms
 from annotate.participation.joining.actions import join_by_link
+from annotate.participation.joining.asked_links import send_asked_link
 from annotate.participation.joining.forms import JoinForm, new_ticket
 from annotate.participation.places import check_places
 from annotate.participation.rules import participation_rules
@@ -58,6 +59,10 @@ def join_page(request: HttpRequest, project: Project, user: User | None) -> Http
     if request.POST.get("consent") == "no":
         return declined_page(request, project)
     form = JoinForm(request.POST, project=project)
+    if "send-link" in request.POST and user is None and form.is_valid():
+        name = form.cleaned_data["pseudonym"]
+        send_asked_link(request, project, name, timezone.now())
+        return render(request, "participation/link_asked.html", {"project": project, "name": name})
     version = request.POST.get("version", "")
     annotator = (
         join_from_form(form, project, user, version) if form.is_valid() and version == project.consent_version else None
@@ -91,6 +96,7 @@ def join_from_form(form: JoinForm, project: Project, user: User | None, version:
         return join_by_link(project=project, pseudonym=name, resume_token=ticket, version=version, now=timezone.now())
     except PseudonymTaken as refusal:
         form.add_error("pseudonym", str(refusal))
+        form.is_name_taken = user is None
         return None
 
 

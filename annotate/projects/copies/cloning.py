@@ -33,6 +33,7 @@ from annotate.models import (
     Tag,
     User,
 )
+from annotate.participation.joining.short_addresses import new_code
 from annotate.participation.questionnaire.actions import newest_question
 
 RNG = random.SystemRandom()
@@ -45,7 +46,15 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
         # Its own, and what tells of the source's course: its state, its hours, whose labels are simulated.
         ["id", "name", "join_token", "state", "created_at", "archived_at", "opens_at", "closes_at", "simulated"]
     )
-    | {"fields_before", "fields_after", "has_idea_items", "embed_origins", "has_competitors", "notes_answers"},
+    | {
+        "join_code",
+        "fields_before",
+        "fields_after",
+        "has_idea_items",
+        "embed_origins",
+        "has_competitors",
+        "notes_answers",
+    },
     ParticipationRules: frozenset({"project", "platform_token"}),
     Retention: frozenset({"project", "done_for"}),
     QuestionField: frozenset({"id", "project"}),
@@ -76,7 +85,9 @@ def clone_project(
     """
     with write_transaction():
         source = lock_project(source.pk)
-        clone = Project.objects.create(**copy_values(source, name=name, created_at=now))
+        clone = Project.objects.create(
+            **copy_values(source, name=name, created_at=now, join_code=new_code() if source.join_code else None)
+        )
         Membership.objects.create(project=clone, user=actor, role=Membership.Role.OWNER)
         FitState.objects.create(project=clone)
         copy_rules(source, clone)

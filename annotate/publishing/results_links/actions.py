@@ -39,6 +39,7 @@ def make_link(
             "criterion": criterion,
             "ends": ends,
             "shows_groups": link.shows_groups,
+            "shows_leaderboard": link.shows_leaderboard,
             "invites": link.invites,
         }
         record_event(project, actor, EventVerb.RESULTS_LINK_MADE, now, **about)

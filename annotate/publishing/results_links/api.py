@@ -49,6 +49,7 @@ class ResultsLinkRow(serializers.Serializer):
     track = serializers.CharField(help_text="Tag whose items are ranked among themselves; empty for all items.")
     shows_methods = serializers.BooleanField(help_text="Whether it shows how the ranking was computed.")
     shows_groups = serializers.BooleanField(help_text="Whether the page tells which groups of people differ.")
+    shows_leaderboard = serializers.BooleanField(help_text="Whether the page ranks the competitors, too.")
     invites = serializers.BooleanField(help_text="Whether the page has a button to take part while that is possible.")
     made_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True, help_text="Null: valid until revoked.")
@@ -90,6 +91,7 @@ class NewResultsLink(StrictSerializer):
     deadline = serializers.DateTimeField(required=False, default=None, allow_null=True)
     shows_methods = serializers.BooleanField(required=False, default=False)
     shows_groups = serializers.BooleanField(required=False, default=False)
+    shows_leaderboard = serializers.BooleanField(required=False, default=False)
     invites = serializers.BooleanField(required=False, default=False)
 
 

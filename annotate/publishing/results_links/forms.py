@@ -62,8 +62,16 @@ class ResultsLinkForm(forms.Form):
         ),
     )
 
+    shows_leaderboard = forms.BooleanField(
+        label=_("Show the leaderboard"),
+        required=False,
+        help_text=_("Names the competitors and ranks them, above the ranking of single items."),
+    )
+
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if not project.has_competitors:
+            del self.fields["shows_leaderboard"]
         tags = list(project.tags.order_by("name").values_list("name", flat=True))
         self.fields["track"].choices = [("", _("All items")), *((name, name) for name in tags)]  # type: ignore[attr-defined]
         if not tags:

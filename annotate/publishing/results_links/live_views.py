@@ -72,7 +72,10 @@ def render_live(
     context["is_owner"] = owner is not None
     if shows_join(link):
         address = request.build_absolute_uri(reverse("join", args=[link.project.join_token]))
+        code = link.project.join_code
         context |= {"join_link": address.partition("://")[2], "code": qr_svg(address)}
+        if code:
+            context |= {"host": request.get_host(), "short_path": reverse("short-join", args=[code])}
     template = "publishing/live_fragment.html" if is_fragment else "publishing/live.html"
     response = render(request, template, context, status=status)
     patch_vary_headers(response, ["HX-Request"])

@@ -87,7 +87,7 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
         "link": link,
         "fit": fit,
         "ranking": found,
-        "board": leaderboard_page(fit, request.GET.dict()) if project.has_competitors and not link.track else None,
+        "board": leaderboard_page(fit, request.GET.dict()) if shows_board(link, project) else None,
         "query": query,
         "view": view if view in ("plot", "details") else "",
         "public": public,
@@ -103,6 +103,10 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
         "now": now,
     }
     return render(request, "publishing/results.html", context)
+
+
+def shows_board(link: ResultsLink, project: Project) -> bool:
+    return link.shows_leaderboard and project.has_competitors and not link.track
 
 
 def published_ranking(link: ResultsLink, fit: Fit | None, query: RankingQuery, size: int = PAGE_SIZE) -> Ranking | None:
@@ -232,6 +236,7 @@ def results_links(request: SignedInRequest, project_id: UUID) -> HttpResponse:
             shows_methods=form.cleaned_data["shows_methods"],
             now=now,
             shows_groups=form.cleaned_data["shows_groups"],
+            shows_leaderboard=form.cleaned_data.get("shows_leaderboard", False),
             invites=form.cleaned_data["invites"],
             **form.live,
         )

@@ -37,6 +37,7 @@ def issuer(one_issuer, settings, db):
         "client_id": CLIENT,
         "client_secret": SECRET,
         "email_domains": frozenset({"uni.example"}),
+        "trusted": False,
     }
     return one_issuer
 
@@ -109,6 +110,23 @@ def test_an_account_is_linked_by_a_verified_address_alone(issuer):
     assert who(client) == str(ada.pk)
     ada.refresh_from_db()
     assert ada.has_usable_password()
+
+
+def test_an_account_with_an_unconfirmed_address_is_linked_only_where_the_service_is_trusted(issuer, settings):
+    ada = make_user("ada")
+    User.objects.filter(pk=ada.pk).update(email="ada@uni.example")
+    EmailAddress.objects.create(user=ada, email="ada@uni.example", verified=False, primary=True)
+    client = Client()
+    refused = sign_in(client)
+    assert refused.status_code == 403
+    assert "was never confirmed here" in refused.content.decode()
+    assert (who(client), User.objects.count(), SocialAccount.objects.count()) == ("", 1, 0)
+    settings.OIDC = settings.OIDC | {"trusted": True}
+    client = Client()
+    sign_in(client)
+    assert who(client) == str(ada.pk)
+    ada.refresh_from_db()
+    assert not ada.has_usable_password(), "whoever made the account with this address no longer gets in"
 
 
 def test_the_address_may_come_with_the_further_answer_of_the_same_person(issuer):

@@ -10,7 +10,7 @@ from django.urls import reverse
 
 from annotate.annotators.roster.actions import join_as_expected
 from annotate.models import Annotator, ConflictOfInterest, ExpectedPerson, Label, Tag
-from tests.conftest import NOW, answer_one, make_annotator
+from tests.conftest import NOW, answer_one, make_annotator, member
 from tests.site.api_client import Api
 from tests.site.gold_sets import answer_all, true_counts
 from tests.site.labelling.test_eligibility import set_up
@@ -218,3 +218,18 @@ def test_the_api_does_the_same(project, alice):
     joined = Client().post(reverse("api-join-personally", args=[token])).json()
     assert joined["secret"] == Annotator.objects.get().resume_token
     assert api("delete", "roster-row", args=[told["id"]]).status_code == 204
+
+
+def test_managers_send_personal_links_and_do_not_see_them(project, owner):
+    set_up(project)
+    person = expect(project, "Judge 01", email="judge@example.org")
+    manager = member(project, "manuel", "manager")
+    browser = signed_in(manager)
+    assert person.token in page(owner, project, "expected-people")
+    shown = page(browser, project, "expected-people")
+    assert person.token not in shown
+    assert "Personal links are shown to owners alone" in shown
+    assert browser.get(reverse("expected-links", args=[project.pk])).status_code == 403
+    assert Api(manager, project)("get", "roster").json()["results"][0]["link"] == ""
+    browser.post(reverse("expected-send", args=[project.pk]), {"words": ""})
+    assert person.token in mail.outbox[0].body

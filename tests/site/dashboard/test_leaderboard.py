@@ -128,9 +128,19 @@ def test_exports_have_boards_and_pairs(competition, alice):
     assert int(pairs["Orca", "Llama"]["wins"]) + int(pairs["Llama", "Orca"]["wins"]) == 18
 
 
-def test_the_public_page_shows_the_leaderboard_first(competition, alice, client):
-    make_link(project=competition, actor=alice, criterion=1, expires_at=None, now=timezone.now())
-    html = client.get(reverse("results", args=[ResultsLink.objects.get().token])).content.decode()
+def test_the_public_page_shows_the_leaderboard_first_where_its_owner_says_so(competition, alice, client):
+    for shown in (False, True):
+        make_link(
+            project=competition,
+            actor=alice,
+            criterion=1,
+            expires_at=None,
+            now=timezone.now(),
+            shows_leaderboard=shown,
+        )
+    without, link = ResultsLink.objects.order_by("shows_leaderboard")
+    assert "Llama" not in client.get(reverse("results", args=[without.token])).content.decode()
+    html = client.get(reverse("results", args=[link.token])).content.decode()
     assert rows_shown(html)[:3] == ["Orca", "Llama", "Alpaca"]
 
 

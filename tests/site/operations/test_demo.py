@@ -82,21 +82,22 @@ def test_the_demo_answers_moves_and_ends_with_whoever_started_it(demo):
     said = demo.log.read_text()
     assert "owner@example.org" in said
     links = re.findall(rf"join link +http://127\.0\.0\.1:{demo.port}(/join/[^/]+/)", said)
-    assert len(links) == 3
-    assert said.count("(answers are simulated)") == 3
-    assert [demo.status(link) for link in links] == [200, 200, 200]
+    assert len(links) == 6
+    assert said.count("(answers are simulated)") == 6
+    assert [demo.status(link) for link in links] == [200] * 6
     assert demo.status("/") == 200
     assert not demo.other.exists()
 
     kinds = sorted(command_of(pid).split()[-1] for pid in demo.processes())
     assert [kind for kind in kinds if kind in ("crowd", "worker")] == ["crowd", "worker"]
     n_labels = "SELECT count(*) FROM annotate_label"
-    n_fits = "SELECT count(*) FROM models_engine_fit WHERE published"
+    n_fits = "SELECT count(DISTINCT project_id) FROM models_engine_fit WHERE published"
     before = demo.rows(n_labels)[0][0]
     wait_for(lambda: demo.rows(n_labels)[0][0] > before + 3, why="the crowd did not go on")
-    wait_for(lambda: demo.rows(n_fits)[0][0] == 3, why="the engine did not fit every project")
+    wait_for(lambda: demo.rows(n_fits)[0][0] == 6, why="the engine did not fit every project")
     sources = dict(demo.rows("SELECT source, count(*) FROM annotate_annotator GROUP BY source"))
-    assert set(sources) == {"simulated"}
+    assert set(sources) == {"simulated", "link"}, "the jury's judges come by their personal links"
+    assert "Warning" not in demo.log.read_text()
 
     demo.process.kill()
     demo.process.wait()

@@ -8,14 +8,21 @@ import pytest
 from PIL import Image
 
 from annotate.core.errors import ProjectNotOpen
-from annotate.demo.crowd import SIZE, Crowd, people, worth
+from annotate.criteria import Criterion
+from annotate.dashboard.leaderboard.queries import stored_board
+from annotate.demo.answers import make_leaderboard
+from annotate.demo.board_texts import MODELS, PROMPTS, answer_of
+from annotate.demo.crowd import CLICKER, CONTRARY, JUDGES, SIZE, Crowd, people, share_of_rate, worth
+from annotate.demo.jury import make_jury
+from annotate.demo.poll import make_poll
+from annotate.demo.posters import CONTEST, posters
 from annotate.demo.posters import SIZE as POSTER_SIZE
-from annotate.demo.posters import posters
 from annotate.demo.projects import make_ideas, make_mottoes, make_posters, set_owner
 from annotate.demo.texts import IDEAS
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
-from annotate.models import Annotator, Item, Label, Project
+from annotate.fitting.published import published_fit
+from annotate.models import Annotator, DerivedRanking, Event, ExpectedPerson, Idea, Item, ItemComment, Label, Project
 from models_engine.models import Estimate
 from tests.conftest import NOW
 from tests.site.task_types import set_task
@@ -76,8 +83,8 @@ def test_texts_are_forty_different_ones():
 
 
 def test_posters_are_pictures_that_differ():
-    found = list(posters())
-    assert len(found) == len({poster.png for poster in found}) == len({poster.caption for poster in found}) == 24
+    found = [*posters(), *posters(CONTEST)]
+    assert len(found) == len({poster.png for poster in found}) == len({poster.caption for poster in found}) == 24 + 20
     for poster in found:
         with Image.open(io.BytesIO(poster.png)) as picture:
             assert picture.size == POSTER_SIZE
@@ -144,6 +151,84 @@ def test_the_rankings_of_the_demo_and_what_the_engine_makes_of_them(db):
     truth = {item.pk: sum(worth(mottoes, person, item) for person in people()) for item in mottoes.items.all()}
     rows = Estimate.objects.filter(fit__project_id=mottoes.pk)
     assert kendall([(truth[row.item_id], row.utility) for row in rows]) > 0.4
+
+
+@pytest.mark.slow
+def test_the_two_careless_people_are_excluded_from_the_ideas_with_a_reason(db):
+    ideas = make_ideas(set_owner("correct horse battery"), NOW, n_labels=200)
+    excluded = Annotator.objects.exclude(excluded_at=None)
+    assert set(excluded.values_list("pseudonym", flat=True)) == {CLICKER, CONTRARY}
+    assert not Label.objects.filter(annotator__in=excluded, voided_at=None).exists()
+    assert ideas.labels.filter(voided_at=None).exists()
+    assert all(event.details["reason"] for event in Event.objects.filter(verb="annotator excluded"))
+
+
+@pytest.mark.slow
+def test_the_jury_has_judges_tracks_comments_and_a_weighted_total(db, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path
+    jury = make_jury(set_owner("correct horse battery"), NOW)
+    assert jury.items.count() == 20
+    assert set(jury.tags.values_list("name", flat=True)) == {"Schools", "Studios"}
+    assert all(item.name for item in jury.items.all())
+    joined = ExpectedPerson.objects.filter(project=jury).exclude(annotator=None)
+    assert set(joined.values_list("name", flat=True)) == set(JUDGES)
+    assert set(jury.annotators.values_list("source", flat=True)) == {"link"}
+    for person in joined:
+        shown = person.annotator.presentations.values_list("items", flat=True)
+        assert not set(shown) & set(person.conflicts.exclude(item=None).values_list("item", flat=True))
+        banned = person.conflicts.exclude(tag=None).values_list("tag", flat=True)
+        assert not jury.items.filter(pk__in=shown, tags__in=banned).exists()
+    assert ItemComment.objects.exclude(released_at=None).exists()
+    assert jury.entry_links.count() == 20
+    assert jury.results_links.get().hides_names
+
+    claim = scheduling.claim_next(owner="test", now=NOW)
+    fitting_run.run(claim, progress=lambda *_: True, clock=lambda: NOW)
+    total = DerivedRanking.objects.get(project=jury, criterion=0, track="")
+    assert total.columns
+    assert len(DerivedRanking.objects.exclude(track="").filter(project=jury, criterion=0)) == 2
+
+
+@pytest.mark.slow
+def test_the_leaderboard_ranks_the_models_as_the_crowd_likes_them(db):
+    board = make_leaderboard(set_owner("correct horse battery"), NOW)
+    board.refresh_from_db()
+    assert board.has_competitors
+    for shown in board.presentations.prefetch_related("items")[:50]:
+        assert len({item.context_id for item in shown.items.all()}) == 1, "answers to one prompt are compared"
+    claim = scheduling.claim_next(owner="test", now=NOW)
+    fitting_run.run(claim, progress=lambda *_: True, clock=lambda: NOW)
+    found = board_of(board)
+    assert found["problem"] == ""
+    assert [row["name"] for row in found["rows"]][-1] == "Elder"
+    assert {tag["name"] for tag in found["tags"]} == {prompt.subject for prompt in PROMPTS}
+    assert found["style"]
+
+
+def board_of(project: Project) -> dict:
+    return stored_board(published_fit(Criterion(project)))
+
+
+def test_the_models_answer_every_prompt_differently():
+    for prompt in PROMPTS:
+        assert len({answer_of(model, prompt) for model in MODELS}) == len(MODELS)
+
+
+@pytest.mark.slow
+def test_the_poll_has_ideas_of_every_state_and_two_languages(db):
+    poll = make_poll(set_owner("correct horse battery"), NOW)
+    poll.refresh_from_db()
+    assert (poll.language, poll.languages) == ("en", ["de"])
+    assert set(Idea.objects.values_list("state", flat=True)) == {"approved", "waiting", "merged", "refused"}
+    assert poll.items.filter(translations__language="de").exclude(translations__body="").count() == 20
+    assert poll.labels.filter(presentation__items__tags__name="idea").exists()
+
+
+def test_a_crowd_answers_ever_more_rarely_but_never_stops():
+    shares = [share_of_rate(n, 5000) for n in (0, 1000, 3000, 4900, 5000)]
+    assert shares[0] == 1
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] > 0
 
 
 def kendall(pairs: list[tuple[float, float]]) -> float:

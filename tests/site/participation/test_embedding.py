@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotate.core.framing import is_site_origin
+from annotate.core.framing import is_of_site, is_site_origin
 from annotate.models import Annotator, Event, Item, ItemTranslation, Label, Project, ResultsLink
 from annotate.participation.embedding.middleware import Ticket
 from tests.conftest import NOW, make_annotator
@@ -148,6 +148,42 @@ def test_the_language_goes_with_the_ticket(embedded):
     response = client.get(f"{prefix}projects/{embedded.pk}/label/?lang=en", follow=True)
     assert "Text number" in response.content.decode()
     assert not client.cookies
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 303),
+        ({"Origin": "http://testserver"}, 303),
+        ({"Origin": SITE}, 303),
+        ({"Referer": f"{SITE}/vote?x"}, 303),
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": f"{SITE}.evil.example"}, 403),
+        ({"Origin": "https://evil.example", "Referer": SITE}, 403),
+        ({"Referer": "https://evil.example/"}, 403),
+        ({"Referer": "about:blank"}, 403),
+    ],
+)
+def test_what_other_sites_send_is_refused_and_stores_nothing(embedded, headers, status):
+    response = Client(headers=headers).post(start(embedded), {"pseudonym": "Quiet Newt"})
+    assert response.status_code == status
+    assert Annotator.objects.exists() == (status == 303)
+
+
+@pytest.mark.parametrize(
+    ("origin", "fits"),
+    [
+        ("https://www.example.org", True),
+        ("https://a.b.example.org", True),
+        ("https://example.org", False),
+        ("http://www.example.org", False),
+        ("https://evilexample.org", False),
+        ("https://example.org.evil.example", False),
+    ],
+)
+def test_a_star_stands_for_names_in_front(origin, fits):
+    assert is_of_site(origin, ["https://*.example.org"]) == fits
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,7 @@ PROJECTS_OWN = {
     "id",
     "name",
     "join_token",
+    "join_code",
     "embed_origins",
     "state",
     "created_at",

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotate.welcome.help import PAGES, excerpt, marked, read_page, search
+from annotate.welcome.documentation import PAGES, excerpt, marked, read_page, search
 
 
 def read(name: str, *args: str, query: str = "") -> str:

@@ -49,6 +49,16 @@ def test_a_choice_is_set_beside_what_the_ranking_says_and_stores_nothing(landing
         assert not model.objects.exists()
 
 
+def test_places_are_counted_among_all_ranked_items_also_those_too_long_to_show(landing):
+    ordered = list(
+        Estimate.objects.filter(fit__project_id=landing.pk).order_by("rank").values_list("item_id", flat=True)
+    )
+    landing.items.filter(pk=ordered[1]).update(body="long " * 60)
+    page = read(f"?left={ordered[0]}&right={ordered[-1]}&chosen=left")
+    assert "Place 1 of 6" in page
+    assert "of 5" not in page
+
+
 @pytest.mark.parametrize(
     "query", ["?left=1&right=1", "?left=x&right=%00", "?left=999999&right=2&chosen=left", "?chosen=left"]
 )
