@@ -43,6 +43,19 @@ class Tally:
         )
 
 
+class Pace:
+    """Lets so many questions a minute pass, tries included; 0: as many as there are."""
+
+    def __init__(self, rate: float) -> None:
+        self.gap = 60 / rate if rate else 0.0
+        self.next_at = 0.0
+
+    def wait(self) -> None:
+        moment = max(time.monotonic(), self.next_at)
+        self.next_at = moment + self.gap
+        wait_until(moment)
+
+
 def add_judge_command(commands: Commands) -> None:
     one = commands.add_parser("judge", help="let a program or a model judge pairs, each in both orders")
     one.add_argument("project", help="its id")
@@ -116,14 +129,12 @@ def machine_key(client: Client, options: argparse.Namespace, asked: Judge, promp
 def judge_all(client: Client, options: argparse.Namespace, asked: Judge, key: str) -> Tally:
     """Asks for every pair that is left. Each answer is stored before the next question, so that nothing is asked twice
     wherever it is stopped."""
-    tally, in_a_row, told_at, next_at = Tally(), 0, time.monotonic(), 0.0
+    tally, pace, in_a_row, told_at = Tally(), Pace(options.rate), 0, time.monotonic()
     for pair, (first, second) in orders_left(client, options, key, tally):
         a, b = pair["items"][first], pair["items"][second]
         question = {"question": pair["question"], "context": pair["context"] or "", "ties": pair["ties"]}
-        wait_until(next_at)
         started = time.monotonic()
-        reply = ask(asked, {**question, "a": a["text"], "b": b["text"]}, options, tally)
-        next_at = started + (60 / options.rate if options.rate else 0)
+        reply = ask(asked, {**question, "a": a["text"], "b": b["text"]}, options, tally, pace)
         if reply is None:
             tally.skipped, in_a_row = tally.skipped + 1, in_a_row + 1
             if in_a_row == MAX_IN_A_ROW:
@@ -161,9 +172,10 @@ def orders_left(
             yield pair, (first, second)
 
 
-def ask(asked: Judge, question: dict[str, Any], options: argparse.Namespace, tally: Tally) -> Reply | None:
+def ask(asked: Judge, question: dict[str, Any], options: argparse.Namespace, tally: Tally, pace: Pace) -> Reply | None:
     """Returns the answer, None after as many tries as there are; pauses get longer from try to try."""
     for number in range(options.tries):
+        pace.wait()
         try:
             reply = asked.ask(question)
         except NoAnswer as error:

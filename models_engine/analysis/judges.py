@@ -35,11 +35,11 @@ def machine_weights(data: Comparisons, n_people: int) -> tuple[Floats, Floats]:
     data: pairs; annotators from n_people on are machines. Labels of people keep weight 1.
 
     With u the utilities of people alone and m those of one machine alone, both by BradleyTerry and centred over the
-    items that both compared, m_i - u_i = delta_i + errors, delta_i ~ N(0, tau^2). tau^2 is the upper bound of a
+    items that both compared, in each connected part by itself, m_i - u_i = delta_i + errors, delta_i ~ N(0, tau^2). tau^2 is the upper bound of a
     one-sided interval: where sum (m_i - u_i)^2 / (tau^2 + var m_i + var u_i) falls to the TAIL quantile of chi^2 with
-    one degree of freedom less than items. What a machine says of an item has the variance s^2 + tau^2 in place of s^2,
+    one degree of freedom for each item but one of each part. What a machine says of an item has the variance s^2 + tau^2 in place of s^2,
     the mean of var m_i, so its labels count s^2 / (s^2 + tau^2) each; where it was asked about a pair in both orders
-    they share that. 0 with fewer than MIN_SHARED items.
+    they share that. 0 with fewer than MIN_SHARED items in one part, or as many degrees of freedom in several.
     """
     weights = np.ones(data.n_labels)
     shares = np.zeros(max(data.n_annotators - n_people, 0))
@@ -59,18 +59,18 @@ def machine_weights(data: Comparisons, n_people: int) -> tuple[Floats, Floats]:
 
 @dataclass(frozen=True, eq=False)
 class _Utilities:
-    """mean, variance (n_items,).   compared (n_items,): in the largest connected part."""
+    """mean, variance (n_items,).   part (n_items,): number of the connected part, -1 of an item not compared."""
 
     mean: Floats
     variance: Floats
-    compared: Bools
+    part: Ints
 
 
 def _utilities(data: Comparisons) -> _Utilities:
     plain = Comparisons.from_pairs(data.items[::2], data.items[1::2], _outcomes(data), n_items=data.n_items)
     posterior = BradleyTerry().fit(plain)
-    compared = (plain.n_comparisons() > 0) & (plain.connected_parts() == 0)
-    return _Utilities(posterior.utilities(), posterior.standard_deviations() ** 2, compared)
+    part = np.where(plain.n_comparisons() > 0, plain.connected_parts(), -1)
+    return _Utilities(posterior.utilities(), posterior.standard_deviations() ** 2, part)
 
 
 def _outcomes(data: Comparisons) -> Floats:
@@ -79,13 +79,18 @@ def _outcomes(data: Comparisons) -> Floats:
 
 
 def _share(people: _Utilities, machine: _Utilities) -> float:
-    both = people.compared & machine.compared
-    if both.sum() < MIN_SHARED:
+    both = (people.part >= 0) & (machine.part >= 0)
+    _, group, sizes = np.unique(
+        np.stack([people.part[both], machine.part[both]]), axis=1, return_inverse=True, return_counts=True
+    )
+    group = group.ravel()
+    freedom = int((sizes - 1).sum())
+    if freedom < MIN_SHARED - 1:
         return 0.0
     gap = machine.mean[both] - people.mean[both]
-    gap -= gap.mean()
+    gap -= (np.bincount(group, gap) / sizes)[group]
     variance = machine.variance[both] + people.variance[both]
-    limit = float(chi2.ppf(TAIL, both.sum() - 1))
+    limit = float(chi2.ppf(TAIL, freedom))
 
     def excess(spread: float) -> float:
         return float((gap**2 / (variance + spread)).sum()) - limit
@@ -320,6 +325,8 @@ class _Moments:
         both = several * (self.n_asked > 0)
         r = _ratio(both @ product, both @ square)
         q = _ratio(both @ (mean * self.asked), np.sqrt((both @ square) * (both @ self.asked**2)))
+        if np.isnan(q) and both.any():  # in both orders it chose the same place
+            q = 0.0
         each = _people_worth(q, r)
         share = self.n_asked.sum() / max((self.n_asked > 0).sum(), 1)  # answers for each pair
         n_judged = float((self.n_asked > 0).sum())
