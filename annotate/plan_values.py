@@ -22,7 +22,7 @@ FIELDS = (
     *("overlap", "n_sets", "cap"),
     *("estimator", "top_k", "tie_margin", "grades", "grades_by"),
     *("practice_pass", "practice_tries", "attention_every", "gold_every", "repeat_percent"),
-    *("attention_fails", "gold_fails", "count_screened_out", "count_gold", "count_repeats"),
+    *("attention_fails", "gold_fails", "count_screened_out", "count_gold", "count_repeats", "count_machines"),
     *("min_seconds", "break_every", "sitting_cap", "ask_why_skipped", "opens_at", "closes_at"),
     *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places"),
 )

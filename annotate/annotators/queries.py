@@ -87,13 +87,19 @@ class Annotators:
     shows_consistency: bool
     chance: float
     target: int | None = None  # answers asked of each
+    n_machines: int = 0  # who are none of these
 
 
 def annotators(criterion: Criterion, fit: Fit | None, query: AnnotatorsQuery) -> Annotators:
     """Return one page of the project's annotators, in the same number of queries however many there are."""
     project = criterion.project
     everyone = Annotator.objects.filter(project=project)
-    totals = everyone.aggregate(n=Count("pk"), excluded=Count("excluded_at"))
+    is_machine = Q(source=Annotator.Source.MACHINE)
+    totals = Annotator.everyone.filter(project=project).aggregate(
+        n=Count("pk", filter=~is_machine),
+        excluded=Count("excluded_at", filter=~is_machine),
+        machines=Count("pk", filter=is_machine),
+    )
     wanted = everyone.filter(pseudonym__icontains=query.q) if query.q else everyone
     active = Label.objects.filter(project=project, voided_at=None)
     page = Paginator(sort_annotators(criterion, fit, query, wanted), PAGE_SIZE).get_page(query.page)
@@ -111,6 +117,7 @@ def annotators(criterion: Criterion, fit: Fit | None, query: AnnotatorsQuery) ->
         shows_gold=bool(project.gold_every) or any(row.checked.gold for row in shown),
         chance=1 / project.k,
         target=answer_target(project),
+        n_machines=totals["machines"],
         shows_consistency=bool(project.repeat_percent) or any(row.checked.repeats for row in shown),
     )
 

@@ -9,6 +9,8 @@ from annotate.annotators.cohorts import api as cohorts_api
 from annotate.annotators.cohorts import views as cohorts_views
 from annotate.annotators.conflicts import api as conflicts_api
 from annotate.annotators.conflicts import views as conflicts_views
+from annotate.annotators.machines import api as machines_api
+from annotate.annotators.machines import views as machines_views
 from annotate.annotators.own_result import api as own_result_api
 from annotate.annotators.own_result import views as own_result_views
 from annotate.annotators.page import views as page_views
@@ -54,6 +56,12 @@ urlpatterns = [
     path("projects/<uuid:project_id>/annotators/<uuid:key>/exclude/", views.exclude, name="annotator-exclude"),
     path("projects/<uuid:project_id>/annotators/<uuid:key>/readmit/", views.readmit, name="annotator-readmit"),
     path("projects/<uuid:project_id>/annotators/<uuid:key>/let-in/", views.admit, name="annotator-let-in"),
+    path("projects/<uuid:project_id>/machines/", machines_views.machines, name="machines"),
+    path("projects/<uuid:project_id>/machines/count/", machines_views.count, name="machines-count"),
+    path("projects/<uuid:project_id>/machines/report/", machines_views.report, name="machines-report"),
+    path(
+        "projects/<uuid:project_id>/machines/<uuid:machine_key>/change/", machines_views.change, name="machine-change"
+    ),
     path("projects/<uuid:project_id>/tastes/", tastes_views.tastes, name="tastes"),
     path("projects/<uuid:project_id>/cohorts/", cohorts_views.cohorts, name="cohorts"),
     path("projects/<uuid:project_id>/cohorts/compare/", cohorts_views.compare_cohorts, name="cohorts-compare"),
@@ -80,6 +88,16 @@ api_urlpatterns = [
         name="api-bulk-exclusion-undo",
     ),
     path(f"{PROJECT}annotators/tags/", tags_api.AnnotatorTags.as_view(), name="api-annotator-tags"),
+    path(f"{PROJECT}machines/", machines_api.Machines.as_view(), name="api-machines"),
+    path(f"{PROJECT}machines/counting/", machines_api.MachinesCounting.as_view(), name="api-machines-counting"),
+    path(f"{PROJECT}machines/report/", machines_api.MachinesReport.as_view(), name="api-machines-report"),
+    path(f"{PROJECT}machines/<uuid:machine_key>/", machines_api.MachineView.as_view(), name="api-machine"),
+    path(f"{PROJECT}machines/<uuid:machine_key>/pairs/", machines_api.MachinePairs.as_view(), name="api-machine-pairs"),
+    path(
+        f"{PROJECT}machines/<uuid:machine_key>/answers/",
+        machines_api.MachineAnswersView.as_view(),
+        name="api-machine-answers",
+    ),
     path(f"{PROJECT}tastes/", tastes_api.TastesView.as_view(), name="api-tastes"),
     path(f"{PROJECT}cohorts/", cohorts_api.CohortsView.as_view(), name="api-cohorts"),
     path(f"{PROJECT}cohorts/<int:comparison_id>/", cohorts_api.CohortsRead.as_view(), name="api-cohorts-row"),

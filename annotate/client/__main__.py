@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from annotate.client import ApiError, Client, NewItem
+from annotate.client.judging import judge
 from annotate.client.options import COLUMNS, STATES, build_parser
 from annotate.client.rows import RankedItem
 from annotate.client.transport import BETWEEN_LOOKS
@@ -180,6 +181,16 @@ def compare_cohorts(client: Client, options: argparse.Namespace) -> None:
     show(told)
 
 
+def report_machines(client: Client, options: argparse.Namespace) -> None:
+    told = client.request_machine_report(options.project, criterion=options.criterion)
+    while told["status"] in ("asked", "running"):
+        time.sleep(BETWEEN_LOOKS)
+        told = client.machine_report(options.project, criterion=options.criterion)
+    if told["status"] != "ready":
+        raise ValueError(told["message"])
+    show(told)
+
+
 def set_captions(client: Client, options: argparse.Namespace) -> None:
     text = options.file.read_text(encoding="utf-8-sig")
     client.set_captions(options.project, options.item, text, options.language)
@@ -302,6 +313,9 @@ COMMANDS: dict[tuple[str, str], Callable[[Client, argparse.Namespace], int | Non
     ("answer", ""): lambda client, options: lines(
         [client.answer(options.token, options.outcome, chosen=options.chosen, order=options.order)]
     ),
+    ("machines", "list"): lambda client, options: lines(client.machines(options.project)["results"]),
+    ("machines", "report"): report_machines,
+    ("judge", ""): judge,
     ("call", ""): call,
 }
 

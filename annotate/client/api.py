@@ -4,12 +4,13 @@ from urllib.parse import quote
 
 from annotate.client.annotating import Annotating
 from annotate.client.items import Items
+from annotate.client.machines import Machines
 from annotate.client.people import People
 from annotate.client.projects import Projects
 from annotate.client.results import Results
 
 
-class Client(Projects, Items, Results, People, Annotating):
+class Client(Projects, Items, Results, People, Machines, Annotating):
     """Acts as the owner of the token or, with `scheme="Annotator"`, as somebody who joined by link."""
 
     def join(self, join_token: str, pseudonym: str = "") -> "Client":

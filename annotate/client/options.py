@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import TypeAlias
 
+from annotate.client.judging import add_judge_command
+
 STATES = {"open": "open", "pause": "paused", "close": "closed"}
 COLUMNS = ("text", "key", "title", "kind", "tags", "link", "context", "competitor")
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -20,6 +22,7 @@ def build_parser(program: str, about: str | None) -> argparse.ArgumentParser:
     add_result_commands(commands)
     add_people_commands(commands)
     add_annotating_commands(commands)
+    add_machine_commands(commands)
     call = commands.add_parser("call", help="any other operation of the reference")
     call.add_argument("method", choices=["GET", "POST", "PATCH", "PUT", "DELETE"])
     call.add_argument("path", help="below /api/v1/, as in projects/ID/trust/")
@@ -156,6 +159,13 @@ def add_annotating_commands(commands: Commands) -> None:
     answer.add_argument("outcome", help="choice, tie, skip, ranking, ...")
     answer.add_argument("--chosen", type=int, help="place of the chosen item, from 0")
     answer.add_argument("--order", type=int, nargs="+", default=[], help="places, best first")
+
+
+def add_machine_commands(commands: Commands) -> None:
+    machines = add_subcommands(commands.add_parser("machines", help="programs and models that judge"))
+    add_project_argument(machines.add_parser("list", help="list one JSON object per line"))
+    add_criterion_option(add_project_argument(machines.add_parser("report", help="hold them against people, and wait")))
+    add_judge_command(commands)
 
 
 def add_wait_options(command: argparse.ArgumentParser) -> None:

@@ -30,7 +30,7 @@ class ApiError(Exception):
         super().__init__(f"{status}: {self.detail}")
 
 
-class _Stay(urllib.request.HTTPRedirectHandler):
+class Stay(urllib.request.HTTPRedirectHandler):
     """Follows no redirect, so that the token is sent nowhere else."""
 
     def redirect_request(
@@ -48,7 +48,7 @@ class Transport:
         self.root = url.rstrip("/")
         self.timeout = timeout
         self._authorization = f"{scheme} {token}" if token else ""
-        self._opener = urllib.request.build_opener(_Stay)
+        self._opener = urllib.request.build_opener(Stay)
 
     def call(
         self,

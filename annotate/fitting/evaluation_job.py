@@ -87,7 +87,7 @@ def work(row: Evaluation, progress: Progress) -> None:
     Raises Cancelled and LeaseLost.
     """
     criterion = Criterion(row.project, row.criterion)
-    fit, labels = published_fit(criterion), read_labels(criterion)
+    fit, labels = published_fit(criterion), read_labels(criterion, machines=False)
     if fit is None or labels is None:
         raise LeaseLost(str(row.project_id))
     data = labels.data

@@ -13,6 +13,7 @@ from annotate.models import (
     Evaluation,
     FitState,
     ImportJob,
+    MachineReport,
     RunRecord,
     TasteMap,
     WebhookDelivery,
@@ -23,7 +24,7 @@ from annotate.webhooks.delivery import RETRY_PAUSES
 
 logger = logging.getLogger("annotate.worker")
 TOLERANCE = timedelta(seconds=5)  # clocks of several machines differ by less
-LEASED = (FitState, Evaluation, TasteMap, ImportJob, RunRecord, CohortComparison)
+LEASED = (FitState, Evaluation, TasteMap, ImportJob, RunRecord, CohortComparison, MachineReport)
 
 
 def clip_future_rows(now: datetime) -> int:

@@ -54,11 +54,12 @@ def evaluate_goal(
     kept["met"], kept["state"] = goal_status(project, rows, n_parts, value, posterior, labels)
     if kept["met"]:
         return kept
-    compared = labels.data.n_comparisons()
+    of_people = project.goal == Goal.COMPARISONS  # what machines answered is none of the comparisons that are asked
+    compared = (labels.of_people if of_people else labels.data).n_comparisons()
     if project.goal in OF_ONE_RANKING and n_parts > 1:
         return kept | {"why": "parts"}
     judged = project.goal in (*OF_ONE_RANKING, Goal.WIDTH)
-    if judged and not has_enough_history(label_history(fit, labels.data.n_labels), compared[labels.ranked]):
+    if judged and not has_enough_history(label_history(fit, labels.of_people.n_labels), compared[labels.ranked]):
         return kept | {"why": "early"}
 
     def forecast_to(value: float) -> Forecast:
@@ -83,7 +84,8 @@ def goal_status(
         plan = plan_progress(project)
         return plan.is_done, plan.n_answers
     if project.goal == Goal.COMPARISONS:
-        fewest = min((row.n_comparisons for row in rows), default=None)
+        by_people = dict(zip(labels.item_ids.tolist(), labels.of_people.n_comparisons().tolist(), strict=True))
+        fewest = min((by_people[row.item_id] for row in rows), default=None)
         return fewest is not None and fewest >= value, fewest
     if project.goal == Goal.WIDTH:
         if not rows:

@@ -34,9 +34,10 @@ def flagged_json(misfit: Misfit | None, labels: Labels) -> dict[str, Any] | None
     """Returns what pages show: {"items": ..., "annotators": ...}, each with n, n_flagged and the worst, as JSON."""
     if misfit is None:
         return None
+    are_people = np.arange(len(labels.annotator_ids)) < labels.n_people
     return {
         "items": _flagged(misfit.items, labels.item_ids, labels.ranked),
-        "annotators": _flagged(misfit.annotators, labels.annotator_ids, np.ones(len(labels.annotator_ids), dtype=bool)),
+        "annotators": _flagged(misfit.annotators, labels.annotator_ids, are_people),
     }
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 from annotate.criteria import Criterion
 from annotate.fitting.comparisons import to_comparisons
 from annotate.fitting.features import annotator_features, item_features
+from annotate.fitting.machines import counts_machines, machine_rows
 from annotate.labelling.outcomes import INFORMATIVE
-from annotate.models import Item, PresentedItem
+from annotate.models import Item, MachineAnswer, PresentedItem
+from models_engine.analysis.judges import machine_weights
 from models_engine.data import Comparisons
 
 Ints = NDArray[np.int64]
@@ -29,13 +32,27 @@ class Labels:
     """A project's unvoided labels that say something, in the order they were given.
 
     item_ids (n_items,): primary keys, ascending, of every item that is not retired or has a label; ranked (n_items,):
-    which are not retired.   annotator_ids (n_annotators,): by their first label, so that newcomers come last.
+    which are not retired.   annotator_ids (n_annotators,): by their first label, so that newcomers come last; people
+    first, n_people of them, then machines where these count.
     """
 
     item_ids: Ints
     ranked: NDArray[np.bool_]
     annotator_ids: Ints
+    n_people: int
     data: Comparisons
+    machine_shares: Floats  # (n_machines,) how much of a person's comparison each machine's counts for
+
+    @cached_property
+    def of_people(self) -> Comparisons:
+        """Return the labels without those of machines."""
+        if self.n_people == len(self.annotator_ids):
+            return self.data
+        return self.data.subset(np.flatnonzero(self.data.annotators < self.n_people))
+
+    @property
+    def n_machine_labels(self) -> int:
+        return self.data.n_labels - self.of_people.n_labels
 
     def parts(self) -> Ints:
         """Return (n_items,) number of the connected part; those with most items that are ranked come first."""
@@ -51,12 +68,14 @@ class Labels:
                 yield int(parts[places[0]]), kept[places]
 
 
-def read_labels(criterion: Criterion) -> Labels | None:
+def read_labels(criterion: Criterion, *, machines: bool | None = None) -> Labels | None:
     """Return the labels in one query, the items in another; None for a project without items.
 
-    Where there are several criteria, what the labels say by this one.
+    Where there are several criteria, what the labels say by this one.   machines: whether what machines answered is
+    among the labels, weighed by how far it agrees with people; None: as the project says.
     """
     project = criterion.project
+    with_machines = counts_machines(project) if machines is None else machines
     columns = (f"{LABEL}annotator_id", *(answer_path(criterion) + name for name in ("chosen_id", "ranks")))
     rows = (
         PresentedItem.objects.filter(presentation__label__project=project, **counted_label_filter(criterion))
@@ -67,8 +86,11 @@ def read_labels(criterion: Criterion) -> Labels | None:
         (item, annotator, chosen or 0, int(ranks or 0)) for item, annotator, chosen, ranks in rows.iterator(20_000)
     )
     table: Ints = np.fromiter(numbers, dtype=np.dtype((np.int64, 4)))
+    n_people = len(np.unique(table[:, 1]))
+    if with_machines:
+        table = np.concatenate([table, machine_rows(criterion)])
     shown = table.reshape(-1, project.k, 4)  # label, place (0 is A), (item, annotator, chosen, ranks)
-    item_ids, retired = read_items(criterion)
+    item_ids, retired = read_items(criterion, with_machines)
     if not len(item_ids):
         return None
     annotator_ids, annotators = number_by_first_use(shown[:, 0, 1])
@@ -84,7 +106,11 @@ def read_labels(criterion: Criterion) -> Labels | None:
         item_features=item_features(project, item_ids),
         annotator_features=annotator_features(project, annotator_ids),
     )
-    return Labels(item_ids, ~retired, annotator_ids, data)
+    shares: Floats = np.zeros(0)
+    if with_machines:
+        weights, shares = machine_weights(data, n_people)
+        data = data.with_weights(weights)
+    return Labels(item_ids, ~retired, annotator_ids, n_people, data, shares)
 
 
 def answer_path(criterion: Criterion) -> str:
@@ -103,10 +129,13 @@ def counted_label_filter(criterion: Criterion) -> dict[str, Any]:
     }
 
 
-def read_items(criterion: Criterion) -> tuple[Ints, NDArray[np.bool_]]:
+def read_items(criterion: Criterion, machines: bool) -> tuple[Ints, NDArray[np.bool_]]:
     """Return (primary keys ascending, which are retired). Retired items with labels stay: those tell of other items
     too."""
-    used = Exists(PresentedItem.objects.filter(item=OuterRef("pk"), **counted_label_filter(criterion)))
+    used = Q(Exists(PresentedItem.objects.filter(item=OuterRef("pk"), **counted_label_filter(criterion))))
+    if machines:
+        for side in ("first", "second"):
+            used |= Q(Exists(MachineAnswer.objects.filter(criterion=criterion.number, **{side: OuterRef("pk")})))
     rows = Item.objects.filter(Q(retired_at=None) | used, project=criterion.project).order_by("pk")
     pairs = list(rows.values_list("pk", "retired_at"))
     ids = np.array([pk for pk, _ in pairs], dtype=np.int64)

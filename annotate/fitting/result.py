@@ -17,6 +17,7 @@ from annotate.fitting.estimates import LEVEL, annotator_estimate_rows, estimate_
 from annotate.fitting.goal import count_block_pairs, evaluate_goal
 from annotate.fitting.label_checks import check_labels
 from annotate.fitting.leaderboard.computing import compute_leaderboard
+from annotate.fitting.machines import counts_machines, machines_in_fit
 from annotate.fitting.misfit import flagged_json, measure_misfit
 from annotate.fitting.reading import Labels, read_labels
 from annotate.fitting.reliability import measure_separation
@@ -111,6 +112,8 @@ class FitResult:
         posterior, diagnostics = fitted.posterior, fitted.posterior.diagnostics
         rows = tuple(row for part in estimate_rows(fit, project, labels, posterior) for row in part)
         misfit = measure_misfit(posterior, labels)
+        of_all = annotator_estimate_rows(fit, labels, posterior)
+        of_people, of_machines = of_all[: labels.n_people], of_all[labels.n_people :]
         n_parts = len(np.unique(labels.parts()[labels.ranked]))
         return cls(
             estimator=fitted.name,
@@ -118,9 +121,9 @@ class FitResult:
             converged=diagnostics.converged,
             message=diagnostics.message,
             warm=fitted.warm,
-            n_labels=labels.data.n_labels,
+            n_labels=labels.of_people.n_labels,
             n_items=labels.data.n_items,
-            n_annotators=labels.data.n_annotators,
+            n_annotators=labels.n_people,
             n_parts=n_parts,
             data_hash=labels.data.data_hash(),
             unit=unit_of(posterior, labels),
@@ -137,10 +140,15 @@ class FitResult:
                 "compared": count_block_pairs(labels, posterior),
                 "hyperparameters": finite_values(posterior.hyperparameters()),
                 "versions": versions(),
+                **(
+                    {"machines": machines_in_fit(of_machines, labels.machine_shares.tolist())}
+                    if counts_machines(project)
+                    else {}
+                ),
                 **({} if choice is None else {"choice": choice}),
             },
             estimates=rows,
-            annotator_estimates=tuple(annotator_estimate_rows(fit, labels, posterior)),
+            annotator_estimates=tuple(of_people),
         )
 
 
@@ -207,7 +215,8 @@ def finite_values(values: dict[str, float]) -> dict[str, float]:
 
 
 def site_settings(project: Project) -> dict[str, Any]:
-    return {"level": LEVEL, "top_k": project.top_k, "tie_margin": project.tie_margin}
+    counted = {"count_machines": True} if counts_machines(project) else {}
+    return {"level": LEVEL, "top_k": project.top_k, "tie_margin": project.tie_margin, **counted}
 
 
 def shorten_trace(objective: Any) -> list[float | None]:

@@ -55,8 +55,9 @@ def load_tastes(fit: Fit, criterion: Criterion, progress: Progress) -> FittedTas
     return FittedTastes(items, annotators, posterior)
 
 
-def require_labels(criterion: Criterion) -> Labels:
-    labels = read_labels(criterion)
+def require_labels(criterion: Criterion, *, machines: bool | None = None) -> Labels:
+    """Return the labels; machines: as in read_labels. Raises NotEnoughData where there are none."""
+    labels = read_labels(criterion, machines=machines)
     if labels is None or not labels.data.n_labels:
         raise NotEnoughData(gettext_noop("There are no answers that count yet. Try again when there are some."))
     return labels

@@ -125,7 +125,7 @@ class Votes:
             if is_table
             else ListReader(self.voting, seed, project, list(items))
         )
-        people = project.annotators.exclude(source=Annotator.Source.IMPORT)
+        people = Annotator.everyone.filter(project=project).exclude(source=Annotator.Source.IMPORT)
         self.taken = set(people.values_list("pseudonym", flat=True))
         self.contexts = dict(project.items.exclude(context=None).values_list("key", "context"))
 

@@ -8,9 +8,9 @@ from typing import Generic, TypeVar
 from django.db.models import Q, QuerySet
 
 from annotate.jobs.queues import Progress
-from annotate.models import CohortComparison, RunRecord
+from annotate.models import CohortComparison, MachineReport, RunRecord
 
-Row = TypeVar("Row", RunRecord, CohortComparison)
+Row = TypeVar("Row", RunRecord, CohortComparison, MachineReport)
 MAX_ATTEMPTS = 3
 
 

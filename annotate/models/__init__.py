@@ -25,6 +25,7 @@ from annotate.models.labels import (
     PresentedItem,
 )
 from annotate.models.lti import LtiLearner, LtiPlatform
+from annotate.models.machines import MAX_MACHINES, Machine, MachineAnswer, MachineReport
 from annotate.models.member_invitations import MemberInvitation
 from annotate.models.participant_settings import ShowResult
 from annotate.models.participation import MAX_ID_LENGTH, Completion, Consent, ConsentText, ParticipationRules
@@ -68,6 +69,7 @@ __all__ = [
     "MAX_IDEAS",
     "MAX_ID_LENGTH",
     "MAX_ITEMS_SHOWN",
+    "MAX_MACHINES",
     "MAX_PLANNED_SETS",
     "MAX_QUESTION_FIELDS",
     "MAX_REASON_LENGTH",
@@ -115,6 +117,9 @@ __all__ = [
     "Label",
     "LtiLearner",
     "LtiPlatform",
+    "Machine",
+    "MachineAnswer",
+    "MachineReport",
     "MemberInvitation",
     "Membership",
     "ParticipationRules",

@@ -14,8 +14,15 @@ MAX_TAG_LENGTH = 100
 MAX_ANNOTATOR_TAGS = 20  # on one annotator
 
 
+class PeopleManager(models.Manager):
+    """Leaves machines out. It is the default, so that whatever lists, counts or finds annotators means people."""
+
+    def get_queryset(self) -> models.QuerySet:
+        return super().get_queryset().exclude(source=Annotator.Source.MACHINE)
+
+
 class Annotator(models.Model):
-    """A participant in one project, with or without an account."""
+    """A participant in one project, with or without an account; or, found by `everyone` alone, a machine."""
 
     class ScreeningRule(models.TextChoices):
         PRACTICE = "practice", _("Practice failed")
@@ -28,6 +35,7 @@ class Annotator(models.Model):
         PLATFORM = "platform", _("Platform link")
         IMPORT = "import", _("Imported")
         SIMULATED = "simulated", _("Simulated")
+        MACHINE = "machine", _("Machine")  # annotate.models.machines
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="annotators")
     user = models.ForeignKey(
@@ -62,6 +70,9 @@ class Annotator(models.Model):
     fields_after = models.PositiveBigIntegerField(default=0)
     # The flags that webhooks were told of (annotate.flagging) and that are still up.
     flagged = models.JSONField(default=list, blank=True)
+
+    objects = PeopleManager()
+    everyone = models.Manager()  # noqa: DJ012  (the default comes first)
 
     class Meta:
         constraints = [

@@ -231,6 +231,23 @@ class EventVerb(StrEnum):
     )
     RUN_RECORD_ASKED_FOR = "run record asked for", _("Exports: run record requested"), _("requested a run record")
     COHORTS_COMPARED = "cohorts compared", _("Cohorts: compared"), _("compared two cohorts")
+    MACHINE_ADDED = (
+        "machine added",
+        _("Machines: added"),
+        _("added the machine %(annotator)s (%(program)s)"),
+    )
+    MACHINE_EXCLUDED = "machine excluded", _("Machines: excluded"), _("excluded the machine %(annotator)s")
+    MACHINE_READMITTED = "machine readmitted", _("Machines: readmitted"), _("readmitted the machine %(annotator)s")
+    MACHINE_REMOVED = (
+        "machine removed",
+        _("Machines: removed"),
+        _("removed the machine “%(name)s” with %(answers)s answers"),
+    )
+    MACHINES_REPORTED = (
+        "machines reported",
+        _("Machines: report requested"),
+        _("requested a report on the machines"),
+    )
     MEMBER_INVITED = "member invited", _("Members: invited"), _("invited %(address)s")
     INVITATION_WITHDRAWN = (
         "invitation withdrawn",

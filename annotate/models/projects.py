@@ -124,6 +124,10 @@ class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings
     has_competitors = models.BooleanField(default=False, db_default=False, editable=False)
     # Features of the items that the leaderboard holds equal, by name (annotate.fitting.leaderboard.features).
     style_features = models.JSONField(_("held equal on the leaderboard"), default=list, db_default=[], editable=False)
+    # Whether the ranking counts what machines answered, which only an owner decides.
+    count_machines = models.BooleanField(
+        _("machines' answers count in the ranking"), default=False, db_default=False, editable=False
+    )
     # True where the labels come from a program: every page says so.
     simulated = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now())

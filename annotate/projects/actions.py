@@ -38,6 +38,7 @@ from annotate.models import (
     ItemSet,
     ItemTranslation,
     Label,
+    MachineAnswer,
     Membership,
     Presentation,
     PresentedItem,
@@ -67,7 +68,7 @@ WORDS = ("best_words", "worst_words", "choice_words", *GRADES, *BUTTONS, "instru
 FIXED_BY_LABELS = ("question", "more_means", *TASK, *WORDS)
 # What a fit or its table is computed from.
 FITTED = (
-    *("estimator", "top_k", "tie_margin", "count_gold", "count_repeats"),
+    *("estimator", "top_k", "tie_margin", "count_gold", "count_repeats", "count_machines"),
     *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "overlap", "n_sets"),
     *("grades", "grades_by", "style_features"),
     "weights",
@@ -152,7 +153,7 @@ def change_project(*, project: Project, actor: User, values: dict[str, Any], now
         if changes.keys() & {"n_sets", *TASK}:
             draw_plan(project)
         record_event(project, actor, EventVerb.SETTINGS_CHANGED, now, **changes_as_json(changes))
-        if changes.keys() & FITTED and project.labels.exists():
+        if changes.keys() & FITTED and (project.labels.exists() or "count_machines" in changes):
             request_fit(project)
     return changes
 
@@ -235,6 +236,7 @@ def _delete_rows(project: Project) -> None:
         ItemComment.objects.filter(label__project=project),
         AnswerNotice.objects.filter(project=project),
         Label.objects.filter(project=project),
+        MachineAnswer.objects.filter(machine__annotator__project=project),
         PresentedItem.objects.filter(presentation__project=project),
         Presentation.objects.filter(project=project),
         GoldSetItem.objects.filter(gold_set__project=project),

@@ -75,6 +75,7 @@ GROUPS = (
         _("People"),
         (
             Page("annotators", _("Annotators"), SEE, ("annotator", "annotator-erase"), by_criterion=True),
+            Page("machines", _("Machines"), SEE, by_criterion=True),
             Page("annotator-tags", _("Tags"), MANAGE),
             Page("bulk-exclusion", _("Exclude many answers"), MANAGE),
             Page("never-shown", _("Conflicts of interest"), MANAGE),

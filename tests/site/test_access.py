@@ -41,6 +41,7 @@ from annotate.urls import websocket_urlpatterns
 from tests.conftest import NOW, answer_one, make_annotator, make_token, make_user, member
 from tests.routes import OTHERS, ROUTES
 from tests.site.factories import spread_fit
+from tests.site.machines import make_machine
 from tests.site.recordings import wav
 from tests.websockets import Visitor
 
@@ -194,6 +195,10 @@ RULES = {
     "bulk-exclusion-undo": (None, MANAGE),
     "annotator": (SEE, None),
     "tastes": (SEE, None),
+    "machines": (SEE, OWN),
+    "machines-count": (None, OWN),
+    "machines-report": (None, MANAGE),
+    "machine-change": (None, OWN),
     "cohorts": (SEE, None),
     "cohorts-compare": (None, MANAGE),
     "see-as": (MANAGE, MANAGE),
@@ -263,6 +268,7 @@ def arguments(project):
         "item_id": image.pk,
         "number": 1,
         "key": target.key,
+        "machine_key": make_machine(project).annotator.key,
         "person_id": expected.pk,
         "invitation_id": invitation.pk,
         "provider_id": "oidc",

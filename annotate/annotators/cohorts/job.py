@@ -58,7 +58,7 @@ def work(row: CohortComparison, progress: Progress) -> None:
     fit = published_fit(criterion)
     if fit is None or fit.estimator not in ESTIMATORS:
         raise NotComparable(gettext_noop("There is no ranking yet. Try again once there is one."))
-    labels = require_labels(criterion)
+    labels = require_labels(criterion, machines=False)
     inside = np.isin(labels.annotator_ids, list(members(criterion, row.by, row.first)))
     other = ~inside
     if row.second:

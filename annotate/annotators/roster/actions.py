@@ -141,7 +141,7 @@ def join_as_expected(*, person: ExpectedPerson, version: str, now: datetime) -> 
 
 def free_name(project: Project, name: str) -> str:
     """Return the name, with a number behind it where an annotator has it already."""
-    taken = {one.casefold() for one in Annotator.objects.filter(project=project).values_list("pseudonym", flat=True)}
+    taken = {one.casefold() for one in Annotator.everyone.filter(project=project).values_list("pseudonym", flat=True)}
     names = (name if n == 1 else f"{name} {n}" for n in count(1))
     return next(one for one in names if one.casefold() not in taken)
 

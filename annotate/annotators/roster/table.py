@@ -52,7 +52,7 @@ class RosterCheck:
     @classmethod
     def of_project(cls, project: Project) -> "RosterCheck":
         expected = ExpectedPerson.objects.filter(project=project).values_list("name", "email")
-        joined = Annotator.objects.filter(project=project).values_list("pseudonym", flat=True)
+        joined = Annotator.everyone.filter(project=project).values_list("pseudonym", flat=True)
         on_list, known = _("on the list"), list(expected)
         return cls(
             items=dict(project.items.values_list("key", "pk")),

@@ -22,6 +22,7 @@ from models_engine.analysis.classes import rank_classes
 from models_engine.analysis.scores import score_competitors
 from models_engine.analysis.tiers import assign_tiers, classify_pairs
 from models_engine.constants import Z90
+from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, EngineError, NotConverged
 from models_engine.estimators.competitor_posterior import CompetitorPosterior
 from models_engine.estimators.competitor_table import Evidence, count_evidence
@@ -101,7 +102,7 @@ def with_deadline(progress: Progress) -> Progress:
 
 def board_json(project: Project, found: BoardData, progress: Progress) -> dict[str, Any]:
     posterior = fit_board(found, None, progress)
-    evidence = count_evidence(found.data, found.table)
+    evidence = evidence_of(found.data, found)
     rows, order = ranked_rows(project, posterior, evidence, found.names)
     effects = posterior.effects
     return {
@@ -112,7 +113,7 @@ def board_json(project: Project, found: BoardData, progress: Progress) -> dict[s
         "has_contexts": found.has_contexts,
         "n_labels": int(found.data.n_labels),
         "n_left_out": found.n_left_out,
-        "n_annotators": len(np.unique(found.data.annotators)),
+        "n_annotators": int((np.unique(found.data.annotators) < found.n_people).sum()),
         "n_contexts": n_contexts(found),
         "n_parts": int(evidence.part.max()) + 1,
         "item_spread": list(map(float, effects.item_spread)),
@@ -130,6 +131,14 @@ def fit_board(found: BoardData, features: Floats | None, progress: Progress) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)  # the board says it
         return Competitors().fit(data, found.table, progress=progress)
+
+
+def evidence_of(data: Comparisons, found: BoardData) -> Evidence:
+    """Return what the data say of each competitor; its annotators are people alone."""
+    evidence, by_people = count_evidence(data, found.table), data.annotators < found.n_people
+    if by_people.all():
+        return evidence
+    return replace(evidence, n_annotators=count_evidence(data.subset(by_people), found.table).n_annotators)
 
 
 def n_contexts(found: BoardData) -> int:
@@ -233,7 +242,7 @@ def tag_json(project: Project, found: BoardData, posterior: CompetitorPosterior,
     result: dict[str, Any] = {"name": found.tags[tag], "n_labels": int(data.n_labels), "rows": []}
     if len(members) < 2:
         return result
-    evidence = count_evidence(data, table)
+    evidence = evidence_of(data, found)
     rows, order = ranked_rows(project, posterior.for_tag(tag), evidence, found.names, members)
     effects = posterior.effects
     for row, at in zip(rows, order.tolist(), strict=True):

@@ -38,6 +38,7 @@ class BoardData:
     uncompared: list[str]
     n_left_out: int
     has_contexts: bool
+    n_people: int  # of the annotators, who come before machines
 
     def digest(self, top_k: int, tie_margin: float) -> str:
         """Return a hash of all that the board depends on."""
@@ -77,7 +78,9 @@ def read_board_data(criterion: Criterion, labels: Labels) -> BoardData | None:
     )
     uncompared = sorted(set(makers) - {""} - set(names))
     n_left_out = int(labels.data.n_labels - data.n_labels)
-    return BoardData(data, table, names, tags, features, feature_names, uncompared, n_left_out, has_contexts)
+    return BoardData(
+        data, table, names, tags, features, feature_names, uncompared, n_left_out, has_contexts, labels.n_people
+    )
 
 
 def usable_labels(data: Comparisons, named: NDArray[np.bool_], contexts: Ints | None) -> NDArray[np.bool_]:

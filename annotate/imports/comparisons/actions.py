@@ -128,7 +128,7 @@ def check(
 ) -> tuple[list[Checked], list[Refused]]:
     """Return rows that can become labels, with their items' primary keys, and the others with the reason."""
     items = dict(project.items.values_list("key", "pk"))
-    people = project.annotators.exclude(source=annotators_are)
+    people = Annotator.everyone.filter(project=project).exclude(source=annotators_are)
     taken = set(people.values_list("pseudonym", flat=True))
     checked, refused = [], []
     for row in comparisons:

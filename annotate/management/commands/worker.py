@@ -14,6 +14,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from annotate.annotators.cohorts import job as cohorts_job
+from annotate.annotators.machines import job as machines_job
 from annotate.annotators.tastes import job as tastes_job
 from annotate.core.database_outages import require_database
 from annotate.fitting import evaluation_job, scheduling
@@ -25,7 +26,7 @@ from annotate.operations import daily_cleanup
 from annotate.publishing.run_records import job as run_records_job
 
 NICENESS = 5  # on a busy machine, web requests go before fits
-REQUESTED_JOBS = (run_records_job.QUEUE, cohorts_job.QUEUE)
+REQUESTED_JOBS = (run_records_job.QUEUE, cohorts_job.QUEUE, machines_job.QUEUE)
 IDLE_JOBS = (tastes_job.QUEUE, evaluation_job.QUEUE)
 
 

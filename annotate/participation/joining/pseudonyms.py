@@ -40,7 +40,7 @@ def suggest(project: Project, rng: random.Random) -> str:
     """Return a pseudonym that nobody in the project has; with a number behind it once the plain ones run out."""
     names = [f"{rng.choice(ADJECTIVES)} {rng.choice(ANIMALS)}".title() for _ in range(N_SUGGESTIONS)]
     names += [f"{names[0]} {rng.randrange(10, 1_000_000)}" for _ in range(N_SUGGESTIONS)]
-    taken = set(Annotator.objects.filter(project=project, pseudonym__in=names).values_list("pseudonym", flat=True))
+    taken = set(Annotator.everyone.filter(project=project, pseudonym__in=names).values_list("pseudonym", flat=True))
     return next((name for name in names if name not in taken), names[-1])
 
 
@@ -54,4 +54,4 @@ def normalize_name(name: str) -> str:
 def is_taken(project: Project, name: str) -> bool:
     """Return whether an annotator has the name, or somebody on the roster who is yet to join by their own link."""
     expected = ExpectedPerson.objects.filter(project=project, annotator=None, name__iexact=name)
-    return Annotator.objects.filter(project=project, pseudonym__iexact=name).exists() or expected.exists()
+    return Annotator.everyone.filter(project=project, pseudonym__iexact=name).exists() or expected.exists()

@@ -28,6 +28,7 @@ from annotate.models import (
     ItemComment,
     Label,
     LtiLearner,
+    MachineReport,
     Presentation,
     PresentedItem,
     Project,
@@ -137,6 +138,7 @@ def delete_fits_since(project: Project, since: datetime) -> None:
     TasteMap.objects.filter(project=project).delete()
     AnnotatorTaste.objects.filter(annotator__project=project).delete()
     CohortComparison.objects.filter(project=project).delete()
+    MachineReport.objects.filter(project=project).delete()
     DerivedRanking.objects.filter(project=project).delete()
     request_new_records(project)
     empty_imports(project)

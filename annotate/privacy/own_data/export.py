@@ -33,6 +33,7 @@ from annotate.models import (
     Item,
     Label,
     LtiLearner,
+    MachineReport,
     Membership,
     Preregistration,
     Presentation,
@@ -117,6 +118,11 @@ def files_of_account(user: User) -> list[DataFile]:
             "cohorts_compared",
             CohortComparison.objects.filter(asked_by=user),
             columns_named("asked_at", "criterion", "by", "status", project="project__name"),
+        ),
+        table(
+            "machine_reports",
+            MachineReport.objects.filter(asked_by=user),
+            columns_named("asked_at", "criterion", "status", project="project__name"),
         ),
         table(
             "plans_frozen",

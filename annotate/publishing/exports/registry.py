@@ -16,6 +16,7 @@ from annotate.publishing.exports import (
     ideas,
     items,
     labels,
+    machines,
     pairs,
     preferences,
 )
@@ -100,6 +101,20 @@ TABLES = {
             _("One row per annotator: number of answers, speed, agreement, reliability."),
             annotators.columns,
             annotators.rows,
+        ),
+        Table(
+            "machines",
+            _("Machines"),
+            _("One row per machine: program, prompt, answers, cost, and the latest report on it."),
+            always(machines.COLUMNS),
+            machines.rows,
+        ),
+        Table(
+            "machine_answers",
+            _("Machines: answers"),
+            _("Every answer of every machine, in the order shown, with tokens and cost."),
+            always(machines.ANSWER_COLUMNS),
+            machines.answer_rows,
         ),
         Table(
             "items",

@@ -15,12 +15,13 @@ from annotate.core.transactions import yielding_write_transaction
 from annotate.criteria import Criterion
 from annotate.fitting.estimates import LEVEL
 from annotate.fitting.leaderboard.reading import competitor_rows
+from annotate.fitting.machines import counts_machines
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import Labels, read_labels
 from annotate.jobs.leases import worker_died
 from annotate.jobs.queues import Progress
 from annotate.jobs.requested import RequestedJobs
-from annotate.models import Annotator, FitState, Item, RunRecord, RunRecordPart
+from annotate.models import Annotator, FitState, Item, Machine, RunRecord, RunRecordPart
 from annotate.models.leased_jobs import LeaseLost
 from annotate.publishing.run_records.analysis import write_analysis
 from models_engine.io.reports import write_csv, write_json
@@ -29,7 +30,7 @@ from models_engine.models import Fit, Leaderboard
 
 Status = RunRecord.Status
 PART_BYTES = 2**19  # SQLite's one write lock is held for a few milliseconds each
-SITE_SETTINGS = ("level", "top_k", "tie_margin")  # in Fit.settings, besides the estimator's own
+SITE_SETTINGS = ("level", "top_k", "tie_margin", "count_machines")  # in Fit.settings, besides the estimator's own
 README = """A run record of Crowdrank: all it takes to repeat the fit that gave ranking.csv, and to analyse the answers.
 
     pip install crowdrank            or, in a checkout of its source: pip install .
@@ -39,7 +40,7 @@ This installs numpy and scipy and nothing of the site. The version that made the
 
 labels.csv        every label that counts: who, the items in the order shown, the rank given to each, its weight
 items.csv         the items        annotators.csv   the annotators, by pseudonym, and numbers of the questionnaire
-record.json       estimator, settings, seed, hash of the data, versions of everything
+record.json       estimator, settings, seed, hash of the data, versions of everything; which annotators are machines
 ranking.csv       the ranking of a fit that started from nothing but these files
 competitors.csv   only where every item names who made it: item, competitor, context, tag. For the leaderboard:
                   python -m models_engine fit labels.csv --competitors competitors.csv
@@ -70,7 +71,7 @@ def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, 
             gettext_noop("There is no ranking yet, so there is nothing to record. Try again once there is one.")
         )
     keys = dict(Item.objects.filter(project=project).values_list("pk", "key"))
-    people = dict(Annotator.objects.filter(project=project).values_list("pk", "pseudonym"))
+    people = dict(Annotator.everyone.filter(project=project).values_list("pk", "pseudonym"))
     items = [keys[pk] for pk in labels.item_ids.tolist()]
     recipe = FitSpec(
         estimator=fit.estimator,
@@ -90,6 +91,7 @@ def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, 
         "data_version": version,
         "published_fit": fit.number,
         "published_fit_data_version": fit.data_version,
+        **({"machines": machines_counted(labels)} if counts_machines(project) else {}),
     }
     annotators = [people[pk] for pk in labels.annotator_ids.tolist()]
     record = write_record(folder, labels.data, items, annotators, recipe, about=about, progress=progress)
@@ -97,6 +99,14 @@ def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, 
     write_leaderboard_files(folder, criterion, labels, fit)
     (folder / "README.txt").write_text(README.format(folder=folder.name), encoding="utf-8")
     return record
+
+
+def machines_counted(labels: Labels) -> list[dict[str, str]]:
+    """Return which of the annotators of labels.csv are machines, and what they are."""
+    found = Machine.objects.filter(pk__in=labels.annotator_ids[labels.n_people :].tolist()).order_by("pk")
+    columns = ("annotator__pseudonym", "program", "version", "prompt_hash")
+    names = ("annotator", "program", "version", "prompt_sha256")
+    return [dict(zip(names, row, strict=True)) for row in found.values_list(*columns)]
 
 
 def write_leaderboard_files(folder: Path, criterion: Criterion, labels: Labels, fit: Fit) -> None:

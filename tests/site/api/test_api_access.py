@@ -28,6 +28,8 @@ from annotate.models import (
     Idea,
     ImportJob,
     ItemComment,
+    Machine,
+    MachineReport,
     MemberInvitation,
     Membership,
     Preregistration,
@@ -42,6 +44,7 @@ from annotate.publishing.preregistration.actions import freeze_plan
 from tests.conftest import answer_one, make_annotator, make_token, make_user, member
 from tests.site.dashboard.test_fits import arrays
 from tests.site.factories import spread_fit
+from tests.site.machines import let_judge, make_machine
 from tests.site.test_access import BACKEND
 
 pytestmark = pytest.mark.embedded
@@ -100,6 +103,15 @@ RULES = {
         "patch": (WRITE, MANAGE, {"language": "en", "languages": ["de", "fr"]}),
     },
     "api-translation": {"patch": (WRITE, MANAGE, {"question": "Lequel ?"})},
+    "api-machines": {
+        "get": (READ, SEE, None),
+        "post": (WRITE, OWN, {"name": "Second judge", "program": "a model"}),
+    },
+    "api-machines-counting": {"put": (WRITE, OWN, {"count_machines": True})},
+    "api-machines-report": {"get": (READ, SEE, None), "post": (WRITE, MANAGE, {})},
+    "api-machine": {"patch": (WRITE, OWN, {"excluded": True}), "delete": (WRITE, OWN, None)},
+    "api-machine-pairs": {"get": (READ, MANAGE, None)},
+    "api-machine-answers": {"post": (WRITE, MANAGE, {"rows": [{"items": ["item-0", "item-1"], "chosen": 0}]})},
     "api-tastes": {"get": (READ, SEE, None)},
     "api-cohorts": {
         "get": (READ, SEE, None),
@@ -276,6 +288,7 @@ def arguments(project, people):
         "item_id": unseen.pk,
         "member_id": Membership.objects.get(project=project, user=people["viewer"]).pk,
         "key": target.key,
+        "machine_key": judged(project).annotator.key,
         "language": "de",
         "webhook_id": Webhook.objects.create(project=project, url="https://example.org/", created_at=timezone.now()).pk,
         "translated": Project.objects.filter(pk=project.pk).update(language="en", languages=["de"]),
@@ -309,6 +322,13 @@ def arguments(project, people):
         "token": presentation.token,
         "answered": answered.presentation.token,
     }
+
+
+def judged(project: Project) -> Machine:
+    machine = make_machine(project)
+    let_judge(machine, lambda first, second: first)
+    MachineReport.objects.create(project=project, asked_at=timezone.now(), status="failed")
+    return machine
 
 
 def no_tastes(items: list) -> bytes:

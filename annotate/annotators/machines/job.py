@@ -1,0 +1,153 @@
+"""Computes the report on machines: each held against people, and the rankings of people, machines and both.
+
+Figures, as JSON: {"machines": [one for each, by annotator], "boards": {"items", "people", "machines", "both"}, ...}.
+"""
+
+import warnings
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from django.utils import timezone
+from django.utils.html import strip_tags
+from django.utils.translation import gettext_noop
+from numpy.typing import NDArray
+
+from annotate.core.stored_messages import NotEnoughData, store_message
+from annotate.criteria import Criterion
+from annotate.fitting.published import published_fit
+from annotate.fitting.reading import Labels
+from annotate.fitting.stored_posterior import fit_posterior, require_labels
+from annotate.jobs.queues import Progress
+from annotate.jobs.requested import RequestedJobs
+from annotate.models import Item, MachineReport
+from models_engine.analysis.judges import PairAnswers, judge, pair_answers
+from models_engine.data import Comparisons
+from models_engine.estimators.table import ESTIMATORS
+from models_engine.posterior import BasePosterior
+
+Status = MachineReport.Status
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+MAX_TAGS = 12  # those that most pairs have
+MIN_TAG_PAIRS = 5
+MAX_ITEMS_KEPT = 2_000
+DIED = gettext_noop(
+    "The engine stopped several times during this report. It may have been killed or have run out of memory."
+)
+NO_FIT = gettext_noop("There is no ranking yet. Try again once there is one.")
+NO_MACHINES = gettext_noop("No machine has answered yet. Try again once one has.")
+
+
+class NothingToReport(NotEnoughData):
+    pass
+
+
+def work(row: MachineReport, progress: Progress) -> None:
+    """Raises Cancelled, LeaseLost and NothingToReport."""
+    criterion = Criterion(row.project, row.criterion)
+    fit = published_fit(criterion)
+    estimator = fit.estimator if fit and fit.estimator in ESTIMATORS else "BradleyTerry"
+    labels = require_labels(criterion, machines=True)
+    if not labels.n_machine_labels:
+        raise NothingToReport(NO_MACHINES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        figures = {
+            "machines": machine_figures(criterion, labels),
+            "boards": boards(labels, estimator, fit.seed if fit else 0, progress),
+            "n_people_answers": labels.of_people.n_labels,
+            "n_machine_answers": labels.n_machine_labels,
+            "n_people": labels.n_people,
+        }
+    row.complete(
+        status=Status.READY,
+        fit_number=fit.number if fit else None,
+        estimator=estimator,
+        figures=finite_json(figures),
+        finished_at=timezone.now(),
+        message="",
+    )
+
+
+def machine_figures(criterion: Criterion, labels: Labels) -> list[dict[str, Any]]:
+    answers, items = pair_answers(labels.data)
+    by_people = answers.who < labels.n_people
+    people = answers.subset(by_people)
+    lengths, tags = lengths_of(labels, items), tags_of_pairs(criterion, labels, items, answers)
+    found = []
+    for number, share in enumerate(labels.machine_shares.tolist()):
+        who = labels.n_people + number
+        told = judge(people, answers.subset(answers.who == who), len(items), lengths=lengths, tags=tags)
+        found.append({"annotator": int(labels.annotator_ids[who]), "share": share, **asdict(told)})
+    return found
+
+
+def lengths_of(labels: Labels, items: Ints) -> Floats:
+    """Return (n_pairs,) how many characters the first item of each pair has more; nan where one is no text."""
+    rows = Item.objects.filter(pk__in=labels.item_ids.tolist()).values_list("pk", "kind", "body").iterator(2000)
+    known = {pk: len(strip_tags(body)) for pk, kind, body in rows if kind in ("text", "markdown", "html")}
+    each = np.array([known.get(pk, np.nan) for pk in labels.item_ids.tolist()], dtype=float)
+    return each[items[:, 0]] - each[items[:, 1]]
+
+
+def tags_of_pairs(
+    criterion: Criterion, labels: Labels, items: Ints, answers: PairAnswers
+) -> dict[str, NDArray[np.bool_]]:
+    """Return which pairs each tag is about: those of which an item has it. Only tags of several shared pairs."""
+    place = {pk: at for at, pk in enumerate(labels.item_ids.tolist())}
+    has: dict[str, NDArray[np.bool_]] = {}
+    through = Item.tags.through.objects.filter(item__project=criterion.project).values_list("item_id", "tag__name")
+    for pk, name in through.iterator(5000):
+        if pk in place:
+            has.setdefault(name, np.zeros(len(place), dtype=bool))[place[pk]] = True
+    machine = np.bincount(answers.pair[answers.who >= labels.n_people], minlength=len(items)) > 0
+    shared = machine & (np.bincount(answers.pair[answers.who < labels.n_people], minlength=len(items)) > 0)
+    masks = {name: mask[items].any(axis=1) for name, mask in has.items()}
+    counts = {name: int((mask & shared).sum()) for name, mask in masks.items()}
+    names = sorted((name for name in masks if counts[name] >= MIN_TAG_PAIRS), key=lambda name: (-counts[name], name))
+    return {name: masks[name] for name in names[:MAX_TAGS]}
+
+
+def boards(labels: Labels, estimator: str, seed: int, progress: Progress) -> dict[str, Any] | None:
+    """Return the rankings of people, of machines and of both, of the items that people and machines compared."""
+    by_machines = labels.data.subset(np.flatnonzero(labels.data.annotators >= labels.n_people)).with_weights(None)
+    parts = {"people": labels.of_people, "machines": by_machines}
+    kept = labels.ranked & np.all([in_largest_part(data, labels) for data in parts.values()], axis=0)
+    at = np.flatnonzero(kept)
+    if len(at) < 2 or len(at) > MAX_ITEMS_KEPT:
+        return None
+    entry = ESTIMATORS[estimator]
+    found: dict[str, Any] = {"items": labels.item_ids[at].tolist()}
+    posteriors: dict[str, BasePosterior] = {}
+    for name, data in {**parts, "both": labels.data}.items():
+        posterior = fit_posterior(entry, data, seed, progress).restrict(at)
+        posteriors[name] = posterior
+        found[name] = {"utility": posterior.utilities().tolist(), "sd": posterior.standard_deviations().tolist()}
+    people, machines, both = (posteriors[name].utilities() for name in ("people", "machines", "both"))
+    found["correlation"] = correlation(people, machines)
+    found["correlation_both"] = correlation(people, both)
+    return found
+
+
+def correlation(one: Floats, other: Floats) -> float:
+    return float(np.corrcoef(one, other)[0, 1]) if one.std() > 0 and other.std() > 0 else float("nan")
+
+
+def in_largest_part(data: Comparisons, labels: Labels) -> NDArray[np.bool_]:
+    compared: NDArray[np.bool_] = data.n_comparisons() > 0
+    return compared & (data.connected_parts(labels.ranked) == 0)
+
+
+def finite_json(value: Any) -> Any:
+    """Return JSON with None for what is not known, and "inf" for what has no bound."""
+    if isinstance(value, dict):
+        return {name: finite_json(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite_json(one) for one in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return "inf" if value > 0 else None
+    return value
+
+
+QUEUE = RequestedJobs(MachineReport, work, lambda _owner: store_message(DIED), deferred=("figures",))

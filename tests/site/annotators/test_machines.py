@@ -1,0 +1,243 @@
+"""Machines that judge: apart from people everywhere, asked and answered by the API, counted only where switched on."""
+
+import random
+
+import pytest
+from django.urls import reverse
+
+from annotate.annotators.machines import job
+from annotate.annotators.machines.actions import (
+    MachineExcluded,
+    MachineNameTaken,
+    MachinesJudgePairs,
+    remove_machine,
+    set_counting,
+    set_excluded,
+)
+from annotate.criteria import Criterion
+from annotate.fitting.reading import read_labels
+from annotate.models import Annotator, Event, FitState, Item, ItemSet, Label, MachineAnswer, MachineReport, Project
+from annotate.participation.joining.pseudonyms import is_taken
+from annotate.projects.actions import delete_project
+from annotate.publishing.exports.registry import TABLES
+from models_engine.models import AnnotatorEstimate, Estimate
+from tests.conftest import NOW, answer_one, make_annotator
+from tests.site.api_client import Api
+from tests.site.factories import make_labels
+from tests.site.fitting.test_run import fit_now
+from tests.site.machines import let_judge, make_machine
+from tests.site.pages import page, signed_in
+from tests.site.task_types import set_task
+
+
+def by_number(a: Item, b: Item) -> Item:
+    """Prefer the later item: every people() of below prefers the earlier."""
+    return max(a, b, key=lambda item: item.pk)
+
+
+def people(project: Project, n_labels: int = 90, n: int = 3) -> list[Annotator]:
+    """People who prefer the earlier item three times in four."""
+    found = [make_annotator(project, f"Otter {i}") for i in range(n)]
+    rng = random.Random(4)
+    for label in make_labels(project, found, n_labels):
+        shown = sorted(label.presentation.presented.values_list("item", flat=True))
+        label.chosen_id = shown[rng.random() > 0.75]
+        label.save(update_fields=["chosen"])
+    return found
+
+
+def labels(project: Project):
+    found = read_labels(Criterion(Project.objects.get(pk=project.pk)))
+    assert found is not None
+    return found
+
+
+def test_a_machine_is_nobody_among_people(project, alice):
+    people(project)
+    machine = make_machine(project)
+    assert let_judge(machine, by_number) == 30
+    assert not Annotator.objects.filter(source="machine").exists()
+    assert project.annotators.count() == 3
+    assert Annotator.everyone.filter(project=project).count() == 4
+    fit = fit_now(project)
+    assert (fit.n_labels, fit.n_annotators) == (90, 3)
+    assert "count_machines" not in fit.settings
+    assert AnnotatorEstimate.objects.filter(fit=fit).count() == 3
+    client = signed_in(alice)
+    html = page(client, project, "annotators")
+    assert "3 annotators have given answers that count." in html
+    assert "1 machine judges here too; it is not in this list." in html
+    assert "Judge" in page(client, project, "machines")
+    assert Api(alice, project)("get", "annotators").json()["count"] == 3
+
+
+def test_machines_take_nobodys_place(project):
+    let_judge(make_machine(project), by_number)
+    assert not ItemSet.objects.filter(project=project).exists()
+    assert not project.items.filter(n_taken__gt=0).exists()
+    answer_one(make_annotator(project, "Quiet Otter"))
+    assert Label.objects.count() == 1
+
+
+def test_a_name_of_a_machine_is_taken_for_people_too(project):
+    make_machine(project, "Judge")
+    assert is_taken(project, "judge")
+    with pytest.raises(MachineNameTaken):
+        make_machine(project, "JUDGE")
+
+
+def test_only_pairs_are_judged(project):
+    set_task(project, "best", 4)
+    with pytest.raises(MachinesJudgePairs):
+        make_machine(project)
+
+
+def test_the_first_answer_to_an_order_stays(project):
+    machine = make_machine(project)
+    a, b = project.items.order_by("pk")[:2]
+    assert let_judge(machine, lambda one, other: one, [(a, b)]) == 2
+    assert let_judge(machine, lambda one, other: other, [(a, b)]) == 0
+    assert list(MachineAnswer.objects.order_by("pk").values_list("chosen", flat=True)) == [a.pk, b.pk]
+
+
+def test_an_owner_switches_machines_on_and_the_fit_and_the_log_say_so(project, alice, manuel):
+    people(project)
+    let_judge(make_machine(project), by_number)
+    assert labels(project).data.n_labels == 90
+    url = reverse("machines-count", args=[project.pk])
+    assert signed_in(manuel).post(url, {"count": "yes"}).status_code == 403
+    before = FitState.objects.get(project=project).wanted if FitState.objects.filter(project=project) else 0
+    signed_in(alice).post(url, {"count": "yes"})
+    assert FitState.objects.get(project=project).wanted > before
+    [event] = Event.objects.filter(verb="settings changed")
+    assert event.details == {"count_machines": [False, True]}
+    found = labels(project)
+    assert (found.data.n_labels, found.n_people, found.n_machine_labels) == (120, 3, 30)
+    fit = fit_now(project)
+    assert fit.settings["count_machines"] is True
+    assert (fit.n_labels, fit.n_annotators) == (90, 3)
+    [learned] = fit.diagnostics["machines"]
+    assert learned["n_labels"] == 30
+    assert learned["share"] < 0.2
+    assert "counts, share" in page(signed_in(alice), project, "machines")
+    assert AnnotatorEstimate.objects.filter(fit=fit).count() == 3
+    set_counting(project=project, actor=alice, on=False, now=NOW)
+    assert labels(project).data.n_labels == 90
+
+
+def test_a_machine_that_reverses_everything_leaves_the_places_within_peoples_intervals(project, alice):
+    people(project, 120)
+    fit = fit_now(project)
+    before = {one.item_id: (one.low, one.high) for one in Estimate.objects.filter(fit=fit)}
+    let_judge(make_machine(project), by_number)
+    set_counting(project=project, actor=alice, on=True, now=NOW)
+    fit = fit_now(project)
+    after = {one.item_id: one.utility for one in Estimate.objects.filter(fit=fit)}
+    assert all(before[pk][0] < utility < before[pk][1] for pk, utility in after.items())
+
+
+def test_excluded_machines_count_nowhere_and_answer_no_more(project, alice):
+    people(project)
+    machine = make_machine(project)
+    let_judge(machine, by_number)
+    set_counting(project=project, actor=alice, on=True, now=NOW)
+    assert set_excluded(machine=machine, actor=alice, on=True, now=NOW)
+    assert labels(project).data.n_labels == 90
+    with pytest.raises(MachineExcluded):
+        let_judge(machine, by_number)
+    assert set_excluded(machine=machine, actor=alice, on=False, now=NOW)
+    assert not set_excluded(machine=machine, actor=alice, on=False, now=NOW)
+    assert labels(project).data.n_labels == 120
+
+
+def test_a_machine_goes_with_its_answers_and_with_the_project(project, alice):
+    machine = make_machine(project)
+    let_judge(machine, by_number)
+    assert remove_machine(machine=machine, actor=alice, now=NOW) == 30
+    assert not MachineAnswer.objects.exists()
+    assert "removed the machine “Judge” with 30 answers" in page(signed_in(alice), project, "log")
+    let_judge(make_machine(project), by_number)
+    delete_project(project=project)
+    assert not MachineAnswer.objects.exists()
+    assert not Annotator.everyone.exists()
+
+
+def test_programs_add_a_machine_ask_for_pairs_and_answer_them(project, alice):
+    api = Api(alice, project)
+    sent = {"name": "Judge", "program": "gpt", "version": "4", "prompt": "Which?", "price": "0.002", "currency": "EUR"}
+    made = api("post", "machines", sent)
+    assert made.status_code == 201
+    key = made.json()["key"]
+    assert len(made.json()["prompt_hash"]) == 64
+    assert api("get", "machine-pairs", args=[key]).json()["results"] == []
+    answer_one(make_annotator(project, "Quiet Otter"))
+    [asked] = api("get", "machine-pairs", args=[key]).json()["results"]
+    assert asked["orders"] == [[0, 1], [1, 0]]
+    keys = [one["key"] for one in asked["items"]]
+    row = {"items": keys, "chosen": 0, "tokens_in": 12, "tokens_out": 1}
+    assert api("post", "machine-answers", {"rows": [row]}, args=[key]).json() == {"n_stored": 1, "n_known": 0}
+    assert api("post", "machine-answers", {"rows": [row]}, args=[key]).json() == {"n_stored": 0, "n_known": 1}
+    [asked] = api("get", "machine-pairs", args=[key]).json()["results"]
+    assert asked["orders"] == [[1, 0]]
+    seen, after = [], ""
+    while after is not None:
+        told = api("get", "machine-pairs", args=[key], sets="all", after=after, limit=4).json()
+        seen += [tuple(one["key"] for one in pair["items"]) for pair in told["results"]]
+        after = told["next"]
+    assert len(seen) == len(set(seen)) == 15
+    [row] = api("get", "machines").json()["results"]
+    assert (row["n_answers"], row["n_tokens"], float(row["cost"])) == (1, 13, 0.002)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"items": ["item-0", "nothing"], "chosen": 0}, "No item has the key “nothing”."),
+        ({"items": ["item-0", "item-0"], "chosen": 0}, "Both items are “item-0”."),
+        ({"items": ["item-0", "item-1"], "chosen": None}, "A tie is no answer in this project."),
+        ({"items": ["item-0", "item-1"], "chosen": 2}, "less than or equal to 1"),
+        ({"items": ["item-0"], "chosen": 0}, "2"),
+    ],
+)
+def test_a_wrong_answer_is_refused_with_all_that_came_with_it(project, alice, row, told):
+    Project.objects.filter(pk=project.pk).update(outcomes=["skip"])
+    machine = make_machine(project)
+    rows = [{"items": ["item-2", "item-3"], "chosen": 1}, row]
+    refused = Api(alice, project)("post", "machine-answers", {"rows": rows}, args=[machine.annotator.key])
+    assert refused.status_code in (400, 422)
+    assert told in refused.json()["detail"]
+    assert not MachineAnswer.objects.exists()
+
+
+def go_on(*_progress) -> bool:
+    return True
+
+
+def test_the_report_holds_machines_against_people(project, alice):
+    people(project, 120)
+    fit_now(project)
+    let_judge(make_machine(project, "Contrary"), by_number)
+    let_judge(make_machine(project, "Like people"), lambda a, b: min(a, b, key=lambda item: item.pk))
+    let_judge(make_machine(project, "First"), lambda a, b: a)
+    api = Api(alice, project)
+    assert api("post", "machines-report", {}).json()["status"] == "asked"
+    job.QUEUE.work(job.QUEUE.claim_next(owner="test", now=NOW), progress=go_on)
+    told = api("get", "machines-report").json()
+    assert told["status"] == "ready"
+    contrary, like, first = told["report"]["machines"]
+    assert contrary["figures"]["agreement"]["high"] < 0 < like["figures"]["agreement"]["low"]
+    assert (contrary["figures"]["worth"]["value"], contrary["figures"]["order"]["value"]) == (0, 1)
+    assert (first["figures"]["position"]["value"], first["figures"]["order"]["value"]) == (1, 0)
+    assert len(told["report"]["rows"]) == 6
+    html = page(signed_in(alice), project, "machines")
+    assert "100 answers of this machine are worth about 0 human answers here (0 to 0)." in html
+    tables = {name: list(TABLES[name].rows(Criterion(project))) for name in ("machines", "machine_answers")}
+    assert [row[0] for row in tables["machines"]] == ["Contrary", "Like people", "First"]
+    assert len(tables["machine_answers"]) == 90
+    assert all(len(row) == len(TABLES[name].names(project)) for name, rows in tables.items() for row in rows)
+
+
+def test_without_machines_there_is_no_report(project, alice):
+    people(project)
+    assert Api(alice, project)("post", "machines-report", {}).status_code == 409
+    assert not MachineReport.objects.exists()
