@@ -345,6 +345,7 @@ def denied(response) -> bool:
 TOGETHER = [sorted(RULES)[i : i + 18] for i in range(0, len(RULES), 18)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", TOGETHER, ids=lambda names: f"{names[0]} to {names[-1]}")
 def test_only_those_who_may(cast, arguments, project, names):
     with each_case() as case:
@@ -408,6 +409,7 @@ def test_a_forged_token_finds_nothing(cast):
     assert cast["anonymous"].post(reverse("submit", args=["A" * 22])).status_code == 404
 
 
+@pytest.mark.slow
 def test_state_changes_need_the_csrf_token(cast, arguments):
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = cast["owner"].cookies

@@ -382,6 +382,7 @@ TOGETHER = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("who", "names"), TOGETHER, ids=[f"{names[0]} to {names[-1]} as {who}" for who, names in TOGETHER]
 )
