@@ -83,8 +83,11 @@ lint: $(VENV)/dev  ## style, types and import directions
 	env DEBUG=true $(BIN)/mypy annotate models_engine
 	$(BIN)/lint-imports
 
-check: lint  ## before every commit: lint, and every test that needs neither browser nor process nor more than a second
-	$(EMBEDDED) $(TOGETHER) -m "not browser and not process and not slow and not alone"
+# Lint and tests beside each other: most of lint is one process, and tests wait now and then.
+check: $(VENV)/dev  ## before every commit: lint, and every test that needs neither browser nor process nor more than a quarter of a second
+	@told=$$(mktemp); $(MAKE) --no-print-directory lint >"$$told" 2>&1 & lint=$$!; \
+	$(EMBEDDED) $(TOGETHER) -m "not browser and not process and not slow and not alone"; tests=$$?; \
+	wait $$lint; linted=$$?; cat "$$told"; rm -f "$$told"; test $$tests = 0 -a $$linted = 0
 
 COMPILE := uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 --quiet
 

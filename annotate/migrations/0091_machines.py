@@ -7,9 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    dependencies = [
-        ('annotate', '0001_squashed_0080'),
-    ]
+    dependencies = [("annotate", "0082_results_links_with_leaderboard")]
 
     operations = [
         migrations.CreateModel(

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("annotate", "0080_item_comments_and_entry_links")]
+    dependencies = [("annotate", "0091_machines")]
 
     operations = [
         migrations.CreateModel(

@@ -5,9 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    dependencies = [
-        ('annotate', '0001_squashed_0080'),
-    ]
+    dependencies = [("annotate", "0093_request_counts")]
 
     operations = [
         migrations.AddField(

@@ -191,6 +191,7 @@ def test_sampling_annotators_keeps_all_their_labels():
     assert sample_annotators(data, 10_000).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_people", "k"), [(2, 20), (10, 10)])
 def test_random_rankings_rarely_show_agreement_beyond_chance(n_people, k):
     """The pairs of one ranking hang together: as if independent, 13 to 21 of 100 such crowds agreed beyond chance."""

@@ -35,6 +35,7 @@ def test_the_line_is_where_its_weighted_squares_are_least():
     assert found.degrees == 2
 
 
+@pytest.mark.slow
 def test_values_carried_over_hold_the_truth():
     """A second round with anchors of known value: 90% intervals of the others, their bias, and the misfit's spread."""
     inside, bias, misfit = [], [], []

@@ -76,6 +76,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_where_the_model_is_true_standardised_figures_are_standard_normal(kind):
     """Of the truth itself, over crowds, although the implied pairs of one label depend on one another."""
@@ -102,6 +103,7 @@ def test_pairs_by_their_formula_and_by_drawing_agree():
     assert_allclose(drawn.items.infit, exact.items.infit, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pairs", "rankings"])
 def test_in_a_fit_mean_squares_are_about_one_and_a_judge_who_guesses_stands_out(kind):
     flags, squares, guessing = [], [], []

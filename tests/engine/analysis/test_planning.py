@@ -31,6 +31,7 @@ def test_plans_are_what_full_simulations_on_other_seeds_give(name):
     assert plan.is_scaled == (name == "large")
 
 
+@pytest.mark.slow
 def test_so_many_comparisons_give_the_reliability_that_assessments_had():
     """.70 took 10 to 14 comparisons of each item, .90 took 26 to 37 (Verhavert et al. 2019)."""
     fewer, more = plan_project(Design(40, 10, 24)), plan_project(Design(40, 10, 62))
@@ -39,6 +40,7 @@ def test_so_many_comparisons_give_the_reliability_that_assessments_had():
     assert more.reliability.low < 0.90 < more.reliability.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["essays", "posters", "lexicon", "jury", "ideas"])
 def test_the_formula_is_near_the_simulation(name):
     assert expected_reliability(DESIGNS[name]) == pytest.approx(
@@ -46,6 +48,7 @@ def test_the_formula_is_near_the_simulation(name):
     )
 
 
+@pytest.mark.slow
 def test_more_answers_than_are_simulated():
     """Past 6,000 answers errors are scaled: against simulations in full."""
     design = Design(100, 20, 600, top=5)
@@ -60,6 +63,7 @@ def test_the_same_design_and_seed_give_the_same_plan():
     assert plan_project(ESSAYS, n_crowds=6) != plan_project(ESSAYS, n_crowds=6, seed=1)
 
 
+@pytest.mark.slow
 def test_costs_and_checks():
     plan = plan_project(replace(ESSAYS, checks_each=6, minutes_per_answer=2.0, cost_per_hour=30.0), n_crowds=4)
     assert (plan.n_answers, plan.n_labels, plan.showings) == (180, 150, 10)

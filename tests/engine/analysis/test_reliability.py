@@ -14,6 +14,7 @@ from models_engine.simulate import simulate_crowd
 FINE = Diagnostics(True, 1, (0.0,), 0.1, "fine")
 
 
+@pytest.mark.slow
 def test_ssr_is_the_squared_correlation_of_estimate_and_truth():
     """Over simulated crowds, on average; and in nine of ten worlds the real one lies in the interval."""
     said, real, inside = [], [], []
@@ -58,6 +59,7 @@ def test_known_values():
     assert np.isnan(compute_separation([0.0, 0.0], [0.0, 0.0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by", ["judges", "answers"])
 def test_split_halves_are_as_reliable_as_half_and_all_the_answers_are(by):
     """Plain: the mean over crowds is the correlation of two fits of half as many answers each, by other people."""

@@ -138,6 +138,7 @@ def test_known_values_of_the_unit():
     assert_allclose(compute_scores(alone).score, 50)
 
 
+@pytest.mark.slow
 def test_draws_of_other_models_have_a_unit_of_their_own():
     """An angle-based model's utilities are no logits of pairs: the unit brings its pairs back all the same."""
     rng = np.random.default_rng(4)

@@ -55,6 +55,7 @@ def test_the_width_is_forecast_within_a_factor_of_two_from_a_third_of_the_labels
     assert max(ratios) < 2
 
 
+@pytest.mark.slow
 def test_the_forecast_range_for_the_top_covers_the_labels_needed():
     """From a fixed number of labels, as the border's gap is unknown then: the range holds, the middle does not lean."""
     inside, below = [], []
@@ -165,6 +166,7 @@ def test_a_goal_that_is_met_needs_nothing(goal):
     assert forecast_of(goal, fit, data).state == "met"
 
 
+@pytest.mark.slow
 def test_beyond_twenty_times_the_data_no_number_is_said():
     rng = np.random.default_rng(0)
     data = simulate_crowd(rng, 30, 20).pairs(200, rng)

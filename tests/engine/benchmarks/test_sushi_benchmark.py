@@ -96,6 +96,7 @@ def test_gradient_of_the_map_factorisation():
         assert_allclose(model.loss(x, won)[1], slopes, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_map_factorisation_chooses_shrinkage_by_held_out_labels():
     """Nobody differs: tastes are shrunk far. They differ strongly: less."""
     chosen = []

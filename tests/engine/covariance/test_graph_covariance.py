@@ -84,6 +84,7 @@ def test_elimination_is_exact_on_any_graph(seed, n, m, n_extra, most):
     assert_allclose(form.dense(), truth, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", GRAPHS)
 def test_standard_deviations_within_three_per_cent_of_exact(make):
     """1,200 items with the dense core forbidden, so that what is for tens of thousands of items is what is tested."""
@@ -135,6 +136,7 @@ def test_restriction_and_storage():
     assert_allclose(loaded.difference_variance(0, [1, 2]), part.difference_variance(0, [1, 2]), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_conjugate_gradients_meet_their_tolerance():
     rng = np.random.default_rng(3)
     one = precision(*chain(rng, 3_000, 6_000), 3_000, ridge=1e-5)

@@ -228,6 +228,7 @@ def test_beyond_eight_items_the_mode_is_in_closed_form():
     )
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 40), shape=st.floats(0.3, 20), rate=st.floats(0.05, 5))
 @settings(max_examples=25, deadline=None, derandomize=True)
 def test_the_variational_bound_never_decreases_and_is_a_bound(seed, n, shape, rate):
@@ -292,6 +293,7 @@ def test_beyond_eight_items_resampling_equals_the_integral_over_kappa():
     assert narrow < 0.9 * found.std(), "the variational form doubts too little; the docstring's reason for resampling"
 
 
+@pytest.mark.slow
 def test_completions_follow_the_model_among_the_compatible():
     data = Comparisons.from_top([[1, 3]], [[0, 1, 2, 3]], n_items=5).with_weights([20.0])
     eta, rng = np.array([-2.0, 1.5, 0.5, 2.0, -2.0]), np.random.default_rng(0)
@@ -356,6 +358,7 @@ def test_probabilities_of_incomplete_labels_are_sums_over_rankings():
     assert_allclose(posterior.pairwise_probabilities(first, second), expected, atol=0.02)
 
 
+@pytest.mark.slow
 def test_intervals_cover_in_crowds_of_its_own_model():
     covered = []
     for seed in range(40):
@@ -400,6 +403,7 @@ def test_a_prior_of_zero_width_is_rejected():
         AngleBased(prior_sd=0).fit(mixed_labels())
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     t=st.integers(1, 6),

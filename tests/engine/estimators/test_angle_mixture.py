@@ -34,6 +34,7 @@ def two_groups(seed: int = 0, n: int = 200) -> tuple[Comparisons, np.ndarray]:
     return Comparisons.from_rankings(rankings, np.arange(n)), group
 
 
+@pytest.mark.slow
 def test_simulated_groups_are_recovered():
     data, group = two_groups()
     posterior = AngleBasedMixture(2).fit(data)
@@ -90,6 +91,7 @@ def test_profiles_hold_the_labels():
     assert_allclose(by_one, [plain_log_likelihood(part, centre(one)) for one in eta])
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), t=st.sampled_from([3, 5, 9]), n_groups=st.integers(1, 3))
 @settings(max_examples=examples(8), deadline=None)
 def test_the_bound_never_decreases_for_exact_and_variational_groups(seed, t, n_groups):
@@ -115,6 +117,7 @@ def test_concentrated_groups_are_not_favoured():
     assert posterior.dic > one.dic - 5
 
 
+@pytest.mark.slow
 def test_predictive_probabilities_sum_to_one_and_average_the_groups():
     data, _ = two_groups()
     posterior = AngleBasedMixture(2).fit(data)
@@ -131,6 +134,7 @@ def test_predictive_probabilities_sum_to_one_and_average_the_groups():
     assert np.abs(plain - expected).sum() / 2 > 0.3
 
 
+@pytest.mark.slow
 def test_annotators_who_only_compare_pairs_are_separated():
     rng = np.random.default_rng(0)
     group = np.arange(40) % 2
@@ -161,6 +165,7 @@ def test_complete_rankings_of_many_items():
         AngleBasedMixture(2).fit(Comparisons.from_rankings(rankings[:, :3], np.arange(60)))
 
 
+@pytest.mark.slow
 def test_storing_loading_and_restricting_keep_predictions():
     data, _ = two_groups(n=60)
     posterior = AngleBasedMixture(2, n_draws=300).fit(data)
@@ -194,6 +199,7 @@ def test_huge_weights_are_fitted_and_the_caller_is_heard_at_least_once_a_second(
     assert heard[-1] - heard[0] < 20
 
 
+@pytest.mark.slow
 def test_a_group_whose_mode_diverges_is_reported():
     """Nothing but the one order, a billion times: beyond the length that sums over rankings can hold."""
     data = Comparisons.from_rankings([range(8)], [0], weights=[1e12])

@@ -23,6 +23,7 @@ def fitted():
     return world, CollaborativeGP().fit(world.pairs(20 * 40, rng))
 
 
+@pytest.mark.slow
 def test_annotator_utilities_match_for_annotator(fitted):
     world, posterior = fitted
     found = {one.annotator: one for one in annotator_utilities(posterior.tastes)}
@@ -44,6 +45,7 @@ def test_annotator_utilities_of_some_items_are_centred_among_them(fitted):
         assert one.sd == pytest.approx(alone.standard_deviations(), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_intervals_of_annotator_utilities_and_differences_cover():
     own, differences = [], []
     for seed in range(3):
@@ -116,6 +118,7 @@ def simulate_scores(members: np.ndarray, sds: np.ndarray, rng: np.random.Generat
     return (members + np.sqrt(noise) * rng.standard_normal(members.shape)) * (1 - sds**2)
 
 
+@pytest.mark.slow
 def test_two_groups_and_their_members_are_found():
     rng = np.random.default_rng(8)
     camp = np.repeat([1, -1], [36, 24])
@@ -126,6 +129,7 @@ def test_two_groups_and_their_members_are_found():
     assert ((found.member == 0) == (camp == 1)).mean() > 0.95
 
 
+@pytest.mark.slow
 def test_one_crowd_is_one_group_whatever_the_noise():
     """Hardly known people stand near 0 because they are hardly known: no group in the middle."""
     rng = np.random.default_rng(9)
@@ -153,6 +157,7 @@ def test_one_well_known_crowd_is_told_to_be_one():
     assert found.power >= 0.8
 
 
+@pytest.mark.slow
 def test_a_group_is_found_by_chance_in_no_more_than_its_level_of_crowds():
     """30 crowds of 15 people of one taste: at a level of 5%, six or more come out in fewer than 1 of 200 runs."""
     rng, sds, wrong = np.random.default_rng(12), np.full((15, 1), 0.45), 0
@@ -161,6 +166,7 @@ def test_a_group_is_found_by_chance_in_no_more_than_its_level_of_crowds():
     assert wrong <= 5
 
 
+@pytest.mark.slow
 def test_twelve_people_of_two_clear_camps_are_two_groups():
     rng, camp, sds = np.random.default_rng(13), np.resize([1.0, -1.0], 12), np.full((12, 1), 0.3)
     right = 0

@@ -15,6 +15,7 @@ def candidates(*names: str):
     return {name: ESTIMATORS[name].estimator() for name in names}
 
 
+@pytest.mark.slow
 def test_equally_careful_annotators_get_bradley_terry():
     rng = np.random.default_rng(0)
     choice = choose_estimator(
@@ -25,6 +26,7 @@ def test_equally_careful_annotators_get_bradley_terry():
     assert "BradleyTerry" in choice.reason
 
 
+@pytest.mark.slow
 def test_random_annotators_get_crowd_bt():
     rng = np.random.default_rng(1)
     truth = 2 * rng.standard_normal(10)
@@ -39,6 +41,7 @@ def test_random_annotators_get_crowd_bt():
     assert plain.difference > plain.error > 0
 
 
+@pytest.mark.slow
 def test_differing_tastes_get_collaborative_gp():
     rng = np.random.default_rng(2)
     data = simulate_crowd(rng, 8, 15, utility_sd=0.5, taste_sd=2.0, link="probit").pairs(900, rng)

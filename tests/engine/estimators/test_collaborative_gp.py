@@ -68,6 +68,7 @@ def test_one_annotator_without_learning_is_a_preference_gp():
     assert_allclose(posterior.utilities(), alone.utilities() / 1.49, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_personal_predictions_beat_the_consensus_where_tastes_differ():
     truth, data = simulate_people(taste_sd=1.5, n_labels=2400)
     posterior = CollaborativeGP().fit(data)
@@ -88,6 +89,7 @@ def test_personal_predictions_beat_the_consensus_where_tastes_differ():
     assert np.mean(np.abs(figures.taste_distance - distance) < 2 * figures.taste_distance_sd) > 0.8
 
 
+@pytest.mark.slow
 def test_components_explain_annotator_utilities():
     _, data = simulate_people(n_labels=2400)
     posterior = CollaborativeGP(n_components=9).fit(data)
@@ -128,6 +130,7 @@ def test_new_items_without_features_are_rejected():
         posterior.at(np.zeros((2, 2)))
 
 
+@pytest.mark.slow
 def test_a_new_annotator_is_predicted_from_features():
     rng = np.random.default_rng(3)
     group = rng.integers(2, size=120)
@@ -148,6 +151,7 @@ def test_a_new_annotator_is_predicted_from_features():
         posterior.for_annotator(features=[1.0])
 
 
+@pytest.mark.slow
 def test_steepness_separates_erratic_answers_from_taste():
     rng = np.random.default_rng(1)
     truth, _ = simulate_people(4, n_annotators=30, n_items=12, taste_sd=1.0, utility_sd=1.5)
@@ -162,6 +166,7 @@ def test_steepness_separates_erratic_answers_from_taste():
     assert 0.6 < np.exp(np.log(steepness[5:]).mean()) < 1.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("covariance", ["full", "low-rank", "prior"])
 def test_every_form_of_taste_covariance_can_be_learned(covariance):
     truth, data = simulate_people(7, n_labels=2000)
@@ -173,6 +178,7 @@ def test_every_form_of_taste_covariance_can_be_learned(covariance):
         assert_allclose(spread[:7], spread[0], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_refit_after_a_few_labels_reuses_scales_and_is_close_to_a_cold_fit():
     _, data = simulate_people(n_labels=2000)
     start = CollaborativeGP().fit(data.subset(np.arange(1950)))
@@ -184,6 +190,7 @@ def test_a_refit_after_a_few_labels_reuses_scales_and_is_close_to_a_cold_fit():
     assert warm.tastes.n_learned == len(start.tastes.annotator)
 
 
+@pytest.mark.slow
 def test_ep_on_changed_sites_ends_where_ep_on_all_sites_does(monkeypatch):
     """The consensus within 3% of how far it moved, its standard deviations within 1%."""
     _, data = simulate_people(n_labels=2000, n_annotators=60)
@@ -209,6 +216,7 @@ def test_ep_on_changed_sites_ends_where_ep_on_all_sites_does(monkeypatch):
     assert len(voided.tastes.annotator) < len(some.tastes.annotator), "a voided label takes the way over everybody"
 
 
+@pytest.mark.slow
 def test_a_quick_refit_handles_new_annotators_and_repeated_answers(monkeypatch):
     _, data = simulate_people(n_labels=2000, n_annotators=60)
     late = data.annotators == 59

@@ -31,6 +31,7 @@ def contest(seed: int = 0, n: int = 6, contexts: int = 30, labels: int = 900, **
     return truth, truth.pairs(labels, rng), table_of(truth, bool(keywords.get("n_tags")))
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_where_those_of_pooled_pairs_are_too_narrow():
     """30 crowds with lucky items and differing tastes; pooled Bradley-Terry is the control that must fail."""
     found = {row.estimator: row for row in measure_simulated(30, seed=3)}

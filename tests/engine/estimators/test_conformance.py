@@ -24,7 +24,11 @@ from tests.engine.simulated_data import (
     some_pairs,
 )
 
-pytestmark = pytest.mark.parametrize("name", list(ESTIMATORS))
+# Whose fits take so long that most of these tests would be slow; `make check` tries the others.
+SLOW = {"AngleBased", "AngleBasedMixture", "CollaborativeGP", "CrowdGPPL"}
+pytestmark = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in ESTIMATORS]
+)
 
 LEFT, RIGHT = np.triu_indices(N_ITEMS, 1)
 SEED = 7

@@ -76,6 +76,7 @@ def test_intervals_cover_and_utilities_have_the_right_scale(crowds):
     assert 0.9 <= np.mean([calibration_slope(found, people.utilities) for people, found in crowds]) <= 1.1
 
 
+@pytest.mark.slow
 def test_reliability_intervals_cover(crowds):
     covered, right, half = [], [], []
     for people, found in crowds:
@@ -89,6 +90,7 @@ def test_reliability_intervals_cover(crowds):
     assert np.mean(right) > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_labels", [20, 40])
 def test_a_reversed_ranking_of_equal_likelihood_is_part_of_the_posterior(n_labels):
     """Annotators agree, and whether they are right or wrong only the prior knows: against numerical integration."""
@@ -110,6 +112,7 @@ def test_a_reversed_ranking_of_equal_likelihood_is_part_of_the_posterior(n_label
     assert "wrong way round" not in certain.diagnostics.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_labels", [600, 4_000])
 @pytest.mark.parametrize("inference", ["ep", "map"])
 def test_a_reversed_start_is_corrected(n_labels, inference):
@@ -123,6 +126,7 @@ def test_a_reversed_start_is_corrected(n_labels, inference):
     assert_allclose(again.annotators.reliability, cold.annotators.reliability, atol=0.01)
 
 
+@pytest.mark.slow
 def test_a_warm_start_on_many_labels_matches_a_cold_one_in_fewer_steps():
     rng = np.random.default_rng(0)
     people, data = simulated(6, n_items=60, n_annotators=40, n_labels=6_000)

@@ -156,6 +156,7 @@ def test_unneeded_components_are_shrunk_to_zero():
     assert np.trace(centre_covariance(none.items.taste())) < 0.1 * np.trace(centre_covariance(found.items.taste()))
 
 
+@pytest.mark.slow
 def test_the_shape_of_tastes_is_recovered():
     rng = np.random.default_rng(1)
     truth = simulate_crowd(rng, 12, 200, taste_sd=1.0, n_components=2, link="probit")
@@ -180,6 +181,7 @@ def test_the_consensus_covers_where_the_variational_one_does_not():
     assert np.mean(mean_field) < np.mean(published) - 0.1
 
 
+@pytest.mark.slow
 def test_personal_predictions_beat_one_consensus():
     truth, data = simulate_people(3, taste_sd=1.5, n_labels=2400)
     posterior, shared = QUICK.fit(data), GPPL().fit(data)

@@ -98,6 +98,7 @@ def test_hard_cases_give_finite_results_or_a_named_error(name, case):
     fit_or_named_error(name, CASES[case])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings_", [{"inference": "auto", "prior_sd": None}, {"side": True}, {"prior_sd": 100.0}])
 @settings(deadline=None, max_examples=examples(15), suppress_health_check=list(HealthCheck))
 @given(data=comparisons())

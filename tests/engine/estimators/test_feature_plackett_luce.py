@@ -140,6 +140,7 @@ def test_the_bound_never_decreases(seed, prior_sd):
     assert trace[-1] <= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])
 def test_against_quadrature_over_one_weight(scale):
     """The bound lies below log p(labels), Laplace's evidence near it; both Gaussians near the posterior on pairs."""
@@ -236,6 +237,7 @@ def test_scales_are_learned():
     assert max(output.diagnostics.objective) > max(misled.diagnostics.objective) + 10
 
 
+@pytest.mark.slow
 def test_on_rankings_intervals_cover_at_the_mode_and_not_by_the_bound():
     found: dict[str, list[float]] = {"map": [], "vi": []}
     slopes: dict[str, list[float]] = {"map": [], "vi": []}

@@ -235,6 +235,7 @@ def test_inducing_points_spread_over_the_rows():
     assert len(inducing_points(np.repeat(rows[:2], 5, axis=0), 4, rng)) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_inducing", [1_000, 25])
 def test_minibatches_are_close_to_the_batch(n_inducing):
     _, data = simulate_along_features(4, n_items=80, n_labels=2000)
@@ -380,6 +381,7 @@ def test_label_noise_is_the_expected_bernoulli_variance_of_the_matched_beta():
     assert_allclose(label_noise(problem), expected, rtol=0.01)
 
 
+@pytest.mark.slow
 def test_the_three_schemes_agree_roughly():
     truth, data = simulate_along_features(7, n_items=20, n_labels=600)
     fits = {name: GPPL(inference=name).fit(data) for name in ("vg", "ep", "linearised")}
@@ -413,6 +415,7 @@ def test_items_never_compared_are_ranked_by_their_features():
     assert np.corrcoef(again, posterior.utilities())[0, 1] > 0.97
 
 
+@pytest.mark.slow
 def test_uninformative_features_are_ignored_and_informative_ones_used():
     truth, data = simulate_along_features(9, n_items=40, n_labels=1200)
     informative = GPPL().fit(data)
@@ -514,6 +517,7 @@ OTHER_SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", OTHER_SETTINGS, ids=str)
 @settings(deadline=None, max_examples=examples(8), suppress_health_check=list(HealthCheck))
 @given(data=comparisons())

@@ -61,6 +61,7 @@ def test_mm_never_decreases_and_ends_at_newtons_mode():
     assert_allclose(f - f.mean(), PlackettLuce(prior_sd=1.5).fit(data).utilities(), atol=1e-7)
 
 
+@pytest.mark.slow
 def test_with_a_weak_prior_the_mode_matches_choix():
     rng = np.random.default_rng(4)
     people = simulate_crowd(rng, 6, 3, utility_sd=0.7)
@@ -99,6 +100,7 @@ def test_gibbs_draws_from_the_prior_without_data():
     assert kstest(1.3 * (draws[:, 0] - draws[:, 1]), gap).pvalue < 1e-6
 
 
+@pytest.mark.slow
 def test_gibbs_and_map_agree_on_much_data():
     rng = np.random.default_rng(2)
     data = simulate_crowd(rng, 6, 4).rankings(400, 4, rng)
@@ -109,6 +111,7 @@ def test_gibbs_and_map_agree_on_much_data():
     assert drawn.diagnostics.converged
 
 
+@pytest.mark.slow
 def test_gibbs_matches_importance_sampling_on_few_data():
     """Three items, two rankings: the posterior mean by weighting a million draws from the prior."""
     data = Comparisons.from_rankings([[0, 1, 2], [0, 2, 1]], [0, 0])
@@ -123,6 +126,7 @@ def test_gibbs_matches_importance_sampling_on_few_data():
     assert_allclose(drawn.utilities(), mean, atol=0.05)
 
 
+@pytest.mark.slow
 def test_gibbs_weight_two_equals_the_row_twice_in_distribution():
     rng = np.random.default_rng(5)
     data = simulate_crowd(rng, 5, 3).rankings(40, 4, rng)

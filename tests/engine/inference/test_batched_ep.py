@@ -147,6 +147,7 @@ def test_batched_ep_agrees_with_quadrature_for_three_items():
     assert_allclose([result.mean[0] - result.mean[1], result.mean[0] - result.mean[2]], exact, rtol=0.02)
 
 
+@pytest.mark.slow
 def test_gradient_of_the_evidence_by_the_taste_covariance():
     data, crowd = simulated_labels(5, 30, 5), random_prior(5)
     result, rng, sites = fitted(data, crowd), np.random.default_rng(0), sites_from(data)

@@ -248,6 +248,7 @@ def test_learned_scales_maximise_the_evidence():
             assert other.objective < state.objective
 
 
+@pytest.mark.slow
 def test_acceleration_reaches_the_same_point_in_fewer_sweeps():
     data = simulate_crowd(np.random.default_rng(0), 20, 10, utility_sd=2.5, reliability=(8, 2)).pairs(
         600, np.random.default_rng(1)

@@ -81,6 +81,7 @@ def test_evidence_and_consensus_of_rankings_match_thurstones_model():
     assert_allclose(result.mean, crowd.mean + crowd.consensus @ slope, atol=0.03)
 
 
+@pytest.mark.slow
 def test_gradient_of_the_evidence_by_the_taste_covariance_with_rankings():
     rng = np.random.default_rng(4)
     rankings = np.argsort(rng.random((6, 4)), axis=1)

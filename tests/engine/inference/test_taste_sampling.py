@@ -34,6 +34,7 @@ def only_at(sd: float) -> np.ndarray:
     return np.where(np.arange(len(GRID)) == np.abs(GRID - sd).argmin(), 0.0, -1e9)
 
 
+@pytest.mark.slow
 def test_one_person_who_always_answers_one_way_has_the_moments_of_quadrature():
     """A pair answered n times: the posterior of the margin by quadrature of its prior times Phi(z)^n."""
     n, at = 6, float(GRID[np.abs(GRID - 0.7).argmin()])
@@ -51,6 +52,7 @@ def test_one_person_who_always_answers_one_way_has_the_moments_of_quadrature():
     assert 4 * found.own_square[0, 0] == pytest.approx(square, rel=0.08)
 
 
+@pytest.mark.slow
 def test_a_tie_pulls_no_way():
     pairs = AnswerGroup(np.zeros(9, np.int64), np.tile([0, 1], (9, 1)), np.zeros((9, 2), np.int64))
     densities = ScaleDensities(only_at(1.0), only_at(0.01), only_at(0.3), lambda sd: np.zeros_like(sd))

@@ -281,6 +281,7 @@ def test_list_names_every_estimator_and_when_to_choose_it(capsys):
         assert entry.when in printed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ESTIMATORS))
 def test_every_estimator_runs_from_the_command_line(tmp_path, name):
     rng = np.random.default_rng(0)
@@ -296,6 +297,7 @@ def test_every_estimator_runs_from_the_command_line(tmp_path, name):
     assert record(tmp_path)["estimator"] == name
 
 
+@pytest.mark.slow
 def test_automatic_reports_the_estimator_it_chose(tmp_path, capsys):
     rng = np.random.default_rng(1)
     lines = ["annotator,left,right,outcome"]

@@ -65,6 +65,7 @@ def test_tags_are_put_and_taken_all_or_none(alice, project):
     assert [one.tags.count() for one in (otter, newt)] == [2, 0]
 
 
+@pytest.mark.slow
 def test_tastes_and_own_rankings_are_those_of_the_pages(alice, divided):  # noqa: F811
     api, client = Api(alice, divided), signed_in(alice)
     assert api("get", "tastes").status_code == 404

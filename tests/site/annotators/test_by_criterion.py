@@ -78,6 +78,7 @@ def sides(taste_map: TasteMap) -> list[bool]:
 HALVES, ALTERNATING = [True] * 4 + [False] * 4, [True, False] * 4
 
 
+@pytest.mark.slow
 def test_each_criterion_has_a_taste_map_of_its_own(crossed):
     taste_maps = draw_taste_map(crossed)
     assert (
@@ -98,6 +99,7 @@ def test_each_criterion_has_a_taste_map_of_its_own(crossed):
     assert set(kept.values_list("criterion", "fit_number")) == {(1, 1), (2, 4)}
 
 
+@pytest.mark.slow
 def test_tastes_that_were_too_large_to_store_are_fitted_to_the_criterions_answers(crossed):
     fit_now(crossed)
     for fit in Fit.objects.filter(project_id=crossed.pk):
@@ -107,6 +109,7 @@ def test_tastes_that_were_too_large_to_store_are_fitted_to_the_criterions_answer
     assert [sides(one) for one in TasteMap.objects.order_by("criterion")] == [HALVES, ALTERNATING]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mapped")
 def test_an_own_ranking_is_by_the_criterion_looked_at(alice, crossed):
     client, second = signed_in(alice), crossed.annotators.order_by("pk")[1]
@@ -121,6 +124,7 @@ def test_an_own_ranking_is_by_the_criterion_looked_at(alice, crossed):
 PAGES = ["annotators", "annotator", "tastes", "cohorts"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mapped")
 @pytest.mark.parametrize("name", PAGES)
 def test_links_of_the_pages_about_people_keep_the_criterion(alice, crossed, name):
@@ -146,6 +150,7 @@ def test_links_of_the_pages_about_people_keep_the_criterion(alice, crossed, name
     assert lost == []
 
 
+@pytest.mark.slow
 def test_who_is_excluded_on_a_criterions_page_leads_back_to_it(alice, crossed):
     fit_now(crossed)
     client, first = signed_in(alice), crossed.annotators.first()
@@ -197,6 +202,7 @@ def test_groups_are_those_of_the_criterion(crossed):
     assert members(Criterion(crossed), "group", "1") == set()
 
 
+@pytest.mark.slow
 def test_the_api_tells_of_one_criterion_at_a_time(alice, crossed):
     taste_maps = draw_taste_map(crossed)
     api, second = Api(alice, crossed), crossed.annotators.order_by("pk")[1]

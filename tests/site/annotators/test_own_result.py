@@ -100,6 +100,7 @@ def test_who_may_not_look(project, otter, alice):
     assert as_annotator(otter).get(url + "?criterion=9").status_code == 404
 
 
+@pytest.mark.slow
 def test_own_places_stand_beside_everybodys(mapped):
     """Half of the crowd ranks the items by their order, the other half the other way round."""
     first, *_, last = mapped.annotators.order_by("pk")

@@ -42,6 +42,7 @@ def annotator_page(client, annotator, query: str = "") -> str:
     return " ".join(response.content.decode().split())
 
 
+@pytest.mark.slow
 def test_own_ranking_beside_the_consensus(alice, divided):  # noqa: F811
     """Half of the crowd ranks the items by their order, the other half the other way round."""
     taste_map = draw_taste_map(divided)
@@ -67,6 +68,7 @@ def test_few_answers_are_not_guessed_from(alice, project):
     assert "Clearly differs from" not in html
 
 
+@pytest.mark.slow
 def test_an_archived_project_gets_neither_taste_map_nor_evaluation(alice, divided):  # noqa: F811
     Project.objects.filter(pk=divided.pk).update(estimator="CollaborativeGP")
     fit_now(divided)
@@ -84,6 +86,7 @@ def test_the_components_drawn_are_shown_as_chosen():
     assert (form["x"].value(), form["y"].value()) == (1, "3")
 
 
+@pytest.mark.slow
 def test_groups_are_turned_on_where_they_are_looked_for(alice, divided):  # noqa: F811
     Project.objects.filter(pk=divided.pk).update(estimator="CrowdBT")
     fit_now(divided)
@@ -109,6 +112,7 @@ def test_groups_are_turned_on_where_they_are_looked_for(alice, divided):  # noqa
     assert "prefer <bdi>“Coffee at cost”</bdi>." in html
 
 
+@pytest.mark.slow
 def test_who_may_only_look_is_told_who_turns_groups_on(alice, bob, divided):  # noqa: F811
     Membership.objects.update_or_create(project=divided, user=bob, defaults={"role": "viewer"})
     Project.objects.filter(pk=divided.pk).update(estimator="CrowdBT")
@@ -137,6 +141,7 @@ def compared(alice, project: Project, first: str, second: str = "") -> CohortCom
     return row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["BradleyTerry", "CollaborativeGP"])
 def test_two_cohorts_side_by_side(alice, divided, estimator):  # noqa: F811
     Project.objects.update(estimator=estimator)

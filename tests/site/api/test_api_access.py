@@ -3,11 +3,11 @@
 import io
 import random
 import re
+from dataclasses import dataclass
 from datetime import timedelta
 
 import numpy as np
 import pytest
-from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -41,11 +41,12 @@ from annotate.models import (
     Webhook,
 )
 from annotate.publishing.preregistration.actions import freeze_plan
+from tests.cases import each_case
 from tests.conftest import answer_one, make_annotator, make_token, make_user, member
 from tests.site.dashboard.test_fits import arrays
 from tests.site.factories import spread_fit
 from tests.site.machines import let_judge, make_machine
-from tests.site.test_access import BACKEND
+from tests.site.test_access import BACKEND, as_it_was
 
 pytestmark = pytest.mark.embedded
 
@@ -389,35 +390,82 @@ def check(response, allowed: bool, who: str):
     assert NAME not in response.content.decode()
 
 
-@pytest.mark.parametrize("name", sorted(RULES))
-def test_only_those_who_may(name, people, arguments, project):
-    roles = RULES[name][next(iter(RULES[name]))][1]
-    person = people["annotator" if roles == {"annotator"} else "owner"]
+def asked_by(name: str) -> str:
+    """Who tries an address with every kind of token: somebody who may, by the role."""
+    return "annotator" if next(iter(RULES[name].values()))[1] == {"annotator"} else "owner"
+
+
+# People, data and tokens are made once for so many addresses, which takes as long as trying an address.
+TOGETHER = [
+    (who, names[i : i + 14])
+    for who in ("annotator", "owner")
+    if (names := [name for name in sorted(RULES) if asked_by(name) == who])
+    for i in range(0, len(names), 14)
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("who", "names"), TOGETHER, ids=[f"{names[0]} to {names[-1]} as {who}" for who, names in TOGETHER]
+)
+def test_only_those_who_may(who, names, people, arguments, project):
+    person = people[who]
     elsewhere = Project.objects.create(name="Elsewhere", question="Which?")
     Membership.objects.create(project=elsewhere, user=person, role="owner")
-    of_roles = {who: make_token(people[who])[1] for who in ROLES}
-    of_scopes = {scope: make_token(person, scope)[1] for scope in (READ, WRITE, ASK)}
-    here, there = (make_token(person, project=one)[1] for one in (project, elsewhere))
-    joined = make_annotator(project, "Quiet Otter").resume_token
+    keys = Keys(
+        of_roles={role: make_token(people[role])[1] for role in ROLES},
+        of_scopes={scope: make_token(person, scope)[1] for scope in (READ, WRITE, ASK)},
+        here=make_token(person, project=project)[1],
+        there=make_token(person, project=elsewhere)[1],
+        joined=make_annotator(project, "Quiet Otter").resume_token,
+        session=signed_in(person),
+        strict=signed_in(person, strict=True),
+    )
+    with each_case() as case:
+        for name in names:
+            with case(name):
+                try_with_every_key(name, keys, arguments)
+
+
+def try_with_every_key(name: str, keys: "Keys", arguments: dict) -> None:
     documented = statuses(name)
-    for method, (scope, roles, _body) in RULES[name].items():
-        tries = {who: ({"secret": secret}, who in roles) for who, secret in of_roles.items()}
-        for one, secret in of_scopes.items():
-            tries[f"the scope {one}"] = {"secret": secret}, one == scope
-        tries["a token for this project"] = {"secret": here}, (name, method) not in MAKING
-        if name != "api-projects":
-            tries["a token for another project"] = {"secret": there}, False
-        tries["a stranger"] = {}, False
-        if name != "api-undo":  # a joined annotator may ask, and has nothing to undo
-            tries["a joined annotator"] = {"secret": joined, "scheme": "Annotator"}, name in OF_ANNOTATORS
-        tries["a session without CSRF token"] = {"client": signed_in(person, strict=True)}, method == "get"
-        tries["a session"] = {"client": signed_in(person)}, True
-        for who, (how, allowed) in tries.items():
-            with transaction.atomic():
+    for method in RULES[name]:
+        for who, (how, allowed) in keys.tries(name, method).items():
+            with as_it_was(how.get("client")):
                 answer = asked(name, method, arguments, **how)
                 check(answer, allowed, f"{who}, {method}")
                 assert str(answer.status_code) in documented[method], f"{method} {answer.status_code}"
-                transaction.set_rollback(True)  # what one did must not change what the next one finds
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What an address is tried with."""
+
+    of_roles: dict[str, str]
+    of_scopes: dict[str, str]
+    here: str
+    there: str
+    joined: str
+    session: Client
+    strict: Client
+
+    def tries(self, name: str, method: str) -> dict[str, tuple[dict, bool]]:
+        """By what is tried, how it is sent and whether it may."""
+        scope, roles, _body = RULES[name][method]
+        tries: dict[str, tuple[dict, bool]] = {
+            who: ({"secret": secret}, who in roles) for who, secret in self.of_roles.items()
+        }
+        for one, secret in self.of_scopes.items():
+            tries[f"the scope {one}"] = {"secret": secret}, one == scope
+        tries["a token for this project"] = {"secret": self.here}, (name, method) not in MAKING
+        if name != "api-projects":
+            tries["a token for another project"] = {"secret": self.there}, False
+        tries["a stranger"] = {}, False
+        if name != "api-undo":  # a joined annotator may ask, and has nothing to undo
+            tries["a joined annotator"] = {"secret": self.joined, "scheme": "Annotator"}, name in OF_ANNOTATORS
+        tries["a session without CSRF token"] = {"client": self.strict}, method == "get"
+        tries["a session"] = {"client": self.session}, True
+        return tries
 
 
 def statuses(name: str) -> dict[str, set[str]]:

@@ -106,6 +106,7 @@ ODD = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(LISTS))
 @hypothesis.settings(
     max_examples=15,

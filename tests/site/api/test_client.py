@@ -23,6 +23,7 @@ def site(live_server, alice, project) -> Client:
     return Client(live_server.url, make_token(alice)[1])
 
 
+@pytest.mark.slow
 def test_from_a_new_project_to_its_figures(site, live_server, alice):
     made = site.create_project("Essays", "Which is better?", overlap=2)
     project = made["id"]
@@ -83,6 +84,7 @@ def test_no_token_looks_like_an_option():
     assert len(set(tokens)) == len(tokens)
 
 
+@pytest.mark.slow
 def test_the_command_line(site, live_server, project, alice, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("CROWDRANK_URL", live_server.url)
     monkeypatch.setenv("CROWDRANK_TOKEN", make_token(alice)[1])

@@ -99,6 +99,7 @@ def run(live_server, alice, monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_goals_tags_and_data_by_the_command_line(run, project, tmp_path, capsys):
     here, otter = str(project.pk), make_annotator(project, "Otter")
     assert json.loads(run("goal", "set", here, "--goal", "width", "--width", "1.5"))["goal_width"] == 1.5
@@ -166,6 +167,7 @@ def test_a_project_is_made_and_opened(run, tmp_path, capsys):
     assert "colour" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_record_of_either_criterion(run, project, engine, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("annotate.client.results.BETWEEN_LOOKS", 0.05)
     here = str(project.pk)

@@ -3,6 +3,8 @@
 import pkgutil
 from importlib import import_module
 
+import pytest
+
 import annotate
 from annotate.api.problems import error_code
 from annotate.core.errors import UserError
@@ -27,6 +29,7 @@ def errors(parent: type[UserError]) -> set[type[UserError]]:
     return children.union(*(errors(child) for child in children))
 
 
+@pytest.mark.slow
 def test_no_error_that_programs_may_know_has_another_type():
     for module in pkgutil.walk_packages(annotate.__path__, "annotate."):
         if not module.name.startswith("annotate.migrations"):

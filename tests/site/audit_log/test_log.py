@@ -173,6 +173,7 @@ def prepared(name, ready, arguments) -> dict:  # noqa: F811
     return SENT[name] | more.get(name, {})
 
 
+@pytest.mark.slow
 def test_every_change_is_noted(cast, arguments, ready):  # noqa: F811
     silent = []
     for name in SENT:
@@ -224,6 +225,7 @@ def test_a_verb_of_an_earlier_version_is_shown_as_it_was_stored(project, alice):
     assert ("100% counted", "100% counted") in LogForm({}, project=project).fields["what"].choices
 
 
+@pytest.mark.slow
 def test_actions_write_verbs_of_the_registry_alone():
     """Literal verbs would escape the type checker; annotators' own page and tests read them back as text."""
     literals = {str(verb) for verb in EventVerb}

@@ -27,6 +27,7 @@ UNLOGGED = {
 }
 
 
+@pytest.mark.slow
 def test_every_change_and_export_is_noted(people, arguments, project):  # noqa: F811
     changing = {(name, method) for name, rules in RULES.items() for method in rules if method != "get"}
     assert changing >= UNLOGGED.keys()

@@ -91,6 +91,7 @@ def addresses(project: Project) -> list[str]:
     return [*found.values(), *more]
 
 
+@pytest.mark.slow
 def test_it_is_text_on_every_page(planted, alice):
     owner, n_showing, bad = signed_in(alice), 0, []
     for address in addresses(planted):

@@ -141,6 +141,7 @@ DRAWN = re.compile(r"<(?:svg|line|circle|rect|path|polyline|text|g|progress)\b[^
 SHAPED = re.compile(r"(?:x|y|cx|cy|r|[xy][12]|width|height|viewBox|transform|value|max)=\"[^\"]*\d,\d")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_page_is_translated_and_its_drawings_keep_their_numbers(project, alice, language):
     annotator = make_annotator(project, "Alice", user=alice, source="account")
@@ -209,6 +210,7 @@ def test_unknown_languages_get_english(project):
     assert '<html lang="en"' in page
 
 
+@pytest.mark.slow
 def test_figures_and_dates_are_written_as_germans_write_them(project, alice):
     """A comma before decimals, points between thousands, a point after the day; forms and drawings keep theirs."""
     project.closes_at = NOW + timedelta(days=365)

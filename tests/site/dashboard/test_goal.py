@@ -56,6 +56,7 @@ def kept(fit: Fit) -> dict:
     return Fit.objects.get(pk=fit.pk).diagnostics["goal"]
 
 
+@pytest.mark.slow
 def test_a_width_is_too_early_then_forecast_then_met(plain, alice):
     Webhook.objects.create(project=plain, url="https://example.org/x", events=["goal.met"], created_at=NOW)
     set_goal(plain, alice, goal="width", goal_width=1.5, price=Decimal("0.1"), currency="EUR")
@@ -115,6 +116,7 @@ def test_only_labels_that_tell_something_bring_the_goal_nearer(plain, alice):
     assert "At 12 answers an hour, as in the last hour" in html
 
 
+@pytest.mark.slow
 def test_the_top_is_met_where_a_tier_begins_below_it(plain, alice):
     set_goal(plain, alice, goal="top")
     answers(plain, 30, right=0.6)

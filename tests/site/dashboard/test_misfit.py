@@ -74,6 +74,7 @@ def infit_by_hand(fit: Fit, project: Project) -> dict[int, float]:
     return {key: above[key] / below[key] for key in above}
 
 
+@pytest.mark.slow
 def test_infit_is_squared_residuals_over_their_variance(project):
     fit = fitted(project)
     by_hand = infit_by_hand(fit, project)
@@ -81,6 +82,7 @@ def test_infit_is_squared_residuals_over_their_variance(project):
     assert {key: infit for key, (infit, _z) in stored.items()} == pytest.approx(by_hand, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_whoever_answers_the_other_way_round_and_what_is_judged_by_a_coin_are_listed(project, alice):
     fit = fitted(project)
     client = signed_in(alice)
@@ -96,12 +98,14 @@ def test_whoever_answers_the_other_way_round_and_what_is_judged_by_a_coin_are_li
     assert rows.count("Judges unlike the others: infit") == 1
 
 
+@pytest.mark.slow
 def test_answers_that_follow_one_order_flag_nobody(project, alice):
     fit = fitted(project, odd=False)
     assert fit.diagnostics["misfit"]["annotators"]["n_flagged"] == 0
     assert "follow one order" in page(signed_in(alice), project, "trust")
 
 
+@pytest.mark.slow
 def test_api_and_exports_give_the_figures(project, alice):
     fit = fitted(project)
     third = project.items.order_by("pk")[2]
@@ -119,6 +123,7 @@ def test_api_and_exports_give_the_figures(project, alice):
     )
 
 
+@pytest.mark.slow
 def test_the_report_has_the_picture_and_a_table_of_annotators(project, alice):
     fit = fitted(project)
     html = page(signed_in(alice), project, "report")

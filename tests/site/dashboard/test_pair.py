@@ -72,6 +72,7 @@ def run(live_server, alice, monkeypatch):
     return lambda *arguments: command_line.main([str(one) for one in arguments])
 
 
+@pytest.mark.slow
 def test_a_gate_passes_fails_or_does_not_know(compared, run, capsys):  # noqa: F811
     pk = compared.pk
     assert run("gate", pk, "--above", "item-0", "--below", "item-1") == 2

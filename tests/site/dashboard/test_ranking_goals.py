@@ -14,6 +14,7 @@ __all__ = ["plain"]
 GRADES = [{"name": "Pass", "limit": 50}, {"name": "Fail", "limit": None}]
 
 
+@pytest.mark.slow
 def test_a_reliability_is_forecast_then_met(plain, alice):
     set_goal(plain, alice, goal="reliability", goal_reliability=0.9)
     answers(plain, 20, right=0.7)
@@ -32,6 +33,7 @@ def test_a_reliability_is_forecast_then_met(plain, alice):
     assert kept(fit)["state"] == pytest.approx(utility.var() / (utility.var() + (sd**2).mean()))
 
 
+@pytest.mark.slow
 def test_places_are_stable_when_they_are_off_by_little_on_average(plain, alice):
     set_goal(plain, alice, goal="places", goal_places=0.2)
     answers(plain, 30, right=0.6)
@@ -45,6 +47,7 @@ def test_places_are_stable_when_they_are_off_by_little_on_average(plain, alice):
     assert "off by at most 0.2 places on average" in page(signed_in(alice), plain, "progress")
 
 
+@pytest.mark.slow
 def test_boundaries_are_settled_when_few_items_are_on_the_wrong_side(plain, alice):
     set_goal(plain, alice, goal="boundaries", grades=GRADES)
     answers(plain, 15, right=0.6)

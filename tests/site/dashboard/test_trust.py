@@ -184,6 +184,7 @@ def test_the_engine_finds_out_when_it_is_idle(project, alice):
     assert create_worker("test").run_idle_job() is False  # nothing has changed since
 
 
+@pytest.mark.slow
 def test_of_too_many_labels_a_drawn_part_is_tested_and_the_pages_say_so(project, alice, monkeypatch):
     fitted(project)
     monkeypatch.setattr(evaluation_job, "MAX_LABELS", 100)

@@ -222,6 +222,7 @@ def test_own_answers_tell_every_criterion(project, otter):
 # --- Fits -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_each_criterion_has_a_fit_of_its_own(project, otter):
     answer_all(project, otter, 15)
     fit_now(project)
@@ -239,6 +240,7 @@ def test_each_criterion_has_a_fit_of_its_own(project, otter):
     assert set(Estimate.objects.values_list("fit__number", flat=True)) == {1, 2, 3, 4}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ranking", "trust", "annotators", "progress", "engine"])
 def test_a_page_by_the_first_criterion_is_not_taken_for_stale(project, otter, alice, client, name):
     """Watchers are told of the latest fit, the last criterion's: pages by another are drawn at that one too."""

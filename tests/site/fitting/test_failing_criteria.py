@@ -105,6 +105,7 @@ def test_where_all_that_is_owed_rests_nothing_is_fitted(clarity_fails):
     assert (state.fitted, state.owner, state.retry_at) == (state.wanted, "", LATER + timedelta(seconds=2))
 
 
+@pytest.mark.slow
 def test_only_its_own_pages_say_so(clarity_fails, alice):
     engine_is_up(LATER)
     first, second = (engine_status(one, LATER) for one in list_criteria(clarity_fails))

@@ -545,6 +545,7 @@ def test_every_estimator_fits_and_starts_again_from_what_was_stored(project, cro
         assert after[pk].sd == pytest.approx(row.sd, rel=0.05)
 
 
+@pytest.mark.slow
 def test_crowdbt_tells_who_answers_upside_down(project):
     """Nine answer by the items' order, one by its opposite; the figures are the posterior's own."""
     Project.objects.update(estimator="CrowdBT")

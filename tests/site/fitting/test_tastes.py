@@ -36,6 +36,7 @@ def fitted(project: Project, estimator: str):
     return fit, items, list(AnnotatorEstimate.objects.filter(fit=fit).order_by("annotator_id"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["CollaborativeGP", "CrowdGPPL"])
 def test_components_tell_the_two_halves_of_a_crowd_apart(divided, estimator):
     fit, items, people = fitted(divided, estimator)

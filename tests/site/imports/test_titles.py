@@ -99,6 +99,7 @@ def test_a_title_that_is_too_long_is_an_error_of_its_row(owner, project):
     assert "has 201 characters; the limit is 200" in page
 
 
+@pytest.mark.slow
 def test_the_engine_imports_titles_of_a_long_table(owner, project):
     content = essays("Pupil,Class,Essay", pupils=[f"Pupil {n}" for n in range(2_500)])
     confirm(owner, project, send(owner, project, content, "essays.csv"))

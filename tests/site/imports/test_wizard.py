@@ -299,6 +299,7 @@ def test_an_upload_sent_to_the_address_of_a_picture_is_limited_too(owner, projec
     assert statuses == [302, 429]
 
 
+@pytest.mark.slow
 def test_a_long_table_is_checked_and_imported_by_the_engine(owner, project):
     n = 4_000
     content = b"key,text,tags\n" + b"".join(b"k%d,Text number %d of many,tag%d\n" % (i, i, i % 7) for i in range(n))

@@ -110,6 +110,7 @@ def test_who_may(client, project, url, manuel, vera, bob, charlie):
     assert client.get(url).status_code == 302
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [10, 500])
 def test_queries_do_not_grow_with_items_or_labels(owner, project, url, n, django_assert_num_queries):
     Item.objects.bulk_create(Item(project=project, key=f"more-{i}", body=f"More {i}") for i in range(n))

@@ -102,6 +102,7 @@ def test_the_export_has_titles(owner, project):
     assert (titles["item-1"], titles["item-2"]) == ("Anna Berg", "")
 
 
+@pytest.mark.slow
 def test_results_name_items_as_the_project_says(owner, project):
     items = list(project.items.order_by("pk")[:2])
     Item.objects.filter(pk=items[0].pk).update(name="Anna Berg")

@@ -72,6 +72,7 @@ def test_the_first_item_with_its_least_compared_partner(project):
     assert set(choice.items) == {items[2].pk, items[4].pk}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overlap", [1, 2])
 def test_one_annotator_meets_every_pair_of_a_project_larger_than_the_first_look(project, overlap, monkeypatch):
     monkeypatch.setattr(assignment, "MAX_ITEMS_TRIED_FIRST", 4)

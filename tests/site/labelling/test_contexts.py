@@ -91,6 +91,7 @@ def test_sets_come_in_the_order_of_their_least_compared_items():
     assert list(assignment.possible_sets(plain, 3)) == list(combinations(range(6), 3))
 
 
+@pytest.mark.slow
 def test_companions_are_found_behind_the_first_look(project, alice):
     project.items.all().delete()
     rows = [NewItem(n, f"{n}", f"{n}", "text", context=f"Prompt {n % 60}") for n in range(120)]

@@ -128,6 +128,7 @@ def test_never_the_same_pair_to_the_same_annotator_and_all_pairs_in_the_end(proj
         next_for(annotator)
 
 
+@pytest.mark.slow
 def test_overlap_is_met_exactly_on_every_set(project):
     crowd = [make_annotator(project, f"A{i}") for i in range(5)]
     done = 0
@@ -146,6 +147,7 @@ def test_overlap_is_met_exactly_on_every_set(project):
     counts_are_true(project)
 
 
+@pytest.mark.slow
 def test_exposure_is_even_while_labels_come_in(project):
     """A round in which every item is seen once more is over before the next begins, but for pairs already used."""
     Item.objects.bulk_create(Item(project=project, key=f"more-{i}", body=str(i)) for i in range(14))
@@ -223,6 +225,7 @@ def test_fewer_than_two_items_say_so(project, n):
         next_for(make_annotator(project, "A"))
 
 
+@pytest.mark.slow
 def test_sides_are_random(project):
     make_items_in_order = list(project.items.order_by("pk").values_list("pk", flat=True))
     project.overlap = 200
@@ -240,6 +243,7 @@ def test_many_items_need_few_queries(project, django_assert_max_num_queries):
         next_for(annotator)
 
 
+@pytest.mark.slow
 def test_items_added_while_collecting_catch_up_and_then_share(project):
     """The newcomers come first until they have been compared as often as the others; from then on all are even."""
     Project.objects.filter(pk=project.pk).update(overlap=1)

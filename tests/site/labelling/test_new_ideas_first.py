@@ -37,6 +37,7 @@ def usual(project: Project) -> float:
     return float(project.items.exclude(key__startswith="idea-").aggregate(n=Avg("n_taken"))["n"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overlap", [1000, 3])
 def test_a_new_idea_is_asked_first_until_it_has_caught_up(project, alice, overlap):
     Project.objects.update(overlap=overlap)
@@ -54,6 +55,7 @@ def test_a_new_idea_is_asked_first_until_it_has_caught_up(project, alice, overla
     assert 0 < sum(item.pk in shown for shown in later) < 12, "one among the others"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overlap", [1000, 3])
 def test_new_ideas_are_compared_with_the_others_not_with_themselves(project, alice, overlap):
     Project.objects.update(overlap=overlap)
@@ -63,6 +65,7 @@ def test_new_ideas_are_compared_with_the_others_not_with_themselves(project, ali
         assert len(shown & new) == 1
 
 
+@pytest.mark.slow
 def test_an_idea_s_sets_are_filled_before_it_gets_more_of_them(project, alice):
     """Else it would have been in many sets that all wait, and be asked more often than the others in the end."""
     Project.objects.update(overlap=3)

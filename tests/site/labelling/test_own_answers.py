@@ -65,6 +65,7 @@ def test_undo_from_the_list_asks_the_same_again(project):
     assert label.void_reason == "undone"
 
 
+@pytest.mark.slow
 def test_many_answers_come_in_pages_with_as_many_queries(project, django_assert_max_num_queries):
     make_items(project_with_room(project), 40)
     otter = make_annotator(project, "Quiet Otter")

@@ -32,6 +32,7 @@ def practise(client, project, right: bool) -> str:
     return " ".join(client.post(submit_url(shown), {"answer": letter}, headers=HTMX).content.decode().split())
 
 
+@pytest.mark.slow
 def test_practice_comes_first_with_feedback_until_it_is_passed(project, otter):
     set_up(project, practice_pass=2, practice_tries=2, cap=40)
     make_known(project, "practice", 2)

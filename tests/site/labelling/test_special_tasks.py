@@ -33,6 +33,7 @@ def otter(project):
     return make_annotator(project, "Quiet Otter")
 
 
+@pytest.mark.slow
 def test_every_so_many_tasks_one_is_gold_at_a_random_place_and_never_the_same(project):
     set_up(project, gold_every=4, overlap=50)
     make_items(project, 0)
@@ -134,6 +135,7 @@ def statements(queries: CaptureQueriesContext) -> list[str]:
     return [re.sub(" +", " ", values.sub("?", one["sql"])) for one in queries.captured_queries]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_sets", [None, 40])
 def test_checks_are_served_answered_and_taken_back_by_the_same_statements(project, alice, n_sets):
     """What the server does for a task, and so how long it takes, is the same whatever the task is."""

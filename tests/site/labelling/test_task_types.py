@@ -170,6 +170,7 @@ def test_ranks_say_the_order_and_nothing_else(k, data):
         assert decode_ranks("best_worst", encode_ranks("best_worst", order[:2], k)) == order[:2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [("best", 4, None), ("best_worst", 5, None), ("ranking", 4, None), ("top", 5, 2)])
 @pytest.mark.parametrize("name", ["CrowdBT", "BradleyTerry", "CollaborativeGP", "PlackettLuce"])
 def test_every_estimator_offered_takes_every_task(project, task, name):
@@ -350,6 +351,7 @@ def test_a_task_of_ten_takes_as_many_queries_as_one_of_two(project):
     assert ranking[1] <= pair[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 4, 10])
 def test_sets_are_drawn_so_that_every_item_is_shown_equally_often(project, k):
     """Sixty items, each shown twice; so few of their sets are drawn that none comes up again but once in 2000 runs."""
@@ -363,6 +365,7 @@ def test_sets_are_drawn_so_that_every_item_is_shown_equally_often(project, k):
     assert set(ItemSet.objects.values_list("n_taken", flat=True)) == {1}
 
 
+@pytest.mark.slow
 def test_overlap_and_no_repeats_hold_for_sets(project):
     """Six items make 20 sets of three; each is answered by exactly `overlap` people, by nobody twice."""
     set_task(project, "best", 3, overlap=2)

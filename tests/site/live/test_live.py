@@ -104,6 +104,7 @@ def test_a_new_fit_is_told_at_once_to_everyone_who_watches(project, alice, vera)
     assert sorted(asyncio.run(run()))[1] < 0.8  # the middle one: a busy machine may hold up another
 
 
+@pytest.mark.slow
 def test_label_counts_are_told_at_most_once_a_second(project, alice):
     cookies = cookies_of(alice)
     FitState.objects.create(project=project, wanted=1)

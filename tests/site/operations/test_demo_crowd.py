@@ -41,6 +41,7 @@ def test_everybody_is_named_and_marked_as_simulated(crowd):
     assert Annotator.objects.count() == SIZE, "a crowd started again is the same people"
 
 
+@pytest.mark.slow
 def test_they_answer_until_every_pair_has_its_overlap_and_then_rest(project, crowd):
     labels = 0
     while crowd.answer(NOW):
@@ -59,6 +60,7 @@ def test_a_closed_project_gets_no_answers(project, crowd):
         crowd.answer(NOW)
 
 
+@pytest.mark.slow
 def test_only_allowed_outcomes_are_given(project, crowd):
     project.outcomes = []
     project.save()
@@ -82,6 +84,7 @@ def test_texts_are_forty_different_ones():
     assert max(map(len, texts)) < 120
 
 
+@pytest.mark.slow
 def test_posters_are_pictures_that_differ():
     found = [*posters(), *posters(CONTEST)]
     assert len(found) == len({poster.png for poster in found}) == len({poster.caption for poster in found}) == 24 + 20
@@ -126,6 +129,7 @@ def test_the_careful_the_contrary_and_the_clicker(crowd, name, low, high):
     assert low <= sum(right) / len(right) <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [("best", 3, None), ("best_worst", 4, None), ("ranking", 4, None), ("top", 5, 2)])
 def test_the_crowd_answers_every_task_by_its_taste(project, task):
     crowd = Crowd(set_task(project, *task, overlap=9), random.Random(1))

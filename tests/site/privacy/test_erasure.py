@@ -313,6 +313,7 @@ def columns_to(*targets: type[models.Model]) -> list[tuple[type[models.Model], s
 UNUSED = {("annotate_user_groups", "user_id"), ("annotate_user_user_permissions", "user_id")}  # no page writes them
 
 
+@pytest.mark.slow
 def test_nothing_of_an_account_is_left_anywhere(project, person, settings):
     annotator = Annotator.objects.get(pk=PERSON)
     needles, folder = needles_of(annotator), Path(settings.MEDIA_ROOT)

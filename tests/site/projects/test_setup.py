@@ -74,6 +74,7 @@ def test_checks_of_a_start_are_subtracted_from_what_it_gives():
     assert design.n_labels == 8 * (160 - 27)
 
 
+@pytest.mark.slow
 def test_a_public_poll_shuts_nobody_out_and_spreads_its_answers(alice):
     client, start = signed_in(alice), PRESETS["poll"]
     assert "15 items take answers without a limit." in client.get(CREATE).content.decode()

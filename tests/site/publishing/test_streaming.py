@@ -84,6 +84,7 @@ def test_both_servers_send_the_same_bytes_without_a_warning(project, alice, tabl
     assert asyncio.run(fetch()) == body(alice, project, table)
 
 
+@pytest.mark.slow
 def test_queries_grow_with_chunks_and_not_with_rows(alice, project):
     people = [make_annotator(project, f"P{i}") for i in range(5)]
 

@@ -1,11 +1,13 @@
 """An example for newcomers: made once, marked as simulated, their own."""
 
+import pytest
 from django.urls import reverse
 
 from annotate.models import Project
 from tests.site.pages import signed_in
 
 
+@pytest.mark.slow
 def test_a_newcomer_makes_an_example_once(alice):
     browser = signed_in(alice)
     assert "Make an example" in browser.get(reverse("home")).content.decode()
@@ -20,6 +22,7 @@ def test_a_newcomer_makes_an_example_once(alice):
     assert "A program" in browser.get(reverse("home")).content.decode()
 
 
+@pytest.mark.slow
 def test_making_examples_is_limited(alice):
     browser = signed_in(alice)
     answers = [browser.post(reverse("make-example")).status_code for _ in range(6)]
