@@ -86,10 +86,12 @@ class Projects(Transport):
     def replace_join_link(self, project: str) -> Values:
         return self._project("POST", project, "entry/join-link/", body={})
 
-    def switch_short_address(self, project: str, on: bool) -> Values:
-        """on: False switches it off for good; the next one is another."""
-        method = "POST" if on else "DELETE"
-        return self._project(method, project, "entry/short-address/", body={} if on else None)
+    def switch_on_short_address(self, project: str) -> Values:
+        return self._project("POST", project, "entry/short-address/", body={})
+
+    def switch_off_short_address(self, project: str) -> Values:
+        """The next one is another."""
+        return self._project("DELETE", project, "entry/short-address/")
 
     def replace_platform_link(self, project: str) -> Values:
         return self._project("POST", project, "entry/platform-link/", body={})

@@ -102,7 +102,7 @@ def test_exports_that_are_no_tables(api, project):
     make_labels(project, [make_annotator(project, "Otter")], 8)
     kinds = {row["table"]: set(row["downloads"]) for row in api("get", "exports").json()}
     assert kinds["matrix"] == {"csv"}
-    assert kinds["comparisons"] == {"csv", "jsonl", "json", "parquet", "preflib"}
+    assert kinds["comparisons"] == {"csv", "jsonl", "json", "parquet", "preflib", "labelstudio"}
     assert "svg" not in kinds["ranking"]  # no fit yet
     assert api("get", "export", args=["ranking", "svg"]).status_code == 404
     votes = b"".join(api("get", "export", args=["comparisons", "preflib"]).streaming_content).decode()
