@@ -114,7 +114,8 @@ class AnnotatorEstimate(models.Model):
     n_labels = models.PositiveIntegerField()
     # The share of this annotator's comparisons that agree with the consensus order.
     agreement = models.FloatField(null=True)
-    # The number of comparisons that `agreement` is a share of: those decided by the annotator and the consensus.
+    # How many independent comparisons tell `agreement`: those that the annotator and the consensus decide, fewer where
+    # several come from one answer (analysis.agreement.consensus_inflation).
     n_decided = models.PositiveIntegerField(default=0)
     # Sets of three items with a preference in each pair, and how many of them are circular; null if too many to count.
     n_triads = models.PositiveIntegerField(null=True)

@@ -11,7 +11,7 @@ from scipy.special import betaincinv
 from annotate.fitting.reading import Floats, Ints, Labels
 from annotate.fitting.tastes import gamma_interval, loadings_of, scores_of
 from annotate.models import Project
-from models_engine.analysis.agreement import count_first_shown_wins
+from models_engine.analysis.agreement import consensus_inflation, count_first_shown_wins
 from models_engine.analysis.classes import rank_classes
 from models_engine.analysis.cycles import count_cycles
 from models_engine.analysis.scores import compute_scores
@@ -200,7 +200,8 @@ def count_answers(data: Comparisons, utilities: Floats) -> dict[str, Ints | None
     """Return columns of AnnotatorEstimate that are counted and not inferred."""
     circles, (sides, first) = count_cycles(data), count_first_shown_wins(data)
     return {
-        "n_decided": count_decided(data, utilities)[0],
+        # Rounded up: whoever decided anything has an interval.
+        "n_decided": np.ceil(count_decided(data, utilities)[0] / consensus_inflation(data)).astype(np.int64),
         "n_triads": None if circles is None else circles.triads,
         "n_cycles": None if circles is None else circles.circular,
         "n_sides": sides,

@@ -9,7 +9,15 @@ from scipy.special import ndtri
 from models_engine.data import Comparisons
 from models_engine.linalg import sum_by_group
 
-__all__ = ["Agreement", "Share", "count_first_shown_wins", "first_shown_share", "krippendorff_alpha", "wilson_interval"]
+__all__ = [
+    "Agreement",
+    "Share",
+    "consensus_inflation",
+    "count_first_shown_wins",
+    "first_shown_share",
+    "krippendorff_alpha",
+    "wilson_interval",
+]
 
 Ints = NDArray[np.int64]
 N_BY_CHANCE = 4_000
@@ -109,6 +117,28 @@ def _chance_agreement(ranks: Ints) -> tuple[float, float]:
     above, below = np.triu_indices(len(ranks), 1)
     alike = np.sign(ranks[above] - ranks[below]) * np.sign(drawn[:, above] - drawn[:, below])
     return float(np.abs(alike).sum(axis=1).mean()), float((alike.sum(axis=1) ** 2).mean())
+
+
+def consensus_inflation(data: Comparisons) -> float:
+    """Return the variance of chance agreement with one order of all items over that of as many independent pairs.
+
+    The pairs of one answer depend on each other: for a ranking of k items it is (2k + 5) / 9 (Kendall 1938), for a pair
+    1. Averaged over the sizes of sets, by their number of pairs; so many times fewer pairs an interval should count.
+    """
+    total = inflated = 0.0
+    for group in data.groups():
+        kept = group.weights > 0
+        if not kept.any():
+            continue
+        drawn = np.random.default_rng(0).permuted(np.tile(group.ranks[kept][0], (N_BY_CHANCE, 1)), axis=1)
+        above, below = np.triu_indices(group.size, 1)
+        alike = np.sign(drawn[:, below] - drawn[:, above])
+        n_pairs = float(np.abs(alike).sum(axis=1).mean()) * int(kept.sum())
+        variance = float((alike.sum(axis=1) ** 2).mean()) * int(kept.sum())
+        if group.size == 2:
+            variance = n_pairs
+        total, inflated = total + n_pairs, inflated + variance
+    return max(inflated / total, 1.0) if total else 1.0
 
 
 def first_shown_share(data: Comparisons, level: float = 0.9) -> Share:

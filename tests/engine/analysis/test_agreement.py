@@ -8,6 +8,7 @@ from scipy.stats import binomtest, kendalltau
 
 from models_engine.analysis.agreement import (
     _chance_agreement,
+    consensus_inflation,
     first_shown_share,
     krippendorff_alpha,
     variance_inflation,
@@ -222,3 +223,33 @@ def test_a_probability_of_one_half_has_no_favourite():
     found = evaluate_estimators(data, {"BradleyTerry": BradleyTerry()})[0]
     assert [(one.n, one.predicted, one.came_true) for one in found.bins] == [(100, 0.5, 0.5)]
     assert found.accuracy == 0.5
+
+
+@pytest.mark.parametrize("k", [3, 5, 8])
+def test_pairs_of_a_ranking_count_as_kendall_says(k):
+    data = Comparisons.from_rankings([list(range(k))] * 3, annotators=[0, 1, 2])
+    assert consensus_inflation(data) == pytest.approx((2 * k + 5) / 9, rel=0.05)
+
+
+def test_pairs_alone_count_as_they_are():
+    data = Comparisons.from_pairs(left=[0, 1, 2], right=[1, 2, 0], outcome=[1, 0.5, 0], annotators=[0, 0, 1])
+    assert consensus_inflation(data) == 1
+    assert consensus_inflation(data.subset(np.array([], dtype=int))) == 1
+
+
+def test_intervals_of_people_who_rank_by_chance_hold_one_half():
+    """As independent pairs, one in five intervals of 10 rankings of 5 by chance would miss .5, not one in ten."""
+    k, n_rankings, n_people = 5, 10, 600
+    rng = np.random.default_rng(7)
+    orders = rng.permuted(np.tile(np.arange(k), (n_people * n_rankings, 1)), axis=1)
+    data = Comparisons.from_rankings(orders.tolist(), annotators=np.repeat(np.arange(n_people), n_rankings))
+    pairs = data.pairs()
+    follows = (pairs.left < pairs.right) == (pairs.outcome == 1)
+    n = np.bincount(pairs.annotator, minlength=n_people)
+    share = np.bincount(pairs.annotator[follows], minlength=n_people) / n
+    counted = np.ceil(n / consensus_inflation(data)).astype(int)
+    ends = np.array([wilson_interval(p, m) for p, m in zip(share, counted, strict=True)])
+    covered = ((ends[:, 0] <= 0.5) & (ends[:, 1] >= 0.5)).mean()
+    naive = np.array([wilson_interval(p, m) for p, m in zip(share, n, strict=True)])
+    assert ((naive[:, 0] <= 0.5) & (naive[:, 1] >= 0.5)).mean() < 0.84
+    assert 0.87 < covered < 0.95
