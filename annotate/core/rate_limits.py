@@ -47,8 +47,8 @@ def check_not_exhausted(request: HttpRequest, scope: str, who: str = "") -> None
     throttle = _Limit(scope, who)
     throttle.history = throttle.cache.get(throttle.get_cache_key(request, None), [])
     throttle.now = throttle.timer()
-    throttle.history = [at for at in throttle.history if at > throttle.now - throttle.duration]
-    if len(throttle.history) >= throttle.num_requests:
+    throttle.history = [at for at in throttle.history if at > throttle.now - throttle.duration]  # type: ignore[attr-defined]
+    if len(throttle.history) >= throttle.num_requests:  # type: ignore[attr-defined]
         raise RateLimited(throttle.wait())
 
 
