@@ -11,7 +11,7 @@ urlpatterns = [
 ]
 
 api_urlpatterns = [
-    path(f"{PROJECT}given-questions/", api.Questions.as_view(), name="api-questions"),
-    path(f"{PROJECT}given-questions/withdraw/", api.WithdrawQuestions.as_view(), name="api-questions-withdraw"),
-    path(f"{PROJECT}given-questions/order/", api.QuestionsOrder.as_view(), name="api-questions-order"),
+    path(f"{PROJECT}given-questions/", api.Questions.as_view(), name="api-given-questions"),
+    path(f"{PROJECT}given-questions/withdraw/", api.WithdrawQuestions.as_view(), name="api-given-questions-withdraw"),
+    path(f"{PROJECT}given-questions/order/", api.QuestionsOrder.as_view(), name="api-given-questions-order"),
 ]

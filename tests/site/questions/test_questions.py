@@ -104,28 +104,28 @@ def test_groups_that_nothing_joins_are_told(project, alice, page):
 def test_the_operations_add_list_change_and_withdraw(project, alice):
     api = Api(alice, project)
     sent = {"questions": [{"items": ["item-0", "item-1"], "priority": 4}, {"items": ["item-1", "item-0"]}]}
-    assert api("post", "questions", sent).json() == {"n_added": 1, "n_merged": 1}
-    [row] = api("get", "questions").json()["results"]
+    assert api("post", "given-questions", sent).json() == {"n_added": 1, "n_merged": 1}
+    [row] = api("get", "given-questions").json()["results"]
     expected = {"number": 1, "items": ["item-0", "item-1"], "priority": 4, "state": "unanswered", "n_answers": 0}
     assert row == expected
-    assert api("patch", "questions", {"numbers": [1], "priority": 2}).json() == {"n_changed": 1}
-    assert api("put", "questions-order", {"order": "priority"}).json() == {
+    assert api("patch", "given-questions", {"numbers": [1], "priority": 2}).json() == {"n_changed": 1}
+    assert api("put", "given-questions-order", {"order": "priority"}).json() == {
         "order": "priority",
         "n_asked": 1,
         "n_full": 0,
         "n_answers": 0,
         "n_left": 2,
     }
-    assert api("post", "questions-withdraw", {"numbers": [1]}).json() == {"n_changed": 1}
-    assert api("get", "questions").json()["count"] == 0
-    assert api("post", "questions-withdraw", {"draw_again": True}).status_code == 200
-    assert api("get", "questions-order").json()["order"] == ""
+    assert api("post", "given-questions-withdraw", {"numbers": [1]}).json() == {"n_changed": 1}
+    assert api("get", "given-questions").json()["count"] == 0
+    assert api("post", "given-questions-withdraw", {"draw_again": True}).status_code == 200
+    assert api("get", "given-questions-order").json()["order"] == ""
 
 
 def test_one_wrong_question_refuses_all_with_its_place(project, alice):
     api = Api(alice, project)
     sent = {"questions": [{"items": ["item-0", "item-1"]}, {"items": ["item-0", "nowhere"]}, {"items": ["item-0"]}]}
-    response = api("post", "questions", sent)
+    response = api("post", "given-questions", sent)
     assert response.status_code == 422
     assert set(response.json()["errors"]) == {"questions.1", "questions.2"}
     assert given.questions_of(project).count() == 0
