@@ -110,7 +110,11 @@ class GivenQuestions:
     def answers_in(self, place: int, values: Mapping[str, str]) -> list[NewItem]:
         """Return the row's answers as items, whether they are new or not."""
         prompt = values.get("prompt", "")
-        check_length(_("The prompt"), prompt, MAX_TEXT)
+        if len(prompt) > MAX_TEXT:
+            raise Unusable(
+                _("The prompt has %(n)d characters; the limit is %(limit)d. Shorten it.")
+                % {"n": len(prompt), "limit": MAX_TEXT}
+            )
         found = []
         k = self.project.k
         if more := [n for n in range(k + 1, MAX_ITEMS_SHOWN + 1) if values.get(f"answer_{n}")]:
@@ -123,8 +127,16 @@ class GivenQuestions:
             maker = " ".join(values.get(f"competitor_{n}", "").split())
             if not text:
                 raise Unusable(_("Answer %(n)d is empty. Fill the cell or remove the row.") % {"n": n})
-            check_length(_("Answer %(n)d") % {"n": n}, text, MAX_TEXT)
-            check_length(_("The name of who made answer %(n)d") % {"n": n}, maker, MAX_COMPETITOR)
+            if len(text) > MAX_TEXT:
+                raise Unusable(
+                    _("Answer %(place)d has %(n)d characters; the limit is %(limit)d. Shorten it.")
+                    % {"place": n, "n": len(text), "limit": MAX_TEXT}
+                )
+            if len(maker) > MAX_COMPETITOR:
+                raise Unusable(
+                    _("The name of who made answer %(place)d has %(n)d characters; the limit is %(limit)d. Shorten it.")
+                    % {"place": n, "n": len(maker), "limit": MAX_COMPETITOR}
+                )
             key = key_of(prompt, maker, text)
             found.append(NewItem(place, key, text, Item.Kind.TEXT, context=prompt, competitor=maker))
         return found
@@ -207,14 +219,6 @@ class GivenQuestions:
         if len(keys) == 2 and needed == 2 and len(chosen) == 1:
             chosen += [key for key in keys if key not in chosen]
         return asked.value, tuple(chosen)
-
-
-def check_length(what: str, text: str, limit: int) -> None:
-    if len(text) > limit:
-        raise Unusable(
-            _("%(what)s has %(n)d characters; the limit is %(limit)d. Shorten it.")
-            % {"what": what, "n": len(text), "limit": limit}
-        )
 
 
 def key_of(prompt: str, maker: str, text: str) -> str:
