@@ -18,6 +18,7 @@ from annotate.imports.comparisons.sets import shown_in, without_apostrophe
 from annotate.imports.comparisons.tables import WORDS as VOTES
 from annotate.imports.prepared import EVERY, Line, Read
 from annotate.imports.questions.columns import Asking, layout_of
+from annotate.imports.questions.dialogues import split_dialogues
 from annotate.items.rows import NewItem
 from annotate.labelling.item_sets import items_of_key
 from annotate.labelling.outcomes import main_outcome, n_ranked
@@ -109,6 +110,7 @@ class GivenQuestions:
 
     def answers_in(self, place: int, values: Mapping[str, str]) -> list[NewItem]:
         """Return the row's answers as items, whether they are new or not."""
+        values = without_dialogues(values, self.project.k)
         prompt = values.get("prompt", "")
         if len(prompt) > MAX_TEXT:
             raise Unusable(
@@ -219,6 +221,16 @@ class GivenQuestions:
         if len(keys) == 2 and needed == 2 and len(chosen) == 1:
             chosen += [key for key in keys if key not in chosen]
         return asked.value, tuple(chosen)
+
+
+def without_dialogues(values: Mapping[str, str], k: int) -> dict[str, str]:
+    """Return the row's values, conversations cut into what they share, which is the prompt, and the answers."""
+    names = [f"answer_{n}" for n in range(1, k + 1)]
+    found = split_dialogues([values.get(name, "") for name in names])
+    if found is None:
+        return dict(values)
+    shared, answers = found
+    return {**values, "prompt": values.get("prompt") or shared, **dict(zip(names, answers, strict=True))}
 
 
 def key_of(prompt: str, maker: str, text: str) -> str:

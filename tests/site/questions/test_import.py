@@ -12,6 +12,7 @@ from annotate.files.limits import BadFile
 from annotate.imports import job as imports_job
 from annotate.imports.actions import ImportedBefore, start_import
 from annotate.imports.questions.columns import Asking, check_columns, guess, guess_questions
+from annotate.imports.questions.dialogues import turns_of
 from annotate.items.actions import retire_item
 from annotate.labelling.item_sets import items_of_key
 from annotate.labelling.plan import given
@@ -247,3 +248,41 @@ def test_random_files_never_write_half(project, brought):
 def test_what_is_said_of_columns_goes_before_what_is_guessed():
     mapping = guess_questions("x,y,item_1\n", "a.csv", columns={"answer_1": "x", "answer_2": "y"})
     assert Asking(**mapping["asking"]).columns == {"answer_1": 0, "answer_2": 1}
+
+
+def test_conversations_share_their_prompt(project, brought):
+    """As Arena writes battles: both conversations whole, in JSON."""
+    ask = {"role": "user", "content": "Why?"}
+    said = [[ask, {"role": "assistant", "content": words}] for words in ("Because.", "No idea.")]
+    row = {
+        "model_a": "Tern",
+        "model_b": "Gull",
+        "winner": "model_b",
+        "conversation_a": said[0],
+        "conversation_b": said[1],
+    }
+    brought(json.dumps([row]), "battles.json")
+    rows = project.items.exclude(competitor="").values_list("context__body", "body", "competitor")
+    assert set(rows) == {("Why?", "Because.", "Tern"), ("Why?", "No idea.", "Gull")}
+    assert project.labels.get().chosen.competitor == "Gull"
+
+
+def test_spoken_dialogues_keep_their_earlier_turns_as_prompt(project, brought):
+    """As Anthropic's preference data are written: chosen and rejected, each a dialogue in one text."""
+    start = "\n\nHuman: Hi\n\nAssistant: Hello.\n\nHuman: Why?\n\nAssistant:"
+    brought(json.dumps([{"chosen": f"{start} Because.", "rejected": f"{start} No."}]), "pairs.json")
+    items = project.items.exclude(context=None).values_list("context__body", "body")
+    assert {body for _context, body in items} == {"Because.", "No."}
+    assert {context for context, _body in items} == {"User: Hi\n\nAssistant: Hello.\n\nUser: Why?"}
+    assert project.labels.get().chosen.body == "Because."
+
+
+def test_conversations_that_say_the_same_are_refused(brought):
+    talk = "\n\nHuman: Why?\n\nAssistant: Because."
+    job = brought(json.dumps([{"chosen": talk, "rejected": talk}]), "pairs.json")
+    assert "Two answers of the row are the same" in problems(job)[0]
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "[", '[{"role": 1}]', "Human", "Assistant said: x", "", "[[[[["])
+def test_what_is_no_conversation_stays_a_text(text):
+    assert turns_of(text) is None
