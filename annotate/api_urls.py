@@ -15,6 +15,7 @@ from annotate.privacy import urls as privacy
 from annotate.projects import urls as projects
 from annotate.publishing import urls as publishing
 from annotate.quality import urls as quality
+from annotate.questions import urls as questions
 from annotate.webhooks import urls as webhooks
 
 urlpatterns = [
@@ -24,6 +25,7 @@ urlpatterns = [
     *items.api_urlpatterns,
     *ideas.api_urlpatterns,
     *imports.api_urlpatterns,
+    *questions.api_urlpatterns,
     *participation.api_urlpatterns,
     *labelling.api_urlpatterns,
     *quality.api_urlpatterns,

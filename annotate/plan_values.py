@@ -19,7 +19,7 @@ FIELDS = (
     *("best_words", "worst_words", "choice_words", "instruction_line"),
     *("slightly_words", "clearly_words", "tie_words", "both_good_words", "both_bad_words"),
     *("cant_judge_words", "skip_words"),
-    *("overlap", "n_sets", "cap"),
+    *("overlap", "n_sets", "given_order", "cap"),
     *("estimator", "top_k", "tie_margin", "grades", "grades_by"),
     *("practice_pass", "practice_tries", "attention_every", "gold_every", "repeat_percent"),
     *("attention_fails", "gold_fails", "count_screened_out", "count_gold", "count_repeats", "count_machines"),
@@ -31,6 +31,8 @@ RULES = ("open_link", "platform", "places")
 OTHERS: dict[str, Promise] = {
     "n_items": _("number of items"),
     "items": _("items (hash of their texts and files)"),
+    "n_questions": _("number of given questions"),
+    "questions": _("given questions (hash)"),
     "right_answers": _("sets with a right answer (hash)"),
     "n_right_answers": _("number of sets with a right answer"),
     "questionnaire": _("questionnaire"),
@@ -49,6 +51,11 @@ PLANNED = frozenset(
         EventVerb.ITEM_DELETED,
         EventVerb.ITEMS_RETIRED,
         EventVerb.ITEMS_BROUGHT_BACK,
+        EventVerb.QUESTIONS_ADDED,
+        EventVerb.QUESTIONS_CHANGED,
+        EventVerb.QUESTIONS_WITHDRAWN,
+        EventVerb.QUESTIONS_ASKED_AGAIN,
+        EventVerb.QUESTIONS_DROPPED,
         EventVerb.RIGHT_ANSWERS_ADDED,
         EventVerb.RIGHT_ANSWER_REMOVED,
     }
@@ -56,11 +63,12 @@ PLANNED = frozenset(
 
 
 def plan_values(project: Project) -> dict[str, Any]:
-    """Return the values of the plan as JSON, read anew; six queries however many items there are."""
+    """Return the values of the plan as JSON, read anew; seven queries however many items there are."""
     stored = Project.objects.get(pk=project.pk)
     rules = ParticipationRules.objects.filter(project=project).first() or ParticipationRules(project=project)
     n_items, items = digest_of_items(project)
     n_known, known = digest_of_right_answers(project)
+    n_questions, questions = digest_of_questions(project)
     fields = project.fields.filter(retired_at=None).order_by("position", "pk")
     return {
         **{name: as_json(getattr(stored, name)) for name in FIELDS},
@@ -69,6 +77,8 @@ def plan_values(project: Project) -> dict[str, Any]:
         "questionnaire": [f"{label} ({kind})" for label, kind in fields.values_list("label", "kind")],
         "n_items": n_items,
         "items": items,
+        "n_questions": n_questions,
+        "questions": questions,
         "n_right_answers": n_known,
         "right_answers": known,
     }
@@ -101,6 +111,12 @@ def digest_of_right_answers(project: Project) -> tuple[int, str]:
     """Return how many sets have a right answer, and a hash of them: purpose, items and answer."""
     rows = project.known_sets.filter(retired_at=None).order_by("purpose", "item_set__key", "pk")
     return _digest_of_rows(rows.values_list("purpose", "item_set__key", "outcome", "named").iterator(2000))
+
+
+def digest_of_questions(project: Project) -> tuple[int, str]:
+    """Return how many questions the owner gave that are not withdrawn, and a hash of them: items and priority."""
+    rows = project.item_sets.filter(number__isnull=False, withdrawn_at=None).order_by("number")
+    return _digest_of_rows(rows.values_list("number", "key", "priority").iterator(2000))
 
 
 def _digest_of_rows(rows: Iterator[tuple]) -> tuple[int, str]:

@@ -12,6 +12,7 @@ urlpatterns = [
     path("", include("annotate.items.urls")),
     path("", include("annotate.ideas.urls")),
     path("", include("annotate.imports.urls")),
+    path("", include("annotate.questions.urls")),
     path("", include("annotate.participation.urls")),
     path("", include("annotate.lti.urls")),
     path("", include("annotate.labelling.urls")),

@@ -76,8 +76,8 @@ def import_items(client: Client, options: argparse.Namespace) -> None:
 
 def import_file(client: Client, options: argparse.Namespace) -> None:
     """Waits until the import stops; fails if nothing was imported because rows have errors."""
-    said = {name: getattr(options, name) for name in ("read_as", "before", "called") if getattr(options, name)}
-    said |= {name: True for name in ("leave_out", "create_items") if getattr(options, name)}
+    said = {name: getattr(options, name) for name in ("read_as", "before", "called", "order") if getattr(options, name)}
+    said |= {name: True for name in ("leave_out", "create_items", "first_wins") if getattr(options, name)}
     columns = dict(one.partition("=")[::2] for one in options.column)
     with options.file.open("rb") as file:
         if options.keys:
@@ -149,6 +149,18 @@ def show_leaderboard(client: Client, options: argparse.Namespace) -> None:
     for row in board["rows"]:
         score = f"{row['score']:.0f} ({row['score_low']:.0f}-{row['score_high']:.0f})"
         print(row["part"], place_text(row), score, row["competitor"], sep="\t")
+
+
+def add_question(client: Client, options: argparse.Namespace) -> None:
+    one = {"items": options.items, "priority": options.priority}
+    added = client.add_questions(options.project, [one], order=options.order)
+    print(f"{added['n_added']} added, {added['n_merged']} there already.")
+
+
+def change_questions(client: Client, options: argparse.Namespace) -> None:
+    """Withdraws questions, asks them again or changes their priority."""
+    changes = {"priority": options.priority} if options.what == "priority" else {"asked": options.what == "ask"}
+    print(f"{client.change_questions(options.project, options.numbers, **changes)} changed.")
 
 
 def set_goal(client: Client, options: argparse.Namespace) -> None:
@@ -281,6 +293,16 @@ COMMANDS: dict[tuple[str, str], Callable[[Client, argparse.Namespace], int | Non
     ("items", "import"): import_items,
     ("items", "list"): lambda client, options: lines(client.items(options.project)),
     ("import", ""): import_file,
+    ("questions", "list"): lambda client, options: lines(
+        client.given_questions(options.project, state=options.state, item=options.item)
+    ),
+    ("questions", "show"): lambda client, options: show(client.question_plan(options.project)),
+    ("questions", "add"): add_question,
+    **{("questions", command): change_questions for command in ("withdraw", "ask", "priority")},
+    ("questions", "order"): lambda client, options: show(client.order_questions(options.project, options.order)),
+    ("questions", "draw"): lambda client, options: print(
+        f"{client.withdraw_questions(options.project, draw_again=True)} withdrawn."
+    ),
     ("captions", "show"): lambda client, options: print(client.captions(options.project, options.item)["text"], end=""),
     ("captions", "set"): set_captions,
     ("captions", "remove"): lambda client, options: client.remove_captions(options.project, options.item),

@@ -9,6 +9,7 @@ from annotate.client.judging import add_judge_command
 
 STATES = {"open": "open", "pause": "paused", "close": "closed"}
 COLUMNS = ("text", "key", "title", "kind", "tags", "link", "context", "competitor")
+ORDERS = ("balanced", "in_order", "priority")
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 
@@ -51,17 +52,40 @@ def add_item_commands(commands: Commands) -> None:
     add_project_argument(items.add_parser("list", help="list one JSON object per line"))
 
     whole = commands.add_parser("import", help="upload a file, have the engine import it, and wait")
-    whole.add_argument("kind", choices=["items", "comparisons", "media", "features"])
+    whole.add_argument("kind", choices=["items", "comparisons", "media", "features", "questions"])
     add_project_argument(whole).add_argument("file", type=Path)
     whole.add_argument("--leave-out", action="store_true", help="import the valid rows without those with errors")
     whole.add_argument(
         "--column", action="append", default=[], metavar="WHAT=NAME", help="where the guess is wrong: text=essay"
     )
-    whole.add_argument("--read-as", help="for comparisons: pairs, winners, labels, indices or orders")
+    whole.add_argument(
+        "--read-as", help="for comparisons: pairs, winners, labels, indices or orders; for questions: keys or answers"
+    )
+    whole.add_argument("--first-wins", action="store_true", help="for questions: the first answer was preferred")
+    add_order_option(whole)
     whole.add_argument("--create-items", action="store_true", help="for comparisons: create the items that they name")
     whole.add_argument("--before", help="for comparisons: a prefix for annotators' names")
     whole.add_argument("--keys", type=Path, help="for features: the items' keys, one per line")
     whole.add_argument("--called", help="for features: the name; f makes f1, f2, ...")
+
+    questions = add_subcommands(commands.add_parser("questions", help="questions that are asked instead of drawn ones"))
+    listed = add_project_argument(questions.add_parser("list", help="list one JSON object per line"))
+    listed.add_argument("--state", choices=["unanswered", "partly", "done", "not_asked", "withdrawn"])
+    listed.add_argument("--item", help="only those with the item that has this key")
+    add_project_argument(questions.add_parser("show", help="their order, and how many answers they still need"))
+    added = add_project_argument(questions.add_parser("add", help="add one question, or all of a file by `import`"))
+    added.add_argument("items", nargs="+", metavar="KEY", help="keys of the items, as many as a task shows")
+    added.add_argument("--priority", type=int, default=0, help="the highest is asked first (0)")
+    add_order_option(added)
+    for name, about in (("withdraw", "ask these no more"), ("ask", "ask withdrawn ones again")):
+        one = add_project_argument(questions.add_parser(name, help=about))
+        one.add_argument("numbers", nargs="+", type=int, help="as `list` gives them")
+    one = add_project_argument(questions.add_parser("priority", help="give these another priority"))
+    one.add_argument("priority", type=int)
+    one.add_argument("numbers", nargs="+", type=int, help="as `list` gives them")
+    one = add_project_argument(questions.add_parser("order", help="in which order they are asked"))
+    one.add_argument("order", choices=ORDERS)
+    add_project_argument(questions.add_parser("draw", help="withdraw all, and draw questions again"))
 
     captions = add_subcommands(commands.add_parser("captions", help="captions of sound and video"))
     for name, about in (("show", "print as WebVTT"), ("set", "add or replace"), ("remove", "remove them")):
@@ -166,6 +190,10 @@ def add_machine_commands(commands: Commands) -> None:
     add_project_argument(machines.add_parser("list", help="list one JSON object per line"))
     add_criterion_option(add_project_argument(machines.add_parser("report", help="hold them against people, and wait")))
     add_judge_command(commands)
+
+
+def add_order_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--order", choices=ORDERS, default="", help="how given questions are asked (as before)")
 
 
 def add_wait_options(command: argparse.ArgumentParser) -> None:

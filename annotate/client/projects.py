@@ -1,12 +1,14 @@
 """Projects: making, settings, who comes in and how, questions, right answers, members, webhooks, the log."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, cast
 
 from annotate.client.rows import Project
 from annotate.client.transport import Transport, new_key
 
 Values = dict[str, Any]
+QUESTIONS_AT_ONCE = 1000
 
 
 class Projects(Transport):
@@ -108,6 +110,46 @@ class Projects(Transport):
         """Replaces all questions; those with an id are kept."""
         body = {"questions": list(questions)}
         return list(self._project("PUT", project, "questionnaire/", body=body)["questions"])
+
+    # --- Given questions ----------------------------------------------------------------------------------------------
+
+    def given_questions(self, project: str, **filters: Any) -> Iterator[Values]:
+        """Lists the questions that the owner gave. filters: state, item."""
+        return self._rows(f"projects/{project}/given-questions/", filters)
+
+    def question_plan(self, project: str) -> Values:
+        """Returns in which order they are asked, and how many answers they still need."""
+        return self._project("GET", project, "given-questions/order/")
+
+    def add_questions(self, project: str, questions: Iterable[Values | Sequence[str]], order: str = "") -> Values:
+        """Adds questions, a thousand per request: sequences of item keys, or {"items": keys, "priority": 3}.
+
+        Returns n_added and n_merged. order: balanced, in_order or priority; else as before. Raises ApiError at the
+        first refused request.
+        """
+        source, found = iter(questions), {"n_added": 0, "n_merged": 0}
+        while chunk := [
+            one if isinstance(one, dict) else {"items": list(one)} for one in islice(source, QUESTIONS_AT_ONCE)
+        ]:
+            body = {"questions": chunk, **({"order": order} if order else {})}
+            made = self._project("POST", project, "given-questions/", body=body, key=new_key())
+            found = {name: n + made[name] for name, n in found.items()}
+        return found
+
+    def change_questions(self, project: str, numbers: Sequence[int], **changes: Any) -> int:
+        """Changes priority or asked (true, false); returns how many were another way before."""
+        body = {"numbers": list(numbers), **changes}
+        return int(self._project("PATCH", project, "given-questions/", body=body)["n_changed"])
+
+    def withdraw_questions(
+        self, project: str, numbers: Sequence[int] | None = None, *, draw_again: bool = False
+    ) -> int:
+        """Asks these, or all, no more; returns how many were asked. draw_again: draws questions from then on."""
+        body = {"draw_again": draw_again, **({} if numbers is None else {"numbers": list(numbers)})}
+        return int(self._project("POST", project, "given-questions/withdraw/", body=body)["n_changed"])
+
+    def order_questions(self, project: str, order: str) -> Values:
+        return self._project("PUT", project, "given-questions/order/", body={"order": order})
 
     # --- Right answers, conflicts of interest -------------------------------------------------------------------------
 

@@ -93,6 +93,8 @@ def carry_out(request: SignedInRequest, idea: Idea, form: DecisionForm) -> str:
 
 def how_asked(project: Project) -> str:
     """Return when people are asked about a new item."""
+    if project.given_order:
+        return _("It is asked about once you add questions with it: the questions of this project are given.")
     if project.n_sets is not None:
         return _("It gets its share of those sets of the plan that nobody has yet; it is not asked first.")
     return _("It is asked first until it has been compared as often as the others.")

@@ -107,6 +107,10 @@ def check_is_new(project: Project, kind: str, digest: str) -> None:
         started = ImportJob.objects.filter(project=project, kind=kind, digest=digest, n_written__gt=0)
         if earlier := started.first():
             raise ImportedBefore(earlier)
+    if kind == ImportJob.Kind.QUESTIONS:
+        started = ImportJob.objects.filter(project=project, kind=kind, digest=digest, n_written__gt=0)
+        if earlier := next((job for job in started if job.mapping.get("kinds", {}).get("comparison")), None):
+            raise ImportedBefore(earlier)
 
 
 def resume_import(*, job: ImportJob, actor: User, now: datetime) -> None:

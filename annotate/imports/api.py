@@ -33,6 +33,7 @@ from annotate.api.base import (
 from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.files.decoding import decode
+from annotate.files.layout import read_sheet
 from annotate.files.limits import BadFile
 from annotate.files.workbooks import decode_table
 from annotate.imports.actions import resume_import, start_import, stop_import
@@ -42,7 +43,9 @@ from annotate.imports.guessing import check_votes, guess_items, guess_votes, she
 from annotate.imports.left_out import has_left_out, left_out_file
 from annotate.imports.matrix import FEATURES_PREFIX
 from annotate.imports.media.archives import check_is_zip
-from annotate.models import ImportJob, Project
+from annotate.imports.questions.columns import FORMATS as QUESTION_FORMATS
+from annotate.imports.questions.columns import Asking, check_columns, guess_questions, layout_of
+from annotate.models import GivenOrder, ImportJob, Project
 
 Kind = ImportJob.Kind
 
@@ -53,8 +56,8 @@ class NewImport(StrictSerializer):
     kind = serializers.ChoiceField(choices=Kind.choices)
     file = serializers.FileField(
         allow_empty_file=True,  # which is told as what else can't be read
-        help_text="items, comparisons: CSV, TSV, XLSX, JSON, JSON lines, text, PrefLib; media: a .zip of media, PDF "
-        "and DOCX; features: a .npy.",
+        help_text="items, comparisons, questions: CSV, TSV, XLSX, JSON, JSON lines, text, PrefLib; media: a .zip of "
+        "media, PDF and DOCX; features: a .npy.",
     )
     at_once = serializers.BooleanField(
         required=False,
@@ -70,7 +73,8 @@ class NewImport(StrictSerializer):
         default="{}",
         help_text='Column names, where the guess is wrong, as a JSON object such as {"text": "essay", "key": '
         "null}. For items: text, title, key, kind, tags, context, competitor, link, and features (a list). For "
-        "comparisons: annotator, left, right, answer, winner, loser, at, seconds.",
+        "comparisons: annotator, left, right, answer, winner, loser, at, seconds. For questions: set, or item_1, "
+        "item_2, ...; or prompt, answer_1, competitor_1, answer_2, competitor_2, ..., vote, annotator; priority.",
     )
     text_kind = serializers.ChoiceField(
         choices=[kind for kind, _words in TEXT_KINDS],
@@ -79,7 +83,9 @@ class NewImport(StrictSerializer):
         help_text="For items that name no kind.",
     )
     read_as = serializers.ChoiceField(
-        choices=list(FORMATS), required=False, help_text="For comparisons; guessed if left out."
+        choices=[*FORMATS, *QUESTION_FORMATS],
+        required=False,
+        help_text="For comparisons, and for questions (keys, answers); guessed if left out.",
     )
     create_items = serializers.BooleanField(
         required=False, default=False, help_text="For comparisons: create the items that they name."
@@ -98,6 +104,12 @@ class NewImport(StrictSerializer):
         allow_blank=True,
         trim_whitespace=False,
         help_text="For comparisons: a prefix for annotators' names.",
+    )
+    order = serializers.ChoiceField(
+        choices=GivenOrder.choices, required=False, default="", help_text="For questions: how they are asked."
+    )
+    first_wins = serializers.BooleanField(
+        required=False, help_text="For questions: whether the first answer of every row was preferred to the second."
     )
     sheet = serializers.CharField(
         max_length=100, required=False, default="", help_text="Of a workbook: the sheet's name; else the first."
@@ -206,7 +218,7 @@ def started(request: ApiRequest, project: Project, given: dict[str, Any]) -> Imp
     else:
         text = decode_table(file, given["sheet"])
         content = ContentFile(text.encode())
-        mapping = mapping_of(text, file.name or "", given)
+        mapping = mapping_of(text, file.name or "", given, project)
     return start_import(
         project=project,
         actor=request.user,
@@ -221,7 +233,7 @@ def started(request: ApiRequest, project: Project, given: dict[str, Any]) -> Imp
     )
 
 
-def mapping_of(text: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
+def mapping_of(text: str, name: str, given: dict[str, Any], project: Project) -> dict[str, Any]:
     """Return how a table is read: as guessed, but for what is said. Raises BadFile and Unprocessable."""
     try:
         columns = json.loads(given["columns"])
@@ -231,10 +243,27 @@ def mapping_of(text: str, name: str, given: dict[str, Any]) -> dict[str, Any]:
         raise Unprocessable({"columns": [_("This is not a JSON object such as {“text”: “essay”}.")]})
     if given["kind"] == Kind.ITEMS:
         return guess_items(text, name, columns=columns, kind=given["text_kind"])
+    if given["kind"] == Kind.QUESTIONS:
+        return questions_mapping(text, name, columns, given, project)
+    if given.get("read_as") in QUESTION_FORMATS:
+        raise Unprocessable({"read_as": [_("Use one of: %(known)s.") % {"known": ", ".join(FORMATS)}]})
     mapping = guess_votes(text, name, columns=columns, format=given.get("read_as", ""))
     check_votes(mapping, sheet_of(text, mapping).columns)
     said = {"prefix": given["before"], "create": given["create_items"], "numbers": given["numbers"]}
     return mapping | {"voting": mapping["voting"] | said}
+
+
+def questions_mapping(
+    text: str, name: str, columns: dict[str, Any], given: dict[str, Any], project: Project
+) -> dict[str, Any]:
+    """Raises BadFile and Unprocessable."""
+    if given.get("read_as", "keys") not in QUESTION_FORMATS:
+        raise Unprocessable({"read_as": [_("Use one of: %(known)s.") % {"known": ", ".join(QUESTION_FORMATS)}]})
+    said = {name: given[name] for name in ("order", "first_wins") if given.get(name, "") != ""}
+    said |= {"format": given["read_as"]} if "read_as" in given else {}
+    mapping = guess_questions(text, name, columns=columns, prefix=given["before"], **said)
+    check_columns(Asking(**mapping["asking"]), project.k, read_sheet(text, layout_of(mapping)).columns)
+    return mapping
 
 
 def found(request: ApiRequest, project_id: UUID, import_id: int) -> ImportJob:

@@ -20,11 +20,13 @@ from annotate.items.actions import add_items, record_import, request_fit_if_labe
 from annotate.items.features import add_features
 from annotate.items.rows import NewItem
 from annotate.labelling.plan.actions import draw_plan
+from annotate.labelling.plan.given import NewQuestion, plan_has_changed, write_questions
+from annotate.locks import lock_project
 from annotate.models import Annotator, EventVerb, ImportJob, Item
 
 IMPORTED = Annotator.Source.IMPORT
 # Lines in one transaction: others' writes wait for it about a third of a second on SQLite.
-CHUNK = {"item": 2000, "comparison": 2000, "features": 500, "media": 20}
+CHUNK = {"item": 2000, "question": 2000, "comparison": 2000, "features": 500, "media": 20}
 
 
 class ItemGone(UserError):
@@ -53,9 +55,14 @@ class Sink:
 
     def write(self, lines: Sequence[Line]) -> None:
         values = [line[1] for line in lines]
-        {"item": self.add, "comparison": self.label, "features": self.measure, "media": self.unpack}[lines[0][0]](
-            values
-        )
+        write = {
+            "item": self.add,
+            "question": self.ask,
+            "comparison": self.label,
+            "features": self.measure,
+            "media": self.unpack,
+        }
+        write[lines[0][0]](values)
 
     def add(self, rows: Sequence[Sequence[Any]]) -> None:
         add_items(self.project, [NewItem(*row) for row in rows], self.now, self.rng, self.names)
@@ -100,6 +107,14 @@ class Sink:
         except KeyError as error:
             raise ItemGone(error.args[0]) from error
 
+    def ask(self, rows: Sequence[Sequence[Any]]) -> None:
+        items = self.known()
+        try:
+            found = [NewQuestion(tuple(items[key] for key in keys), priority) for keys, priority in rows]
+        except KeyError as error:
+            raise ItemGone(error.args[0]) from error
+        write_questions(lock_project(self.project.pk), found, self.job.mapping["asking"]["order"])
+
     def label(self, rows: Sequence[Sequence[Any]]) -> None:
         items, found = self.known(), [comparison_of(row) for row in rows]
         try:
@@ -134,6 +149,8 @@ class Sink:
                 **numbers,
             )
             fit_imported_labels(job)
+        elif job.kind == ImportJob.Kind.QUESTIONS:
+            self.complete_questions(n_refused)
         elif job.kind == ImportJob.Kind.FEATURES:
             record_event(
                 self.project, actor, EventVerb.FEATURES_IMPORTED, self.now, items=job.n_written, source=job.source
@@ -142,6 +159,37 @@ class Sink:
         else:
             upload = f"job {job.pk}"
             record_import(self.project, actor, self.now, upload=upload, n=job.n_written, source=job.source)
+
+    def complete_questions(self, n_refused: int) -> None:
+        """What follows from questions, and from the items and votes that came with them."""
+        job, actor, kinds = self.job, self.job.asked_by, self.job.mapping["kinds"]
+        if kinds.get("item"):
+            record_import(self.project, actor, self.now, upload=f"job {job.pk}", n=kinds["item"], source=job.source)
+        if kinds.get("comparison"):
+            raise_overlap(self.project)
+            numbers = {"rows": job.n_rows, "labels": kinds["comparison"], "refused": n_refused}
+            refusals = job.errors if n_refused else []
+            record_event(
+                self.project,
+                actor,
+                EventVerb.COMPARISONS_IMPORTED,
+                self.now,
+                source=job.source,
+                refusals=refusals,
+                **numbers,
+            )
+            fit_imported_labels(job)
+        draw_plan(self.project)  # an item may have been retired since it was checked
+        record_event(
+            self.project,
+            actor,
+            EventVerb.QUESTIONS_ADDED,
+            self.now,
+            questions=kinds.get("question", 0),
+            merged=job.mapping["merged"],
+            source=job.source,
+        )
+        plan_has_changed(self.project)
 
 
 def comparison_of(values: Sequence[Any]) -> Comparison:

@@ -135,11 +135,12 @@ def check_rows(row: ImportJob, progress: Progress) -> None:
 
 
 def record_check(row: ImportJob, found: Outcome, source: Source) -> None:
-    goes_on = found.n_lines and (row.leave_out if found.n_bad else row.at_once)
+    goes_on = (found.n_lines or found.n_merged) and (row.leave_out if found.n_bad else row.at_once)
     row.state = State.RUNNING if goes_on else State.CHECKED
     row.n_rows, row.n_bad, row.n_lines = found.n_rows, found.n_bad, found.n_lines
     row.errors, row.first = found.errors, [source.columns, *found.first]
     row.mapping = row.mapping | {"features": source.features, "new_items": found.n_ahead}
+    row.mapping |= {"merged": found.n_merged, "kinds": dict(found.kinds)}
     changes = {name: getattr(row, name) for name in ("n_rows", "n_bad", "n_lines", "errors", "first", "mapping")}
     free = {} if goes_on else ImportJob.FREE | {"attempts": 0}
     if not ImportJob.objects.filter(pk=row.pk, owner=row.owner, state=State.UPLOADED).update(

@@ -21,7 +21,11 @@ from annotate.imports.left_out import has_left_out, left_out_file
 from annotate.models import ImportJob
 
 # Where such a file is uploaded; else with the items.
-STARTS: dict[str, str] = {ImportJob.Kind.COMPARISONS: "comparisons-import", ImportJob.Kind.FEATURES: "features-import"}
+STARTS: dict[str, str] = {
+    ImportJob.Kind.COMPARISONS: "comparisons-import",
+    ImportJob.Kind.FEATURES: "features-import",
+    ImportJob.Kind.QUESTIONS: "questions-import",
+}
 
 
 @login_required

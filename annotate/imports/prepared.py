@@ -2,11 +2,14 @@
 
 import csv
 import json
+import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from django.utils.translation import gettext as _
 
@@ -16,7 +19,8 @@ from annotate.files.writers import cell
 SHOWN_ERRORS, SHOWN_FIRST = 200, 20
 LONGEST_CELL = 1000  # of a row that is left out
 EVERY = 500  # rows between two notes of progress
-# One thing to be written: what it is (item, comparison, features, media) and its values.
+# One thing to be written: what it is and its values. A row may give several kinds; they are written in this order.
+KINDS = ("media", "features", "item", "question", "comparison")
 Line = tuple[str, Sequence[Any]]
 
 
@@ -27,6 +31,7 @@ class Read(NamedTuple):
     cells: Sequence[Any]
     lines: Sequence[Line] = ()
     problem: str = ""
+    n_merged: int = 0  # of its lines, those left out because they were there already
 
 
 @dataclass
@@ -37,6 +42,8 @@ class Outcome:
     n_bad: int = 0
     n_lines: int = 0
     n_ahead: int = 0
+    n_merged: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
     errors: list[tuple[int, str]] = field(default_factory=list)
     first: list[list[Any]] = field(default_factory=list)
 
@@ -51,10 +58,11 @@ def prepare(
     progress: Callable[[int], None],
     every: int = EVERY,
 ) -> Outcome:
-    """Sorts the rows into two files. ahead: lines that have to be written before, known once all rows are read."""
+    """Sorts the rows into two files, the lines by their kinds. ahead: lines that have to be written before them all,
+    known once all rows are read."""
     found = Outcome()
-    body = good.with_suffix(".body")
-    with body.open("w", encoding="utf-8") as lines, bad.open("w", encoding="utf-8", newline="") as left_out:
+    bodies: dict[str, TextIO] = {}
+    with ExitStack() as stack, bad.open("w", encoding="utf-8", newline="") as left_out:
         writer = csv.writer(left_out)
         writer.writerow([_("row"), _("problem"), *map(cell, columns)])
         for read in rows:
@@ -64,7 +72,11 @@ def prepare(
                 writer.writerow([read.place or "", read.problem, *(cell(shortened(value)) for value in read.cells)])
             else:
                 note_good(found, read)
-                lines.writelines(map(encoded, read.lines))
+                for line in read.lines:
+                    if line[0] not in bodies:
+                        body = good.with_suffix(f".{line[0]}").open("w", encoding="utf-8")
+                        bodies[line[0]] = stack.enter_context(body)
+                    bodies[line[0]].write(encoded(line))
             if found.n_rows % every == 0:
                 progress(found.n_rows)
     with good.open("wb") as whole:
@@ -72,10 +84,11 @@ def prepare(
             found.n_lines += 1
             found.n_ahead += 1
             whole.write(encoded(line).encode())
-        with body.open("rb") as rest:
-            while block := rest.read(2**20):
-                whole.write(block)
-    body.unlink()
+        for kind in sorted(bodies, key=KINDS.index):
+            body_of_kind = good.with_suffix(f".{kind}")
+            with body_of_kind.open("rb") as rest:
+                shutil.copyfileobj(rest, whole, 2**20)
+            body_of_kind.unlink()
     return found
 
 
@@ -87,6 +100,8 @@ def note_bad(found: Outcome, read: Read) -> None:
 
 def note_good(found: Outcome, read: Read) -> None:
     found.n_lines += len(read.lines)
+    found.n_merged += read.n_merged
+    found.kinds.update(line[0] for line in read.lines)
     if len(found.first) < SHOWN_FIRST:
         found.first.append([read.place, [shortened(value, 100) for value in read.cells]])
 

@@ -22,6 +22,7 @@ from annotate.imports.comparisons.tools import pairs_sheet
 from annotate.imports.matrix import Matrix
 from annotate.imports.media.archives import Archive
 from annotate.imports.prepared import EVERY, Line, Read
+from annotate.imports.questions.reader import GivenQuestions
 from annotate.items.rows import NewItem, each_row
 from annotate.models import Annotator, ImportJob, Item, Project
 
@@ -48,7 +49,7 @@ def source_of(job: ImportJob, file: IO[bytes], pages: Path, on_page: Callable[[]
 
     pages: where pictures of documents go; on_page: called after each, because a document may take long.
     """
-    if job.kind not in (Kind.ITEMS, Kind.COMPARISONS):
+    if job.kind not in (Kind.ITEMS, Kind.COMPARISONS, Kind.QUESTIONS):
         yield binary_source(job, file, pages, on_page)
         return
     text = io.TextIOWrapper(file, "utf-8", newline="")
@@ -59,6 +60,8 @@ def source_of(job: ImportJob, file: IO[bytes], pages: Path, on_page: Callable[[]
 
 
 def text_source(job: ImportJob, text: TextIO) -> Source:
+    if job.kind == Kind.QUESTIONS:
+        return GivenQuestions(text, job.project, job.mapping, seed=job.digest)
     items = dict(job.project.items.order_by("pk").values_list("key", "pk"))
     if job.kind == Kind.ITEMS:
         return ItemTable(text, job.mapping, items)

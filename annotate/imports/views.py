@@ -22,6 +22,8 @@ from annotate.imports.forms import ArchiveForm, DocumentsForm, FeaturesForm, Fil
 from annotate.imports.media.archives import check_is_zip
 from annotate.imports.media.packing import pack_documents
 from annotate.imports.media_wizard import MediaWizard, media_contents
+from annotate.imports.questions.forms import QuestionsFileForm
+from annotate.imports.questions_wizard import QuestionsWizard, question_examples, questions_contents
 from annotate.imports.table_wizard import TableWizard, file_contents, paste_contents
 from annotate.imports.wizard import Start, Wizard, resume, staging, starting
 from annotate.models import FeatureNames, ImportJob, ItemFeatures
@@ -48,7 +50,9 @@ def features_job(file: UploadedFile, keys: UploadedFile | None, called: str) -> 
     return {**values, "at_once": True, "keys": text.encode()}
 
 
-WIZARDS: dict[str, type[Wizard[Any]]] = {one.kind: one for one in (TableWizard, MediaWizard, ComparisonsWizard)}
+WIZARDS: dict[str, type[Wizard[Any]]] = {
+    one.kind: one for one in (TableWizard, MediaWizard, ComparisonsWizard, QuestionsWizard)
+}
 # By the `way` that the form names.
 ITEMS = {
     "paste": Start(PasteForm, "text", staging(TableWizard, paste_contents)),
@@ -58,6 +62,7 @@ ITEMS = {
     "archive": Start(ArchiveForm, "archive", starting(archive_job)),
 }
 COMPARISONS = Start(ComparisonsFileForm, "file", staging(ComparisonsWizard, comparisons_contents))
+QUESTIONS = Start(QuestionsFileForm, "file", staging(QuestionsWizard, questions_contents))
 FEATURES = Start(FeaturesForm, "file", starting(features_job))
 
 
@@ -95,6 +100,22 @@ def comparisons(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
         return response
     context = {"project": project, "form": form, "formats": FORMATS.values(), "has_items": project.items.exists()}
     return render(request, "imports/comparisons.html", context, status=400 if form.errors else 200)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def questions(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
+    project = access.project_for(request, project_id, access.MANAGE)
+    rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
+    sent = request.POST if request.method == "POST" else request.GET
+    if "upload" in sent:
+        return resume(request, project, sent["upload"], WIZARDS, "questions-import")
+    form, response = QUESTIONS.submit(request, project)
+    if response:
+        return response
+    examples = question_examples(project)
+    context = {"project": project, "form": form, "examples": examples}
+    return render(request, "imports/questions.html", context, status=400 if form.errors else 200)
 
 
 @login_required

@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotate.audit import record_event
 from annotate.core.chat import is_chat
@@ -18,6 +19,7 @@ from annotate.items.rows import NewItem
 from annotate.items.translations import add_translations
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling.plan.actions import draw_plan
+from annotate.labelling.plan.given import n_questions_with
 from annotate.locks import lock_project
 from annotate.models import Captions, Context, Event, EventVerb, Item, ItemPage, Project, Tag, User
 
@@ -211,6 +213,20 @@ class HasRightAnswer(UserError):
         )
 
 
+class InQuestions(UserError):
+    def __init__(self, key: str, n: int) -> None:
+        super().__init__(
+            ngettext(
+                "The item “%(key)s” is in %(n)d given question, so it can't be deleted. Withdraw it first, or retire "
+                "the item instead.",
+                "The item “%(key)s” is in %(n)d given questions, so it can't be deleted. Withdraw them first, or "
+                "retire the item instead.",
+                n,
+            )
+            % {"key": key[:80], "n": n}
+        )
+
+
 def retire_item(*, item: Item, actor: User, now: datetime) -> None:
     """Shows the item to nobody any more; its labels stay. Retired already, nothing changes."""
     with write_transaction():
@@ -236,6 +252,8 @@ def delete_item(*, item: Item, actor: User, now: datetime) -> None:
             raise WasShown(item.key)
         if item.known_sets.exists():
             raise HasRightAnswer(item.key)
+        if n := n_questions_with(item.project, item.pk):
+            raise InQuestions(item.key, n)
         media, context = item.media.name, item.context
         files = [*item.pages.values_list("media", flat=True), *([media] if media else [])]
         item.delete()

@@ -1,6 +1,7 @@
 """Which presentation an annotator gets next: sets waiting for more annotators first, then the least compared items.
 
 Items made of ideas come before both until they have been compared as often as the others; a plan of sets knows none.
+Questions that the owner gave are such a plan: asked in the order that the owner chose.
 """
 
 import random
@@ -26,11 +27,18 @@ from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.labelling.requirements import check_requirements
 from annotate.labelling.special_tasks import conflicting_items
 from annotate.locks import advisory_lock, lock_annotator
-from annotate.models import Annotator, Idea, Item, ItemSet, Presentation, PresentedItem, Project, Purpose
+from annotate.models import Annotator, GivenOrder, Idea, Item, ItemSet, Presentation, PresentedItem, Project, Purpose
 
 MAX_ITEMS_TRIED_FIRST = 40  # least compared items among which a set is sought first
 MAX_WAITING_SETS = 20
 MAX_COMPANIONS = 400  # items of the same contexts, looked at besides
+# By what the sets of a plan come, before a random number: first a drawn one's, which is balanced in itself.
+RANKS = {
+    "": ("place",),
+    GivenOrder.BALANCED: ("n_taken",),
+    GivenOrder.IN_ORDER: ("place",),
+    GivenOrder.PRIORITY: ("-priority", "n_taken"),
+}
 MAX_CANDIDATES = MAX_ITEMS_TRIED_FIRST * (MAX_ITEMS_TRIED_FIRST - 1) // 2  # all their pairs, or as many larger sets
 
 
@@ -116,9 +124,11 @@ def lease_duration() -> timedelta:
 
 def choose_items(project: Project, annotator: Annotator) -> ChosenSet:
     """Return what this annotator would be shown next; raises NothingToCompare."""
-    if project.has_idea_items and project.n_sets is None and (choice := newcomer_set(project, annotator)):
+    if project.has_idea_items and not project.has_plan and (choice := newcomer_set(project, annotator)):
         return choice
-    following = least_compared_set if project.n_sets is None else planned_set
+    if project.given_order:
+        return planned_set(project, annotator)
+    following = planned_set if project.has_plan else least_compared_set
     if project.overlap < NO_LIMIT:
         return waiting_set(project, annotator) or following(project, annotator)
     try:  # sets never wait to become full: else all would be shown the same few
@@ -167,10 +177,17 @@ def active_items(project: Project, annotator: Annotator) -> QuerySet[Item]:
 
 
 def planned_set(project: Project, annotator: Annotator) -> ChosenSet:
-    """Return the plan's next set that nobody has; raises NothingToCompare. The plan balances the items."""
-    free = project.item_sets.filter(place__isnull=False, n_taken=0).filter(~already_shown_to(annotator), ~is_check())
-    planned = free.order_by("place").values_list("pk", "key")
-    choice = first_active_set(without_conflicts(planned, annotator))
+    """Return the plan's next set that this annotator may get; raises NothingToCompare.
+
+    Of a drawn plan, which balances the items, one that nobody has: others wait to become full (waiting_set). Of given
+    questions the first by their own order that has room.
+    """
+    room = {"number__isnull": False, "n_taken__lt": project.overlap} if project.given_order else {"n_taken": 0}
+    free = project.item_sets.filter(place__isnull=False, **room).filter(~already_shown_to(annotator), ~is_check())
+    ranks = RANKS[project.given_order]
+    columns = (*(rank.removeprefix("-") for rank in ranks), "pk", "key")
+    found = without_conflicts(free.order_by(*ranks, "shuffle").values_list(*columns), annotator)
+    choice = first_active_set(row[-2:] for row in rotated(found, annotator))
     if choice is None:
         raise NothingToCompare(project.items.filter(retired_at=None).count(), project.k)
     return choice
@@ -180,20 +197,27 @@ def waiting_set(project: Project, annotator: Annotator, of_items: Collection[int
     """Return a set with some but not all of its annotators, new to this one: the least taken, random among equals.
 
     of_items: only sets with one of these.
-    Annotators who ask at once begin at different ones of the equals, so that they seldom want the same.
     """
     if project.overlap < 2:
         return None
     waiting = project.item_sets.filter(n_taken__gte=1, n_taken__lt=project.overlap)
     waiting = waiting.filter(~already_shown_to(annotator), ~is_check())
-    if project.n_sets is not None:
+    if project.has_plan:
         waiting = waiting.filter(place__isnull=False)
     if of_items is not None:
         waiting = waiting.filter(pk__in=Presentation.objects.filter(items__in=of_items).values("item_set"))
     found = without_conflicts(waiting.order_by("n_taken", "shuffle").values_list("n_taken", "pk", "key"), annotator)
-    n_equal = sum(n_taken == found[0][0] for n_taken, _, _ in found)
+    return first_active_set(row[-2:] for row in rotated(found, annotator))
+
+
+def rotated(found: list[tuple], annotator: Annotator) -> list[tuple]:
+    """Return these rows, which end with primary key and key, but begun at another one of the first's equals.
+
+    Annotators who ask at once begin at different ones, so that they seldom want the same.
+    """
+    n_equal = sum(row[:-2] == found[0][:-2] for row in found)
     turn = annotator.pk % n_equal if found else 0
-    return first_active_set(one[1:] for one in [*found[turn:n_equal], *found[:turn], *found[n_equal:]])
+    return [*found[turn:n_equal], *found[:turn], *found[n_equal:]]
 
 
 def without_conflicts(sets: QuerySet, annotator: Annotator) -> list[tuple]:
@@ -269,11 +293,15 @@ def blocked_keys(project: Project, annotator: Annotator, among: list[tuple[int, 
 
 
 def claim_set(annotator: Annotator, choice: ChosenSet, n: int = 1) -> int | None:
-    """Counts `n` more presentations of the set if it has room and is new to the annotator; the set's id, else None."""
-    item_set_id = choice.item_set_id or get_or_create_set(annotator.project_id, set_key(choice.items))
-    free = ItemSet.objects.filter(pk=item_set_id, n_taken__lt=annotator.project.overlap).filter(
-        ~already_shown_to(annotator)
-    )
+    """Counts `n` more presentations of the set if it has room and is new to the annotator; the set's id, else None.
+
+    Where questions are given, the set has to be one of them, too: it may have been withdrawn since it was chosen.
+    """
+    project = annotator.project
+    item_set_id = choice.item_set_id or get_or_create_set(project.pk, set_key(choice.items))
+    free = ItemSet.objects.filter(pk=item_set_id, n_taken__lt=project.overlap).filter(~already_shown_to(annotator))
+    if project.given_order:
+        free = free.filter(place__isnull=False)
     if not free.update(n_taken=F("n_taken") + n, shuffle=Random()):
         return None
     count_items(choice.items, n)

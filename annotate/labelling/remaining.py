@@ -21,7 +21,7 @@ def max_remaining_answers(annotator: Annotator, n_done: int, *, is_open: bool) -
 
 def n_free_sets(annotator: Annotator) -> int | None:
     project = annotator.project
-    if project.n_sets is not None:
+    if project.has_plan:
         planned = project.item_sets.filter(place__isnull=False, n_taken__lt=project.overlap)
         n = planned.filter(~assignment.already_shown_to(annotator))[: MAX_COUNTED_SETS + 1].count()
         return n if n <= MAX_COUNTED_SETS else None

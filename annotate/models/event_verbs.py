@@ -302,6 +302,31 @@ class EventVerb(StrEnum):
         _("Data protection: names erased"),
         _("erased the names of %(annotators)s annotators at the end of the retention period"),
     )
+    QUESTIONS_ADDED = (
+        "questions added",
+        _("Given questions: added"),
+        _("added %(questions)s given questions; %(merged)s were there already (%(source)s)"),
+    )
+    QUESTIONS_CHANGED = (
+        "questions changed",
+        _("Given questions: priority changed"),
+        _("gave %(questions)s given questions the priority %(priority)s"),
+    )
+    QUESTIONS_WITHDRAWN = (
+        "questions withdrawn",
+        _("Given questions: withdrawn"),
+        _("withdrew %(questions)s given questions"),
+    )
+    QUESTIONS_ASKED_AGAIN = (
+        "questions asked again",
+        _("Given questions: asked again"),
+        _("had %(questions)s withdrawn questions asked again"),
+    )
+    QUESTIONS_DROPPED = (
+        "questions dropped",
+        _("Given questions: drawn instead"),
+        _("withdrew all %(questions)s given questions, so that questions are drawn"),
+    )
     RIGHT_ANSWERS_ADDED = (
         "right answers added",
         _("Right answers: added"),

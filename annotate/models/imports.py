@@ -20,6 +20,7 @@ class ImportJob(LeasedJob):
         MEDIA = "media", _("Media files")
         COMPARISONS = "comparisons", _("Comparisons")
         FEATURES = "features", _("Features of items")
+        QUESTIONS = "questions", _("Given questions")
 
     class State(models.TextChoices):
         UPLOADED = "uploaded", _("Waiting to be checked")

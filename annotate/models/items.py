@@ -174,11 +174,26 @@ class ItemSet(models.Model):
     shuffle = models.FloatField(default=0.0)
     # Where the set stands in the project's plan of sets; null where there is none, or the set is not of it.
     place = models.PositiveIntegerField(null=True, blank=True)
+    # Of a question that the owner gave: its number in their list, from 1, which is its place while it is asked; how
+    # soon it is asked where that goes by priority; and since when the owner has it asked no more.
+    number = models.PositiveIntegerField(null=True, blank=True)
+    priority = models.IntegerField(default=0, db_default=0)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["project", "key"], name="one_row_per_item_set")]
+        constraints = [
+            models.UniqueConstraint(fields=["project", "key"], name="one_row_per_item_set"),
+            models.UniqueConstraint(
+                fields=["project", "number"], condition=Q(number__isnull=False), name="one_question_per_number"
+            ),
+        ]
         indexes = [
             models.Index(fields=["project", "n_taken", "shuffle"], name="item_set_next"),
+            models.Index(
+                fields=["project", "-priority", "n_taken", "shuffle"],
+                condition=Q(number__isnull=False),
+                name="question_by_priority",
+            ),
             models.Index(fields=["project", "place"], condition=Q(place__isnull=False, n_taken=0), name="planned_next"),
         ]
 

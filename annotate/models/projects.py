@@ -30,6 +30,14 @@ class ItemsShownBy(models.TextChoices):
     BOTH = "both", _("Title and first words")
 
 
+class GivenOrder(models.TextChoices):
+    """In which order the owner's own questions are asked."""
+
+    BALANCED = "balanced", _("Least answered first")
+    IN_ORDER = "in_order", _("In the order of the list")
+    PRIORITY = "priority", _("By priority, highest first")
+
+
 class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings, QualitySettings, TaskWords):
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
@@ -105,6 +113,16 @@ class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings
     # The newest Field asked before the first task and after the last; 0 if none is.
     fields_before = models.PositiveBigIntegerField(default=0, editable=False)
     fields_after = models.PositiveBigIntegerField(default=0, editable=False)
+    # How the questions are asked that the owner gave (ItemSet.number); empty where sets are drawn.
+    given_order = models.CharField(
+        _("order of the given questions"),
+        max_length=10,
+        choices=GivenOrder,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+    )
     # In which language its words and items are, empty if nobody has said; and in which others there are translations.
     language = models.CharField(_("language"), max_length=MAX_LANGUAGE_LENGTH, blank=True, default="", db_default="")
     languages = models.JSONField(_("further languages"), default=list, blank=True)
@@ -146,6 +164,7 @@ class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings
                 | Q(task_type="top", k__range=(3, MAX_ITEMS_SHOWN), m__isnull=False, m__gte=2, m__lt=F("k")),
                 name="a_task_that_can_be_done",
             ),
+            models.CheckConstraint(condition=Q(given_order="") | Q(n_sets=None), name="questions_are_given_or_drawn"),
             models.CheckConstraint(
                 condition=Q(opens_at=None) | Q(closes_at=None) | Q(opens_at__lt=F("closes_at")),
                 name="opens_before_it_closes",
@@ -157,6 +176,11 @@ class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def has_plan(self) -> bool:
+        """Return whether only the sets of a plan are asked: drawn beforehand, or given by the owner."""
+        return self.n_sets is not None or bool(self.given_order)
 
 
 class Membership(models.Model):

@@ -8,6 +8,7 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotate.labelling.plan.queries import n_planned
 from annotate.labelling.special_tasks import frequencies
 from annotate.models import Annotator, Completion, Event, EventVerb, GoldSet, ParticipationRules, Project, Purpose
 from annotate.participation.places import BY_LINK
@@ -41,7 +42,7 @@ class AnswerBudget:
 def answer_budget(project: Project, entry: ParticipationRules) -> AnswerBudget:
     """Compare sets × overlap with participants × cap; everybody answers a set once, so a cap beyond the
     sets is idle. Checks and repeats use up the cap and answer no set."""
-    n_sets, cap, n_checks = project.n_sets, project.cap, checks_each(project)
+    n_sets, cap, n_checks = n_planned(project), project.cap, checks_each(project)
     ordinary = None if cap is None else max(cap - n_checks, 0)
     each = (n_sets if ordinary is None else min(ordinary, n_sets)) if n_sets else ordinary
     needed = n_sets * project.overlap if n_sets else None

@@ -104,6 +104,16 @@ class FixedByLabels(UserError):
         )
 
 
+class QuestionsAreGiven(UserError):
+    def __init__(self) -> None:
+        super().__init__(
+            _(
+                "The questions of this project are given, so the number of different sets and of items shown at a time "
+                "are fixed. Have sets drawn again first, on the page Given questions."
+            )
+        )
+
+
 class CriteriaFixed(UserError):
     def __init__(self) -> None:
         super().__init__(
@@ -125,8 +135,8 @@ def create_project(*, owner: User, values: dict[str, Any], now: datetime) -> Pro
 
 
 def change_project(*, project: Project, actor: User, values: dict[str, Any], now: datetime) -> dict[str, list[Any]]:
-    """Return sets these fields; returns what changed as {field: [before, after]}. Raises FixedByLabels and
-    IdeasNotPossible."""
+    """Return sets these fields; returns what changed as {field: [before, after]}. Raises FixedByLabels,
+    IdeasNotPossible and QuestionsAreGiven."""
     with write_transaction():
         project = lock_project(project.pk)
         changes = {
@@ -136,6 +146,8 @@ def change_project(*, project: Project, actor: User, values: dict[str, Any], now
         }
         if changes.keys() & FIXED_BY_LABELS and project.labels.exists():
             raise FixedByLabels(project.labels.count())
+        if project.given_order and changes.keys() & {"n_sets", "k"}:
+            raise QuestionsAreGiven
         if "criteria" in changes:
             check_criteria(project, *changes["criteria"])
             if project.weights and "weights" not in changes:

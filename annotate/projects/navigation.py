@@ -103,6 +103,7 @@ GROUPS = (
             Page("settings-answers", _("Answers"), MANAGE),
             Page("settings-amount", _("How many answers"), MANAGE),
             Page("items", _("Items"), MANAGE, IMPORTS),
+            Page("questions", _("Given questions"), MANAGE, ("questions-import",)),
             Page("settings-participants", _("Ideas and results"), MANAGE),
             Page("languages", _("Languages"), MANAGE, ("translation",)),
             Page("quality", _("Quality checks"), MANAGE),

@@ -111,7 +111,7 @@ class GoalForm(forms.ModelForm):
             )
         if goal == Goal.BOUNDARIES and len(self.instance.grades) < 2:
             self.add_error("goal", _("This project has no grades. Set them first: on the page Ranking, under Grades."))
-        if goal == Goal.PLAN and self.instance.n_sets is None:
+        if goal == Goal.PLAN and not self.instance.has_plan:
             self.add_error(
                 "goal",
                 _("This project has no planned sets. Enter a number of different sets in the settings first."),

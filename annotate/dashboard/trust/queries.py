@@ -60,7 +60,7 @@ def trust(criterion: Criterion, fit: Fit) -> Trust:
     return Trust(
         checks=[
             check_enough_answers(counts),
-            check_connected(fit, counts, ranks_by_context(criterion.project, fit)),
+            check_connected(fit, counts, ranks_by_context(criterion.project, fit), criterion.project),
             check_converged(fit),
             check_separation(counts),
             check_reliability(reliability),
@@ -110,7 +110,7 @@ def ranks_by_context(project: Project, fit: Fit) -> bool:
     return len(parts) > 1 and all(len(found) == 1 for found in parts.values())
 
 
-def check_connected(fit: Fit, counts: Mapping[str, int], by_context: bool) -> Check:
+def check_connected(fit: Fit, counts: Mapping[str, int], by_context: bool, project: Project) -> Check:
     """by_context: items have contexts, and within each context all are connected."""
     n_parts, alone = fit.n_parts - counts["alone"], counts["alone"]
     good = not alone and (n_parts == 1 or by_context)
@@ -127,6 +127,10 @@ def check_connected(fit: Fit, counts: Mapping[str, int], by_context: bool) -> Ch
         }
     else:
         text = _("%(n)s items have not been compared with anything yet.") % {"n": format_integer(alone)}
+    if not good and project.given_order:
+        text += " " + _(
+            "The questions of this project are given: they decide what is connected. Add some that join it."
+        )
     return Check(
         "connected",
         _("Connected"),

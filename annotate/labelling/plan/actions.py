@@ -6,6 +6,7 @@ from django.db.models import Exists, OuterRef
 
 from annotate.labelling.item_sets import is_check, items_of_key, set_key
 from annotate.labelling.plan.drawing import draw_balanced_sets
+from annotate.labelling.plan.given import settle_questions
 from annotate.locks import lock_project
 from annotate.models import GoldSet, ItemSet, Presentation, Project
 
@@ -16,9 +17,13 @@ def draw_plan(project: Project) -> None:
     """Draws the sets that the plan lacks; those that somebody has stay in it, the others are drawn anew.
 
     Sets of checks are kept out. Does nothing before the project opens or where it has neither a plan nor the number of
-    its sets. The caller's transaction holds it; the project is held alone (annotate.locks).
+    its sets. Where the owner gave the questions, nothing is drawn: those that can be asked are. The caller's
+    transaction holds it; the project is held alone (annotate.locks).
     """
     project = lock_project(project.pk)
+    if project.given_order:
+        settle_questions(project)
+        return
     planned = project.item_sets.filter(place__isnull=False)
     if project.state != Project.State.OPEN or (project.n_sets is None and not planned.exists()):
         return

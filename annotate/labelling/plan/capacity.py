@@ -56,7 +56,7 @@ def ending_capacity(project: Project, plan: PlanProgress | None = None) -> Capac
 def capacity(project: Project, plan: PlanProgress | None = None) -> Capacity:
     """Read the capacity; without a plan of sets every set of active items that may be shown together counts."""
     plan = plan or plan_progress(project)
-    if plan.n_planned:
+    if plan.n_planned or project.given_order:
         return Capacity(plan.n_sets * project.overlap, plan.n_answers, project.overlap)
     n_most = max(n_possible_sets(project) - n_sets_of_checks(project), 0) * project.overlap
     found = Capacity(n_most, plan.n_answers, project.overlap)  # counts answers about retired items, too

@@ -12,7 +12,14 @@ NO_LIMIT = 1000  # the largest overlap: sets are shown as often as people come, 
 
 def is_endless(project: Project) -> bool:
     """Return whether nothing ends the answering: neither a cap, nor a plan, nor an overlap that fills up."""
-    return project.cap is None and project.n_sets is None and project.overlap >= NO_LIMIT
+    return project.cap is None and not project.has_plan and project.overlap >= NO_LIMIT
+
+
+def n_planned(project: Project) -> int | None:
+    """Return how many sets are asked about: of given questions those that are asked; None where there is no plan."""
+    if not project.given_order:
+        return project.n_sets
+    return project.item_sets.filter(number__isnull=False, place__isnull=False).count()
 
 
 @dataclass(frozen=True)
@@ -47,11 +54,11 @@ def plan_progress(project: Project) -> PlanProgress:
     """Read the plan's progress from one query, or two without a plan. A task that somebody has open counts
     as answered."""
     sets = ItemSet.objects.filter(project=project)
-    n_planned = sets.filter(place__isnull=False).count()
-    counted = sets.filter(place__isnull=False) if n_planned else sets.filter(n_taken__gt=0)
+    n_asked = sets.filter(place__isnull=False).count()
+    counted = sets.filter(place__isnull=False) if n_asked or project.given_order else sets.filter(n_taken__gt=0)
     found = counted.aggregate(
         n=Count("pk"),
         full=Count("pk", filter=Q(n_taken__gte=project.overlap)),
         answers=Sum(Least("n_taken", project.overlap)),
     )
-    return PlanProgress(n_planned, found["n"], found["full"], found["answers"] or 0, project.overlap)
+    return PlanProgress(n_asked, found["n"], found["full"], found["answers"] or 0, project.overlap)

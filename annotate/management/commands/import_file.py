@@ -1,4 +1,4 @@
-"""manage.py import_file KIND PROJECT FILE: items, media, comparisons or features, read and checked as on the site."""
+"""manage.py import_file KIND PROJECT FILE: a file read and checked as on the site, whatever it holds."""
 
 import os
 import secrets
@@ -17,10 +17,12 @@ from django.utils import timezone
 from annotate.core.errors import UserError
 from annotate.core.stored_messages import render_message
 from annotate.files.decoding import decode
+from annotate.files.layout import read_sheet
 from annotate.files.workbooks import is_workbook, read_workbook
 from annotate.imports import job as imports_job
 from annotate.imports.actions import start_import, stop_import
 from annotate.imports.guessing import check_votes, guess_items, guess_votes, sheet_of
+from annotate.imports.questions.columns import Asking, check_columns, guess_questions, layout_of
 from annotate.models import ImportJob, Membership, Project
 from annotate.models.leased_jobs import LeaseLost
 from models_engine.errors import Cancelled
@@ -91,7 +93,10 @@ class Command(BaseCommand):
                 mapping = {"prefix": options["prefix"] or "f"} if kind == Kind.FEATURES else {}
                 return start_import(file=File(content), mapping=mapping, keys=keys.encode(), **values)
         text = self.text_of(path)
-        mapping = guess_items(text, path.name) if kind == Kind.ITEMS else self.votes(text, path.name, options)
+        if kind == Kind.QUESTIONS:
+            mapping = self.questions(text, path.name, project)
+        else:
+            mapping = guess_items(text, path.name) if kind == Kind.ITEMS else self.votes(text, path.name, options)
         return start_import(file=ContentFile(text.encode()), mapping=mapping, **values)
 
     def text_of(self, path: Path) -> str:
@@ -100,6 +105,11 @@ class Command(BaseCommand):
             if is_workbook(path.name, content.read(4)):
                 return read_workbook(content, path.name)[0].text
         return decode(path.read_bytes(), path.name).text
+
+    def questions(self, text: str, name: str, project: Project) -> dict[str, Any]:
+        mapping = guess_questions(text, name)
+        check_columns(Asking(**mapping["asking"]), project.k, read_sheet(text, layout_of(mapping)).columns)
+        return mapping
 
     def votes(self, text: str, name: str, options: dict[str, Any]) -> dict[str, Any]:
         mapping = guess_votes(text, name)

@@ -9,7 +9,8 @@ from django.db.models import Model
 
 from annotate.audit import record_event
 from annotate.core.transactions import write_transaction
-from annotate.labelling.item_sets import set_key
+from annotate.labelling.item_sets import items_of_key, set_key
+from annotate.labelling.plan.given import NewQuestion, write_questions
 from annotate.locks import lock_project
 from annotate.models import (
     Captions,
@@ -54,6 +55,7 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
         "embed_origins",
         "has_competitors",
         "notes_answers",
+        "given_order",
     },
     ParticipationRules: frozenset({"project", "platform_token"}),
     Retention: frozenset({"project", "done_for"}),
@@ -156,8 +158,19 @@ def copy_items(source: Project, clone: Project, now: datetime, rng: random.Rando
             ItemTranslation(**copy_values(one, item_id=items[one.item_id])) for one in texts
         )
     copy_gold_sets(source, clone, items)
+    copy_questions(source, clone, items)
     copy_features(source, clone, items)
     return len(items)
+
+
+def copy_questions(source: Project, clone: Project, items: dict[int, int]) -> None:
+    """Copy the given questions in the terms of the clone's items; those withdrawn are left out."""
+    given = source.item_sets.filter(number__isnull=False, withdrawn_at=None)
+    last = 0
+    while rows := list(given.filter(number__gt=last).order_by("number")[:BATCH]):
+        questions = [NewQuestion(tuple(items[pk] for pk in items_of_key(row.key)), row.priority) for row in rows]
+        write_questions(clone, questions, source.given_order)
+        last = rows[-1].number or 0
 
 
 def copy_features(source: Project, clone: Project, items: dict[int, int]) -> None:

@@ -19,6 +19,7 @@ from annotate.publishing.exports import (
     machines,
     pairs,
     preferences,
+    questions,
 )
 from annotate.publishing.exports.table import Table, always, of_project
 
@@ -122,6 +123,13 @@ TABLES = {
             _("The items and their tags, retired ones too."),
             always(items.COLUMNS),
             of_project(items.rows),
+        ),
+        Table(
+            "questions",
+            _("Given questions"),
+            _("The questions that you gave, with their answers so far. The import of questions reads this table."),
+            questions.columns,
+            of_project(questions.rows),
         ),
         Table(
             "ideas",

@@ -8,7 +8,7 @@ from annotate.core.numbers import format_integer
 from annotate.criteria import Criterion
 from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.labelling.task_types.registry import task_type_of
-from annotate.models import Project
+from annotate.models import GivenOrder, Project
 from annotate.publishing.methods.citation import software
 from models_engine.estimators.methods import Method
 from models_engine.estimators.references import REFERENCES
@@ -83,7 +83,9 @@ def selection_rule(project: Project) -> list[str]:
     """Return the rule that chose which items were shown together, and to whom."""
     people = {"n": format_integer(project.overlap)}
     rules = [
-        _("%(sets)s sets of items were drawn beforehand, each item in as many sets as any other or in one more.")
+        given_rule(project)
+        if project.given_order
+        else _("%(sets)s sets of items were drawn beforehand, each item in as many sets as any other or in one more.")
         % {"sets": format_integer(project.n_sets)}
         if project.n_sets
         else _("Sets of items were drawn as people answered, from the items that had been compared least.")
@@ -94,6 +96,23 @@ def selection_rule(project: Project) -> list[str]:
     if project.cap is not None:
         rules.append(_("One person gave at most %(n)s answers.") % {"n": format_integer(project.cap)})
     return rules
+
+
+def given_rule(project: Project) -> str:
+    """Return that the owner chose what was asked, how much of it, and in which order."""
+    text = {
+        GivenOrder.BALANCED: _(
+            "The questions were given by the owner, %(sets)s sets of items; those with the fewest answers came first."
+        ),
+        GivenOrder.IN_ORDER: _(
+            "The questions were given by the owner, %(sets)s sets of items, and asked in the order of their list."
+        ),
+        GivenOrder.PRIORITY: _(
+            "The questions were given by the owner, %(sets)s sets of items; those of the highest priority came first."
+        ),
+    }[GivenOrder(project.given_order)]
+    n = project.item_sets.filter(number__isnull=False).count()
+    return text % {"sets": format_integer(n)}
 
 
 def checks_in_use(project: Project) -> list[str]:

@@ -4,6 +4,7 @@ import random
 import threading
 import time
 from collections import Counter
+from itertools import pairwise
 
 import pytest
 from django.utils import timezone
@@ -40,6 +41,17 @@ def make_project(overlap: int, n_items: int, **task) -> Project:
     Item.objects.using(ALIAS).bulk_create(Item(project=project, key=f"i{i}", body=f"Item {i}") for i in range(n_items))
     FitState.objects.using(ALIAS).create(project=project)
     return project
+
+
+def give_chain(project: Project) -> None:
+    """Has the pairs of neighbours asked and no others, in order: everybody wants the same one first."""
+    items = list(Item.objects.using(ALIAS).filter(project=project).order_by("pk").values_list("pk", flat=True))
+    pairs = enumerate(pairwise(items), 1)
+    ItemSet.objects.using(ALIAS).bulk_create(
+        ItemSet(project=project, key=f"{left}-{right}", number=n, place=n) for n, (left, right) in pairs
+    )
+    project.given_order = "in_order"
+    project.save(using=ALIAS)
 
 
 class Crowd:
@@ -170,11 +182,19 @@ def test_fifty_annotators_with_server_and_engine_killed(fire):
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("n_items", "task", "n_sets"), [(9, {}, 36), (6, {"task_type": "best", "k": 3}, 20)], ids=["pairs", "sets of three"]
+    ("n_items", "task", "n_sets", "prepare"),
+    [
+        (9, {}, 36, None),
+        (6, {"task_type": "best", "k": 3}, 20, None),
+        (13, {}, 12, give_chain),
+    ],
+    ids=["pairs", "sets of three", "given questions"],
 )
-def test_overlap_is_met_exactly_when_the_crowd_has_finished(fire, n_items, task, n_sets):
+def test_overlap_is_met_exactly_when_the_crowd_has_finished(fire, n_items, task, n_sets, prepare):
     env, folder = fire
     project = make_project(overlap=4, n_items=n_items, **task)
+    if prepare:
+        prepare(project)
     port = free_port()
     server = web(env, port, folder).start()
     try:

@@ -76,6 +76,7 @@ PROJECTS_OWN = {
     "fields_after",
     "has_idea_items",
     "has_competitors",
+    "given_order",
 }
 
 

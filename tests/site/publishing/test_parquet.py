@@ -16,6 +16,7 @@ from annotate.files import parquet_writer as writing
 from annotate.files.columns import Column, Kind
 from annotate.files.counting import Tally
 from annotate.files.parquet_writer import parquet_chunks
+from annotate.labelling.plan.given import NewQuestion, add_questions
 from annotate.models import Deviation, Idea
 from annotate.publishing.exports.registry import TABLES
 from models_engine.models import Leaderboard
@@ -48,6 +49,9 @@ def test_parquet_holds_the_rows_of_json_with_their_types(alice, project, table):
     make_overall(project, fit)
     make_overall(project, fit, criterion=1, track="even")
     Leaderboard.objects.create(fit=fit, board=example_board())
+    if table == "questions":
+        items = tuple(project.items.order_by("pk").values_list("pk", flat=True)[:2])
+        add_questions(project=project, actor=alice, questions=[NewQuestion(items, 3)], now=NOW)
     client = signed_in(alice)
 
     def content(file_format: str) -> bytes:

@@ -1,0 +1,1 @@
+"""Questions that the owner gives, imported: sets of item keys, or wide files of prompts and answers."""

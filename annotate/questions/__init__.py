@@ -1,0 +1,1 @@
+"""Questions that the owner gives: pages, operations, and what is right of a question."""
