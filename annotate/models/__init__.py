@@ -24,7 +24,7 @@ from annotate.models.labels import (
     Presentation,
     PresentedItem,
 )
-from annotate.models.lti import LtiLearner, LtiPlatform
+from annotate.models.lti import LtiCourse, LtiLearner, LtiPlatform
 from annotate.models.machines import MAX_MACHINES, Machine, MachineAnswer, MachineReport
 from annotate.models.member_invitations import MemberInvitation
 from annotate.models.participant_settings import ShowResult
@@ -115,6 +115,7 @@ __all__ = [
     "ItemTranslation",
     "ItemsShownBy",
     "Label",
+    "LtiCourse",
     "LtiLearner",
     "LtiPlatform",
     "Machine",

@@ -7,7 +7,6 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotate import access
-from annotate.annotators.roster.actions import join_as_expected
 from annotate.core import rate_limits
 from annotate.labelling.navigation import redirect_to_task
 from annotate.labelling.not_open import not_open_page
@@ -16,6 +15,7 @@ from annotate.models import ExpectedPerson
 from annotate.models.retention import retention_notice
 from annotate.participation.consent.declined import declined_page
 from annotate.participation.consent.queries import consent_text
+from annotate.participation.joining.expected import join_as_expected
 
 
 @never_cache

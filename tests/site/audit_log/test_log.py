@@ -48,6 +48,7 @@ SENT = {
     "expected-people": {"table": "name\nJudge 02", "add": "1"},
     "expected-send": {"words": "Please come"},
     "expected-remove": {},
+    "expected-course": {"disconnect": "1"},
     "participants": {"use": "1"},
     "project-settings": {"name": "Another name"},
     "settings-answers": {"comments": "on"},
@@ -101,6 +102,9 @@ TAKEN = {"export", "expected-links", "participants-csv", "record", "log-export"}
 # What leaves no entry, and why.
 UNLOGGED = {
     "lti-launch": "as join",
+    "lti-choose": "connecting a course is noted: test_lti_teachers.py",
+    "lti-place": "as lti-choose",
+    "lti-course": "as lti-choose",
     "make-example": "the new project's own log begins with it",
     "scale": "keeping and forgetting are noted: test_scale.py",
     "invited": "joining is noted for the new account, which is then signed in: test_invited.py",
