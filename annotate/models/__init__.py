@@ -52,7 +52,7 @@ from annotate.models.roster import MAX_EXPECTED_PEOPLE, ExpectedConflict, Expect
 from annotate.models.run_records import RunRecord, RunRecordPart
 from annotate.models.tastes import AnnotatorTaste, CohortComparison, TasteMap
 from annotate.models.tokens import new_token
-from annotate.models.translations import ItemTranslation, ProjectTranslation
+from annotate.models.translations import ContextTranslation, ItemTranslation, ProjectTranslation
 from annotate.models.users import User
 from annotate.models.webhooks import ANSWER_EVENTS, AnswerNotice, Webhook, WebhookDelivery
 
@@ -92,6 +92,7 @@ __all__ = [
     "Consent",
     "ConsentText",
     "Context",
+    "ContextTranslation",
     "CriterionAnswer",
     "DerivedRanking",
     "Deviation",
