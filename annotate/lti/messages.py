@@ -1,6 +1,5 @@
 """Keeps what a teacher's message asked for, while the teacher signs in and chooses in a window of its own."""
 
-import secrets
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -82,10 +81,6 @@ def find_choice(message: TeacherMessage) -> dict[str, Any] | None:
 
 def choice_key(message: TeacherMessage) -> str:
     return f"lti-choice-{message.nonce}"
-
-
-def new_nonce() -> str:
-    return secrets.token_urlsafe(24)
 
 
 class MessageGone(LtiRefused):

@@ -63,7 +63,7 @@ def choose(request: HttpRequest, token: str) -> HttpResponse:
 
 def own_projects(request: HttpRequest) -> list[Project]:
     mine: QuerySet[Project] = Project.objects.filter(
-        memberships__user_id=request.user.pk, memberships__role__in=access.MANAGE, archived_at=None
+        memberships__user_id=request.user.pk or 0, memberships__role__in=access.MANAGE, archived_at=None
     ).exclude(state=Project.State.CLOSED)
     return list(mine.order_by("-created_at")[:MAX_SHOWN])
 

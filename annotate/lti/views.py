@@ -65,8 +65,8 @@ def launch(request: HttpRequest) -> HttpResponse:
         asked = launches.launch_of(platform, said)
         if asked.teaches:
             title, address = course_of(said)
-            kept = TeacherMessage(platform.pk, nonce, title, address, str(asked.project.pk))
-            return to_teacher(platform, "lti-course", kept)
+            message = TeacherMessage(platform.pk, nonce, title, address, str(asked.project.pk))
+            return to_teacher(platform, "lti-course", message)
         who = admitted(asked)
     except UserError as refusal:
         return problem(request, str(refusal), platform, refusal.status)

@@ -102,9 +102,6 @@ TAKEN = {"export", "expected-links", "participants-csv", "record", "log-export"}
 # What leaves no entry, and why.
 UNLOGGED = {
     "lti-launch": "as join",
-    "lti-choose": "connecting a course is noted: test_lti_teachers.py",
-    "lti-place": "as lti-choose",
-    "lti-course": "as lti-choose",
     "make-example": "the new project's own log begins with it",
     "scale": "keeping and forgetting are noted: test_scale.py",
     "invited": "joining is noted for the new account, which is then signed in: test_invited.py",
