@@ -1,16 +1,27 @@
 """What a preregistration fixes, read from a project as it stands, and what has changed since it was frozen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
+from itertools import chain
 from json import dumps
 from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from annotate.models import Deviation, EventVerb, ParticipationRules, Preregistration, Project, User
+from annotate.models import (
+    ContextTranslation,
+    Deviation,
+    EventVerb,
+    ItemTranslation,
+    ParticipationRules,
+    Preregistration,
+    Project,
+    ProjectTranslation,
+    User,
+)
 
 # Columns of Project, in the order in which a preregistration lists them.
 FIELDS = (
@@ -37,6 +48,7 @@ OTHERS: dict[str, Promise] = {
     "n_right_answers": _("number of sets with a right answer"),
     "questionnaire": _("questionnaire"),
     "consent": _("consent text (hash)"),
+    "translations": _("translations (hash)"),
 }
 # After which logged events the plan may be another.
 PLANNED = frozenset(
@@ -58,12 +70,15 @@ PLANNED = frozenset(
         EventVerb.QUESTIONS_DROPPED,
         EventVerb.RIGHT_ANSWERS_ADDED,
         EventVerb.RIGHT_ANSWER_REMOVED,
+        EventVerb.LANGUAGES_CHANGED,
+        EventVerb.WORDS_TRANSLATED,
+        EventVerb.ITEMS_TRANSLATED,
     }
 )
 
 
 def plan_values(project: Project) -> dict[str, Any]:
-    """Return the values of the plan as JSON, read anew; seven queries however many items there are."""
+    """Return the values of the plan as JSON, read anew; ten queries however many items there are."""
     stored = Project.objects.get(pk=project.pk)
     rules = ParticipationRules.objects.filter(project=project).first() or ParticipationRules(project=project)
     n_items, items = digest_of_items(project)
@@ -81,6 +96,7 @@ def plan_values(project: Project) -> dict[str, Any]:
         "questions": questions,
         "n_right_answers": n_known,
         "right_answers": known,
+        "translations": digest_of_translations(project),
     }
 
 
@@ -119,7 +135,21 @@ def digest_of_questions(project: Project) -> tuple[int, str]:
     return _digest_of_rows(rows.values_list("number", "key", "priority").iterator(2000))
 
 
-def _digest_of_rows(rows: Iterator[tuple]) -> tuple[int, str]:
+def digest_of_translations(project: Project) -> str:
+    """Return a hash of what is shown in other languages, "" where there are none."""
+    names = ("language", *ProjectTranslation.WORDS, "criteria", "consent", "thanks", "questions")
+    words = ProjectTranslation.objects.filter(project=project).order_by("language").values_list(*names)
+    items = ItemTranslation.objects.filter(item__project=project, item__retired_at=None).order_by(
+        "item__key", "language"
+    )
+    texts = items.values_list("item__key", "language", "body").iterator(2000)
+    contexts = ContextTranslation.objects.filter(context__project=project).order_by("context__digest", "language")
+    prompts = contexts.values_list("context__digest", "language", "body").iterator(2000)
+    n, found = _digest_of_rows(chain(words, texts, prompts))
+    return found if n else ""
+
+
+def _digest_of_rows(rows: Iterable[tuple]) -> tuple[int, str]:
     found, n = sha256(), 0
     for row in rows:
         found.update(f"{canonical(row)}\n".encode())

@@ -6,7 +6,7 @@ import sys
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from annotate.core.environment import Environment, parse_service
+from annotate.core.environment import Environment, check_names, parse_service
 from annotate.core.folders import DATA, FILES, PACKAGE
 from annotate.core.storage import parse_storage_url
 
@@ -201,9 +201,9 @@ ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
 ACCOUNT_LOGOUT_ON_GET = False
 # Closed unless said otherwise: a stranger who finds the address gets no account.
 SIGNUP_OPEN = env.switch("SIGNUP_OPEN", default=False)
-# Signing in through an institution's OpenID Connect service; new accounts for these domains of e-mail addresses alone,
-# beside those invited. Empty: none is offered.
-OIDC = parse_service(
+# Signing in through institutions' OpenID Connect services; new accounts for each one's domains of e-mail addresses
+# alone, beside those invited. Empty: none is offered. Further services are OIDC_1_ISSUER, OIDC_2_ISSUER and so on.
+OIDC_UNNUMBERED = parse_service(
     env.str("OIDC_ISSUER", default=""),
     name=env.str("OIDC_NAME", default=""),
     client_id=env.str("OIDC_CLIENT_ID", default=""),
@@ -213,6 +213,7 @@ OIDC = parse_service(
     trusted=env.switch("OIDC_TRUSTED", default=False),
     allow_http=DEBUG,
 )
+OIDC = check_names(({"oidc": OIDC_UNNUMBERED} if OIDC_UNNUMBERED else {}) | env.numbered_services(allow_http=DEBUG))
 SOCIALACCOUNT_ADAPTER = "annotate.accounts.oidc.SocialAdapter"
 # A link, since a form's redirect to the service would need its address in the page's policy.
 SOCIALACCOUNT_LOGIN_ON_GET = True

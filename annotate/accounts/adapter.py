@@ -18,10 +18,10 @@ class AccountAdapter(DefaultAccountAdapter):
 
 
 def signup_context(request: HttpRequest) -> dict[str, Any]:
-    """Tell every template whether strangers may make an account, through which service one may sign in, and where the
+    """Tell every template whether strangers may make an account, through which services one may sign in, and where the
     source code is."""
     return {
         "is_signup_open": settings.SIGNUP_OPEN,
-        "sign_in_service": settings.OIDC.get("name", ""),
+        "sign_in_services": [(provider, service["name"]) for provider, service in settings.OIDC.items()],
         "source_url": settings.SOURCE_URL,
     }

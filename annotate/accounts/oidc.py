@@ -1,4 +1,4 @@
-"""Signing in through an institution's OpenID Connect service, by allauth, with every check of its tokens."""
+"""Signing in through institutions' OpenID Connect services, by allauth, with every check of its tokens."""
 
 import hashlib
 import secrets
@@ -21,8 +21,16 @@ from annotate.accounts.id_tokens import TokenRefused, fetch_json, verify_token
 from annotate.accounts.invitations import accept_invitations, open_invitations
 from annotate.models import ApiToken, User
 
-PROVIDER = "oidc"
-NONCE_KEY = "oidc_nonce"  # in the session
+NONCE_KEY = "{}_nonce"  # in the session, for each service its own
+
+
+def service_of(provider: str) -> dict[str, Any]:
+    """Return what the settings say of a service. Raises SocialApp.DoesNotExist where they do not name it."""
+    try:
+        found: dict[str, Any] = settings.OIDC[provider]
+    except KeyError:
+        raise SocialApp.DoesNotExist from None
+    return found
 
 
 class ServiceAdapter(OpenIDConnectOAuth2Adapter):
@@ -36,19 +44,21 @@ class ServiceAdapter(OpenIDConnectOAuth2Adapter):
             except TokenRefused as error:
                 raise OAuth2Error(str(error)) from error
             names = ("authorization_endpoint", "token_endpoint", "jwks_uri")
-            if found.get("issuer") != settings.OIDC["issuer"] or not all(isinstance(found.get(n), str) for n in names):
+            if found.get("issuer") != service_of(self.provider_id)["issuer"] or not all(
+                isinstance(found.get(n), str) for n in names
+            ):
                 raise OAuth2Error("The description is of another issuer or incomplete.")
             self._openid_config = found
         return self._openid_config
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: SocialToken, **kwargs: Any) -> SocialLogin:
         """Return who signed in. Only the signed token says who; the service's further answer adds an address."""
-        nonce = request.session.pop(NONCE_KEY, "")
+        nonce = request.session.pop(NONCE_KEY.format(self.provider_id), "")
         try:
             said = verify_token(
                 str(kwargs["response"].get("id_token", "")),
                 keys_url=self.openid_config["jwks_uri"],
-                issuer=settings.OIDC["issuer"],
+                issuer=service_of(self.provider_id)["issuer"],
                 audience=app.client_id,
                 nonce=nonce,
             )
@@ -63,14 +73,18 @@ class ServiceAdapter(OpenIDConnectOAuth2Adapter):
 
 
 class ServiceProvider(OpenIDConnectProvider):
-    """The one service that the settings name."""
+    """One of the services that the settings name."""
 
     oauth2_adapter_class = ServiceAdapter
     pkce_enabled_default = True
 
+    @property
+    def issuer(self) -> str:
+        return str(service_of(self.app.provider_id)["issuer"])
+
     def get_auth_params_from_request(self, request: HttpRequest, action: str) -> dict[str, str]:
         """Return a fresh nonce; nothing is taken over from the address."""
-        nonce = request.session[NONCE_KEY] = secrets.token_urlsafe(24)
+        nonce = request.session[NONCE_KEY.format(self.app.provider_id)] = secrets.token_urlsafe(24)
         return {"nonce": nonce}
 
     def get_scope_from_request(self, request: HttpRequest) -> list[str]:
@@ -78,10 +92,10 @@ class ServiceProvider(OpenIDConnectProvider):
 
     def extract_uid(self, data: dict[str, Any]) -> str:
         """Return one name for issuer and subject, so that another issuer's subjects are never taken for these."""
-        return hashlib.sha256(f"{settings.OIDC['issuer']}\0{data['sub']}".encode()).hexdigest()
+        return hashlib.sha256(f"{self.issuer}\0{data['sub']}".encode()).hexdigest()
 
     def extract_extra_data(self, data: dict[str, Any]) -> dict[str, str]:
-        return {"issuer": settings.OIDC["issuer"], "sub": str(data["sub"])}
+        return {"issuer": self.issuer, "sub": str(data["sub"])}
 
     def extract_common_fields(self, data: dict[str, Any]) -> dict[str, Any]:
         return {"email": data.get("email")}
@@ -95,13 +109,11 @@ class ServiceProvider(OpenIDConnectProvider):
 
 class SocialAdapter(DefaultSocialAccountAdapter):
     def get_provider(self, request: HttpRequest, provider: str, client_id: str | None = None) -> ServiceProvider:
-        """Return the service of the settings. Raises SocialApp.DoesNotExist where they name none."""
-        service = settings.OIDC
-        if not service or provider != PROVIDER:
-            raise SocialApp.DoesNotExist
+        """Return a service of the settings. Raises SocialApp.DoesNotExist where they do not name it."""
+        service = service_of(provider)
         app = SocialApp(
             provider="openid_connect",
-            provider_id=PROVIDER,
+            provider_id=provider,
             name=service["name"],
             client_id=service["client_id"],
             secret=service["client_secret"],
@@ -114,12 +126,12 @@ class SocialAdapter(DefaultSocialAccountAdapter):
 
         Else whoever made the account with somebody else's address, unverified, would share it with its owner.
         """
-        return settings.OIDC["trusted"] or is_verified_here(email)
+        return service_of(login.account.provider)["trusted"] or is_verified_here(email)
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
         """Refuse who is new and has no verified address, or one of an account that may be somebody else's."""
         address = verified_address(sociallogin)
-        if sociallogin.is_existing and settings.OIDC["trusted"]:
+        if sociallogin.is_existing and service_of(sociallogin.account.provider)["trusted"]:
             confirm_address(sociallogin.user, address)
         if not sociallogin.is_existing and address and has_account(address):
             text = _(
@@ -129,11 +141,14 @@ class SocialAdapter(DefaultSocialAccountAdapter):
             raise ImmediateHttpResponse(refusal_page(request, text % {"address": address}, 403))
         if not sociallogin.is_existing and not verified_address(sociallogin):
             text = _("%(name)s does not say that your e-mail address is verified. Verify it there and try again.")
-            raise ImmediateHttpResponse(refusal_page(request, text % {"name": settings.OIDC["name"]}, 403))
+            raise ImmediateHttpResponse(
+                refusal_page(request, text % {"name": service_of(sociallogin.account.provider)["name"]}, 403)
+            )
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
         address = verified_address(sociallogin)
-        allowed = address.rpartition("@")[2] in settings.OIDC["email_domains"]
+        domains = settings.OIDC.get(sociallogin.account.provider, {}).get("email_domains", ())
+        allowed = address.rpartition("@")[2] in domains
         return settings.SIGNUP_OPEN or allowed or open_invitations(address, timezone.now()).exists()
 
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: object = None) -> User:

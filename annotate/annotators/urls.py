@@ -29,6 +29,11 @@ urlpatterns = [
     path("projects/<uuid:project_id>/share/people/send/", roster_views.send, name="expected-send"),
     path("projects/<uuid:project_id>/share/people/links.csv", roster_views.download, name="expected-links"),
     path(
+        "projects/<uuid:project_id>/share/people/courses/<int:course_id>/",
+        roster_views.course,
+        name="expected-course",
+    ),
+    path(
         "projects/<uuid:project_id>/share/people/conflicts/",
         roster_views.add_missing_conflicts,
         name="expected-conflicts",
@@ -69,6 +74,8 @@ urlpatterns = [
 
 api_urlpatterns = [
     path(f"{PROJECT}roster/", roster_api.Roster.as_view(), name="api-roster"),
+    path(f"{PROJECT}roster/courses/", roster_api.RosterCourses.as_view(), name="api-roster-courses"),
+    path(f"{PROJECT}roster/courses/<int:course_id>/", roster_api.RosterCourse.as_view(), name="api-roster-course"),
     path(f"{PROJECT}roster/<int:person_id>/", roster_api.RosterRow.as_view(), name="api-roster-row"),
     path(f"{PROJECT}roster/invitations/", roster_api.RosterInvitations.as_view(), name="api-roster-invitations"),
     path("v1/join/personally/<str:token>/", roster_api.JoinPersonally.as_view(), name="api-join-personally"),

@@ -23,6 +23,7 @@ from annotate.labelling.own_answers.views import own_answers_page
 from annotate.labelling.preview.queries import TOKEN
 from annotate.labelling.queries import current_task
 from annotate.labelling.views import is_htmx
+from annotate.labelling.wording import content_language
 from annotate.models import Annotator, Completion, Event, EventVerb
 from annotate.models.retention import retention_notice
 from annotate.participation.consent.queries import consent_text
@@ -103,15 +104,16 @@ def answers_page(request: HttpRequest, annotator: Annotator, seen: ViewedPage) -
 
 
 def consent_page(request: HttpRequest, annotator: Annotator, seen: ViewedPage) -> HttpResponse:
-    text = consent_text(annotator.project)
-    if text is None or annotator.consent_version == text.version:
+    project = annotator.project
+    text = consent_text(project, content_language(request, project))
+    if text is None or annotator.consent_version == project.consent_version:
         return HttpResponseRedirect(seen.task)
     context = {"consent": text, "retention_notice": retention_notice(annotator.project)}
     return shown(request, "participation/consent.html", seen, context)
 
 
 def questionnaire_page(request: HttpRequest, annotator: Annotator, seen: ViewedPage) -> HttpResponse:
-    found = current_question_form(annotator, None, timezone.now())
+    found = current_question_form(annotator, None, timezone.now(), content_language(request, annotator.project))
     if found is None:
         return HttpResponseRedirect(seen.task)
     form, at_end = found
@@ -122,7 +124,12 @@ def done_page(request: HttpRequest, annotator: Annotator, seen: ViewedPage) -> H
     completion = Completion.objects.filter(annotator=annotator).first()
     if completion is None:
         return HttpResponseRedirect(seen.task)
-    return shown(request, "participation/done.html", seen, completion_context(annotator, completion))
+    return shown(
+        request,
+        "participation/done.html",
+        seen,
+        completion_context(annotator, completion, content_language(request, annotator.project)),
+    )
 
 
 PAGES = {

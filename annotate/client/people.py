@@ -98,6 +98,17 @@ class People(Transport):
         sent = self.call("POST", f"projects/{project}/roster/invitations/", body=body, key=new_key())
         return cast(list[dict[str, Any]], sent["results"])
 
+    def courses(self, project: str) -> list[dict[str, Any]]:
+        """Lists the courses of learning platforms that are connected with the project."""
+        return cast(list[dict[str, Any]], self.call("GET", f"projects/{project}/roster/courses/")["courses"])
+
+    def bring_course_in(self, project: str, number: int) -> dict[str, int]:
+        """Puts the people of a course on the list of people expected; says how many."""
+        return cast(dict[str, int], self.call("POST", f"projects/{project}/roster/courses/{number}/"))
+
+    def disconnect_course(self, project: str, number: int) -> None:
+        self.call("DELETE", f"projects/{project}/roster/courses/{number}/")
+
     def participants(self, project: str) -> Iterator[dict[str, Any]]:
         """Lists who joined by link, latest first."""
         return self._rows(f"projects/{project}/entry/participants/")

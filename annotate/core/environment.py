@@ -32,6 +32,7 @@ RENAMED = {
     "RATE_LIMIT_RESULTS_MEDIA": "LIMIT_RESULTS_MEDIA",
 }
 MIN_SECRET_LENGTH = 20
+NUMBERED = re.compile(r"OIDC_([1-9]\d?)_(ISSUER|NAME|CLIENT_ID|CLIENT_SECRET|EMAIL_DOMAINS|TRUSTED)")
 RATE = re.compile(r"\d+/(s|sec|second|m|min|minute|h|hour|d|day)s?")
 
 
@@ -120,6 +121,37 @@ class Environment(environ.Env):
             ) from error
         return found
 
+    def numbered_services(self, *, allow_http: bool) -> dict[str, dict[str, Any]]:
+        """Read the OpenID Connect services OIDC_1_ISSUER, OIDC_2_ISSUER and so on, each with the other five names."""
+        numbers = {int(found[1]) for name in self.ENVIRON if self.ENVIRON[name] and (found := NUMBERED.fullmatch(name))}
+        services = {}
+        for number in sorted(numbers):
+            prefix = f"OIDC_{number}"
+            if not self.str(f"{prefix}_ISSUER", default="").strip():
+                raise ImproperlyConfigured(f"{prefix}_ISSUER is not set, but other variables of the service are.")
+            services[f"oidc-{number}"] = parse_service(
+                self.str(f"{prefix}_ISSUER"),
+                name=self.str(f"{prefix}_NAME", default=""),
+                client_id=self.str(f"{prefix}_CLIENT_ID", default=""),
+                client_secret=self.str(f"{prefix}_CLIENT_SECRET", default=""),
+                email_domains=self.list(f"{prefix}_EMAIL_DOMAINS", default=[]),
+                allow_http=allow_http,
+                trusted=self.switch(f"{prefix}_TRUSTED", default=False),
+                prefix=prefix,
+            )
+        return services
+
+
+def check_names(services: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the services; people choose among their buttons, so that two must not have the same name."""
+    names = [one["name"] for one in services.values()]
+    for name in names:
+        if names.count(name) > 1:
+            raise ImproperlyConfigured(
+                f"Two OpenID Connect services are called “{name}”: set OIDC_NAME, OIDC_1_NAME ..."
+            )
+    return services
+
 
 def parse_service(
     issuer: str,
@@ -130,16 +162,17 @@ def parse_service(
     email_domains: list[str],
     allow_http: bool,
     trusted: bool = False,
+    prefix: str = "OIDC",
 ) -> dict[str, Any]:
     """Check an OpenID Connect service; {} where no issuer is set. Plain http is for one's own machine."""
     issuer = issuer.strip()
     if not issuer:
         return {}
     if not issuer.startswith(("https://", "http://") if allow_http else "https://"):
-        raise ImproperlyConfigured(f"OIDC_ISSUER is “{issuer}”: write the issuer's address, with https://.")
-    for variable, value in (("OIDC_CLIENT_ID", client_id), ("OIDC_CLIENT_SECRET", client_secret)):
+        raise ImproperlyConfigured(f"{prefix}_ISSUER is “{issuer}”: write the issuer's address, with https://.")
+    for variable, value in ((f"{prefix}_CLIENT_ID", client_id), (f"{prefix}_CLIENT_SECRET", client_secret)):
         if not value:
-            raise ImproperlyConfigured(f"OIDC_ISSUER is set, but {variable} is not. The service gives both out.")
+            raise ImproperlyConfigured(f"{prefix}_ISSUER is set, but {variable} is not. The service gives both out.")
     domains = frozenset(one.strip().lower().lstrip("@") for one in email_domains if one.strip())
     service = {"issuer": issuer, "name": name or "SSO", "client_id": client_id, "client_secret": client_secret}
     return {**service, "email_domains": domains, "trusted": trusted}

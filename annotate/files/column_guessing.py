@@ -25,6 +25,7 @@ TAGS += tuple("schlagwörter schlagwort themen thema kategorien kategorie gruppe
 KNOWN = frozenset(KEY + TEXT + TITLE + KIND + CONTEXT + COMPETITOR + LINK + TAGS)
 
 TRANSLATED = {"text": "text", "body": "text", "title": "title", "name": "title", "titel": "title"}
+TRANSLATED |= {"context": "context", "prompt": "context"}
 
 KINDS = frozenset("text markdown md html link url image audio video".split())
 MAX_GUESSED_TITLE = 80  # characters; a longer cell is a text
@@ -45,7 +46,7 @@ class Columns:
     # Of columns of numbers: the places and the names that the features get.
     features: tuple[tuple[int, str], ...] = ()
     title: int | None = None
-    # Of columns such as text_de and title_de: the places, "text" or "title", and the language.
+    # Of columns such as text_de and title_de: the places, "text", "title" or "context", and the language.
     translations: tuple[tuple[int, str, str], ...] = ()
     competitor: int | None = None
 

@@ -39,7 +39,7 @@ from annotate.items import actions
 from annotate.items.media.delivery import send_media
 from annotate.items.queries import filtered, keys, lines
 from annotate.items.rows import check
-from annotate.items.translations import translate_all
+from annotate.items.translations import translate_all, translate_contexts
 from annotate.models import Item, Project, Tag
 
 MOST_AT_ONCE = 10_000
@@ -58,6 +58,12 @@ class ItemQuery(PageQuery):
 class TranslatedItem(StrictSerializer):
     text = serializers.CharField(max_length=MAX_TEXT, required=False, default="", allow_blank=True)
     title = serializers.CharField(max_length=MAX_TITLE, required=False, default="", allow_blank=True)
+    context = serializers.CharField(  # type: ignore[assignment]
+        max_length=MAX_TEXT,
+        required=False,
+        allow_blank=True,
+        help_text="Of its context, which all items of the same context share.",
+    )
 
 
 class TranslationsField(serializers.DictField):
@@ -169,7 +175,9 @@ class ItemChange(StrictSerializer):
     retired = serializers.BooleanField(required=False)
     tags = serializers.ListField(child=serializers.CharField(max_length=MAX_TAG), max_length=MAX_TAGS, required=False)
     translations = TranslationsField(
-        required=False, help_text="Replaces text and title in the languages that are sent; two empty ones remove them."
+        required=False,
+        help_text="Replaces text and title in the languages that are sent; two empty ones remove them. "
+        "The context alone may be sent.",
     )
 
 
@@ -181,6 +189,9 @@ def represented(request: ApiRequest, project: Project, items: list[Item]) -> lis
         row.__dict__["translations"] = {
             one.language: {"text": one.body, "title": one.name} for one in row.item.translations.all()
         }
+        for one in row.item.context.translations.all() if row.item.context else ():
+            told = row.__dict__["translations"].setdefault(one.language, {"text": "", "title": ""})
+            told["context"] = one.body
     return list(ItemRow(rows, many=True).data)
 
 
@@ -188,13 +199,15 @@ def with_tags(project: Project) -> Any:
     return (
         project.items.order_by("pk")
         .select_related("context")
-        .prefetch_related(Prefetch("tags", Tag.objects.order_by("name")), "translations")
+        .prefetch_related(Prefetch("tags", Tag.objects.order_by("name")), "translations", "context__translations")
     )
 
 
-def translations_of(row: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
+def translations_of(row: dict[str, Any]) -> tuple[tuple[str, ...], ...]:
     texts = row["translations"].items()
-    return tuple((language, one["text"], " ".join(one["title"].split())) for language, one in texts)
+    return tuple(
+        (language, one["text"], " ".join(one["title"].split()), one.get("context", "")) for language, one in texts
+    )
 
 
 def check_translated_into(project: Project, language: str) -> None:
@@ -267,8 +280,11 @@ class ItemView(ApiView):
             actions.set_tags(item=item, actor=request.user, names=change["tags"], now=now)
         for language, texts in change.get("translations", {}).items():
             check_translated_into(project, language)
-            values = {item.pk: (texts["text"], " ".join(texts["title"].split()))}
-            translate_all(project=project, actor=request.user, language=language, texts=values, now=now)
+            given: dict[str, Any] = {"project": project, "actor": request.user, "language": language, "now": now}
+            if texts["text"] or texts["title"] or "context" not in texts:
+                translate_all(**given, texts={item.pk: (texts["text"], " ".join(texts["title"].split()))})
+            if item.context_id and "context" in texts:
+                translate_contexts(**given, texts={item.context_id: texts["context"]})
         if "retired" in change:
             act = actions.retire_item if change["retired"] else actions.bring_back_item
             act(item=item, actor=request.user, now=now)

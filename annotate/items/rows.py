@@ -42,7 +42,7 @@ class NewItem(NamedTuple):
     captions_language: str = ""
     title: str = ""
     pages: tuple[str, ...] = ()  # the stored pictures of a document
-    translations: tuple[tuple[str, str, str], ...] = ()  # language, text and title
+    translations: tuple[tuple[str, ...], ...] = ()  # language, text, title and perhaps the context's text
     competitor: str = ""
 
 
@@ -160,7 +160,7 @@ def check_chat(body: str) -> None:
         raise Unusable(str(problem)) from problem
 
 
-def translations_in(row: SheetRow, columns: Sequence[tuple[int, str, str]]) -> tuple[tuple[str, str, str], ...]:
+def translations_in(row: SheetRow, columns: Sequence[tuple[int, str, str]]) -> tuple[tuple[str, ...], ...]:
     """Return what the row says in each further language: empty cells say nothing."""
     found: dict[str, dict[str, str]] = {}
     for place, what, language in columns:
@@ -172,7 +172,8 @@ def translations_in(row: SheetRow, columns: Sequence[tuple[int, str, str]]) -> t
             )
         if text:
             found.setdefault(language, {})[what] = text
-    return tuple((language, one.get("text", ""), one.get("title", "")) for language, one in found.items())
+    names = ("text", "title", "context")
+    return tuple((language, *(one.get(name, "") for name in names)) for language, one in found.items())
 
 
 def title_in(cell: Cell) -> str:

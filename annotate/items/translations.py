@@ -13,7 +13,7 @@ from annotate.core.transactions import write_transaction
 from annotate.items.rows import NewItem
 from annotate.labelling.wording import MIXED
 from annotate.locks import lock_project
-from annotate.models import EventVerb, Item, ItemTranslation, Label, Project, User
+from annotate.models import ContextTranslation, EventVerb, Item, ItemTranslation, Label, Project, User
 
 BATCH = 1000
 MAX_LANGUAGES = 20  # of one project besides its own
@@ -62,11 +62,51 @@ def add_translations(project: Project, items: Sequence[Item], rows: Sequence[New
         (
             ItemTranslation(item=item, language=language, body=body, name=title)
             for item, row in zip(items, rows, strict=True)
-            for language, body, title in row.translations
-            if language != project.language
+            for language, body, title, *_context in row.translations
+            if language != project.language and (body or title)
         ),
         batch_size=BATCH,
     )
+    add_context_translations(project, items, rows)
+
+
+def add_context_translations(project: Project, items: Sequence[Item], rows: Sequence[NewItem]) -> None:
+    """Store what new items say of their contexts; of a context that several name, what the first says, and what was
+    there before stays."""
+    told: dict[tuple[int, str], str] = {}
+    for item, row in zip(items, rows, strict=True):
+        for language, _body, _title, *context in row.translations:
+            if item.context_id and context and context[0] and language != project.language:
+                told.setdefault((item.context_id, language), context[0])
+    ContextTranslation.objects.bulk_create(
+        (ContextTranslation(context_id=pk, language=language, body=body) for (pk, language), body in told.items()),
+        batch_size=BATCH,
+        ignore_conflicts=True,
+    )
+
+
+def translate_contexts(*, project: Project, actor: User, language: str, texts: Mapping[int, str], now: datetime) -> int:
+    """Give contexts, by primary key, these texts in one of the project's languages; the number that changed.
+
+    An empty one removes the translation. Raises ShownInLanguage, with nothing written.
+    """
+    with write_transaction():
+        project = lock_project(project.pk)
+        own = set(project.contexts.filter(pk__in=texts).values_list("pk", flat=True))
+        found = ContextTranslation.objects.filter(context__in=own, language=language)
+        before = dict(found.values_list("context_id", "body"))
+        changed = {pk: text for pk, text in texts.items() if pk in own and text != before.get(pk, "")}
+        reworded = [pk for pk in changed if pk in before]
+        shown = labels_in(project, language).filter(presentation__presented__item__context__in=reworded)
+        if reworded and shown.exists():
+            raise ShownInLanguage(language)
+        found.filter(context__in=changed).delete()
+        ContextTranslation.objects.bulk_create(
+            ContextTranslation(context_id=pk, language=language, body=text) for pk, text in changed.items() if text
+        )
+        if changed:
+            record_event(project, actor, EventVerb.ITEMS_TRANSLATED, now, language=language, items=len(changed))
+    return len(changed)
 
 
 def translate_all(

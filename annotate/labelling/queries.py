@@ -24,7 +24,7 @@ from annotate.labelling.targets import answer_target
 from annotate.labelling.task_types.base import TaskType
 from annotate.labelling.task_types.registry import TASK_TYPES, task_type_of
 from annotate.labelling.time_left import ClientTiming, describe_time_left
-from annotate.labelling.wording import Wording, shown_language, translate_rows
+from annotate.labelling.wording import Wording, shown_language, translate_context, translate_rows
 from annotate.models import Annotator, Context, Item, Label, Presentation, PresentedItem, Project
 
 Outcome = Label.Outcome
@@ -229,11 +229,13 @@ def build_task(
     project = wording.project
     given, task_type = given or {}, task_type_of(project)
     rows, missing = translate_rows(rows, wording.language)
+    context = context_of(rows)
+    lacks_context = translate_context(context, wording)
     task = Task(
         token=token,
         options=options_of(wording, rows, given, missing),
-        language=shown_language(wording, missing),
-        context=context_of(rows),
+        language=shown_language(wording, missing, lacks_context=lacks_context),
+        context=context,
         others=extra_answers(project),
         n_done=n_done,
         cap=project.cap,

@@ -8,7 +8,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from annotate.core.languages import language_name, matching_language, wanted_languages
-from annotate.models import Item, ItemTranslation, Project, ProjectTranslation
+from annotate.models import Context, ContextTranslation, Item, ItemTranslation, Project, ProjectTranslation
 
 MIXED = "/"  # between the language asked for and the own one, where part of what was shown lacked the translation
 
@@ -113,6 +113,17 @@ def translate_items(items: Collection[Item], language: str) -> None:
             item.body, item.name = found.body or item.body, found.name or item.name
 
 
+def translate_context(context: Context | None, wording: "Wording") -> bool:
+    """Gives a context, for pages alone, the text of this language; return whether it lacks one."""
+    if context is None:
+        return False
+    language = wording.language
+    found = ContextTranslation.objects.filter(context=context, language=language).first() if language else None
+    context.body = found.body if found else context.body
+    context.language = language if found else wording.project.language  # type: ignore[attr-defined]
+    return bool(language) and found is None
+
+
 def translate_rows(rows: Sequence[tuple[Any, ...]], language: str) -> tuple[list[tuple[Any, ...]], set[int]]:
     """Return rows (item, kind, body, ...) with the texts of this language, and the items that have none."""
     texts = item_texts([row[0] for row in rows], language)
@@ -121,14 +132,14 @@ def translate_rows(rows: Sequence[tuple[Any, ...]], language: str) -> tuple[list
     return [(pk, kind, shown.get(pk, body), *rest) for pk, kind, body, *rest in rows], missing
 
 
-def shown_language(wording: Wording, missing: Collection[int]) -> str:
+def shown_language(wording: Wording, missing: Collection[int], *, lacks_context: bool = False) -> str:
     """Return what a label says of the language in which it was asked.
 
     fr: all of it was French; fr/en: French was wanted, and what lacked it was in the own language.
     """
     if not wording.language:
         return wording.project.language
-    is_mixed = bool(missing) or wording.is_partial
+    is_mixed = bool(missing) or lacks_context or wording.is_partial
     return f"{wording.language}{MIXED}{wording.project.language}" if is_mixed else wording.language
 
 

@@ -32,6 +32,8 @@ class LtiFrameMiddleware:
         if told:
             allow_cookies(response, STATE_COOKIE)
         origin = seen.get(FRAME_KEY, "") or told
+        if posts_to := getattr(response, "lti_posts_to", ""):
+            allow_form(response, posts_to)
         if origin and SESSION_KEY not in seen:
             allow_frame(response, origin)
             allow_cookies(response, settings.SESSION_COOKIE_NAME, settings.CSRF_COOKIE_NAME)
@@ -43,6 +45,11 @@ def allow_frame(response: HttpResponse, origin: str) -> None:
     response.headers["Content-Security-Policy"] = policy.replace("frame-ancestors 'none'", f"frame-ancestors {origin}")
     if "frame-ancestors 'self'" not in policy:
         response.headers.pop("X-Frame-Options", None)
+
+
+def allow_form(response: HttpResponse, origin: str) -> None:
+    policy = response.headers.get("Content-Security-Policy", "")
+    response.headers["Content-Security-Policy"] = policy.replace("form-action 'self'", f"form-action 'self' {origin}")
 
 
 def allow_cookies(response: HttpResponse, *names: str) -> None:

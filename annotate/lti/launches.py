@@ -16,12 +16,13 @@ from annotate.accounts.id_tokens import TokenRefused, verify_token
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.labelling.navigation import RNG
-from annotate.models import Annotator, LtiLearner, LtiPlatform, Project
+from annotate.models import Annotator, ExpectedPerson, LtiLearner, LtiPlatform, Project
 from annotate.participation.joining.actions import PlatformVisit, join_by_platform
 
 CLAIM = "https://purl.imsglobal.org/spec/lti/claim/"
 ENDPOINT = "https://purl.imsglobal.org/spec/lti-ags/claim/endpoint"
 SCORE_SCOPE = "https://purl.imsglobal.org/spec/lti-ags/scope/score"
+LINK, CHOOSE = "LtiResourceLinkRequest", "LtiDeepLinkingRequest"  # types of messages
 SECONDS = 600  # from the platform's first request to its answer
 TEACHES = ("#Instructor", "#Administrator", "#ContentDeveloper")
 
@@ -106,8 +107,8 @@ def check_began_here(kept: str, nonce: str) -> None:
         raise CookieMissing
 
 
-def check_launch(platform: LtiPlatform, nonce: str, token: str) -> Launch:
-    """Return what the platform's message asks for. Raises LtiRefused."""
+def check_message(platform: LtiPlatform, nonce: str, token: str) -> dict[str, Any]:
+    """Return what the platform's message says; a message is taken once. Raises LtiRefused."""
     again = _("Go back to the course and open the task again.")
     try:
         said = verify_token(
@@ -123,9 +124,15 @@ def check_launch(platform: LtiPlatform, nonce: str, token: str) -> Launch:
         raise LtiRefused(_("This launch was used already.") + " " + again)
     if said.get(f"{CLAIM}deployment_id") not in platform.deployment_ids.split():
         raise LtiRefused(_("This course's deployment is not registered here. Ask the operator of this site to add it."))
-    is_link = said.get(f"{CLAIM}message_type") == "LtiResourceLinkRequest"
-    if not is_link or said.get(f"{CLAIM}version") != "1.3.0":
-        raise LtiRefused(_("This site opens tasks by LTI 1.3 resource links alone. Add it as an external tool link."))
+    if said.get(f"{CLAIM}message_type") not in (LINK, CHOOSE) or said.get(f"{CLAIM}version") != "1.3.0":
+        raise LtiRefused(
+            _("This site answers LTI 1.3 resource links and deep linking alone. Add it as an external tool link.")
+        )
+    return said
+
+
+def launch_of(platform: LtiPlatform, said: dict[str, Any]) -> Launch:
+    """Return what a resource link asks for. Raises LtiRefused."""
     return Launch(platform, project_of(said), said["sub"], is_teacher(said), lineitem_of(said))
 
 
@@ -160,14 +167,39 @@ def participant_id(launch: Launch) -> str:
     return name if len(name) <= 200 else f"lti-{launch.platform.pk}-{hashlib.sha256(name.encode()).hexdigest()}"
 
 
+def expected_learner(launch: Launch, now: datetime) -> ExpectedPerson | None:
+    """Return the person of the roster who this learner is, and note where the grade goes; None for everybody else.
+
+    Who had come before the course was brought in keeps their pseudonym.
+    """
+    if Annotator.objects.filter(project=launch.project, platform_id=participant_id(launch)).exists():
+        return None
+    people = ExpectedPerson.objects.filter(project=launch.project, platform=launch.platform, subject=launch.subject)
+    person = people.select_related("annotator").first()
+    if person and launch.lineitem:
+        with write_transaction():
+            ExpectedPerson.objects.filter(pk=person.pk).update(lineitem=launch.lineitem)
+            if person.annotator:
+                values = {"platform": launch.platform, "subject": launch.subject, "not_before": now}
+                LtiLearner.objects.get_or_create(annotator=person.annotator, defaults=values)
+                keep_lineitem(person.annotator, launch, now)
+    return person
+
+
+def keep_lineitem(annotator: Annotator, launch: Launch, now: datetime) -> None:
+    """Note where the grade goes; a new address gets it anew."""
+    again = {"sent_at": None, "attempts": 0, "not_before": now, "last_error": ""}
+    changed = LtiLearner.objects.filter(annotator=annotator).exclude(lineitem=launch.lineitem)
+    changed.update(lineitem=launch.lineitem, **again)
+
+
 def admit(launch: Launch, now: datetime) -> Annotator:
     """Return the learner's annotator, under a pseudonym. Raises what joining raises."""
     with write_transaction():
         visit = PlatformVisit(participant_id(launch))
         annotator, _new = join_by_platform(project=launch.project, visit=visit, version="", now=now, rng=RNG)
         values = {"platform": launch.platform, "subject": launch.subject[:255], "not_before": now}
-        learner, _made = LtiLearner.objects.get_or_create(annotator=annotator, defaults=values)
-        if launch.lineitem and learner.lineitem != launch.lineitem:
-            again = {"sent_at": None, "attempts": 0, "not_before": now, "last_error": ""}
-            LtiLearner.objects.filter(pk=learner.pk).update(lineitem=launch.lineitem, **again)
+        LtiLearner.objects.get_or_create(annotator=annotator, defaults=values)
+        if launch.lineitem:
+            keep_lineitem(annotator, launch, now)
     return annotator

@@ -1,29 +1,22 @@
 """Sends grades of learners who have finished to their platform (LTI AGS 2.0), tried again like webhooks' messages."""
 
 import json
-import secrets
 import threading
 from datetime import datetime, timedelta
-from urllib.parse import urlencode, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
 
-import jwt
 from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
 from annotate.jobs.sending import repeat_until
 from annotate.lti.launches import SCORE_SCOPE
-from annotate.models import Completion, LtiLearner, LtiPlatform, Purpose
+from annotate.lti.services import Refused, access_token
+from annotate.models import Completion, LtiLearner, Purpose
 from annotate.webhooks.delivery import RETRY_PAUSES
 from annotate.webhooks.http_client import Unreachable, exchange
 
 POLL_SECONDS = 5.0
 LEASE = timedelta(minutes=1)
-ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
-MAX_BYTES = 100_000
-
-
-class Refused(Exception):
-    """The platform answered, but not with what it should have."""
 
 
 def send_until(stopping: threading.Event) -> None:
@@ -73,7 +66,7 @@ def send_score(learner: LtiLearner, now: datetime) -> None:
         "timestamp": now.isoformat(timespec="milliseconds"),
     }
     headers = {
-        "Authorization": f"Bearer {access_token(learner.platform, now)}",
+        "Authorization": f"Bearer {access_token(learner.platform, SCORE_SCOPE, now)}",
         "Content-Type": "application/vnd.ims.lis.v1.score+json",
     }
     status, _body = exchange(scores_address(learner.lineitem), json.dumps(score).encode(), headers)
@@ -84,31 +77,3 @@ def send_score(learner: LtiLearner, now: datetime) -> None:
 def scores_address(lineitem: str) -> str:
     parts = urlsplit(lineitem)
     return urlunsplit(parts._replace(path=parts.path.rstrip("/") + "/scores"))
-
-
-def access_token(platform: LtiPlatform, now: datetime) -> str:
-    """Asks the platform for a token by a message signed with this site's key. Raises Unreachable and Refused."""
-    claims = {
-        "iss": platform.client_id,
-        "sub": platform.client_id,
-        "aud": platform.token_url,
-        "iat": int(now.timestamp()),
-        "exp": int(now.timestamp()) + 300,
-        "jti": secrets.token_urlsafe(16),
-    }
-    signed = jwt.encode(claims, platform.private_key, algorithm="RS256", headers={"kid": f"platform-{platform.pk}"})
-    asked = {
-        "grant_type": "client_credentials",
-        "client_assertion_type": ASSERTION,
-        "client_assertion": signed,
-        "scope": SCORE_SCOPE,
-    }
-    headers = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
-    status, body = exchange(platform.token_url, urlencode(asked).encode(), headers, max_bytes=MAX_BYTES)
-    try:
-        token = json.loads(body)["access_token"] if status == 200 else None
-    except (ValueError, KeyError, TypeError):
-        token = None
-    if not isinstance(token, str) or not token.isprintable():
-        raise Refused(f"no access token, HTTP {status}")
-    return token

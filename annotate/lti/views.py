@@ -21,8 +21,10 @@ from annotate.core.rate_limits import check_rate_limit
 from annotate.labelling.navigation import redirect_to_task
 from annotate.labelling.views import open_first_task
 from annotate.lti import launches
+from annotate.lti.deep_linking import choice_asked
 from annotate.lti.frames import FRAME_KEY, STATE_COOKIE
-from annotate.models import Annotator, LtiPlatform
+from annotate.lti.messages import TeacherMessage, course_of, keep
+from annotate.models import Annotator, ExpectedPerson, LtiPlatform
 
 ENTER_SECONDS = 60
 
@@ -51,21 +53,40 @@ def login(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_POST
 def launch(request: HttpRequest) -> HttpResponse:
-    """Take the platform's message; who learns goes on to the task, who teaches is told where the ranking is."""
+    """Take the platform's message; who learns goes on to the task, who teaches to the project or the choice of one."""
     check_rate_limit(request, "answer")
     platform = None
     try:
         state, kept = request.POST.get("state", ""), request.COOKIES.get(STATE_COOKIE, "")
         platform, nonce = launches.platform_answering(state, kept)
-        asked = launches.check_launch(platform, nonce, request.POST.get("id_token", ""))
+        said = launches.check_message(platform, nonce, request.POST.get("id_token", ""))
+        if said[f"{launches.CLAIM}message_type"] == launches.CHOOSE:
+            return to_teacher(platform, "lti-choose", choice_asked(platform, nonce, said))
+        asked = launches.launch_of(platform, said)
         if asked.teaches:
-            return framed(render(request, "lti/teacher.html", {"project": asked.project}), platform)
-        annotator = launches.admit(asked, timezone.now())
-        open_first_task(annotator)
+            title, address = course_of(said)
+            message = TeacherMessage(platform.pk, nonce, title, address, str(asked.project.pk))
+            return to_teacher(platform, "lti-course", message)
+        who = admitted(asked)
     except UserError as refusal:
         return problem(request, str(refusal), platform, refusal.status)
-    token = signing.dumps({"annotator": annotator.pk, "platform": platform.pk, "nonce": nonce}, salt="lti enter")
+    token = signing.dumps({**who, "platform": platform.pk, "nonce": nonce}, salt="lti enter")
     return framed(HttpResponseRedirect(reverse("lti-enter", args=[token]), status=303), platform)
+
+
+def to_teacher(platform: LtiPlatform, page: str, message: TeacherMessage) -> HttpResponse:
+    return framed(HttpResponseRedirect(reverse(page, args=[keep(message)]), status=303), platform)
+
+
+def admitted(asked: launches.Launch) -> dict[str, int]:
+    """Return who the learner is: an annotator, or somebody on the roster who is asked first."""
+    now = timezone.now()
+    person = launches.expected_learner(asked, now)
+    if person and person.annotator is None:
+        return {"person": person.pk}
+    annotator = person.annotator if person and person.annotator else launches.admit(asked, now)
+    open_first_task(annotator)
+    return {"annotator": annotator.pk}
 
 
 @never_cache
@@ -84,9 +105,12 @@ def enter(request: HttpRequest, token: str) -> HttpResponse:
     if request.method != "GET" or not cache.add(f"lti-enter-{said['nonce']}", 1, timeout=2 * ENTER_SECONDS):
         text = _("This launch was used already.") + " " + _("Go back to the course and open the task again.")
         return problem(request, text, platform, 404)
+    request.session[FRAME_KEY] = platform.origin
+    if "person" in said:
+        person = get_object_or_404(ExpectedPerson, pk=said["person"])
+        return HttpResponseRedirect(reverse("personal", args=[person.token]), status=303)
     annotator = get_object_or_404(Annotator.objects.select_related("project"), pk=said["annotator"])
     access.remember_annotator(request, annotator)
-    request.session[FRAME_KEY] = platform.origin
     return redirect_to_task(annotator.project_id)
 
 

@@ -24,7 +24,7 @@ from annotate.models.labels import (
     Presentation,
     PresentedItem,
 )
-from annotate.models.lti import LtiLearner, LtiPlatform
+from annotate.models.lti import LtiCourse, LtiLearner, LtiPlatform
 from annotate.models.machines import MAX_MACHINES, Machine, MachineAnswer, MachineReport
 from annotate.models.member_invitations import MemberInvitation
 from annotate.models.participant_settings import ShowResult
@@ -53,7 +53,7 @@ from annotate.models.roster import MAX_EXPECTED_PEOPLE, ExpectedConflict, Expect
 from annotate.models.run_records import RunRecord, RunRecordPart
 from annotate.models.tastes import AnnotatorTaste, CohortComparison, TasteMap
 from annotate.models.tokens import new_token
-from annotate.models.translations import ItemTranslation, ProjectTranslation
+from annotate.models.translations import ContextTranslation, ItemTranslation, ProjectTranslation
 from annotate.models.users import User
 from annotate.models.webhooks import ANSWER_EVENTS, AnswerNotice, Webhook, WebhookDelivery
 
@@ -93,6 +93,7 @@ __all__ = [
     "Consent",
     "ConsentText",
     "Context",
+    "ContextTranslation",
     "CriterionAnswer",
     "DerivedRanking",
     "Deviation",
@@ -117,6 +118,7 @@ __all__ = [
     "ItemTranslation",
     "ItemsShownBy",
     "Label",
+    "LtiCourse",
     "LtiLearner",
     "LtiPlatform",
     "Machine",

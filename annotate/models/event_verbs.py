@@ -347,6 +347,16 @@ class EventVerb(StrEnum):
         _("People you expect: added"),
         _("put %(people)s people on the list of those expected"),
     )
+    COURSE_CONNECTED = (
+        "course connected",
+        _("Courses: connected"),
+        _("connected the course “%(course)s” of %(platform)s"),
+    )
+    COURSE_DISCONNECTED = (
+        "course disconnected",
+        _("Courses: disconnected"),
+        _("disconnected the course “%(course)s” of %(platform)s"),
+    )
     EXPECTED_PERSON_REMOVED = (
         "expected person removed",
         _("People you expect: removed"),

@@ -1,4 +1,4 @@
-"""Learning platforms (LTI 1.3) that operators register, and the learners who came from one."""
+"""Learning platforms (LTI 1.3) that operators register, courses connected with projects, and who came from them."""
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -6,6 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from annotate.models.annotators import Annotator
+from annotate.models.projects import Project
 
 
 def new_private_key() -> str:
@@ -37,6 +38,24 @@ class LtiPlatform(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class LtiCourse(models.Model):
+    """A course that a manager of the project connected with it: whose people may be brought into the roster."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="courses")
+    platform = models.ForeignKey(LtiPlatform, on_delete=models.CASCADE, related_name="courses")
+    title = models.CharField(max_length=200, blank=True)
+    memberships_url = models.CharField(max_length=1000)
+    fetched_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "platform", "memberships_url"], name="one_connection_per_course")
+        ]
+
+    def __str__(self) -> str:
+        return self.title or self.platform.name
 
 
 class LtiLearner(models.Model):

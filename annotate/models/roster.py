@@ -6,6 +6,7 @@ from django.db.models.functions import Lower, Now
 
 from annotate.models.annotators import Annotator
 from annotate.models.items import Item, Tag
+from annotate.models.lti import LtiPlatform
 from annotate.models.projects import Project
 from annotate.models.tokens import new_token
 
@@ -25,6 +26,11 @@ class ExpectedPerson(models.Model):
     annotator = models.OneToOneField(
         Annotator, on_delete=models.CASCADE, null=True, blank=True, related_name="expected_as"
     )
+    # Who they are at a learning platform, where their course's people were brought in from there.
+    platform = models.ForeignKey(LtiPlatform, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    subject = models.CharField(max_length=255, blank=True)
+    # Where their grade goes; known once they have opened the link in the course.
+    lineitem = models.CharField(max_length=1000, blank=True)
     added_at = models.DateTimeField(db_default=Now())
     invited_at = models.DateTimeField(null=True, blank=True)  # by the last message
     n_invitations = models.PositiveSmallIntegerField(default=0)
@@ -34,6 +40,9 @@ class ExpectedPerson(models.Model):
             models.UniqueConstraint("project", Lower("name"), name="one_expected_person_per_name"),
             models.UniqueConstraint(
                 "project", Lower("email"), condition=~Q(email=""), name="one_expected_person_per_address"
+            ),
+            models.UniqueConstraint(
+                "project", "platform", "subject", condition=~Q(subject=""), name="one_expected_person_per_subject"
             ),
         ]
 

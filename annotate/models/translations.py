@@ -4,7 +4,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from annotate.core.languages import MAX_LANGUAGE_LENGTH
-from annotate.models.items import Item
+from annotate.models.items import Context, Item
 from annotate.models.projects import Project
 from annotate.models.task_words import TaskWords
 
@@ -21,7 +21,14 @@ class ProjectTranslation(TaskWords):
     # Of projects with several criteria, by their place: a list of {"name", "question"}, either may be empty.
     criteria = models.JSONField(_("criteria"), default=list, blank=True)
 
-    # What may be translated besides the criteria.
+    consent = models.TextField(_("consent text"), blank=True, default="", max_length=50_000)
+    # The version of the own consent text that this translates: shown for no other.
+    consent_of = models.CharField(max_length=64, blank=True, default="")
+    thanks = models.TextField(_("thank-you message"), blank=True, default="", max_length=5_000)
+    # Of the questionnaire: a list of {"number", "label", "choices"}, whose choices are in the order of the field's own.
+    questions = models.JSONField(default=list, blank=True)
+
+    # What may be translated besides the criteria and what people read before and after the tasks.
     WORDS = (
         *("name", "question", "instructions", "more_means"),
         *("best_words", "worst_words", "choice_words", "slightly_words", "clearly_words", "instruction_line"),
@@ -48,3 +55,17 @@ class ItemTranslation(models.Model):
 
     def __str__(self) -> str:
         return f"{self.item_id}: {self.language}"
+
+
+class ContextTranslation(models.Model):
+    """A context's text in one of `Project.languages`."""
+
+    context = models.ForeignKey(Context, on_delete=models.CASCADE, related_name="translations")
+    language = models.CharField(max_length=MAX_LANGUAGE_LENGTH)
+    body = models.TextField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["context", "language"], name="one_context_text_per_language")]
+
+    def __str__(self) -> str:
+        return f"{self.context_id}: {self.language}"

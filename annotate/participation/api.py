@@ -13,18 +13,28 @@ from rest_framework.response import Response
 from annotate.api.authentication import ANNOTATE
 from annotate.api.base import ApiRequest, ApiView, NoQuery, PageQuery, StrictSerializer, validated_body, validated_query
 from annotate.api.problems import Conflict, Unprocessable
-from annotate.labelling.api import annotator_or_404
+from annotate.labelling.api import LanguageQuery, annotator_or_404, validated_language
 from annotate.labelling.own_answers import queries as own
 from annotate.labelling.refusals import refusal_of_task
-from annotate.models import MAX_TEXT_LENGTH, Annotator, Completion, QuestionField
+from annotate.models import MAX_TEXT_LENGTH, Annotator, Completion, Project, QuestionField
 from annotate.participation.completion.actions import finish
 from annotate.participation.completion.codes import return_link
 from annotate.participation.consent.actions import give_consent
 from annotate.participation.consent.queries import consent_text
 from annotate.participation.questionnaire.actions import save_question_answers
 from annotate.participation.questionnaire.forms import AnswersForm
-from annotate.participation.questionnaire.queries import active_questions, answers_of, open_questions
-from annotate.participation.rules import participation_rules
+from annotate.participation.questionnaire.queries import (
+    active_questions,
+    answers_of,
+    open_questions,
+    translate_questions,
+)
+from annotate.participation.rules import participation_rules, thanks_text
+
+
+def asked_language(request: ApiRequest, project: Project) -> str:
+    """Return one of the project's further languages, "" for its own. Raises Unprocessable."""
+    return validated_language(project, validated_query(request, LanguageQuery)["language"])
 
 
 class ConsentDetail(serializers.Serializer):
@@ -37,22 +47,23 @@ class Agreement(StrictSerializer):
     version = serializers.CharField(max_length=64, help_text="The version of the text that was read.")
 
 
-def consent_json(annotator: Annotator) -> dict[str, Any]:
-    text = consent_text(annotator.project)
+def consent_json(annotator: Annotator, language: str = "") -> dict[str, Any]:
+    text = consent_text(annotator.project, language)
     if text is None:
         return {"version": "", "text": "", "agreed": True}
-    return {"version": text.version, "text": text.text, "agreed": annotator.consent_version == text.version}
+    agreed = annotator.consent_version == annotator.project.consent_version
+    return {"version": text.version, "text": text.text, "agreed": agreed}
 
 
 class Consent(ApiView):
     scope = ANNOTATE
 
-    @extend_schema(operation_id="annotating_read_consent", responses=ConsentDetail)
+    @extend_schema(operation_id="annotating_read_consent", parameters=[LanguageQuery], responses=ConsentDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Returns the text that you must agree to before your first task."""
         annotator = annotator_or_404(request, project_id)
-        validated_query(request, NoQuery)
-        return Response(ConsentDetail(consent_json(annotator)).data)
+        language = asked_language(request, annotator.project)
+        return Response(ConsentDetail(consent_json(annotator, language)).data)
 
     @extend_schema(operation_id="annotating_agree", request=Agreement, responses=ConsentDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
@@ -70,7 +81,11 @@ class AskedField(serializers.Serializer):
     id = serializers.IntegerField(source="pk")
     label = serializers.CharField()  # type: ignore[assignment]
     kind = serializers.ChoiceField(choices=QuestionField.Kind.choices)
-    choices = serializers.ListField(child=serializers.CharField())
+    choices = serializers.ListField(child=serializers.CharField(), help_text="One of these is sent as the answer.")
+    shown_label = serializers.CharField(help_text="The label in the language asked for.")
+    shown_choices = serializers.ListField(
+        child=serializers.CharField(), help_text="The choices in the language asked for, in the same order."
+    )
     least = serializers.IntegerField(allow_null=True)
     most = serializers.IntegerField(allow_null=True)
     required = serializers.BooleanField()  # type: ignore[assignment]
@@ -103,8 +118,9 @@ def questions_asked(annotator: Annotator) -> tuple[bool | None, list[QuestionFie
     return (at_end if fields else None), fields
 
 
-def consent_response(annotator: Annotator) -> Response:
+def consent_response(annotator: Annotator, language: str) -> Response:
     at_end, fields = questions_asked(annotator)
+    translate_questions(annotator.project, fields, language)
     earlier = {field: value for (_one, field), value in answers_of([annotator.pk], fields).items()}
     for field in fields:
         field.answer = earlier.get(field.pk, "")  # type: ignore[attr-defined]
@@ -114,18 +130,19 @@ def consent_response(annotator: Annotator) -> Response:
 class OwnQuestions(ApiView):
     scope = ANNOTATE
 
-    @extend_schema(operation_id="annotating_read_questions", responses=AskedNow)
+    @extend_schema(operation_id="annotating_read_questions", parameters=[LanguageQuery], responses=AskedNow)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
         """Returns the questions about yourself that are due now."""
         annotator = annotator_or_404(request, project_id)
-        validated_query(request, NoQuery)
-        return consent_response(annotator)
+        return consent_response(annotator, asked_language(request, annotator.project))
 
-    @extend_schema(operation_id="annotating_answer_questions", request=GivenFields, responses=AskedNow)
+    @extend_schema(
+        operation_id="annotating_answer_questions", parameters=[LanguageQuery], request=GivenFields, responses=AskedNow
+    )
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Submits all questions currently asked and returns the next ones."""
         annotator = annotator_or_404(request, project_id)
-        validated_query(request, NoQuery)
+        language = asked_language(request, annotator.project)
         given = {f"field-{one['id']}": one["answer"] for one in validated_body(request, GivenFields)["questions"]}
         at_end, fields = questions_asked(annotator)
         if at_end is None:
@@ -137,7 +154,7 @@ class OwnQuestions(ApiView):
         if errors:
             raise Unprocessable({name.replace("field-", "questions."): texts for name, texts in errors.items()})
         save_question_answers(annotator=annotator, at_end=at_end, values=form.values(), now=timezone.now())
-        return consent_response(Annotator.objects.select_related("project").get(pk=annotator.pk))
+        return consent_response(Annotator.objects.select_related("project").get(pk=annotator.pk), language)
 
 
 class EndDetail(serializers.Serializer):
@@ -151,18 +168,18 @@ class EndDetail(serializers.Serializer):
 class End(ApiView):
     scope = ANNOTATE
 
-    @extend_schema(operation_id="annotating_finish", request=None, responses=EndDetail)
+    @extend_schema(operation_id="annotating_finish", parameters=[LanguageQuery], request=None, responses=EndDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
         """Finishes your participation once nothing is left to answer. Repeating the request returns the same code."""
         annotator = annotator_or_404(request, project_id)
-        validated_query(request, NoQuery)
+        language = asked_language(request, annotator.project)
         end = finish(annotator=annotator, now=timezone.now())
         entry = participation_rules(annotator.project)
         values = {
             "kind": end.kind,
             "code": end.code,
             "link": return_link(entry, end.code, annotator.platform_id or ""),
-            "thanks": entry.thanks,
+            "thanks": thanks_text(entry, language),
             "at": end.at,
         }
         return Response(EndDetail(values).data)

@@ -1,4 +1,4 @@
-"""Sends one POST to an address that a person typed: never into our own network, no redirects, within seconds."""
+"""Sends one request to an address that others gave: never into our own network, no redirects, within seconds."""
 
 import http.client
 import ipaddress
@@ -6,6 +6,7 @@ import socket
 import ssl
 import threading
 from contextlib import suppress
+from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
@@ -27,13 +28,32 @@ class Unreachable(Exception):
         super().__init__(render_message(self.stored))
 
 
+@dataclass(frozen=True)
+class Answer:
+    """headers: by their names in lower case; body: its first bytes."""
+
+    status: int
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+
 def post(url: str, body: bytes, headers: dict[str, str]) -> int:
     """Returns the status of the answer, whose body is not read. Raises Unreachable."""
     return exchange(url, body, headers)[0]
 
 
 def exchange(url: str, body: bytes, headers: dict[str, str], *, max_bytes: int = 0) -> tuple[int, bytes]:
-    """Returns the status of the answer and the first bytes of its body. Raises Unreachable."""
+    """Returns the status of the answer to a POST and the first bytes of its body. Raises Unreachable."""
+    answer = send("POST", url, body, headers, max_bytes=max_bytes)
+    return answer.status, answer.body
+
+
+def fetch(url: str, headers: dict[str, str], *, max_bytes: int) -> Answer:
+    """Returns the answer to a GET. Raises Unreachable."""
+    return send("GET", url, None, headers, max_bytes=max_bytes)
+
+
+def send(method: str, url: str, body: bytes | None, headers: dict[str, str], *, max_bytes: int) -> Answer:
     parts = parse_url(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     host = str(parts.hostname)
@@ -47,9 +67,10 @@ def exchange(url: str, body: bytes, headers: dict[str, str], *, max_bytes: int =
         if isinstance(connection.sock, ssl.SSLSocket):
             connection.sock.do_handshake()
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.request("POST", target, body, {"Host": parts.netloc, "Connection": "close", **headers})
+        connection.request(method, target, body, {"Host": parts.netloc, "Connection": "close", **headers})
         answer = connection.getresponse()
-        return answer.status, answer.read(max_bytes) if max_bytes else b""
+        named = {name.lower(): value for name, value in answer.getheaders()}
+        return Answer(answer.status, named, answer.read(max_bytes) if max_bytes else b"")
     except ssl.SSLError as error:
         raise Unreachable(
             gettext_noop("The certificate was not accepted: %(reason)s"),

@@ -34,6 +34,7 @@ from annotate.models import (
     Item,
     ItemComment,
     ItemPage,
+    LtiCourse,
     Membership,
     ParticipationRules,
     ResultsLink,
@@ -47,6 +48,7 @@ from tests.conftest import NOW, answer_one, make_annotator, make_token, make_use
 from tests.routes import OTHERS, ROUTES
 from tests.site.factories import spread_fit
 from tests.site.machines import make_machine
+from tests.site.participation.lti_platform import lti_platform
 from tests.site.recordings import wav
 from tests.websockets import Visitor
 
@@ -101,6 +103,7 @@ RULES = {
     "expected-links": (OWN, None),
     "expected-conflicts": (None, MANAGE),
     "expected-remove": (None, MANAGE),
+    "expected-course": (None, MANAGE),
     "participants": (MANAGE, MANAGE),
     "participants-csv": (MANAGE, None),
     "submit": (None, {"annotator"}),
@@ -154,6 +157,9 @@ RULES = {
     "lti-login": (NOBODY, NOBODY),  # an unknown platform's
     "lti-launch": (None, EVERYONE),
     "lti-enter": (NOBODY, None),
+    "lti-choose": (NOBODY, NOBODY),  # nothing without a platform's message
+    "lti-place": (None, NOBODY),
+    "lti-course": (NOBODY, NOBODY),
     "lti-keys": (EVERYONE, None),
     "openid_connect_login": (NOBODY, None),  # where the settings name no service
     "openid_connect_callback": (NOBODY, None),
@@ -278,6 +284,7 @@ def arguments(project):
         "key": target.key,
         "machine_key": make_machine(project).annotator.key,
         "person_id": expected.pk,
+        "course_id": LtiCourse.objects.create(project=project, platform=lti_platform(), memberships_url="-").pk,
         "invitation_id": invitation.pk,
         "provider_id": "oidc",
         "exclusion_id": BulkExclusion.objects.create(
@@ -312,6 +319,9 @@ def arguments(project):
         "results-live": link.token,
         "results-card": link.token,
         "lti-enter": "none",
+        "lti-choose": "none",
+        "lti-place": "none",
+        "lti-course": "none",
         "invited": invitation_token(invitation),
         "results-media": link.token,
         "results-methods": link.token,
@@ -432,7 +442,7 @@ def test_a_forged_token_finds_nothing(cast):
 def test_state_changes_need_the_csrf_token(cast, arguments):
     strict = Client(enforce_csrf_checks=True)
     strict.cookies = cast["owner"].cookies
-    others = {"lti-launch"}  # comes from another site, with a signed message and no session
+    others = {"lti-launch", "lti-place"}  # comes from another site, with a signed message and no session
     for name in sorted({name for name, (_, post) in RULES.items() if post} - others):
         assert strict.post(address(name, arguments)).status_code == 403, name
 

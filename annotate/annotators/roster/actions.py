@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import count
 from smtplib import SMTPException
 
 from django.db.models import F
@@ -15,27 +14,20 @@ from django.utils.translation import gettext as _
 
 from annotate import access
 from annotate.accounts import mails
-from annotate.annotators.roster.queries import matching_tag_ids
 from annotate.annotators.roster.table import NewPerson
 from annotate.audit import record_event
 from annotate.core import rate_limits
 from annotate.core.errors import RateLimited, UserError
 from annotate.core.transactions import write_transaction
-from annotate.labelling.eligibility import check_open
 from annotate.locks import lock_project
 from annotate.models import (
     MAX_EXPECTED_PEOPLE,
-    Annotator,
-    AnnotatorTag,
-    ConflictOfInterest,
     EventVerb,
     ExpectedConflict,
     ExpectedPerson,
     Project,
     User,
-    new_token,
 )
-from annotate.participation.consent.actions import give_consent
 
 log = logging.getLogger(__name__)
 MAX_MESSAGES = 100  # sent at a time
@@ -55,13 +47,6 @@ class RosterChanged(UserError):
             _("Somebody has just put “%(name)s” or their address on the list, so nothing was added. Check it again.")
             % {"name": name}
         )
-
-
-class NotExpected(UserError):
-    status = 410
-
-    def __init__(self) -> None:
-        super().__init__(_("This link is no longer valid. Ask whoever sent it to you for a new one."))
 
 
 @dataclass(frozen=True)
@@ -110,53 +95,6 @@ def remove_person(*, person: ExpectedPerson, actor: User, now: datetime) -> None
     with write_transaction():
         ExpectedPerson.objects.filter(pk=person.pk).delete()
         record_event(person.project, actor, EventVerb.EXPECTED_PERSON_REMOVED, now)
-
-
-def join_as_expected(*, person: ExpectedPerson, version: str, now: datetime) -> Annotator:
-    """Return the annotator of a personal link, made the first time: named, tagged and with their conflicts.
-
-    The place is theirs whatever the project's places are. Raises ProjectNotOpen and NotExpected.
-    """
-    with write_transaction():
-        project = lock_project(person.project_id)
-        found = ExpectedPerson.objects.select_related("annotator").filter(pk=person.pk).first()
-        if found is None:
-            raise NotExpected
-        if found.annotator:
-            return found.annotator
-        check_open(project, now)
-        annotator = Annotator.objects.create(
-            project=project,
-            pseudonym=free_name(project, found.name),
-            source=Annotator.Source.LINK,
-            resume_token=new_token(),
-        )
-        found.annotator = annotator
-        found.save(update_fields=["annotator"])
-        apply_roster(found, annotator)
-        if version:
-            give_consent(annotator=annotator, version=version, now=now)
-    return annotator
-
-
-def free_name(project: Project, name: str) -> str:
-    """Return the name, with a number behind it where an annotator has it already."""
-    taken = {one.casefold() for one in Annotator.everyone.filter(project=project).values_list("pseudonym", flat=True)}
-    names = (name if n == 1 else f"{name} {n}" for n in count(1))
-    return next(one for one in names if one.casefold() not in taken)
-
-
-def apply_roster(person: ExpectedPerson, annotator: Annotator) -> None:
-    """Give a new annotator the tags and conflicts of interest that the roster says."""
-    AnnotatorTag.objects.bulk_create(AnnotatorTag(annotator=annotator, name=name) for name in person.tags)
-    pairs: set[tuple[int | None, int | None]] = set(person.conflicts.values_list("item", "tag"))
-    pairs |= {(None, tag) for tag in matching_tag_ids(person)}
-    ConflictOfInterest.objects.bulk_create(
-        ConflictOfInterest(annotator=annotator, item_id=item, tag_id=tag) for item, tag in pairs
-    )
-    if pairs:
-        annotator.has_never_shown = True
-        annotator.save(update_fields=["has_never_shown"])
 
 
 def personal_link(request: HttpRequest, person: ExpectedPerson) -> str:

@@ -12,7 +12,8 @@ from rest_framework.response import Response
 
 from annotate import access
 from annotate.annotators.roster import queries
-from annotate.annotators.roster.actions import add_people, join_as_expected, remove_person, send_links, shown_link
+from annotate.annotators.roster.actions import add_people, remove_person, send_links, shown_link
+from annotate.annotators.roster.courses import bring_in
 from annotate.annotators.roster.table import MAX_ROWS, RosterCheck, check_rows
 from annotate.api.base import (
     ApiRequest,
@@ -29,8 +30,10 @@ from annotate.api.idempotency import HEADER, idempotent
 from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
 from annotate.files.limits import MAX_KEY, MAX_TAG
+from annotate.lti.courses import courses_of, disconnect
 from annotate.models import MAX_ANNOTATOR_TAGS, ExpectedPerson, Project
 from annotate.models.roster import MAX_ORGANISATION_LENGTH
+from annotate.participation.joining.expected import join_as_expected
 from annotate.participation.joining.pseudonyms import MAX_PSEUDONYM_LENGTH
 
 MAX_CONFLICTS = 500  # of one person, in one request
@@ -184,6 +187,54 @@ class RosterInvitations(ApiView):
         plain: Any = request._request
         results = send_links(plain, project, request.user, people, given["words"])
         return Response(LinksSent({"results": results}).data, status=202)
+
+
+class CourseRow(serializers.Serializer):
+    id = serializers.IntegerField()
+    title = serializers.CharField(allow_blank=True)
+    platform = serializers.CharField(source="platform.name")
+    fetched_at = serializers.DateTimeField(allow_null=True, help_text="When its people were last brought in.")
+
+
+class CoursesDetail(serializers.Serializer):
+    courses = CourseRow(many=True)
+
+
+class BroughtInDetail(serializers.Serializer):
+    n_added = serializers.IntegerField()
+    n_known = serializers.IntegerField(help_text="On the list already.")
+    n_came = serializers.IntegerField(help_text="Take part under a pseudonym already, and keep it.")
+    n_nameless = serializers.IntegerField(help_text="Left out, since the platform does not give their names.")
+
+
+class RosterCourses(ApiView):
+    @extend_schema(operation_id="roster_courses_list", responses=CoursesDetail)
+    def get(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Lists the courses of learning platforms that are connected with the project."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        validated_query(request, NoQuery)
+        return Response(CoursesDetail({"courses": courses_of(project)}).data)
+
+
+class RosterCourse(ApiView):
+    @extend_schema(operation_id="roster_courses_bring_in", request=None, responses=BroughtInDetail)
+    def post(self, request: ApiRequest, project_id: UUID, course_id: int) -> Response:
+        """Puts the people of a course on the list: names and roles (tags `learner`, `teacher`), no addresses."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        validated_query(request, NoQuery)
+        rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
+        course = get_object_or_404(courses_of(project), pk=course_id)
+        told = bring_in(project=project, course=course, actor=request.user, now=timezone.now())
+        return Response(BroughtInDetail(told).data)
+
+    @extend_schema(operation_id="roster_courses_delete", request=None, responses={204: None})
+    def delete(self, request: ApiRequest, project_id: UUID, course_id: int) -> Response:
+        """Disconnects a course; who was brought in from it stays on the list."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        validated_query(request, NoQuery)
+        course = get_object_or_404(courses_of(project), pk=course_id)
+        disconnect(course=course, actor=request.user, now=timezone.now())
+        return Response(status=204)
 
 
 class JoinPersonally(ApiView):

@@ -7,15 +7,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from annotate import access
-from annotate.annotators.roster.actions import join_as_expected
 from annotate.core import rate_limits
 from annotate.labelling.navigation import redirect_to_task
 from annotate.labelling.not_open import not_open_page
 from annotate.labelling.views import open_first_task
+from annotate.labelling.wording import content_language
 from annotate.models import ExpectedPerson
 from annotate.models.retention import retention_notice
 from annotate.participation.consent.declined import declined_page
-from annotate.participation.consent.queries import consent_text
+from annotate.participation.consent.queries import consent_text, is_current_version
+from annotate.participation.joining.expected import join_as_expected
 
 
 @never_cache
@@ -45,7 +46,7 @@ def first_page(request: HttpRequest, person: ExpectedPerson) -> HttpResponse:
     context = {
         "project": person.project,
         "person": person,
-        "consent": consent_text(person.project),
+        "consent": consent_text(person.project, content_language(request, person.project)),
         "retention_notice": retention_notice(person.project),
     }
     return render(request, "participation/personal.html", context)
@@ -56,7 +57,7 @@ def begin(request: HttpRequest, person: ExpectedPerson) -> HttpResponse:
     project, version = person.project, request.POST.get("version", "")
     if request.POST.get("consent") == "no":
         return declined_page(request, project)
-    if version != project.consent_version:
+    if not is_current_version(project, version):
         return first_page(request, person)
     annotator = join_as_expected(person=person, version=version, now=timezone.now())
     access.remember_annotator(request, annotator)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from django.db.models import Count, Q, QuerySet
 
 from annotate.annotators.conflicts.table import NewNeverShown, Who
-from annotate.models import ConflictOfInterest, ExpectedConflict, ExpectedPerson, Project, Tag
+from annotate.models import ConflictOfInterest, ExpectedConflict, ExpectedPerson, Project
+from annotate.participation.joining.expected import without_spaces
 
 
 @dataclass(frozen=True)
@@ -55,21 +56,6 @@ def conflict_names(person: ExpectedPerson) -> list[str]:
         person.annotator.never_shown.all() if person.annotator else person.conflicts.all()
     )
     return sorted(row.item.key if row.item else f"tag:{row.tag}" for row in rows)
-
-
-def matching_tag_ids(person: ExpectedPerson) -> list[int]:
-    """Return the item tags that name the person's organisation or the domain of their address."""
-    if not (names := person.matching_tags):
-        return []
-    prefixed = Tag.objects.filter(project=person.project_id).filter(
-        Q(name__istartswith="domain:") | Q(name__istartswith="organisation:")
-    )
-    return [pk for pk, name in prefixed.values_list("pk", "name") if without_spaces(name) in names]
-
-
-def without_spaces(name: str) -> str:
-    kind, _colon, value = name.partition(":")
-    return f"{kind.strip()}:{value.strip()}".casefold()
 
 
 def missing_conflicts(project: Project) -> list[NewNeverShown]:

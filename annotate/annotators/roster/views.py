@@ -27,6 +27,7 @@ from annotate.annotators.roster.actions import (
     send_links,
     shown_link,
 )
+from annotate.annotators.roster.courses import bring_in
 from annotate.annotators.roster.forms import MessageForm, RosterForm
 from annotate.annotators.roster.table import NewPerson, RosterCheck, read_roster
 from annotate.audit import record_export
@@ -35,6 +36,7 @@ from annotate.core.errors import UserError
 from annotate.files.cells import RowError
 from annotate.files.downloads import sent
 from annotate.files.writers import FORMATS, csv_chunks
+from annotate.lti.courses import courses_of, disconnect
 from annotate.models import ExpectedPerson, Project
 
 PAGE_SIZE = 100
@@ -110,6 +112,7 @@ def roster_page(
         "page": page,
         "rows": [(one, queries.conflict_names(one), shown_link(request, project, one)) for one in page],
         "shows_links": project.role in access.OWN,
+        "courses": courses_of(project),
         "totals": queries.roster_totals(project),
         "n_missing_conflicts": len(queries.missing_conflicts(project)),
         "preview": preview,
@@ -147,6 +150,26 @@ def remove(request: SignedInRequest, project_id: UUID, person_id: int) -> HttpRe
     remove_person(person=person, actor=request.user, now=timezone.now())
     text = _("%(name)s is off the list, and the personal link no longer works. Answers given stay.")
     messages.success(request, text % {"name": person.name})
+    return redirect("expected-people", project.pk)
+
+
+@login_required
+@require_POST
+def course(request: SignedInRequest, project_id: UUID, course_id: int) -> HttpResponse:
+    """Bring the people of a connected course in, or disconnect it."""
+    project = access.project_for(request, project_id, access.MANAGE)
+    found = get_object_or_404(courses_of(project), pk=course_id)
+    if "disconnect" in request.POST:
+        disconnect(course=found, actor=request.user, now=timezone.now())
+        messages.success(request, _("The course is disconnected. Who was brought in from it stays on the list."))
+        return redirect("expected-people", project.pk)
+    rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
+    try:
+        told = bring_in(project=project, course=found, actor=request.user, now=timezone.now())
+    except UserError as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, " ".join(told.sentences))
     return redirect("expected-people", project.pk)
 
 

@@ -18,6 +18,7 @@ from annotate.labelling.eligibility import n_counted_labels
 from annotate.labelling.navigation import redirect_to_task
 from annotate.labelling.requirements import NotFinished, QuestionnaireRequired
 from annotate.labelling.views import open_first_task
+from annotate.labelling.wording import content_language
 from annotate.models import Annotator, Completion
 from annotate.models.retention import retention_notice
 from annotate.participation.completion.actions import finish
@@ -25,7 +26,7 @@ from annotate.participation.completion.codes import return_link
 from annotate.participation.consent.actions import give_consent
 from annotate.participation.consent.declined import declined_page
 from annotate.participation.consent.queries import consent_text
-from annotate.participation.rules import participation_rules
+from annotate.participation.rules import participation_rules, thanks_text
 
 
 @never_cache
@@ -34,8 +35,8 @@ def consent(request: HttpRequest, project_id: UUID) -> HttpResponse:
     """Show the text as it is now to somebody who has not agreed to it."""
     annotator = annotator_or_404(request, project_id)
     project = annotator.project
-    text = consent_text(project)
-    if text is None or annotator.consent_version == text.version:
+    text = consent_text(project, content_language(request, project))
+    if text is None or annotator.consent_version == project.consent_version:
         return redirect_to_task(project_id)
     if request.method == "POST":
         rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
@@ -67,16 +68,18 @@ def done(request: HttpRequest, project_id: UUID) -> HttpResponse:
     completion = Completion.objects.filter(annotator=annotator).first()
     if completion is None:
         return redirect_to_task(project_id)
-    return render(request, "participation/done.html", completion_context(annotator, completion))
+    language = content_language(request, annotator.project)
+    return render(request, "participation/done.html", completion_context(annotator, completion, language))
 
 
-def completion_context(annotator: Annotator, completion: Completion) -> dict[str, Any]:
+def completion_context(annotator: Annotator, completion: Completion, language: str = "") -> dict[str, Any]:
     """Return what the page of the end tells."""
     entry = participation_rules(annotator.project)
     return {
         "project": annotator.project,
         "annotator": annotator,
         "entry": entry,
+        "thanks": thanks_text(entry, language),
         "completion": completion,
         "link": return_link(entry, completion.code, annotator.platform_id),
         "n_labels": n_counted_labels(annotator),

@@ -16,11 +16,12 @@ from annotate.labelling.navigation import RNG, redirect_to_task
 from annotate.labelling.not_open import not_open_page
 from annotate.labelling.requirements import AlreadyStartedElsewhere, BadPlatformLink, NoPlaceLeft
 from annotate.labelling.views import open_first_task
+from annotate.labelling.wording import content_language
 from annotate.models import MAX_ID_LENGTH, Annotator, ParticipationRules
 from annotate.participation.completion.actions import reject_when_full
 from annotate.participation.completion.codes import return_link
 from annotate.participation.consent.declined import declined_page
-from annotate.participation.consent.queries import consent_text
+from annotate.participation.consent.queries import consent_text, is_current_version
 from annotate.participation.joining.actions import PlatformVisit, join_by_platform, record_refused_browser
 from annotate.participation.places import n_places_taken
 from annotate.participation.rules import participation_rules
@@ -63,8 +64,9 @@ def enter(request: HttpRequest, entry: ParticipationRules, visit: PlatformVisit)
     if request.method == "POST" and request.POST.get("consent") == "no":
         return declined_page(request, project, visit.participant)
     version = request.POST.get("version", "")
-    if request.method != "POST" or version != project.consent_version:
-        context = {"project": project, "consent": consent_text(project), "entry": entry, "visit": visit}
+    if request.method != "POST" or not is_current_version(project, version):
+        context = {"project": project, "entry": entry, "visit": visit}
+        context["consent"] = consent_text(project, content_language(request, project))
         return render(request, "participation/arrive.html", context)
     try:
         annotator, is_new = join_by_platform(project=project, visit=visit, version=version, now=timezone.now(), rng=RNG)

@@ -18,7 +18,7 @@ from annotate.models import Annotator, Project, User
 from annotate.models.retention import retention_notice
 from annotate.participation.consent.actions import give_consent
 from annotate.participation.consent.declined import declined_page
-from annotate.participation.consent.queries import consent_text
+from annotate.participation.consent.queries import consent_text, is_current_version
 from annotate.participation.joining import actions, pseudonyms
 from annotate.participation.joining.actions import join_by_link
 from annotate.participation.joining.asked_links import send_asked_link
@@ -65,7 +65,9 @@ def join_page(request: HttpRequest, project: Project, user: User | None) -> Http
         return render(request, "participation/link_asked.html", {"project": project, "name": name})
     version = request.POST.get("version", "")
     annotator = (
-        join_from_form(form, project, user, version) if form.is_valid() and version == project.consent_version else None
+        join_from_form(form, project, user, version)
+        if form.is_valid() and is_current_version(project, version)
+        else None
     )
     if annotator is None:
         return render_join_form(request, project, form, user)
@@ -77,7 +79,12 @@ def join_page(request: HttpRequest, project: Project, user: User | None) -> Http
 
 def render_join_form(request: HttpRequest, project: Project, form: JoinForm, user: User | None) -> HttpResponse:
     wording = requested_wording(request, project)
-    context = {"project": wording.project, "form": form, "member": user, "consent": consent_text(project)}
+    context = {
+        "project": wording.project,
+        "form": form,
+        "member": user,
+        "consent": consent_text(project, wording.language),
+    }
     context["wording"] = wording
     context["retention_notice"] = retention_notice(project)
     return render(request, "participation/join.html", context)

@@ -33,13 +33,19 @@ class AnswersForm(forms.Form):
 
 def answer_field(field: QuestionField, earlier: str) -> forms.Field:
     missing = {"required": _("Please answer this before you continue.")}
-    common: dict[str, Any] = {"label": field.label, "required": field.required, "initial": earlier}
+    common: dict[str, Any] = {
+        "label": getattr(field, "shown_label", field.label),
+        "required": field.required,
+        "initial": earlier,
+    }
     if field.kind == Kind.NUMBER:
         return Number(field.least, field.most, error_messages=missing, **common)
     if field.kind == Kind.TEXT:
         widget = forms.TextInput(attrs={"dir": "auto"})
         return forms.CharField(max_length=MAX_TEXT_LENGTH, widget=widget, error_messages=missing, **common)
-    choices: list[tuple[str, Any]] = [(text, text) for text in field.choices]
+    choices: list[tuple[str, Any]] = list(
+        zip(field.choices, getattr(field, "shown_choices", field.choices), strict=True)
+    )
     if field.kind == Kind.YES_NO:
         choices = [("yes", _("Yes")), ("no", _("No"))]
     if not field.required:

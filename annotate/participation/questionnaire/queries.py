@@ -1,12 +1,12 @@
 """Which fields are asked of an annotator now, what was said to them, and their columns of the export."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from annotate.core.errors import UserError
 from annotate.labelling.eligibility import check_can_answer, n_counted_labels
 from annotate.labelling.requirements import ConsentRequired, QuestionnaireRequired, check_requirements
-from annotate.models import Annotator, Project, QuestionAnswer, QuestionField
+from annotate.models import Annotator, Project, ProjectTranslation, QuestionAnswer, QuestionField
 from annotate.participation.completion.actions import can_finish
 
 
@@ -38,6 +38,22 @@ def is_refused(annotator: Annotator, now: datetime) -> bool:
 def active_questions(project: Project) -> list[QuestionField]:
     """Return those asked at present, before and at the end, in their order."""
     return list(project.fields.filter(retired_at=None).order_by("position"))
+
+
+def translate_questions(project: Project, fields: Sequence[QuestionField], language: str) -> None:
+    """Gives fields, for pages alone, the words of this language: `shown_label`, `shown_choices`; in one query.
+
+    What is said is stored in the own language's words, so that answers are the same in every language.
+    """
+    found = ProjectTranslation.objects.filter(project=project.pk, language=language).first() if language else None
+    told = {one["number"]: one for one in found.questions} if found else {}
+    for field in fields:
+        one = told.get(field.number, {})
+        given = [*one.get("choices", []), *[""] * len(field.choices)]
+        field.shown_label = one.get("label") or field.label  # type: ignore[attr-defined]
+        field.shown_choices = [  # type: ignore[attr-defined]
+            text or own for own, text in zip(field.choices, given, strict=False)
+        ]
 
 
 def answered_questions(project: Project) -> list[QuestionField]:

@@ -15,11 +15,17 @@ from annotate.core import rate_limits
 from annotate.labelling.navigation import redirect_to_task
 from annotate.labelling.requirements import NotFinished, QuestionnaireRequired
 from annotate.labelling.views import open_first_task
+from annotate.labelling.wording import content_language
 from annotate.models import Annotator
 from annotate.participation.completion.actions import finish
 from annotate.participation.questionnaire.actions import save_question_answers
 from annotate.participation.questionnaire.forms import AnswersForm
-from annotate.participation.questionnaire.queries import active_questions, answers_of, open_questions
+from annotate.participation.questionnaire.queries import (
+    active_questions,
+    answers_of,
+    open_questions,
+    translate_questions,
+)
 
 
 @never_cache
@@ -28,7 +34,8 @@ def questionnaire(request: HttpRequest, project_id: UUID) -> HttpResponse:
     annotator = annotator_or_404(request, project_id)
     if request.method == "POST":
         rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
-    found = current_question_form(annotator, request.POST if request.method == "POST" else None, timezone.now())
+    data = request.POST if request.method == "POST" else None
+    found = current_question_form(annotator, data, timezone.now(), content_language(request, annotator.project))
     if found is None:
         return redirect_to_task(project_id)
     form, at_end = found
@@ -40,7 +47,7 @@ def questionnaire(request: HttpRequest, project_id: UUID) -> HttpResponse:
 
 
 def current_question_form(
-    annotator: Annotator, data: QueryDict | None, now: datetime
+    annotator: Annotator, data: QueryDict | None, now: datetime, language: str = ""
 ) -> tuple[AnswersForm, bool] | None:
     """Return the form with what is asked now, filled in with what was said before, and whether it is the last; else
     None."""
@@ -48,6 +55,7 @@ def current_question_form(
     asked = [] if at_end is None else [one for one in active_questions(annotator.project) if one.at_end == at_end]
     if at_end is None or not asked:
         return None
+    translate_questions(annotator.project, asked, language)
     earlier = {field: value for (_one, field), value in answers_of([annotator.pk], asked).items()}
     return AnswersForm(data, asked=asked, earlier=earlier), at_end
 

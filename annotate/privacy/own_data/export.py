@@ -193,7 +193,9 @@ def files_of_annotators(annotators: QuerySet[Annotator], *, for_owner: bool) -> 
             "expected_as",
             ExpectedPerson.objects.filter(annotator__in=mine),
             {"project": "project__name"}
-            | columns_named("name", "email", "organisation", "tags", "added_at", "invited_at", "n_invitations"),
+            | columns_named(
+                "name", "email", "organisation", "tags", "added_at", "invited_at", "n_invitations", "subject"
+            ),
         ),
         table(
             "ideas",

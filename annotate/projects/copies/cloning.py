@@ -16,6 +16,7 @@ from annotate.models import (
     Captions,
     ConsentText,
     Context,
+    ContextTranslation,
     EventVerb,
     FeatureNames,
     FitState,
@@ -67,6 +68,7 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
     ItemPage: frozenset({"id", "item"}),
     ProjectTranslation: frozenset({"id", "project"}),
     ItemTranslation: frozenset({"id", "item"}),
+    ContextTranslation: frozenset({"id", "context"}),
     GoldSet: frozenset({"id", "project", "item_set", "named"}),
 }
 
@@ -131,6 +133,10 @@ def copy_items(source: Project, clone: Project, now: datetime, rng: random.Rando
     """Return items with their contexts, tags and known sets; retired ones stay retired. The number of items."""
     tags = clone_rows(source.tags.order_by("pk"), project=clone)
     contexts = clone_rows(source.contexts.order_by("pk"), project=clone)
+    for told in in_batches(ContextTranslation.objects.filter(context__project=source).order_by("pk")):
+        ContextTranslation.objects.bulk_create(
+            ContextTranslation(**copy_values(one, context_id=contexts[one.context_id])) for one in told
+        )
     items: dict[int, int] = {}
     for rows in in_batches(source.items.order_by("pk")):
         made = Item.objects.bulk_create(

@@ -11,7 +11,7 @@ from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.items.translations import MAX_LANGUAGES, ShownInLanguage, TooManyLanguages, labels_in
 from annotate.locks import lock_project
-from annotate.models import EventVerb, ItemTranslation, Project, ProjectTranslation, User
+from annotate.models import ContextTranslation, EventVerb, ItemTranslation, Project, ProjectTranslation, User
 from annotate.projects.actions import FIXED_BY_LABELS
 
 FIXED = {*FIXED_BY_LABELS, "criteria"} & {*ProjectTranslation.WORDS, "criteria"}
@@ -20,6 +20,42 @@ FIXED = {*FIXED_BY_LABELS, "criteria"} & {*ProjectTranslation.WORDS, "criteria"}
 class OwnLanguageMissing(UserError):
     def __init__(self) -> None:
         super().__init__(_("Say first in which language your own words and items are, then add others."))
+
+
+class UnknownQuestion(UserError):
+    status = 422
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            _("The questionnaire has no question with the number %(n)d, or not with so many choices.") % {"n": number}
+        )
+
+
+class SameChoices(UserError):
+    status = 422
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            _("Two choices of one question would both read “%(text)s”. Tell them apart by their words.")
+            % {"text": text}
+        )
+
+
+def checked_questions(project: Project, given: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the translated questions by number, empty ones left out. Raises UnknownQuestion and SameChoices."""
+    own = {field.number: field for field in project.fields.filter(retired_at=None)}
+    kept = {}
+    for one in given:
+        field, choices = own.get(one["number"]), list(one.get("choices", []))
+        if field is None or (choices and len(choices) != len(field.choices)):
+            raise UnknownQuestion(one["number"])
+        shown = [text or mine for text, mine in zip(choices, field.choices, strict=False)]
+        for text in shown:
+            if shown.count(text) > 1:
+                raise SameChoices(text)
+        if one.get("label") or any(choices):
+            kept[field.number] = {"number": field.number, "label": one.get("label", ""), "choices": choices}
+    return [kept[number] for number in sorted(kept)]
 
 
 def set_languages(*, project: Project, actor: User, language: str, languages: Sequence[str], now: datetime) -> Project:
@@ -42,6 +78,7 @@ def set_languages(*, project: Project, actor: User, language: str, languages: Se
                 raise ShownInLanguage(one)
         ProjectTranslation.objects.filter(project=project, language__in=gone).delete()
         ItemTranslation.objects.filter(item__project=project, language__in=gone).delete()
+        ContextTranslation.objects.filter(context__project=project, language__in=gone).delete()
         project.language, project.languages = language, wanted
         project.save(update_fields=["language", "languages"])
         record_event(project, actor, EventVerb.LANGUAGES_CHANGED, now, language=language, languages=", ".join(wanted))
@@ -59,6 +96,10 @@ def translate_words(
         project = lock_project(project.pk)
         found = ProjectTranslation.objects.filter(project=project, language=language).first()
         found = found or ProjectTranslation(project=project, language=language)
+        if "questions" in words:
+            words = words | {"questions": checked_questions(project, words["questions"])}
+        if "consent" in words:
+            words = words | {"consent_of": project.consent_version if words["consent"] else ""}
         changed = {name: text for name, text in words.items() if getattr(found, name) != text}
         reworded = [name for name in changed if name in FIXED and getattr(found, name)]
         if reworded and labels_in(project, language).exists():
@@ -67,5 +108,12 @@ def translate_words(
             setattr(found, name, text)
         if changed:
             found.save()
-            record_event(project, actor, EventVerb.WORDS_TRANSLATED, now, language=language, words=sorted(changed))
+            record_event(
+                project,
+                actor,
+                EventVerb.WORDS_TRANSLATED,
+                now,
+                language=language,
+                words=sorted({*changed} - {"consent_of"}) or ["consent"],
+            )
     return found

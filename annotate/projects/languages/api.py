@@ -13,7 +13,8 @@ from annotate import access
 from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_body, validated_query
 from annotate.core.languages import MAX_LANGUAGE_LENGTH, TAG
 from annotate.items.translations import MAX_LANGUAGES
-from annotate.models import Project, ProjectTranslation
+from annotate.models import MAX_TEXT_LENGTH, Project, ProjectTranslation
+from annotate.participation.questionnaire.forms import MAX_CHOICES
 from annotate.projects.criteria_forms import LONGEST_NAME, LONGEST_QUESTION
 from annotate.projects.languages.actions import set_languages, translate_words
 from annotate.projects.languages.queries import LanguageState, language_states
@@ -29,14 +30,30 @@ class TranslatedCriterion(StrictSerializer):
     question = serializers.CharField(max_length=LONGEST_QUESTION, required=False, default="", allow_blank=True)
 
 
+class TranslatedQuestion(StrictSerializer):
+    number = serializers.IntegerField(min_value=1, help_text="The question's number in the questionnaire.")
+    label = serializers.CharField(  # type: ignore[assignment]
+        max_length=MAX_TEXT_LENGTH, required=False, default="", allow_blank=True
+    )
+    choices = serializers.ListField(
+        child=serializers.CharField(max_length=MAX_TEXT_LENGTH, allow_blank=True),
+        required=False,
+        default=list,
+        max_length=MAX_CHOICES,
+        help_text="As many as the question has, in its order. Answers are stored in the own language's words.",
+    )
+
+
 class Words(serializers.ModelSerializer, StrictSerializer):
     """The project's words in one language; an empty one is shown in the project's own language."""
 
     criteria = TranslatedCriterion(many=True, required=False, help_text="In the order of the project's criteria.")
 
+    questions = TranslatedQuestion(many=True, required=False, help_text="Of the questionnaire, those translated.")
+
     class Meta:
         model = ProjectTranslation
-        fields = [*ProjectTranslation.WORDS, "criteria"]
+        fields = [*ProjectTranslation.WORDS, "criteria", "consent", "thanks", "questions"]
 
 
 class LanguageRow(serializers.Serializer):
@@ -45,6 +62,8 @@ class LanguageRow(serializers.Serializer):
     missing = serializers.ListField(child=serializers.CharField(), help_text="Names of the words still to translate.")
     n_items_missing = serializers.IntegerField(help_text="How many items in use have no text in it.")
     n_items = serializers.IntegerField()
+    n_contexts_missing = serializers.IntegerField(help_text="How many contexts have no text in it.")
+    n_contexts = serializers.IntegerField()
 
 
 class LanguagesDetail(serializers.Serializer):
@@ -74,6 +93,8 @@ def language_row(state: LanguageState) -> dict[str, Any]:
         "missing": state.missing,
         "n_items_missing": state.n_missing,
         "n_items": state.n_items,
+        "n_contexts_missing": state.n_contexts_missing,
+        "n_contexts": state.n_contexts,
     }
 
 

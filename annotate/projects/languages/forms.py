@@ -1,5 +1,6 @@
 """Forms of a project's languages and of its words in one of them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
@@ -8,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.core.languages import MAX_LANGUAGE_LENGTH, is_language_tag, language_name
 from annotate.files.limits import MAX_TEXT, MAX_TITLE
-from annotate.models import Project, ProjectTranslation
+from annotate.models import MAX_TEXT_LENGTH, ParticipationRules, Project, ProjectTranslation, QuestionField
 from annotate.models.task_words import LETTER
 
 KNOWN = sorted((code for code, info in LANG_INFO.items() if "name_local" in info), key=language_name)
@@ -50,6 +51,7 @@ class WordsForm(forms.ModelForm):
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.criteria = project.criteria
+        self.questions: list[QuestionField] = []
         for name in ProjectTranslation.WORDS:
             own = getattr(project, name)
             if not own or (name == "question" and project.criteria):
@@ -67,6 +69,38 @@ class WordsForm(forms.ModelForm):
                     max_length=500 if part == "question" else 60,
                     initial=given.get(part, ""),
                 )
+
+    def add_texts(self, rules: ParticipationRules, questions: Sequence[QuestionField]) -> None:
+        """Add what people read before and after the tasks; a translation of an earlier consent text begins empty."""
+        for name, rows in (("consent", 10), ("thanks", 4)):
+            own = getattr(rules, name)
+            if own:
+                model_field: Any = ProjectTranslation._meta.get_field(name)
+                self.fields[name] = forms.CharField(
+                    label=model_field.verbose_name,
+                    help_text=own if len(own) <= 500 else own[:500] + "…",
+                    required=False,
+                    max_length=model_field.max_length,
+                    initial=getattr(self.instance, name),
+                    widget=forms.Textarea(attrs={"rows": rows, "dir": "auto"}),
+                )
+        if "consent" in self.fields and self.instance.consent_of != rules.project.consent_version:
+            self.fields["consent"].initial = ""
+        self.questions = list(questions)
+        told = {one["number"]: one for one in self.instance.questions}
+        for field in self.questions:
+            one = told.get(field.number, {})
+            given = [*one.get("choices", []), *[""] * len(field.choices)]
+            label = _("Question %(n)d about people") % {"n": field.number}
+            self.add_line(f"question_{field.number}", label, field.label, one.get("label", ""))
+            for place, (own, text) in enumerate(zip(field.choices, given, strict=False)):
+                choice = _("Question %(n)d, choice %(place)d") % {"n": field.number, "place": place + 1}
+                self.add_line(f"question_{field.number}_{place}", choice, own, text)
+
+    def add_line(self, name: str, label: str, own: str, given: str) -> None:
+        self.fields[name] = forms.CharField(
+            label=label, help_text=own, required=False, max_length=MAX_TEXT_LENGTH, initial=given
+        )
 
     def clean_choice_words(self) -> str:
         return self.words_with_letter("choice_words")
@@ -86,12 +120,36 @@ class WordsForm(forms.ModelForm):
     def words(self) -> dict[str, Any]:
         """Return the fields of ProjectTranslation as they were filled in."""
         values = {name: self.cleaned_data[name] for name in ProjectTranslation.WORDS if name in self.fields}
+        values |= {name: self.cleaned_data[name] for name in ("consent", "thanks") if name in self.fields}
+        if self.questions:
+            values["questions"] = [
+                {
+                    "number": field.number,
+                    "label": self.cleaned_data[f"question_{field.number}"],
+                    "choices": [
+                        self.cleaned_data[f"question_{field.number}_{place}"] for place in range(len(field.choices))
+                    ],
+                }
+                for field in self.questions
+            ]
         if self.criteria:
             values["criteria"] = [
                 {part: self.cleaned_data[f"criterion_{number}_{part}"] for part in ("name", "question")}
                 for number in range(1, len(self.criteria) + 1)
             ]
         return values
+
+
+class ContextTextForm(forms.Form):
+    """One context's text in a language."""
+
+    body = forms.CharField(
+        label=_("Text"),
+        required=False,
+        max_length=MAX_TEXT,
+        widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
+        strip=True,
+    )
 
 
 class ItemTextForm(forms.Form):

@@ -15,11 +15,13 @@ from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core.errors import UserError
 from annotate.core.languages import direction, language_name
-from annotate.items.translations import translate_all
+from annotate.items.translations import translate_all, translate_contexts
 from annotate.models import Project, ProjectTranslation
+from annotate.participation.questionnaire.queries import active_questions
+from annotate.participation.rules import participation_rules
 from annotate.projects.languages.actions import set_languages, translate_words
-from annotate.projects.languages.forms import KNOWN, ItemTextForm, LanguagesForm, WordsForm
-from annotate.projects.languages.queries import items_to_translate, language_states
+from annotate.projects.languages.forms import KNOWN, ContextTextForm, ItemTextForm, LanguagesForm, WordsForm
+from annotate.projects.languages.queries import contexts_to_translate, items_to_translate, language_states
 
 
 @login_required
@@ -64,15 +66,26 @@ def translation(request: SignedInRequest, project_id: UUID, language: str) -> Ht
     page, rows = items_to_translate(project, language, only_missing=only_missing, number=request.GET.get("page"))
     about_items = "items" in request.POST
     words = WordsForm(None if about_items else request.POST or None, instance=found, project=project)
+    words.add_texts(participation_rules(project), active_questions(project))
     data = request.POST if about_items else None
     rows = [row for row in rows if not about_items or f"item-{row.item.pk}-body" in request.POST]
     forms = [
         ItemTextForm(data, prefix=f"item-{row.item.pk}", initial={"body": row.body, "title": row.title}) for row in rows
     ]
-    valid = all(form.is_valid() for form in forms) if about_items else words.is_valid()
+    contexts = contexts_to_translate(rows, language)
+    contexts = [one for one in contexts if not about_items or f"context-{one.context.pk}-body" in request.POST]
+    context_forms = [
+        ContextTextForm(data, prefix=f"context-{one.context.pk}", initial={"body": one.body}) for one in contexts
+    ]
+    valid = all(form.is_valid() for form in [*forms, *context_forms]) if about_items else words.is_valid()
     if request.method == "POST" and valid:
         texts = {row.item.pk: form.texts() for row, form in zip(rows, forms, strict=True)} if about_items else {}
-        return save(request, project, language, words, texts)
+        told = {
+            one.context.pk: form.cleaned_data["body"]
+            for one, form in zip(contexts, context_forms, strict=True)
+            if about_items
+        }
+        return save(request, project, language, words, texts, told)
     context: dict[str, Any] = {
         "project": project,
         "language": language,
@@ -80,6 +93,7 @@ def translation(request: SignedInRequest, project_id: UUID, language: str) -> Ht
         "direction": direction(language),
         "words": words,
         "rows": list(zip(rows, forms, strict=True)),
+        "contexts": list(zip(contexts, context_forms, strict=True)),
         "page": page,
         "only_missing": only_missing,
     }
@@ -87,12 +101,18 @@ def translation(request: SignedInRequest, project_id: UUID, language: str) -> Ht
 
 
 def save(
-    request: SignedInRequest, project: Project, language: str, words: WordsForm, texts: dict[int, tuple[str, str]]
+    request: SignedInRequest,
+    project: Project,
+    language: str,
+    words: WordsForm,
+    texts: dict[int, tuple[str, str]],
+    contexts: dict[int, str],
 ) -> HttpResponse:
     given: dict[str, Any] = {"project": project, "actor": request.user, "language": language, "now": timezone.now()}
     try:
-        if texts:
+        if texts or contexts:
             translate_all(**given, texts=texts)
+            translate_contexts(**given, texts=contexts)
         elif words.is_bound:
             translate_words(**given, words=words.words())
         messages.success(request, _("Saved."))

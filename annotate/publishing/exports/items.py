@@ -28,7 +28,23 @@ COLUMNS = [
     Column("retired", _("Whether the item is no longer shown."), Kind.TRUTH),
     Column("retired_at", _("When the annotator was excluded, server time (UTC)."), Kind.MOMENT),
     Column("created_at", _("When it was added, server time (UTC)."), Kind.MOMENT),
+    Column(
+        "translations",
+        _("Text, title and context in further languages, by language code; a JSON object."),
+        Kind.OBJECT,
+    ),
 ]
+
+
+def translations_of(item: Item) -> dict[str, dict[str, str]]:
+    """Return what is translated of the item and its context: {language: {"text", "title", "context"}}."""
+    told: dict[str, dict[str, str]] = {}
+    for one in item.translations.all():
+        texts = {"text": one.body, "title": one.name}
+        told[one.language] = {name: text for name, text in texts.items() if text}
+    for context in item.context.translations.all() if item.context else ():
+        told.setdefault(context.language, {})["context"] = context.body
+    return told
 
 
 def rows(project: Project) -> Iterator[Row]:
@@ -38,7 +54,7 @@ def rows(project: Project) -> Iterator[Row]:
             Item.objects.filter(project=project, pk__gt=last)
             .order_by("pk")
             .select_related("context")
-            .prefetch_related("tags")
+            .prefetch_related("tags", "translations", "context__translations")
         )
         chunk = list(items[:CHUNK])
         if not chunk:
@@ -50,4 +66,4 @@ def rows(project: Project) -> Iterator[Row]:
             tags = sorted(tag.name for tag in item.tags.all())
             retired = item.retired_at is not None
             texts = [item.key, item.name, item.kind, item.body, context, item.competitor, file, item.link]
-            yield [*texts, tags, retired, item.retired_at, item.created_at]
+            yield [*texts, tags, retired, item.retired_at, item.created_at, translations_of(item)]

@@ -1,6 +1,7 @@
 """Signing in through an OpenID Connect service that really answers: who gets in, and every token that must not do."""
 
 import time
+from typing import Any
 
 import pytest
 import requests
@@ -12,10 +13,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.accounts.invitations import invite_address
-from annotate.core.environment import parse_service
+from annotate.core.environment import Environment, check_names, parse_service
 from annotate.models import Membership, User
 from tests.conftest import make_user
-from tests.site.accounts.issuer import CLIENT, SECRET, issuing
+from tests.site.accounts.issuer import CLIENT, SECRET, Issuer, issuing
 
 START = "/sign-in/oidc/"
 
@@ -31,15 +32,19 @@ def issuer(one_issuer, settings, db):
     one_issuer.claims = {"email": "ada@uni.example", "email_verified": True}
     one_issuer.userinfo, one_issuer.signer = {}, "key-1"
     settings.SIGNUP_OPEN, settings.ACCOUNT_EMAIL_VERIFICATION = False, "mandatory"
-    settings.OIDC = {
-        "issuer": one_issuer.url,
-        "name": "Example University",
+    settings.OIDC = {"oidc": service(one_issuer, "Example University", "uni.example")}
+    return one_issuer
+
+
+def service(server: Issuer, name: str, domain: str) -> dict[str, Any]:
+    return {
+        "issuer": server.url,
+        "name": name,
         "client_id": CLIENT,
         "client_secret": SECRET,
-        "email_domains": frozenset({"uni.example"}),
+        "email_domains": frozenset({domain}),
         "trusted": False,
     }
-    return one_issuer
 
 
 def way_back(client: Client, start: str = START) -> str:
@@ -121,7 +126,7 @@ def test_an_account_with_an_unconfirmed_address_is_linked_only_where_the_service
     assert refused.status_code == 403
     assert "was never confirmed here" in refused.content.decode()
     assert (who(client), User.objects.count(), SocialAccount.objects.count()) == ("", 1, 0)
-    settings.OIDC = settings.OIDC | {"trusted": True}
+    settings.OIDC = {"oidc": settings.OIDC["oidc"] | {"trusted": True}}
     client = Client()
     sign_in(client)
     assert who(client) == str(ada.pk)
@@ -183,7 +188,7 @@ def test_cancelling_and_a_silent_service_are_told_in_words(issuer, settings):
     back = way_back(client)
     cancelled = client.get(back.replace("code=c-1", "error=access_denied"), follow=True)
     assert "You cancelled signing in." in cancelled.content.decode()
-    settings.OIDC = settings.OIDC | {"issuer": "http://127.0.0.1:9"}
+    settings.OIDC = {"oidc": settings.OIDC["oidc"] | {"issuer": "http://127.0.0.1:9"}}
     silent = client.get(START)
     assert silent.status_code == 502
     assert "did not answer as expected" in silent.content.decode()
@@ -198,3 +203,51 @@ def test_settings_that_cannot_work_stop_the_start():
         parse_service("https://id.example", **{**given, "client_secret": ""}, allow_http=False)
     service = parse_service("https://id.example", **given, allow_http=False)
     assert (service["name"], service["email_domains"]) == ("SSO", {"uni.example", "school.example"})
+
+
+def test_two_services_have_a_button_each_and_never_speak_for_each_other(issuer, settings):
+    with issuing() as second:
+        second.claims = {"email": "bea@school.example", "email_verified": True}
+        settings.OIDC |= {"oidc-2": service(second, "Example School", "school.example")}
+        page = Client().get(reverse("account_login")).content.decode()
+        assert page.index("Sign in with Example University") < page.index("Sign in with Example School")
+        assert 'href="/sign-in/oidc-2/"' in page
+        bea, ada = Client(), Client()
+        bea.get(way_back(bea, "/sign-in/oidc-2/"))
+        sign_in(ada)
+        assert set(User.objects.values_list("email", flat=True)) == {"bea@school.example", "ada@uni.example"}
+        assert set(SocialAccount.objects.values_list("provider", flat=True)) == {"oidc", "oidc-2"}
+        second.claims["email"] = "eve@uni.example"
+        second.claims["sub"] = "eve-1"
+        eve = Client()
+        assert "by invitation only" in eve.get(way_back(eve, "/sign-in/oidc-2/")).content.decode()
+        back = way_back(third := Client(), "/sign-in/oidc-2/")
+        assert third.get(back.replace("/oidc-2/", "/oidc/")).status_code == 401
+        assert who(third) == ""
+
+
+def test_numbered_services_are_read_beside_the_one_without_a_number():
+    env = Environment()
+    env.ENVIRON = {
+        "OIDC_2_ISSUER": "https://b.example",
+        "OIDC_2_NAME": "B",
+        "OIDC_2_CLIENT_ID": "b",
+        "OIDC_2_CLIENT_SECRET": "c",
+        "OIDC_1_ISSUER": "https://a.example",
+        "OIDC_1_NAME": "A",
+        "OIDC_1_CLIENT_ID": "a",
+        "OIDC_1_CLIENT_SECRET": "s",
+        "OIDC_1_EMAIL_DOMAINS": "A.example",
+        "OIDC_3_NAME": "",
+    }
+    found = env.numbered_services(allow_http=False)
+    assert [(key, one["name"]) for key, one in found.items()] == [("oidc-1", "A"), ("oidc-2", "B")]
+    assert found["oidc-1"]["email_domains"] == {"a.example"}
+    with pytest.raises(ImproperlyConfigured, match="Two OpenID Connect services are called “A”"):
+        check_names(found | {"oidc": found["oidc-1"]})
+    env.ENVIRON["OIDC_3_NAME"] = "C"
+    with pytest.raises(ImproperlyConfigured, match="OIDC_3_ISSUER is not set"):
+        env.numbered_services(allow_http=False)
+    env.ENVIRON |= {"OIDC_3_ISSUER": "https://c.example", "OIDC_3_CLIENT_ID": "c"}
+    with pytest.raises(ImproperlyConfigured, match="OIDC_3_CLIENT_SECRET is not"):
+        env.numbered_services(allow_http=False)

@@ -8,8 +8,8 @@ from django.core import mail
 from django.test import Client
 from django.urls import reverse
 
-from annotate.annotators.roster.actions import join_as_expected
 from annotate.models import Annotator, ConflictOfInterest, ExpectedPerson, Label, Tag
+from annotate.participation.joining.expected import join_as_expected
 from tests.conftest import NOW, answer_one, make_annotator, member
 from tests.site.api_client import Api
 from tests.site.gold_sets import answer_all, true_counts

@@ -48,6 +48,7 @@ SENT = {
     "expected-people": {"table": "name\nJudge 02", "add": "1"},
     "expected-send": {"words": "Please come"},
     "expected-remove": {},
+    "expected-course": {"disconnect": "1"},
     "participants": {"use": "1"},
     "project-settings": {"name": "Another name"},
     "settings-answers": {"comments": "on"},

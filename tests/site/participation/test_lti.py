@@ -1,95 +1,22 @@
 """Launches from a learning platform that really answers, everything that must be refused, and grades sent back."""
 
-import json
 import time
 from datetime import timedelta
-from urllib.parse import parse_qs, urlsplit
 
-import jwt
 import pytest
 from django.test import Client
 from django.utils import timezone
 
 from annotate.lti import scores
-from annotate.lti.launches import CLAIM, ENDPOINT, SCORE_SCOPE
+from annotate.lti.launches import CLAIM
 from annotate.models import Annotator, LtiLearner, LtiPlatform
 from tests.conftest import answer_one
-from tests.site.accounts.issuer import Handler, Issuer, issuing, signing_key
-
-CLIENT, DEPLOYMENT = "crowdrank", "d-1"
-
-
-class PlatformHandler(Handler):
-    """Beside what an issuer does: gives tokens for grades to whom the key fits, and keeps the grades."""
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        server = self.server
-        if self.path == "/token":
-            asked = {name: values[0] for name, values in parse_qs(body).items()}
-            jwt.decode(
-                asked["client_assertion"],
-                jwt.PyJWK(server.tool_keys[0]),
-                audience=f"{server.url}/token",
-                issuer=CLIENT,
-                leeway=3600,
-            )
-            assert asked["scope"] == SCORE_SCOPE
-            self.answer({"access_token": "t-1"})
-        else:
-            server.grades.append((self.path, self.headers["Authorization"], json.loads(body)))
-            self.answer({} if not server.failing else None)
+from tests.site.accounts.issuer import Issuer, signing_key
+from tests.site.participation.lti_platform import begin, launch
 
 
-@pytest.fixture(scope="module")
-def server():
-    with issuing() as running:
-        running.RequestHandlerClass = PlatformHandler
-        yield running
-
-
-@pytest.fixture
-def platform(server, db, settings):
-    settings.WEBHOOKS_ALLOW_HTTP = settings.WEBHOOKS_ALLOW_PRIVATE = True
-    server.grades, server.failing, server.signer = [], False, "key-1"
-    made = LtiPlatform.objects.create(
-        name="Moodle",
-        issuer=server.url,
-        client_id=CLIENT,
-        deployment_ids=f"other\n{DEPLOYMENT}",
-        auth_url=f"{server.url}/authorize",
-        token_url=f"{server.url}/token",
-        keys_url=f"{server.url}/jwks",
-        origin="https://moodle.example",
-    )
-    server.tool_keys = Client().get("/lti/jwks/").json()["keys"]
-    return made
-
-
-@pytest.fixture
-def claims(server, platform, project):
-    server.claims = {
-        "sub": "learner-7",
-        f"{CLAIM}deployment_id": DEPLOYMENT,
-        f"{CLAIM}message_type": "LtiResourceLinkRequest",
-        f"{CLAIM}version": "1.3.0",
-        f"{CLAIM}roles": ["http://purl.imsglobal.org/vocab/lis/v2/membership#Learner"],
-        f"{CLAIM}custom": {"project": project.join_token},
-        ENDPOINT: {"scope": [SCORE_SCOPE], "lineitem": f"{server.url}/items/3?type=x"},
-    }
-    return server.claims
-
-
-def begin(client: Client, server: Issuer, **asked) -> dict[str, str]:
-    """The platform's part until its form is sent: what it sends to the launch."""
-    there = client.post("/lti/login/", {"iss": server.url, "client_id": CLIENT, "login_hint": "u", **asked})
-    assert there.status_code == 302
-    server.asked = {name: values[0] for name, values in parse_qs(urlsplit(there["Location"]).query).items()}
-    return {"state": server.asked["state"], "id_token": server.token()}
-
-
-def launch(client: Client, server: Issuer):
-    return client.post("/lti/launch/", begin(client, server))
+def to_page(client: Client, server: Issuer) -> str:
+    return client.get(launch(client, server)["Location"]).content.decode()
 
 
 def arrive(client: Client, server: Issuer) -> Annotator:
@@ -128,8 +55,8 @@ def test_only_the_platform_may_frame_it_and_cookies_work_there(server, claims, s
     ("changed", "message"),
     [
         ({f"{CLAIM}deployment_id": "d-2"}, "deployment is not registered"),
-        ({f"{CLAIM}message_type": "LtiDeepLinkingRequest"}, "resource links alone"),
-        ({f"{CLAIM}version": "1.1"}, "resource links alone"),
+        ({f"{CLAIM}message_type": "LtiSubmissionReviewRequest"}, "resource links and deep linking alone"),
+        ({f"{CLAIM}version": "1.1"}, "resource links and deep linking alone"),
         ({f"{CLAIM}custom": {"project": "nobody's"}}, "names no project"),
         ({f"{CLAIM}custom": {}}, "names no project"),
         ({"nonce": "of another launch"}, "was not accepted (wrong nonce)"),
@@ -171,7 +98,7 @@ def test_an_unknown_or_switched_off_platform_is_refused(server, claims, platform
 
 def test_a_closed_project_and_a_teacher_are_told(server, claims, project):
     claims[f"{CLAIM}roles"] = ["http://purl.imsglobal.org/vocab/lis/v2/membership#Instructor"]
-    assert "Open the ranking" in launch(Client(), server).content.decode()
+    assert "Open the ranking" in to_page(Client(), server)
     claims[f"{CLAIM}roles"] = []
     project.state = "closed"
     project.save()

@@ -52,6 +52,7 @@ from annotate.models import (
     Item,
     ItemComment,
     Label,
+    LtiCourse,
     LtiLearner,
     LtiPlatform,
     MemberInvitation,
@@ -184,13 +185,22 @@ def tables_of(annotator: Annotator, user: User, alice: User) -> None:
     ConflictOfInterest.objects.create(
         annotator=annotator, item=project.items.last(), declared_in=annotator.presentations.first(), declared_at=NOW
     )
-    ExpectedPerson.objects.create(project=project, name=PSEUDONYM, email=ROSTER_EMAIL, annotator=annotator)
     Idea.objects.create(project=project, annotator=annotator, text=SAID, created_at=NOW)
     Idea.objects.create(
         project=project, annotator=annotator, text=SAID, state="approved", created_at=NOW, decided_at=NOW
     )
     platform = LtiPlatform.objects.create(name="Moodle", issuer="https://m.example", client_id="c", private_key="-")
     LtiLearner.objects.create(annotator=annotator, platform=platform, subject=PLATFORM_ID, not_before=NOW)
+    ExpectedPerson.objects.create(
+        project=project,
+        name=PSEUDONYM,
+        email=ROSTER_EMAIL,
+        annotator=annotator,
+        platform=platform,
+        subject=PLATFORM_ID,
+        lineitem=f"https://m.example/{PLATFORM_ID}",
+    )
+    LtiCourse.objects.create(project=project, platform=platform, title="Year 7", memberships_url="https://m.example/")
     AnswerNotice.objects.create(project=project, label_id=FIRST_LABEL, created_at=NOW)
     SocialAccount.objects.create(user=user, provider="oidc", uid="u-1", extra_data={"sub": EMAIL})
     MemberInvitation.objects.create(

@@ -50,6 +50,7 @@ LEFT = {
     "Idea": "ideas",
     "EntryLink": "entry_links",
     "ExpectedPerson": "expected_people",
+    "LtiCourse": "courses",
     "Preregistration": None,  # what was frozen is the source's; a clone freezes its own
     "Deviation": "deviations",
     "Evaluation": None,

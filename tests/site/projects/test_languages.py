@@ -7,13 +7,27 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 
 from annotate.files.column_guessing import translation_columns
+from annotate.items.actions import import_items
+from annotate.items.rows import NewItem
 from annotate.labelling.wording import content_language
-from annotate.models import Event, Item, ItemTranslation, Label, Project, ProjectTranslation
+from annotate.models import (
+    Context,
+    ContextTranslation,
+    Event,
+    Item,
+    ItemTranslation,
+    Label,
+    Project,
+    ProjectTranslation,
+)
 from annotate.projects.copies.cloning import clone_project
 from annotate.projects.languages.queries import language_states
 from annotate.projects.navigation import navigation
+from annotate.publishing.exports import items as items_table
 from tests.conftest import NOW, answer_one, make_annotator
 from tests.site.api_client import Api
+from tests.site.labelling.test_labelling import as_annotator
+from tests.site.labelling.test_task_types import next_for
 from tests.site.pages import signed_in
 
 
@@ -130,3 +144,68 @@ def test_without_an_own_language_no_translation_is_shown(french, rf):
     french.language = ""
     assert content_language(request, french) == ""
     assert any(page.address.endswith("/languages/") for page in navigation(french, "owner", "languages").pages)
+
+
+@pytest.fixture
+def prompted(french) -> Project:
+    """All but two items answer one prompt."""
+    context = Context.objects.create(project=french, body="Explain rain.", kind="text", digest="d" * 64)
+    french.items.filter(pk__gt=french.items.order_by("pk")[1].pk).update(context=context)
+    return french
+
+
+def test_a_context_is_translated_with_the_items_that_answer_it_and_shown(prompted, alice):
+    owner, context = signed_in(alice), prompted.contexts.get()
+    html = owner.get(words_page(prompted)).content.decode()
+    assert html.count("Explain rain.") == 1
+    assert "1 context is not translated." in owner.get(reverse("languages", args=[prompted.pk])).content.decode()
+    owner.post(words_page(prompted), {"items": "1", f"context-{context.pk}-body": "Expliquez la pluie."})
+    assert context.translations.get().body == "Expliquez la pluie."
+    (state,) = language_states(prompted)
+    assert (state.n_contexts_missing, state.n_contexts) == (0, 1)
+    prompted.items.filter(context=None).update(retired_at=NOW)
+    annotator = make_annotator(prompted, "Ada")
+    next_for(annotator)
+    api = Api(alice, prompted)
+    assert api("get", "preview", language="fr").json()["task"]["context"] == "Expliquez la pluie."
+    page = as_annotator(annotator).get(reverse("label", args=[prompted.pk]) + "?lang=fr").content.decode()
+    assert 'lang="fr" dir="ltr">Expliquez la pluie.' in page
+    assert "Explain rain." not in page
+
+
+def test_a_missing_context_makes_the_label_mixed_and_a_shown_one_stays(prompted, alice):
+    prompted.items.filter(context=None).update(retired_at=NOW)
+    for item in prompted.items.all():
+        ItemTranslation.objects.create(item=item, language="fr", body="Texte")
+    ProjectTranslation.objects.create(project=prompted, language="fr", question="?", more_means="mieux")
+    annotator = make_annotator(prompted, "Ada")
+    next_for(annotator)
+    assert 'name="language" value="fr/en"' in task_page(annotator)
+    api, item = Api(alice, prompted), prompted.items.filter(retired_at=None).first()
+    new = {"translations": {"fr": {"context": "Expliquez la pluie."}}}
+    told = api("patch", "item", new, args=[item.pk]).json()["translations"]["fr"]
+    assert told == {"text": "Texte", "title": "", "context": "Expliquez la pluie."}
+    assert 'name="language" value="fr"' in task_page(annotator)
+    answer_one(annotator)
+    Label.objects.update(language="fr")
+    assert api("patch", "item", {"translations": {"fr": {"context": "?"}}}, args=[item.pk]).status_code == 409
+
+
+def task_page(annotator) -> str:
+    return as_annotator(annotator).get(reverse("label", args=[annotator.project_id]) + "?lang=fr").content.decode()
+
+
+def test_columns_bring_contexts_in_and_the_export_takes_them_out(project, alice):
+    Project.objects.filter(pk=project.pk).update(language="en")
+    names = ["key", "text", "prompt", "text_fr", "prompt_fr"]
+    assert translation_columns(names, taken={1}) == ((3, "text", "fr"), (4, "context", "fr"))
+    rows = [
+        NewItem(n, f"n-{n}", f"New {n}", "text", context="Why?", translations=(("fr", f"Neuf {n}", "", "Pourquoi ?"),))
+        for n in range(2)
+    ]
+    import_items(project=project, actor=alice, rows=rows, upload="u", source="test", now=NOW, rng=random.Random(1))
+    assert ContextTranslation.objects.get().body == "Pourquoi ?"
+    found = {row[0]: row[-1] for row in items_table.rows(project)}
+    assert found["n-1"] == {"fr": {"text": "Neuf 1", "context": "Pourquoi ?"}}
+    clone = clone_project(source=project, actor=alice, name="Two", with_items=True, now=NOW, rng=random.Random(1))
+    assert ContextTranslation.objects.get(context__project=clone).body == "Pourquoi ?"

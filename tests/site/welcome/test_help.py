@@ -30,6 +30,14 @@ def test_every_page_has_one_title_and_is_declared_english(db):
         assert 'lang="en"' in page
 
 
+def test_readers_of_another_language_are_told_that_the_help_is_in_english(db):
+    html = Client(headers={"Accept-Language": "de"}).get(reverse("help-page", args=["glossary"])).content.decode()
+    assert '<html lang="de"' in html
+    assert '<div class="help-text" lang="en" dir="ltr">' in html
+    assert html.count("This help is in English.") + html.count("Diese Hilfe ist auf Englisch.") == 1
+    assert "This help is in English." not in read("help-page", "glossary")
+
+
 def test_an_unknown_page_is_not_found(db):
     assert Client().get("/help/../settings/").status_code == 404
     assert Client().get("/help/settings/").status_code == 404
