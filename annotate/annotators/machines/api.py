@@ -123,7 +123,7 @@ class JudgedItem(serializers.Serializer):
 
 
 class PairRow(serializers.Serializer):
-    context = serializers.CharField(allow_null=True)
+    context = serializers.CharField(allow_null=True)  # type: ignore[assignment]
     items = JudgedItem(many=True)
     orders = serializers.ListField(
         child=serializers.ListField(child=serializers.IntegerField()),
