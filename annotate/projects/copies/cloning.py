@@ -45,7 +45,15 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
         # Its own, and what tells of the source's course: its state, its hours, whose labels are simulated.
         ["id", "name", "join_token", "state", "created_at", "archived_at", "opens_at", "closes_at", "simulated"]
     )
-    | {"fields_before", "fields_after", "has_idea_items", "embed_origins", "has_competitors", "notes_answers"},
+    | {
+        "fields_before",
+        "fields_after",
+        "has_idea_items",
+        "embed_origins",
+        "has_competitors",
+        "notes_answers",
+        "count_machines",
+    },
     ParticipationRules: frozenset({"project", "platform_token"}),
     Retention: frozenset({"project", "done_for"}),
     QuestionField: frozenset({"id", "project"}),

@@ -55,6 +55,7 @@ LEFT = {
     "Evaluation": None,
     "DerivedRanking": "derived_rankings",
     "TasteMap": None,
+    "MachineReport": "machine_reports",
     "CohortComparison": "cohort_comparisons",
     "WorkerProcess": None,  # which process is at it now
 }
@@ -64,6 +65,7 @@ PROJECTS_OWN = {
     "name",
     "join_token",
     "embed_origins",
+    "count_machines",
     "state",
     "created_at",
     "archived_at",
