@@ -6,9 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    dependencies = [
-        ('annotate', '0096_chats'),
-    ]
+    dependencies = [("annotate", "0082_results_links_with_leaderboard")]
 
     operations = [
         migrations.CreateModel(

@@ -5,9 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    dependencies = [
-        ('annotate', '0096_chats'),
-    ]
+    dependencies = [("annotate", "0085_context_translations")]
 
     operations = [
         migrations.AddField(

@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
 
-    dependencies = [("annotate", "0082_results_links_with_leaderboard")]
+    dependencies = [("annotate", "0087_questions_import")]
 
     operations = [
         migrations.CreateModel(

@@ -5,6 +5,7 @@ took them for those of one more person would have intervals that are too narrow;
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +36,12 @@ def machine_weights(data: Comparisons, n_people: int) -> tuple[Floats, Floats]:
     data: pairs; annotators from n_people on are machines. Labels of people keep weight 1.
 
     With u the utilities of people alone and m those of one machine alone, both by BradleyTerry and centred over the
-    items that both compared, in each connected part by itself, m_i - u_i = delta_i + errors, delta_i ~ N(0, tau^2). tau^2 is the upper bound of a
-    one-sided interval: where sum (m_i - u_i)^2 / (tau^2 + var m_i + var u_i) falls to the TAIL quantile of chi^2 with
-    one degree of freedom for each item but one of each part. What a machine says of an item has the variance s^2 + tau^2 in place of s^2,
-    the mean of var m_i, so its labels count s^2 / (s^2 + tau^2) each; where it was asked about a pair in both orders
-    they share that. 0 with fewer than MIN_SHARED items in one part, or as many degrees of freedom in several.
+    items that both compared, in each connected part by itself, m_i - u_i = delta_i + errors, delta_i ~ N(0, tau^2).
+    tau^2 is the upper bound of a one-sided interval: where sum (m_i - u_i)^2 / (tau^2 + var m_i + var u_i) falls to the
+    TAIL quantile of chi^2 with one degree of freedom for each item but one of each part. What a machine says of an item
+    has the variance s^2 + tau^2 in place of s^2, the mean of var m_i, so its labels count s^2 / (s^2 + tau^2) each;
+    where it was asked about a pair in both orders they share that. 0 with fewer than MIN_SHARED items in one part, or
+    as many degrees of freedom in several.
     """
     weights = np.ones(data.n_labels)
     shares = np.zeros(max(data.n_annotators - n_people, 0))
@@ -300,7 +302,7 @@ class _Moments:
             return int(self.shared.sum())
         return int((several if name == "people" else self.shared & several).sum())
 
-    def _sums(self, of_people: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    def _sums(self, of_people: Floats) -> tuple[Any, Any, Any, Any, Any]:
         """Return by pair: weight, mean value, mean square, weight of two different people, their mean product."""
         weight = of_people[self.who]
         total = np.bincount(self.pair, weight, self.n_pairs)
@@ -344,7 +346,7 @@ class _Moments:
         }
 
 
-def _ratio(top: float, bottom: float) -> float:
+def _ratio(top: Any, bottom: Any) -> float:
     return float(top / bottom) if bottom > 1e-12 else float("nan")
 
 

@@ -123,7 +123,7 @@ class JudgedItem(serializers.Serializer):
 
 
 class PairRow(serializers.Serializer):
-    context = serializers.CharField(allow_null=True)
+    context = serializers.CharField(allow_null=True)  # type: ignore[assignment]
     items = JudgedItem(many=True)
     orders = serializers.ListField(
         child=serializers.ListField(child=serializers.IntegerField()),
@@ -189,7 +189,7 @@ class ReportedMachine(serializers.Serializer):
     tags = serializers.DictField(child=ReportFigure(allow_null=True), help_text="Agreement by tag.")
 
 
-class SideBySideRow(serializers.Serializer):
+class MachinePlaces(serializers.Serializer):
     item = serializers.CharField(source="item.key")
     people = serializers.IntegerField(help_text="Place by people alone.")
     machines = serializers.IntegerField(help_text="Place by machines alone.")
@@ -198,7 +198,7 @@ class SideBySideRow(serializers.Serializer):
 
 class Reported(serializers.Serializer):
     machines = ReportedMachine(many=True)
-    rows = SideBySideRow(many=True, help_text="Every item that people and machines compared.")
+    rows = MachinePlaces(many=True, help_text="Every item that people and machines compared.")
     n_items = serializers.IntegerField()
     correlation = FiniteFloatField(allow_null=True, help_text="Of people's and machines' utilities.")
     correlation_both = FiniteFloatField(allow_null=True)
@@ -272,7 +272,7 @@ class MachineView(ApiView):
         actions.set_excluded(machine=machine, actor=request.user, on=on, now=timezone.now())
         return Response(machine_detail(project, machine))
 
-    @extend_schema(operation_id="machines_delete", responses=MachineRemoved)
+    @extend_schema(operation_id="machines_delete", responses={200: MachineRemoved})
     def delete(self, request: ApiRequest, project_id: UUID, machine_key: UUID) -> Response:
         """Deletes a machine with its answers."""
         project = access.project_for(request, project_id, access.OWN)

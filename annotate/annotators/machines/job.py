@@ -103,7 +103,7 @@ def tags_of_pairs(
             has.setdefault(name, np.zeros(len(place), dtype=bool))[place[pk]] = True
     machine = np.bincount(answers.pair[answers.who >= labels.n_people], minlength=len(items)) > 0
     shared = machine & (np.bincount(answers.pair[answers.who < labels.n_people], minlength=len(items)) > 0)
-    masks = {name: mask[items].any(axis=1) for name, mask in has.items()}
+    masks: dict[str, NDArray[np.bool_]] = {name: np.asarray(mask[items].any(axis=1)) for name, mask in has.items()}
     counts = {name: int((mask & shared).sum()) for name, mask in masks.items()}
     names = sorted((name for name in masks if counts[name] >= MIN_TAG_PAIRS), key=lambda name: (-counts[name], name))
     return {name: masks[name] for name in names[:MAX_TAGS]}

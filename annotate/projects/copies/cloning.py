@@ -57,6 +57,7 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
         "has_competitors",
         "notes_answers",
         "given_order",
+        "count_machines",
     },
     ParticipationRules: frozenset({"project", "platform_token"}),
     Retention: frozenset({"project", "done_for"}),

@@ -131,7 +131,7 @@ def test_one_more_person_is_worth_one_person():
 
 
 def test_agreement_of_people_is_krippendorffs_alpha():
-    margin, pair, who, chosen = crowd(1)
+    _margin, pair, who, chosen = crowd(1)
     data = answers(pair, who, chosen)
     found, items = pair_answers(data)
     told = judge(found, found.subset(found.who == 0), len(items))

@@ -56,6 +56,7 @@ LEFT = {
     "Evaluation": None,
     "DerivedRanking": "derived_rankings",
     "TasteMap": None,
+    "MachineReport": "machine_reports",
     "CohortComparison": "cohort_comparisons",
     "WorkerProcess": None,  # which process is at it now
 }
@@ -66,6 +67,7 @@ PROJECTS_OWN = {
     "join_token",
     "join_code",
     "embed_origins",
+    "count_machines",
     "state",
     "created_at",
     "archived_at",
