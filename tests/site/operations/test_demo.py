@@ -94,7 +94,7 @@ def test_the_demo_answers_moves_and_ends_with_whoever_started_it(demo):
     n_fits = "SELECT count(DISTINCT project_id) FROM models_engine_fit WHERE published"
     before = demo.rows(n_labels)[0][0]
     wait_for(lambda: demo.rows(n_labels)[0][0] > before + 3, why="the crowd did not go on")
-    wait_for(lambda: demo.rows(n_fits)[0][0] == 6, why="the engine did not fit every project")
+    wait_for(lambda: demo.rows(n_fits)[0][0] == 6, 240, "the engine did not fit every project")
     sources = dict(demo.rows("SELECT source, count(*) FROM annotate_annotator GROUP BY source"))
     assert set(sources) == {"simulated", "link"}, "the jury's judges come by their personal links"
     assert "Warning" not in demo.log.read_text()
