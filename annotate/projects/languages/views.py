@@ -68,11 +68,11 @@ def translation(request: SignedInRequest, project_id: UUID, language: str) -> Ht
     words = WordsForm(None if about_items else request.POST or None, instance=found, project=project)
     words.add_texts(participation_rules(project), active_questions(project))
     data = request.POST if about_items else None
+    contexts = contexts_to_translate(rows, language)
     rows = [row for row in rows if not about_items or f"item-{row.item.pk}-body" in request.POST]
     forms = [
         ItemTextForm(data, prefix=f"item-{row.item.pk}", initial={"body": row.body, "title": row.title}) for row in rows
     ]
-    contexts = contexts_to_translate(rows, language)
     contexts = [one for one in contexts if not about_items or f"context-{one.context.pk}-body" in request.POST]
     context_forms = [
         ContextTextForm(data, prefix=f"context-{one.context.pk}", initial={"body": one.body}) for one in contexts
