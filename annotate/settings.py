@@ -8,6 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from annotate.core.environment import Environment, check_names, parse_service
 from annotate.core.folders import DATA, FILES, PACKAGE
+from annotate.core.logging_setup import logging_config
 from annotate.core.storage import parse_storage_url
 
 # Where data go and processes start: the checkout, or with an installed wheel the current folder.
@@ -388,15 +389,4 @@ METRICS_TOKEN = env.secret("METRICS_TOKEN")
 LOG_FORMAT = env.str("LOG_FORMAT", default="line")
 if LOG_FORMAT not in ("line", "json"):
     raise ImproperlyConfigured(f"LOG_FORMAT is “{LOG_FORMAT}”: write line or json.")
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {
-        "line": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"},
-        "json": {"()": "annotate.core.json_logs.JsonFormatter"},
-    },
-    "filters": {"redact": {"()": "annotate.core.log_filters.RedactSecrets"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": LOG_FORMAT, "filters": ["redact"]}},
-    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
-    "loggers": {"axes": {"level": "WARNING"}},
-}
+LOGGING = logging_config(LOG_FORMAT, level=env.str("LOG_LEVEL", default="INFO"))
