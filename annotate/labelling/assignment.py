@@ -36,7 +36,7 @@ MAX_COMPANIONS = 400  # items of the same contexts, looked at besides
 RANKS = {
     "": ("place",),
     GivenOrder.BALANCED: ("n_taken",),
-    GivenOrder.IN_ORDER: ("place",),
+    GivenOrder.IN_ORDER: ("number",),
     GivenOrder.PRIORITY: ("-priority", "n_taken"),
 }
 MAX_CANDIDATES = MAX_ITEMS_TRIED_FIRST * (MAX_ITEMS_TRIED_FIRST - 1) // 2  # all their pairs, or as many larger sets
@@ -182,8 +182,13 @@ def planned_set(project: Project, annotator: Annotator) -> ChosenSet:
     Of a drawn plan, which balances the items, one that nobody has: others wait to become full (waiting_set). Of given
     questions the first by their own order that has room.
     """
-    room = {"number__isnull": False, "n_taken__lt": project.overlap} if project.given_order else {"n_taken": 0}
-    free = project.item_sets.filter(place__isnull=False, **room).filter(~already_shown_to(annotator), ~is_check())
+    planned = project.item_sets.filter(place__isnull=False)
+    if project.given_order:
+        # The sum keeps databases from an index by n_taken: they would sort all questions instead of taking the first.
+        free = planned.alias(taken=F("n_taken") + 0).filter(number__isnull=False, taken__lt=project.overlap)
+    else:
+        free = planned.filter(n_taken=0)
+    free = free.filter(~already_shown_to(annotator), ~is_check())
     ranks = RANKS[project.given_order]
     columns = (*(rank.removeprefix("-") for rank in ranks), "pk", "key")
     found = without_conflicts(free.order_by(*ranks, "shuffle").values_list(*columns), annotator)

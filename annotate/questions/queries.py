@@ -17,6 +17,7 @@ from annotate.models import Item, ItemSet, Project
 
 T = TypeVar("T")
 PAGE_SIZE = 50
+MAX_CONNECTED = 20_000  # questions; to read more for one page would take too long
 UNANSWERED, PARTLY, DONE, NOT_ASKED, WITHDRAWN = "unanswered", "partly", "done", "not_asked", "withdrawn"
 STATES: dict[str, Promise] = {
     UNANSWERED: _("No answer"),

@@ -19,7 +19,7 @@ from annotate.labelling.plan import given
 from annotate.labelling.plan.queries import plan_progress
 from annotate.models import Project
 from annotate.questions.forms import FilterForm, ManyForm, OrderForm
-from annotate.questions.queries import PAGE_SIZE, STATES, connection_of, filtered_questions, with_items
+from annotate.questions.queries import MAX_CONNECTED, PAGE_SIZE, STATES, connection_of, filtered_questions, with_items
 
 
 @login_required
@@ -39,6 +39,7 @@ def list_page(request: SignedInRequest, project: Project, form: ManyForm) -> Htt
     wanted = chosen.cleaned_data if chosen.is_valid() else {"state": "", "item": ""}
     page = Paginator(filtered_questions(project, **wanted), PAGE_SIZE).get_page(request.GET.get("page"))
     has_any = bool(project.given_order) and (page.paginator.count > 0 or given.questions_of(project).exists())
+    plan = plan_progress(project)
     context = {
         "project": project,
         "form": form,
@@ -48,8 +49,8 @@ def list_page(request: SignedInRequest, project: Project, form: ManyForm) -> Htt
         "states": STATES.items(),
         "page": page,
         "rows": with_items(project, list(page)),
-        "plan": plan_progress(project),
-        "connection": connection_of(project) if has_any else None,
+        "plan": plan,
+        "connection": connection_of(project) if has_any and plan.n_sets <= MAX_CONNECTED else None,
         "has_any": has_any,
         "order_form": OrderForm(initial={"order": project.given_order}),
     }
