@@ -55,6 +55,7 @@ from annotate.models import (
     LtiCourse,
     LtiLearner,
     LtiPlatform,
+    MachineReport,
     MemberInvitation,
     Membership,
     Presentation,
@@ -146,6 +147,7 @@ def person(project, alice, others) -> User:
     AnnotatorTaste.objects.create(annotator=annotator, fit_number=1, n_labels=4, scores=[1], score_sds=[1])
     freeze_plan(project=project, actor=user, statements={}, now=NOW)
     Deviation.objects.create(project=project, field="cap", after=5, n_labels=4, at=NOW, actor=user)
+    MachineReport.objects.create(project=project, asked_by=user, asked_at=NOW)
     CohortComparison.objects.create(project=project, by="field-1", first=SAID, asked_by=user, asked_at=NOW)
     default_storage.save("import-jobs/a/left-out.csv", ContentFile(PSEUDONYM.encode()))
     request_record(criterion=Criterion(project), actor=user, now=NOW)
@@ -320,7 +322,11 @@ def columns_to(*targets: type[models.Model]) -> list[tuple[type[models.Model], s
     ]
 
 
-UNUSED = {("annotate_user_groups", "user_id"), ("annotate_user_user_permissions", "user_id")}  # no page writes them
+UNUSED = {
+    ("annotate_user_groups", "user_id"),  # no page writes them
+    ("annotate_user_user_permissions", "user_id"),
+    ("annotate_machine", "annotator_id"),  # of a machine, which is no person
+}
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from models_engine.models import Leaderboard
 from tests.conftest import NOW, make_annotator
 from tests.site.competitions import example_board
 from tests.site.factories import estimate_annotator, make_labels, make_overall, spread_fit
+from tests.site.machines import let_judge, make_machine
 from tests.site.pages import signed_in
 
 CRITERIA = [{"name": "Idea", "question": "Which is better?"}, {"name": "Craft", "question": "Which is better made?"}]
@@ -44,6 +45,7 @@ def test_parquet_holds_the_rows_of_json_with_their_types(alice, project, table):
     make_labels(project, people, 3, outcome="tie", seed=1, voided_at=NOW, void_reason="excluded")
     Idea.objects.create(project=project, annotator=people[0], text="=1+1", created_at=NOW)
     Deviation.objects.create(project=project, field="cap", before=None, after=5, n_labels=2, at=NOW, reason="=1+1")
+    let_judge(make_machine(project, prompt="=1+1"), lambda first, second: first)
     fit = spread_fit(project, list(project.items.all()))
     estimate_annotator(fit, people[0])
     make_overall(project, fit)
