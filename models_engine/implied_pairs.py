@@ -65,6 +65,7 @@ class PairTable:
     left, right: items; left is the one shown first (or, where the order shown is unknown, the one stored first).
     outcome: 1 left preferred, 0 right preferred, 0.5 tie.   annotator: whose label.
     weight: the label's weight times the composite-likelihood weight of one of its pairs.   label: which label.
+    grade: how much better the preferred item is, 0 where that was not said; None where no label says it.
     """
 
     left: Ints
@@ -75,6 +76,7 @@ class PairTable:
     label: Ints
     n_items: int
     n_annotators: int
+    grade: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.left)
@@ -90,6 +92,7 @@ class PairTable:
             self.label[rows],
             self.n_items,
             self.n_annotators,
+            None if self.grade is None else self.grade[rows],
         )
 
     def tie_rate(self) -> float:

@@ -8,6 +8,7 @@ from scipy.integrate import cumulative_simpson
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from models_engine.data import Comparisons
+from models_engine.errors import InvalidData
 from models_engine.implied_pairs import LabelGroup
 from models_engine.linalg import chunk_slices
 from models_engine.predictive import Likelihood
@@ -27,11 +28,16 @@ class PredictsLabels(Protocol):
     @property
     def likelihood(self) -> Likelihood: ...
     def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats: ...
+    def log_graded_pairs(
+        self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray, grade: NDArray
+    ) -> Floats: ...
     def sample(self, n: int, *, rng: np.random.Generator) -> Floats: ...
 
 
 def log_label_probabilities(posterior: PredictsLabels, data: Comparisons) -> Floats:
     """Return log P(label), (n_labels,), for labels of the annotator whose utilities `posterior` describes.
+
+    Of a graded pair it is the grade's as well where the posterior has cut points, else the outcome's alone.
 
     Sets of three or more: Plackett-Luce for the logit link, Thurstone (noise variance 1/2 per item) for the probit
     link, averaged over 256 draws from a fixed seed; a lapse is an order by the negated utilities. Repeatable.
@@ -41,11 +47,22 @@ def log_label_probabilities(posterior: PredictsLabels, data: Comparisons) -> Flo
         if group.size == 2:
             outcome = (1 + np.sign(group.ranks[:, 1] - group.ranks[:, 0])) / 2
             sided = data.positions[data.starts[group.label]] >= 0
-            result[group.label] = posterior.log_pairs(group.items[:, 0], group.items[:, 1], outcome, sided)
+            pairs = (group.items[:, 0], group.items[:, 1], outcome, sided)
+            if data.grades is None or posterior.likelihood.cuts is None:
+                result[group.label] = posterior.log_pairs(*pairs)
+            else:
+                grade = _known_grades(data.grades[group.label], len(posterior.likelihood.cuts))
+                result[group.label] = posterior.log_graded_pairs(*pairs, grade)
         else:
             draws = posterior.sample(N_DRAWS, rng=np.random.default_rng(0))
             result[group.label] = _log_sets(draws, group, posterior.likelihood)
     return result
+
+
+def _known_grades(grade: Ints, n_grades: int) -> Ints:
+    for value in grade[grade > n_grades][:1].tolist():
+        raise InvalidData(f"grade {value} is above the {n_grades} that were fitted; give n_grades to the fit.")
+    return grade
 
 
 def _log_sets(draws: Floats, group: LabelGroup, likelihood: Likelihood) -> Floats:

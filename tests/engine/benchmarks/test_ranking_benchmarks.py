@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from models_engine.benchmarks import angle, plackett_luce
+from models_engine.benchmarks import angle, grades, plackett_luce
 from models_engine.benchmarks.sushi_data import read_sushi
 from tests.paths import DATA
 
@@ -28,6 +28,26 @@ def test_top_k_compares_true_values():
     right = np.array([[0.5, 0.9, 0.9], [0.1, 0.5, 0.5], [0.1, 0.5, 0.5]])
     assert plackett_luce.top_k(right, wins, 1) == 1
     assert plackett_luce.top_k(1 - right, wins, 1) == pytest.approx(0.25)
+
+
+needs_tournesol = pytest.mark.skipif(
+    not (DATA / "tournesol_tiny" / "comparisons.csv.gz").is_file(), reason=f"the Tournesol data are not in {DATA}"
+)
+
+
+@needs_tournesol
+def test_how_much_better_predicts_graded_answers_better_than_their_shares():
+    data = grades.read_tournesol(DATA, "importance")
+    row = grades.compare("importance", data.annotator_subset([3]))
+    assert row.difference < -5 * row.error
+    assert row.width < row.width_winners
+
+
+def test_the_benchmark_of_grades_says_what_it_left_out(capsys, tmp_path):
+    assert grades.main(["--crowds", "0"]) == 0
+    assert "no --data" in capsys.readouterr().out
+    assert grades.main(["--crowds", "0", "--data", str(tmp_path)]) == 0
+    assert "does not exist" in capsys.readouterr().out
 
 
 @needs_sushi
