@@ -289,7 +289,8 @@ class Comparisons:
             cells = self.starts[label][:, None] + np.arange(size)
             found.append(
                 LabelGroup(
-                    int(size), label, self.annotators[label], self.weights[label], self.items[cells], self.ranks[cells]
+                    *(int(size), label, self.annotators[label], self.weights[label]),
+                    *(self.items[cells], self.ranks[cells], None if self.tied is None else self.tied[label]),
                 )
             )
         return found
@@ -304,7 +305,7 @@ class Comparisons:
         return self._pairs
 
     def pairs_with_ties(self) -> PairTable:
-        """Expand as `pairs`, with equal ranks in a set of three or more as ties, for rankings that may have ties."""
+        """Expand as `pairs`, with equal ranks in every set of three or more as ties, whatever `tied` says."""
         return expand_to_pairs(self.groups(), self.n_items, self.n_annotators, tied_ranks=True)
 
     def stages(self) -> list[Stages]:

@@ -85,6 +85,24 @@ class Crowd:
         counts = {"n_items": self.n_items, "n_annotators": self.n_annotators}
         return Comparisons.from_rankings(np.take_along_axis(sets, order, axis=1), who, shown=sets, **counts)
 
+    def weak_orders(self, n_labels: int, k: int, cut: float, rng: np.random.Generator) -> Comparisons:
+        """Draw rankings with ties of k random items: perceived utilities no further apart than cut are tied.
+
+        From the best perceived item down, each one is tied with those within cut below it. Logit link only.
+        """
+        sets = self._draw_sets(n_labels, k, rng)
+        who = self._draw_annotators(n_labels, rng)
+        perceived = self.own[who[:, None], sets] + rng.gumbel(size=sets.shape)
+        ranks = np.empty_like(sets)
+        for label, worth in enumerate(perceived):
+            rank, top = -1, np.inf
+            for place in np.argsort(-worth):
+                if worth[place] < top - cut:
+                    rank, top = rank + 1, worth[place]
+                ranks[label, place] = rank
+        counts = {"n_items": self.n_items, "n_annotators": self.n_annotators}
+        return Comparisons.from_ranks(ranks, sets, who, tied=True, **counts)
+
     def top(
         self, n_labels: int, k: int, m: int, rng: np.random.Generator, *, shown: ArrayLike | None = None
     ) -> Comparisons:

@@ -345,3 +345,11 @@ def test_a_grade_that_says_nothing_is_rejected_with_its_line(tmp_path, capsys, r
     error = capsys.readouterr().err
     assert "line 2" in error
     assert message in error
+
+
+def test_a_column_says_whether_equal_ranks_are_ties(tmp_path, capsys):
+    rows = ["annotator,set,ranks,tied", "ann,a;b;c,0;0;1,1", "bob,a;b;c,0;1;1,0", "bob,b;a;c,0;0;1,"]
+    assert run(tmp_path, "\n".join(rows)) == 0
+    assert record(tmp_path)["likelihood"]["tie"] is not None
+    assert run(tmp_path, "annotator,set,ranks,tied\nann,a;b;c,0;0;1,x\n") == 2
+    assert "neither 1 (equal ranks are ties) nor 0" in capsys.readouterr().err
