@@ -88,7 +88,9 @@ class BasePosterior(ABC):
         likelihood = self.likelihood
         found = {"tie": likelihood.tie, "tie_rate": likelihood.tie_rate}
         found |= {} if likelihood.side_sd is None else {"side": likelihood.side}
-        found |= {f"cut_{number}": cut for number, cut in enumerate(likelihood.cuts or ()) if cut > 0}
+        cuts = zip(likelihood.cuts or (), likelihood.cut_sds or (), strict=True)
+        for number, (cut, sd) in enumerate(cuts):
+            found |= {f"cut_{number}": cut, f"cut_{number}_sd": sd} if cut > 0 else {}
         return {name: float(value) for name, value in found.items() if value is not None}
 
     @property

@@ -137,7 +137,7 @@ def test_a_stored_posterior_keeps_its_cut_points():
     fitted = BradleyTerry().fit(graded((0.4, 1.5)))
     again = GaussianPosterior.from_arrays(fitted.to_arrays())
     assert again.likelihood == fitted.likelihood
-    assert set(again.hyperparameters()) == {"prior_sd", "cut_0", "cut_1"}
+    assert set(again.hyperparameters()) == {"prior_sd", "cut_0", "cut_0_sd", "cut_1", "cut_1_sd"}
 
 
 @pytest.mark.slow
