@@ -15,15 +15,22 @@ from models_engine.arrays import read_numbers, read_ragged
 from models_engine.errors import InvalidData
 from models_engine.implied_pairs import LabelGroup, PairTable, Stages, expand_to_pairs, expand_to_stages
 from models_engine.validation import (
+    check_best_and_worst,
     check_count,
     check_distinct,
     check_features,
+    check_grades,
     check_indices,
     check_labels,
     check_mask,
     check_outcomes,
     check_ranks,
+    check_rows,
+    check_tied,
     check_weights,
+    common_features,
+    count_rows,
+    join_marks,
     places_in_sets,
     ranks_of_top,
 )
@@ -32,8 +39,6 @@ __all__ = ["Comparisons", "Options"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-
-
 T = TypeVar("T")
 
 
@@ -45,19 +50,24 @@ class Options(TypedDict, total=False):
     weights: ArrayLike | None  # (n_labels,) finite, 0 or more; 0 leaves a label out
     item_features: ArrayLike | None  # (n_items, d) finite
     annotator_features: ArrayLike | None  # (n_annotators, e) finite
+    grades: ArrayLike | None  # (n_labels,) how much better a pair's winner is, 1 least; 0 where not said
+    n_grades: int | None
+    tied: ArrayLike | bool | None  # (n_labels,) or for all: equal ranks in a set of three or more are ties
 
 
 @dataclass(frozen=True, eq=False)
 class Comparisons:
     """Labels over n_items items by n_annotators annotators. Build with the `from_...` methods, which validate.
 
-    A label is a ranking of a set of items: rank 0 is best, items of equal rank in a set of three or more are not
-    ordered, equal ranks in a pair are a tie. Labels are ragged: label l has rows starts[l]:starts[l+1] of items,
-    ranks and positions. All arrays are read-only.
+    A label is a ranking of a set of items: rank 0 is best, equal ranks in a pair are a tie, items of equal rank in a
+    set of three or more are not ordered, or tied where `tied` says so (a weak order). Labels are ragged: label l has
+    rows starts[l]:starts[l+1] of items, ranks and positions. All arrays are read-only.
 
     starts (n_labels+1,)   items, ranks, positions (n_shown,)   annotators, weights (n_labels,)
     positions: 0 for the item shown first (left); -1 where the order shown is not known.
     item_features (n_items, d) or None   annotator_features (n_annotators, e) or None
+    grades (n_labels,) or None: 1..n_grades, how much better the winner of a pair is, 0 where not said.
+    tied (n_labels,) or None: whether equal ranks in this set of three or more are ties.
     """
 
     starts: Ints
@@ -70,6 +80,9 @@ class Comparisons:
     n_annotators: int
     item_features: Floats | None = None
     annotator_features: Floats | None = None
+    grades: Ints | None = None
+    n_grades: int = 0
+    tied: NDArray[np.bool_] | None = None
 
     @classmethod
     def from_pairs(
@@ -85,8 +98,7 @@ class Comparisons:
         annotators=None is one annotator for all. Raises InvalidData naming row and value.
         """
         lefts, rights = check_indices(left, "left"), check_indices(right, "right")
-        if len(lefts) != len(rights):
-            raise InvalidData(f"left has {len(lefts)} rows and right {len(rights)}; give one of each per pair.")
+        check_rows({"left": lefts, "right": rights}, "pair")
         outcomes = check_outcomes(outcome, len(lefts))
         items = np.stack([lefts, rights], axis=1).ravel()
         ranks = np.stack([outcomes < 0.5, outcomes > 0.5], axis=1).ravel().astype(np.int64)
@@ -108,8 +120,7 @@ class Comparisons:
         """
         tops, top_sizes, top_rows = read_ragged(top, "top")
         items, sizes, rows = read_ragged(sets, "sets")
-        if len(top_sizes) != len(sizes):
-            raise InvalidData(f"top has {len(top_sizes)} rows and sets {len(sizes)}; give one of each per label.")
+        check_rows({"top": top_sizes, "sets": sizes}, "label")
         check_distinct(items, sizes, rows)
         ranks = ranks_of_top(tops, top_sizes, top_rows, items, rows)
         positions = places_in_sets(sizes)
@@ -164,21 +175,9 @@ class Comparisons:
         """Build from the best and the worst item of each shown set of three or more. best, worst: shape (n_labels,)."""
         bests, worsts = check_indices(best, "best"), check_indices(worst, "worst")
         items, sizes, rows = read_ragged(sets, "sets")
-        if not len(bests) == len(worsts) == len(sizes):
-            raise InvalidData(
-                f"best, worst and sets have {len(bests)}, {len(worsts)} and {len(sizes)} rows; give one of each."
-            )
+        check_rows({"best": bests, "worst": worsts, "sets": sizes}, "label")
         check_distinct(items, sizes, rows)
-        for row in np.flatnonzero(bests == worsts)[:1]:
-            raise InvalidData(
-                f"row {row}: item {bests[row]} is both best and worst.", row=int(row), value=int(bests[row])
-            )
-        for name, picked in (("best", bests), ("worst", worsts)):
-            found = np.bincount(rows, items == picked[rows], minlength=len(sizes))
-            for row in np.flatnonzero(found == 0)[:1]:
-                raise InvalidData(
-                    f"row {row}: {name} item {picked[row]} is not in its set.", row=int(row), value=int(picked[row])
-                )
+        check_best_and_worst(bests, worsts, items, sizes, rows)
         ranks = np.where(items == bests[rows], 0, np.where(items == worsts[rows], 2, 1))
         ranks = np.minimum(ranks, np.repeat(sizes, sizes) - 1)  # in a set of two the worst has rank 1
         positions = places_in_sets(sizes)
@@ -207,7 +206,7 @@ class Comparisons:
         Features come from the parts that have them, which must agree.
         """
         if not parts:
-            raise InvalidData("nothing to concatenate; give at least one Comparisons.")
+            raise InvalidData("nothing to concatenate; give one Comparisons or more.")
         for row, part in enumerate(parts):
             if not isinstance(part, Comparisons):
                 raise InvalidData(f"part {row} is a {type(part).__name__}; give Comparisons.", row=row, value=part)
@@ -218,10 +217,14 @@ class Comparisons:
             for name in ("items", "ranks", "positions", "annotators", "weights")
         }
         features = {
-            name: check_features(_common_features([getattr(part, name) for part in parts], name), rows, name)
+            name: check_features(common_features([getattr(part, name) for part in parts], name), rows, name)
             for name, rows in (("item_features", n_items), ("annotator_features", n_annotators))
         }
-        return cls._freeze(starts=_starts(sizes), n_items=n_items, n_annotators=n_annotators, **joined, **features)
+        marks = {
+            name: join_marks([(part.n_labels, getattr(part, name)) for part in parts]) for name in ("grades", "tied")
+        }
+        counts = {"n_items": n_items, "n_annotators": n_annotators, "n_grades": max(part.n_grades for part in parts)}
+        return cls._freeze(starts=_starts(sizes), **counts, **joined, **features, **marks)
 
     @classmethod
     def _build(
@@ -237,12 +240,13 @@ class Comparisons:
         if len(who) != n_labels:
             raise InvalidData(f"annotators has {len(who)} rows; give one annotator per label ({n_labels}).")
         item_features, annotator_features = options.get("item_features"), options.get("annotator_features")
-        shown = _count(options.get("n_items"), item_features, "item_features")
+        shown = count_rows(options.get("n_items"), item_features, "item_features")
         n_items = check_count(items, shown, "item", rows=rows)
         if n_items == 0:
             raise InvalidData("there are no items; give n_items of 1 or more, or at least one comparison.", value=0)
-        judges = _count(options.get("n_annotators"), annotator_features, "annotator_features")
+        judges = count_rows(options.get("n_annotators"), annotator_features, "annotator_features")
         n_annotators = check_count(who, judges, "annotator")
+        grades, n_grades = check_grades(options.get("grades"), options.get("n_grades"), ranks, sizes)
         return cls._freeze(
             starts=_starts(sizes),
             items=items,
@@ -254,14 +258,14 @@ class Comparisons:
             n_annotators=n_annotators,
             item_features=check_features(item_features, n_items, "item_features"),
             annotator_features=check_features(annotator_features, n_annotators, "annotator_features"),
+            grades=grades,
+            n_grades=n_grades,
+            tied=check_tied(options.get("tied"), sizes),
         )
 
     @classmethod
     def _freeze(cls, **fields: Any) -> "Comparisons":
-        for value in fields.values():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-        return cls(**fields)
+        return cls(**{name: _make_read_only(value) for name, value in fields.items()})
 
     @property
     def n_labels(self) -> int:
@@ -285,21 +289,23 @@ class Comparisons:
             cells = self.starts[label][:, None] + np.arange(size)
             found.append(
                 LabelGroup(
-                    int(size), label, self.annotators[label], self.weights[label], self.items[cells], self.ranks[cells]
+                    *(int(size), label, self.annotators[label], self.weights[label]),
+                    *(self.items[cells], self.ranks[cells], None if self.tied is None else self.tied[label]),
                 )
             )
         return found
 
     @cached_property
     def _pairs(self) -> PairTable:
-        return expand_to_pairs(self.groups(), self.n_items, self.n_annotators)
+        table = expand_to_pairs(self.groups(), self.n_items, self.n_annotators)
+        return table if self.grades is None else replace(table, grade=self.grades[table.label])
 
     def pairs(self) -> PairTable:
         """Expand every label to the pairs it implies, with composite weights; see PairTable."""
         return self._pairs
 
     def pairs_with_ties(self) -> PairTable:
-        """Expand as `pairs`, with equal ranks in a set of three or more as ties, for rankings that may have ties."""
+        """Expand as `pairs`, with equal ranks in every set of three or more as ties, whatever `tied` says."""
         return expand_to_pairs(self.groups(), self.n_items, self.n_annotators, tied_ranks=True)
 
     def stages(self) -> list[Stages]:
@@ -352,6 +358,8 @@ class Comparisons:
             positions=_make_read_only(self.positions[cells]),
             annotators=_make_read_only(self.annotators[chosen]),
             weights=_make_read_only(self.weights[chosen]),
+            grades=_make_read_only(None if self.grades is None else self.grades[chosen]),
+            tied=_make_read_only(None if self.tied is None else self.tied[chosen]),
         )
 
     def annotator_subset(self, annotators: ArrayLike) -> "Comparisons":
@@ -363,15 +371,22 @@ class Comparisons:
         """Return the same labels with other weights, shape (n_labels,); None means all 1."""
         return replace(self, weights=_make_read_only(check_weights(weights, self.n_labels)))
 
+    def without_grades(self) -> "Comparisons":
+        """Return the same labels without how much better a winner is."""
+        return self if self.grades is None else replace(self, grades=None, n_grades=0)
+
     def data_hash(self) -> str:
-        """Return the SHA-256, in hex, of counts, labels (in order), weights and features; the same on every machine."""
+        """Return the SHA-256, in hex, of counts, labels (in order), weights, features, grades and ties."""
         digest = hashlib.sha256(f"comparisons 1 {self.n_items} {self.n_annotators}".encode())
-        for name in ("starts", "items", "ranks", "positions", "annotators"):
-            digest.update(np.ascontiguousarray(getattr(self, name), dtype="<i8").tobytes())
-        digest.update(np.ascontiguousarray(self.weights, dtype="<f8").tobytes())
+        for name in ("starts", "items", "ranks", "positions", "annotators", "weights"):
+            array = getattr(self, name)
+            digest.update(np.ascontiguousarray(array, dtype="<f8" if name == "weights" else "<i8").tobytes())
         for features in (self.item_features, self.annotator_features):
             digest.update(str(None if features is None else features.shape).encode())
             digest.update(b"" if features is None else np.ascontiguousarray(features, dtype="<f8").tobytes())
+        for name, marks in ((f"grades {self.n_grades}", self.grades), ("tied", self.tied)):
+            if marks is not None:  # labels without them keep their hash
+                digest.update(name.encode() + np.ascontiguousarray(marks, dtype="<i8").tobytes())
         return digest.hexdigest()
 
 
@@ -379,22 +394,7 @@ def _starts(sizes: Ints) -> Ints:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _count(count: int | None, features: ArrayLike | None, name: str) -> int | None:
-    """Return the count given, else the number of rows of the features given."""
-    if count is not None or features is None:
-        return count
-    shape = read_numbers(features, name).shape
-    return shape[0] if shape else None
-
-
 def _make_read_only(array: T) -> T:
     if isinstance(array, np.ndarray):
         array.setflags(write=False)
     return array
-
-
-def _common_features(found: list[Floats | None], name: str) -> Floats | None:
-    given = [array for array in found if array is not None]
-    if any(not np.array_equal(given[0], other) for other in given[1:]):
-        raise InvalidData(f"the parts have different {name}; give the same array to each, or to one of them.")
-    return given[0] if given else None

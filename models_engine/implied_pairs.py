@@ -1,6 +1,9 @@
 """Labels as implied pairs with composite weights, as Plackett-Luce stages, and summed over equal pairs."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
+from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +14,7 @@ __all__ = ["DistinctPairs", "LabelGroup", "PairTable", "Stages", "expand_to_pair
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+MAX_ORDERED = 6  # tied items whose orders are all counted: 192 choices a label; of ten it would be 5,120
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +23,7 @@ class LabelGroup:
 
     label (m,): index of the label in its Comparisons.   annotators (m,), weights (m,).
     items (m, k): as shown.   ranks (m, k): 0 is best; items of equal rank are not ordered (in a pair: a tie).
+    tied (m,): whether they are ties in a larger set too; None where in none.
     """
 
     size: int
@@ -27,6 +32,14 @@ class LabelGroup:
     weights: Floats
     items: Ints
     ranks: Ints
+    tied: NDArray[np.bool_] | None = None
+
+    @property
+    def ties_count(self) -> NDArray[np.bool_]:
+        """Return whether equal ranks of each label are ties, (m,)."""
+        if self.tied is None or self.size == 2:
+            return np.full(len(self.label), self.size == 2)
+        return self.tied
 
     def best_first(self) -> tuple[Ints, Ints]:
         """Return (items, ranks), both (m, k), each row sorted from best to worst, equal ranks in shown order."""
@@ -65,6 +78,7 @@ class PairTable:
     left, right: items; left is the one shown first (or, where the order shown is unknown, the one stored first).
     outcome: 1 left preferred, 0 right preferred, 0.5 tie.   annotator: whose label.
     weight: the label's weight times the composite-likelihood weight of one of its pairs.   label: which label.
+    grade: how much better the preferred item is, 0 where that was not said; None where no label says it.
     """
 
     left: Ints
@@ -75,6 +89,7 @@ class PairTable:
     label: Ints
     n_items: int
     n_annotators: int
+    grade: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.left)
@@ -90,6 +105,7 @@ class PairTable:
             self.label[rows],
             self.n_items,
             self.n_annotators,
+            None if self.grade is None else self.grade[rows],
         )
 
     def tie_rate(self) -> float:
@@ -139,13 +155,13 @@ def composite_weights(ranks: Ints) -> Floats:
 
     With this weight for every pair of a label, the curvature of the composite likelihood equals the variance of its
     score at equal utilities (Varin, Reid & Firth 2011, section 2.3). Pair 1, best-of-k 2/k, best-worst
-    (2k-3)/(k-1)^2, full ranking 3/(k+1).
+    (2k-3)/(k-1)^2, full ranking 3/(k+1). Where no two items are told apart, that of a ranking.
     """
     sign = np.sign(ranks[:, None, :] - ranks[:, :, None])
     balance = sign.sum(axis=2)
     n_pairs = np.abs(sign).sum(axis=(1, 2)) / 2
     spread = (balance**2).sum(axis=1)
-    return np.where(spread > 0, 2 * n_pairs / np.maximum(spread, 1), 1.0)
+    return np.where(spread > 0, 2 * n_pairs / np.maximum(spread, 1), 3 / (ranks.shape[1] + 1))
 
 
 def expand_to_pairs(
@@ -153,8 +169,8 @@ def expand_to_pairs(
 ) -> PairTable:
     """List every implied pair of every label; see PairTable.
 
-    tied_ranks: equal ranks in a set of three or more are ties, as in a ranking with ties, and not missing information;
-    such a pair has the weight of the label's other pairs.
+    Equal ranks in a set of three or more are ties where the label is `tied`, a ranking with ties, or of every label
+    with tied_ranks; else they are missing information. Such a pair has the weight of the label's other pairs.
     """
     parts: list[tuple[NDArray, ...]] = [_pairs_of_one_size(group, tied_ranks) for group in groups]
     if not parts:
@@ -174,7 +190,7 @@ def _pairs_of_one_size(group: LabelGroup, tied_ranks: bool) -> tuple[NDArray, ..
         return group.items[:, 0], group.items[:, 1], outcome, group.annotators, group.weights, group.label
     first, second = np.triu_indices(group.size, 1)
     difference = group.ranks[:, second] - group.ranks[:, first]
-    row, column = np.nonzero(np.ones_like(difference) if tied_ranks else difference)
+    row, column = np.nonzero((difference != 0) | tied_ranks | group.ties_count[:, None])
     weight = composite_weights(group.ranks) * group.weights
     return (
         group.items[row, first[column]],
@@ -189,7 +205,9 @@ def _pairs_of_one_size(group: LabelGroup, tied_ranks: bool) -> tuple[NDArray, ..
 def expand_to_stages(groups: list[LabelGroup]) -> list[Stages]:
     """Return the Plackett-Luce stages of every label, one Stages per set size, sizes ascending.
 
-    Choices, tops and rankings decompose exactly. A tied pair is half a stage each way. A best-worst label has the
+    Choices, tops and rankings decompose exactly. A tied pair is half a stage each way, and tied items of a ranking
+    with ties enter by the mean over their orders (above MAX_ORDERED of them each is a choice out of all of them and
+    the items below, as Breslow's ties in survival analysis). A best-worst label has the
     exact stage of its best item; the losses of the worst to the k-2 others enter as k-2 pairs of weight 2/(k-1)
     (exact for k = 3, where it is a ranking).
     """
@@ -210,17 +228,60 @@ def _stages_of_one_size(group: LabelGroup) -> list[tuple[Ints, Ints, float]]:
     """Return (sets with the winner first, rows of the group, weight) for each kind of stage."""
     items, ranks = group.best_first()
     k = group.size
+    if k > 2 and group.tied is not None:
+        weak = np.flatnonzero(group.tied)
+        return _stages_of_weak_orders(items[weak], ranks[weak], weak) + _ordered_stages(
+            items, ranks, np.flatnonzero(~group.tied)
+        )
+    return _ordered_stages(items, ranks, np.arange(len(items)))
+
+
+def _stages_of_weak_orders(items: Ints, ranks: Ints, labels: Ints) -> list[tuple[Ints, Ints, float]]:
+    """Return stages of rankings with ties, sorted best first; the tied items' mean over their orders.
+
+    After a of t tied items have been taken, the chance that these come first, and a given other next, is
+    a! (t - a - 1)! / t!: the weight of its choice out of the rest.
+    """
+    found = []
+    patterns, which = np.unique(ranks, axis=0, return_inverse=True)
+    for index, pattern in enumerate(patterns):
+        rows = np.flatnonzero(which.ravel() == index)
+        for first in np.flatnonzero(np.diff(pattern, prepend=-1)):
+            t = int((pattern == pattern[first]).sum())
+            for taken, winner, weight in _tie_choices(t):
+                left = [winner, *(place for place in range(len(pattern) - first) if place not in {*taken, winner})]
+                if len(left) > 1:
+                    found.append((items[rows][:, first + np.array(left)], labels[rows], weight))
+    return found
+
+
+def _tie_choices(t: int) -> Iterator[tuple[tuple[int, ...], int, float]]:
+    """Yield (places taken before, place chosen, weight) of t tied items."""
+    if t > MAX_ORDERED:
+        yield from (((), winner, 1.0) for winner in range(t))
+        return
+    for size in range(t):
+        weight = factorial(size) * factorial(t - size - 1) / factorial(t)
+        for taken in combinations(range(t), size):
+            yield from ((taken, winner, weight) for winner in range(t) if winner not in taken)
+
+
+def _ordered_stages(items: Ints, ranks: Ints, labels: Ints) -> list[tuple[Ints, Ints, float]]:
+    """Return stages of labels whose equal ranks are not ordered, and of pairs."""
+    items, ranks, k = items[labels], ranks[labels], items.shape[1]
     found: list[tuple[Ints, Ints, float]] = []
     open_rows = np.ones(len(items), dtype=bool)
     for stage in range(k - 1):
         open_rows &= ranks[:, stage] < ranks[:, stage + 1]
         rows = np.flatnonzero(open_rows)
         if len(rows):
-            found.append((items[rows, stage:], rows, 1.0))
+            found.append((items[rows, stage:], labels[rows], 1.0))
     if k == 2:
         rows = np.flatnonzero(ranks[:, 0] == ranks[:, 1])
-        found += [(items[rows], rows, 0.5), (items[rows, ::-1], rows, 0.5)] if len(rows) else []
+        found += [(items[rows], labels[rows], 0.5), (items[rows, ::-1], labels[rows], 0.5)] if len(rows) else []
     if k > 3:
         rows = np.flatnonzero((ranks[:, k - 2] < ranks[:, k - 1]) & (ranks[:, 1] == ranks[:, k - 2]))
-        found += [(items[rows][:, [middle, k - 1]], rows, 2 / (k - 1)) for middle in range(1, k - 1) if len(rows)]
+        found += [
+            (items[rows][:, [middle, k - 1]], labels[rows], 2 / (k - 1)) for middle in range(1, k - 1) if len(rows)
+        ]
     return found

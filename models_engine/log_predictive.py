@@ -1,5 +1,8 @@
 """log P(label) of labels of every kind under a posterior: pairs by quadrature, larger sets by averaging over draws."""
 
+from collections.abc import Iterator, Sequence
+from itertools import permutations, product
+from math import factorial, prod
 from typing import Protocol
 
 import numpy as np
@@ -8,6 +11,7 @@ from scipy.integrate import cumulative_simpson
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from models_engine.data import Comparisons
+from models_engine.errors import InvalidData
 from models_engine.implied_pairs import LabelGroup
 from models_engine.linalg import chunk_slices
 from models_engine.predictive import Likelihood
@@ -18,6 +22,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 N_DRAWS = 256
 MAX_GAP = 40.0
+MAX_ORDERS = 120
 GRID_NUMBERS = 4_000_000
 
 
@@ -27,11 +32,16 @@ class PredictsLabels(Protocol):
     @property
     def likelihood(self) -> Likelihood: ...
     def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats: ...
+    def log_graded_pairs(
+        self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray, grade: NDArray
+    ) -> Floats: ...
     def sample(self, n: int, *, rng: np.random.Generator) -> Floats: ...
 
 
 def log_label_probabilities(posterior: PredictsLabels, data: Comparisons) -> Floats:
     """Return log P(label), (n_labels,), for labels of the annotator whose utilities `posterior` describes.
+
+    Of a graded pair it is the grade's as well where the posterior has cut points, else the outcome's alone.
 
     Sets of three or more: Plackett-Luce for the logit link, Thurstone (noise variance 1/2 per item) for the probit
     link, averaged over 256 draws from a fixed seed; a lapse is an order by the negated utilities. Repeatable.
@@ -41,11 +51,22 @@ def log_label_probabilities(posterior: PredictsLabels, data: Comparisons) -> Flo
         if group.size == 2:
             outcome = (1 + np.sign(group.ranks[:, 1] - group.ranks[:, 0])) / 2
             sided = data.positions[data.starts[group.label]] >= 0
-            result[group.label] = posterior.log_pairs(group.items[:, 0], group.items[:, 1], outcome, sided)
+            pairs = (group.items[:, 0], group.items[:, 1], outcome, sided)
+            if data.grades is None or posterior.likelihood.cuts is None:
+                result[group.label] = posterior.log_pairs(*pairs)
+            else:
+                grade = _known_grades(data.grades[group.label], len(posterior.likelihood.cuts))
+                result[group.label] = posterior.log_graded_pairs(*pairs, grade)
         else:
             draws = posterior.sample(N_DRAWS, rng=np.random.default_rng(0))
             result[group.label] = _log_sets(draws, group, posterior.likelihood)
     return result
+
+
+def _known_grades(grade: Ints, n_grades: int) -> Ints:
+    for value in grade[grade > n_grades][:1].tolist():
+        raise InvalidData(f"grade {value} is above the {n_grades} that were fitted; give n_grades to the fit.")
+    return grade
 
 
 def _log_sets(draws: Floats, group: LabelGroup, likelihood: Likelihood) -> Floats:
@@ -63,23 +84,63 @@ def _log_sets(draws: Floats, group: LabelGroup, likelihood: Likelihood) -> Float
 def log_order_probabilities(utilities: Floats, ranks: Ints, link: str) -> Floats:
     """Return log P(order) of m sets, (n_draws, m); utilities (n_draws, m, k) and ranks (m, k) sorted best first.
 
-    Equal ranks are summed over. Rows of `ranks` may have different patterns.
+    Equal ranks are summed over, so that the weak orders of a set add up to more than one. Rows of `ranks` may have
+    different patterns.
     """
     result = np.empty(utilities.shape[:2])
     patterns, which = np.unique(ranks, axis=0, return_inverse=True)
-    by_link = _log_plackett_luce if link == "logit" else _log_thurstone
+    by_link = _log_plackett_luce if link == "logit" else _log_weak_thurstone
     for index, pattern in enumerate(patterns):
         rows = np.flatnonzero(which.ravel() == index)
-        n_first = int(np.argmax(np.append(np.diff(pattern) == 0, True)))  # items alone in their rank, from the top
-        last = n_first < len(pattern) - 1 and pattern[-1] > pattern[-2]
-        result[:, rows] = by_link(utilities[:, rows], n_first, bool(last))
+        sizes = np.diff(np.flatnonzero(np.append(np.diff(pattern, prepend=-1) != 0, True))).tolist()
+        result[:, rows] = by_link(utilities[:, rows], sizes)
     return result
 
 
-def _log_plackett_luce(f: Floats, n_first: int, last: bool) -> Floats:
-    stages = range(min(n_first, f.shape[-1] - 1))
-    total = sum((f[..., s] - logsumexp(f[..., s:], axis=-1) for s in stages), np.zeros(f.shape[:2]))
-    return total + (_log_last(f[..., n_first:]) if last else 0.0)
+def _log_plackett_luce(f: Floats, sizes: list[int]) -> Floats:
+    """Return log P that the first sizes[0] items, in any order, come before all others, and so on."""
+    total, start = np.zeros(f.shape[:2]), 0
+    for size in sizes[:-1]:
+        rest = logsumexp(f[..., start + size :], axis=-1)
+        if size == 1:
+            total += f[..., start] - np.logaddexp(f[..., start], rest)
+        else:  # all of these arrive before the first of the rest, whose rates add up
+            total += _log_last(np.concatenate([f[..., start : start + size], rest[..., None]], axis=-1))
+        start += size
+    return total
+
+
+def _log_weak_thurstone(f: Floats, sizes: list[int]) -> Floats:
+    """Return the same for Thurstone's model: tied items above others by the sum over their orders.
+
+    One group of equal rank at the end, or above a single last item, needs no orders. Of more than MAX_ORDERS orders
+    as many are drawn from a fixed seed, and count for all.
+    """
+    groups = [place for place, size in enumerate(sizes) if size > 1]
+    n_first = groups[0] if groups else len(sizes)
+    if groups in ([], [len(sizes) - 1]) or (groups == [len(sizes) - 2] and sizes[-1] == 1):
+        last = bool(groups) and groups[0] == len(sizes) - 2
+        return _log_thurstone(f, n_first, last)
+    starts, rng = np.cumsum([0, *sizes]), np.random.default_rng(0)
+    ordered = [place for place in groups if place < len(sizes) - 1]
+    n_orders = prod(factorial(sizes[place]) for place in ordered)
+    found = []
+    for drawn in _orders([sizes[place] for place in ordered], n_orders, rng):
+        columns = np.arange(f.shape[-1])
+        for place, order in zip(ordered, drawn, strict=True):
+            columns[starts[place] : starts[place + 1]] = starts[place] + np.array(order)
+        alone = f.shape[-1] - (sizes[-1] if sizes[-1] > 1 else 0)
+        found.append(_log_thurstone(f[..., columns], alone, False))
+    return logsumexp(np.stack(found), axis=0) + np.log(n_orders / len(found))
+
+
+def _orders(sizes: list[int], n_orders: int, rng: np.random.Generator) -> Iterator[tuple[Sequence[int], ...]]:
+    """Yield an order of each group: all of them, or MAX_ORDERS drawn."""
+    if n_orders <= MAX_ORDERS:
+        yield from product(*(permutations(range(size)) for size in sizes))
+        return
+    for _ in range(MAX_ORDERS):
+        yield tuple(rng.permutation(size).tolist() for size in sizes)
 
 
 def _log_last(f: Floats) -> Floats:

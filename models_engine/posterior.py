@@ -79,11 +79,20 @@ class BasePosterior(ABC):
     def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats:
         """Return log P(outcome) of pairs as shown, for an annotator with these utilities."""
 
+    def log_graded_pairs(
+        self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray, grade: NDArray
+    ) -> Floats:
+        """Return log P(outcome and grade), grade 0 being any; of the outcome alone where there are no cut points."""
+        return self.log_pairs(left, right, outcome, sided)
+
     def hyperparameters(self) -> dict[str, float]:
-        """Return what was fitted or set besides utilities, by name: the tie parameter, the effect of the side."""
+        """Return what was fitted or set besides utilities, by name: tie parameter, effect of the side, cut points."""
         likelihood = self.likelihood
         found = {"tie": likelihood.tie, "tie_rate": likelihood.tie_rate}
         found |= {} if likelihood.side_sd is None else {"side": likelihood.side}
+        cuts = zip(likelihood.cuts or (), likelihood.cut_sds or (), strict=True)
+        for number, (cut, sd) in enumerate(cuts):
+            found |= {f"cut_{number}": cut, f"cut_{number}_sd": sd} if cut > 0 else {}
         return {name: float(value) for name, value in found.items() if value is not None}
 
     @property
@@ -220,6 +229,12 @@ class GaussianPosterior(BasePosterior):
         margin, variance = self.mean[left] - self.mean[right], self.difference_variance(left, right)
         return self.likelihood.log_outcome(outcome, margin, variance, sided=sided)
 
+    def log_graded_pairs(
+        self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray, grade: NDArray
+    ) -> Floats:
+        margin, variance = self.mean[left] - self.mean[right], self.difference_variance(left, right)
+        return self.likelihood.log_outcome(outcome, margin, variance, sided=sided, grade=grade)
+
     @property
     def is_personal(self) -> bool:
         return self.lapses is not None
@@ -314,10 +329,16 @@ class SamplePosterior(BasePosterior):
         return self._over_pairs(left, right, lambda margins: self.likelihood.preference(margins, 0.0).mean(axis=0))
 
     def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats:
+        return self.log_graded_pairs(left, right, outcome, sided, np.zeros(np.shape(outcome), np.int64))
+
+    def log_graded_pairs(
+        self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray, grade: NDArray
+    ) -> Floats:
         result = np.empty(len(left))
         for part in chunk_slices(len(left), len(self.draws)):
             margins = self.draws[:, left[part]] - self.draws[:, right[part]]
-            given_draw = self.likelihood.log_outcome(outcome[part], margins, 0.0, sided=sided[part])
+            shown = {"sided": sided[part], "grade": grade[part]}
+            given_draw = self.likelihood.log_outcome(outcome[part], margins, 0.0, **shown)
             result[part] = logsumexp(given_draw, axis=0) - np.log(len(self.draws))
         return result
 
@@ -357,9 +378,13 @@ def shared_fields(arrays: Mapping[str, NDArray]) -> dict[str, Any]:
     summary = {key.removeprefix(prefix): np.asarray(arrays[key]) for key in arrays if key.startswith(prefix)}
     return {
         "diagnostics": Diagnostics(objective=trace, **meta["diagnostics"]),
-        "likelihood": Likelihood(**meta["likelihood"]),
+        "likelihood": Likelihood(**{name: _as_tuple(value) for name, value in meta["likelihood"].items()}),
         "annotators": AnnotatorSummary(**summary),
     }
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def gaussian_fields(arrays: Mapping[str, NDArray]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -23,6 +24,9 @@ class Likelihood:
     tie: Davidson's nu (logit only): P(tie) = nu / (2 cosh(margin/2) + nu).
     tie_rate: where there is no nu, the constant share of answers that are ties, used only by log_outcome.
     side_sd: posterior standard deviation of side, reported only; None where no side effect was inferred.
+    cuts: cut points c_0 <= ... of graded answers (logit only): P(tie) is that margin plus noise lies within c_0 of 0,
+        P(grade g) that it lies between c_{g-1} and c_g, the highest grade beyond the last. c_0 is 0 without ties.
+    cut_sds: posterior standard deviations of the cut points, reported only.
     """
 
     link: Literal["logit", "probit"] = "logit"
@@ -31,6 +35,8 @@ class Likelihood:
     tie: float | None = None
     tie_rate: float | None = None
     side_sd: float | None = None
+    cuts: tuple[float, ...] | None = None
+    cut_sds: tuple[float, ...] | None = None
 
     def preference(self, mean: ArrayLike, variance: ArrayLike) -> Floats:
         """Return P(left preferred | no tie), averaged over who is shown left, margin ~ N(mean, variance)."""
@@ -40,9 +46,17 @@ class Likelihood:
         return np.clip(self.lapse + (1 - 2 * self.lapse) * average, 0.0, 1.0)  # rounding errors of the quadrature
 
     def log_outcome(
-        self, outcome: ArrayLike, mean: ArrayLike, variance: ArrayLike, *, sided: ArrayLike = True
+        self,
+        outcome: ArrayLike,
+        mean: ArrayLike,
+        variance: ArrayLike,
+        *,
+        sided: ArrayLike = True,
+        grade: ArrayLike | None = None,
     ) -> Floats:
         """Return log P(outcome 1 left, 0 right, 0.5 tie) of pairs as shown, margin ~ N(mean, variance).
+
+        grade: of the preferred item, 0 for any; used where there are cut points.
 
         sided: whether the order shown is known, so that the side effect applies. Without tie and tie_rate a tie counts
         as half a win each way, which gives a score and not a probability.
@@ -51,6 +65,8 @@ class Likelihood:
         mean = np.asarray(mean, float) + self.side * sided
         towards = np.where(outcome >= 0.5, mean, -mean)
         is_tie = outcome == 0.5
+        if self.cuts is not None:
+            return self._log_graded(np.where(is_tie, -1, 0 if grade is None else grade), towards, variance)
         win = self._log_win(towards, variance)
         if self.tie is not None:
             nu = self.tie
@@ -62,9 +78,29 @@ class Likelihood:
             return np.where(is_tie, np.log(self.tie_rate), np.log1p(-self.tie_rate) + win)
         return np.where(is_tie, (win + self._log_win(-towards, variance)) / 2, win)
 
+    def _log_graded(self, grade: Floats, mean: Floats, variance: Floats) -> Floats:
+        """Return log P(grade of the side of this margin); 0: any grade, -1: a tie. Without ties their P is a rate's."""
+        cuts, lapse = np.array([*(self.cuts or ()), np.inf]), self.lapse
+        tie_rate = self.tie_rate if self.tie_rate is not None and cuts[0] == 0 else None
+        result = np.empty(np.shape(mean))
+        for one in np.unique(grade).astype(np.int64).tolist():
+            at = grade == one
+            if one < 0 and cuts[0] == 0:
+                both = [self._log_graded(np.zeros(at.sum()), way * mean[at], variance[at]) for way in (1, -1)]
+                result[at] = (both[0] + both[1]) / 2 if tie_rate is None else np.log(tie_rate)
+                continue
+            low, high = (-cuts[0], cuts[0]) if one < 0 else (cuts[max(one - 1, 0)], cuts[one] if one else np.inf)
+            between = partial(_log_between, low=low, high=high, lapse=lapse)
+            result[at] = log_expectation(between, mean[at], variance[at])
+            result[at] += np.log1p(-tie_rate) if tie_rate is not None and 0 < tie_rate < 1 else 0.0
+        return result
+
     def _no_tie(self, mean: Floats, variance: Floats) -> Floats:
         if self.link == "probit":
             return ndtr(mean / np.sqrt(1 + variance))
+        if self.cuts is not None and self.cuts[0] > 0:
+            cut = self.cuts[0]
+            return expectation(lambda z: log_expit(z + np.logaddexp(0, z + cut) - np.logaddexp(z, cut)), mean, variance)
         return expectation(log_expit, mean, variance)
 
     def _log_win(self, mean: Floats, variance: Floats) -> Floats:
@@ -82,6 +118,18 @@ class Likelihood:
             return np.logaddexp(np.log1p(-lapse) + z / 2, np.log(lapse) - z / 2 if lapse else -np.inf) - scale
 
         return log_expectation(log_probability, mean, variance)
+
+
+def _log_between(z: Floats, low: float, high: float, lapse: float) -> Floats:
+    """Return log of P(low < z + logistic noise < high), of -z in a share of lapse."""
+    gap = np.log(-np.expm1(low - high)) if np.isfinite(high) else 0.0
+
+    def one_way(z: Floats) -> Floats:
+        return log_expit(z - low) + (log_expit(high - z) if np.isfinite(high) else 0.0) + gap
+
+    if not lapse:
+        return one_way(z)
+    return np.logaddexp(np.log1p(-lapse) + one_way(z), np.log(lapse) + one_way(-z))
 
 
 def expectation(log_function: Callable[[Floats], Floats], mean: ArrayLike, variance: ArrayLike) -> Floats:

@@ -59,6 +59,24 @@ class Crowd:
         counts = {"n_items": self.n_items, "n_annotators": self.n_annotators}
         return Comparisons.from_pairs(sets[:, 0], sets[:, 1], outcome, who, **counts)
 
+    def graded(
+        self, n_labels: int, cuts: ArrayLike, rng: np.random.Generator, *, shown: ArrayLike | None = None
+    ) -> Comparisons:
+        """Draw graded pairs of random items, or of those `shown`: grade g where margin plus noise is beyond cut g - 1.
+
+        cuts (n_grades,): ascending from 0 or more; within the first of 0 is a tie (none if it is 0). Logit link only.
+        """
+        limits = np.asarray(cuts, dtype=np.float64)
+        sets = self._draw_sets(n_labels, 2, rng) if shown is None else np.asarray(shown)
+        who = self._draw_annotators(n_labels, rng)
+        worth = self.own[who[:, None], sets]
+        perceived = worth[:, 0] - worth[:, 1] + self.side[who] + rng.logistic(size=n_labels)
+        perceived *= np.where(rng.random(n_labels) < self.reliability[who], 1.0, -1.0)
+        grade = np.searchsorted(limits, np.abs(perceived))
+        outcome = np.where(grade == 0, 0.5, perceived > 0)
+        counts = {"n_items": self.n_items, "n_annotators": self.n_annotators, "n_grades": len(limits)}
+        return Comparisons.from_pairs(sets[:, 0], sets[:, 1], outcome, who, grades=grade, **counts)
+
     def rankings(
         self, n_labels: int, k: int, rng: np.random.Generator, *, shown: ArrayLike | None = None
     ) -> Comparisons:
@@ -66,6 +84,24 @@ class Crowd:
         sets, order, who = self._draw_orders(n_labels, k, rng, shown)
         counts = {"n_items": self.n_items, "n_annotators": self.n_annotators}
         return Comparisons.from_rankings(np.take_along_axis(sets, order, axis=1), who, shown=sets, **counts)
+
+    def weak_orders(self, n_labels: int, k: int, cut: float, rng: np.random.Generator) -> Comparisons:
+        """Draw rankings with ties of k random items: perceived utilities no further apart than cut are tied.
+
+        From the best perceived item down, each one is tied with those within cut below it. Logit link only.
+        """
+        sets = self._draw_sets(n_labels, k, rng)
+        who = self._draw_annotators(n_labels, rng)
+        perceived = self.own[who[:, None], sets] + rng.gumbel(size=sets.shape)
+        ranks = np.empty_like(sets)
+        for label, worth in enumerate(perceived):
+            rank, top = -1, np.inf
+            for place in np.argsort(-worth):
+                if worth[place] < top - cut:
+                    rank, top = rank + 1, worth[place]
+                ranks[label, place] = rank
+        counts = {"n_items": self.n_items, "n_annotators": self.n_annotators}
+        return Comparisons.from_ranks(ranks, sets, who, tied=True, **counts)
 
     def top(
         self, n_labels: int, k: int, m: int, rng: np.random.Generator, *, shown: ArrayLike | None = None

@@ -7,10 +7,13 @@ from models_engine.arrays import MAX_NUMBER, raise_first, read_count, read_float
 from models_engine.errors import InvalidData
 
 __all__ = [
+    "MAX_GRADES",
     "check_annotator",
+    "check_best_and_worst",
     "check_count",
     "check_distinct",
     "check_features",
+    "check_grades",
     "check_indices",
     "check_items",
     "check_labels",
@@ -19,8 +22,13 @@ __all__ = [
     "check_outcomes",
     "check_pair",
     "check_ranks",
+    "check_rows",
     "check_selection",
+    "check_tied",
     "check_weights",
+    "common_features",
+    "count_rows",
+    "join_marks",
     "places_in_sets",
     "ranks_of_top",
 ]
@@ -28,6 +36,7 @@ __all__ = [
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MIN_WEIGHT, MAX_WEIGHT = 1e-12, 1e12  # of a label: beyond, sums over labels lose the prior or the label to rounding
+MAX_GRADES = 50  # how much better: more cut points than any scale of answers has steps
 MAX_FEATURE = 1e100  # beyond, squares of features overflow
 
 
@@ -54,6 +63,14 @@ def check_labels(labels: ArrayLike, n_labels: int) -> Ints:
     chosen = read_integers(array, "labels", most=max(MAX_NUMBER, n_labels))
     raise_first(chosen >= n_labels, chosen, f"labels run from 0 to {n_labels - 1}", None)
     return chosen
+
+
+def check_rows(columns: dict[str, Ints], what: str) -> None:
+    """Check that columns of the caller's are equally long."""
+    found = {name: len(column) for name, column in columns.items()}
+    if len(set(found.values())) > 1:
+        counts = ", ".join(f"{name} has {n} rows" for name, n in found.items())
+        raise InvalidData(f"{counts}; give one of each per {what}.")
 
 
 def check_mask(mask: ArrayLike, n: int, name: str) -> NDArray[np.bool_]:
@@ -132,6 +149,51 @@ def check_outcomes(outcome: ArrayLike, n_labels: int) -> Floats:
     return array
 
 
+def check_grades(grades: ArrayLike | None, n_grades: int | None, ranks: Ints, sizes: Ints) -> tuple[Ints | None, int]:
+    """Check one grade per label, 0 where none was given; return them and the number of grades, None and 0 without.
+
+    A pair with a winner may have a grade, from 1 (least) to n_grades (default: the highest given).
+    """
+    number = None if n_grades is None else read_count(n_grades, "n_grades")
+    if number is not None and number > MAX_GRADES:
+        raise InvalidData(f"n_grades is {number}; give {MAX_GRADES} or fewer.", value=number)
+    if grades is None:
+        return (None, 0) if not number else (np.zeros(len(sizes), dtype=np.int64), number)
+    array = read_integers(grades, "grades", most=MAX_GRADES)
+    if array.shape != (len(sizes),):
+        raise InvalidData(f"grades has shape {array.shape}; give one grade per label, shape ({len(sizes)},).")
+    raise_first((array > 0) & (sizes != 2), array, "only a pair has a grade; give 0 to a larger set", None)
+    first = np.cumsum(sizes) - sizes
+    even = (sizes == 2) & (ranks[first] == ranks[np.minimum(first + 1, len(ranks) - 1)]) if len(sizes) else sizes > 0
+    raise_first((array > 0) & even, array, "a tie has no grade; give it 0", None)
+    highest = int(array.max(initial=0))
+    if number is not None and highest > number:
+        raise_first(array > number, array, f"grades run from 0 to {number} (n_grades={number})", None)
+    number = highest if number is None else number
+    return (array, number) if number else (None, 0)
+
+
+def check_tied(tied: ArrayLike | None, sizes: Ints) -> NDArray[np.bool_] | None:
+    """Check one of True and False per label, or one for all; return None where no larger set is True."""
+    if tied is None:
+        return None
+    array = np.full(len(sizes), tied) if isinstance(tied, bool | np.bool_) else tied
+    kept = check_mask(array, len(sizes), "tied") & (sizes > 2)
+    return kept if kept.any() else None
+
+
+def check_best_and_worst(bests: Ints, worsts: Ints, items: Ints, sizes: Ints, rows: Ints) -> None:
+    """Check that best and worst item of each set differ and are among those shown."""
+    for row in np.flatnonzero(bests == worsts)[:1]:
+        raise InvalidData(f"row {row}: item {bests[row]} is both best and worst.", row=int(row), value=int(bests[row]))
+    for name, picked in (("best", bests), ("worst", worsts)):
+        found = np.bincount(rows, items == picked[rows], minlength=len(sizes))
+        for row in np.flatnonzero(found == 0)[:1]:
+            raise InvalidData(
+                f"row {row}: {name} item {picked[row]} is not in its set.", row=int(row), value=int(picked[row])
+            )
+
+
 def check_ranks(ranks: Ints, rank_sizes: Ints, sizes: Ints) -> None:
     """Check one rank for each shown item, each label's ranks running from 0 without a gap."""
     if not np.array_equal(rank_sizes, sizes):
@@ -144,6 +206,22 @@ def check_ranks(ranks: Ints, rank_sizes: Ints, sizes: Ints) -> None:
     step = np.diff(ranks[order], prepend=0)
     bad = np.where(first, ranks[order] != 0, step > 1)
     raise_first(bad, ranks[order], "a label's ranks run from 0 without a gap", rows)
+
+
+def count_rows(count: int | None, features: ArrayLike | None, name: str) -> int | None:
+    """Return the count given, else the number of rows of the features given."""
+    if count is not None or features is None:
+        return count
+    shape = read_numbers(features, name).shape
+    return shape[0] if shape else None
+
+
+def join_marks(found: list[tuple[int, NDArray | None]]) -> NDArray | None:
+    """Concatenate marks of (n, marks or None), zeros for None; None where none has any."""
+    given = [marks for _, marks in found if marks is not None]
+    if not given:
+        return None
+    return np.concatenate([np.zeros(n, given[0].dtype) if marks is None else marks for n, marks in found])
 
 
 def check_features(features: ArrayLike | None, n_rows: int, name: str) -> Floats | None:
@@ -166,6 +244,14 @@ def _check_feature_values(array: Floats, name: str) -> Floats:
             what = f"is beyond {MAX_FEATURE:g}; use another unit"
         raise InvalidData(f"{name} row {row}, column {column}: {value} {what}.", row=row, value=value)
     return array
+
+
+def common_features(found: list[Floats | None], name: str) -> Floats | None:
+    """Return the features of the parts that have any, which must agree."""
+    given = [array for array in found if array is not None]
+    if any(not np.array_equal(given[0], other) for other in given[1:]):
+        raise InvalidData(f"the parts have different {name}; give the same array to each, or to one of them.")
+    return given[0] if given else None
 
 
 def check_new_features(features: ArrayLike, width: int, name: str) -> Floats:

@@ -15,7 +15,8 @@ Ints = NDArray[np.int64]
 def to_comparisons(project: Project, sets: Ints, chosen: Ints, ranks: Ints, **counts: Any) -> Comparisons:
     """sets (n_labels, k): item numbers in the order shown.   chosen (n_labels,): the chosen item's number, else -1.
 
-    ranks (n_labels,): Label.ranks read as a number, 0 where it is empty.   counts: annotators, n_items, n_annotators.
+    ranks (n_labels,): Label.ranks read as a number, 0 where it is empty.   counts: annotators, n_items, n_annotators,
+    grades (n_labels,) where it was asked how much better the item is.
     """
     if project.k == 2:
         left = (chosen == sets[:, 0]) | (ranks == 1)  # "01"

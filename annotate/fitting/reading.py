@@ -14,7 +14,8 @@ from annotate.fitting.comparisons import to_comparisons
 from annotate.fitting.features import annotator_features, item_features
 from annotate.fitting.machines import counts_machines, machine_rows
 from annotate.labelling.outcomes import INFORMATIVE
-from annotate.models import Item, MachineAnswer, PresentedItem
+from annotate.labelling.task_types.registry import task_type_of
+from annotate.models import Item, Label, MachineAnswer, PresentedItem
 from models_engine.analysis.judges import machine_weights
 from models_engine.data import Comparisons
 
@@ -25,6 +26,7 @@ Floats = NDArray[np.float64]
 
 
 LABEL = "presentation__label__"
+GRADES = {grade: number for number, grade in enumerate((Label.Grade.SLIGHTLY, Label.Grade.CLEARLY), start=1)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,25 +78,27 @@ def read_labels(criterion: Criterion, *, machines: bool | None = None) -> Labels
     """
     project = criterion.project
     with_machines = counts_machines(project) if machines is None else machines
-    columns = (f"{LABEL}annotator_id", *(answer_path(criterion) + name for name in ("chosen_id", "ranks")))
+    columns = (f"{LABEL}annotator_id", *(answer_path(criterion) + name for name in ("chosen_id", "ranks", "grade")))
     rows = (
         PresentedItem.objects.filter(presentation__label__project=project, **counted_label_filter(criterion))
         .order_by("presentation__label__pk", "position")
         .values_list("item_id", *columns)
     )
     numbers = (
-        (item, annotator, chosen or 0, int(ranks or 0)) for item, annotator, chosen, ranks in rows.iterator(20_000)
+        (item, annotator, chosen or 0, int(ranks or 0), GRADES.get(grade, 0))
+        for item, annotator, chosen, ranks, grade in rows.iterator(20_000)
     )
-    table: Ints = np.fromiter(numbers, dtype=np.dtype((np.int64, 4)))
+    table: Ints = np.fromiter(numbers, dtype=np.dtype((np.int64, 5)))
     n_people = len(np.unique(table[:, 1]))
     if with_machines:
         table = np.concatenate([table, machine_rows(criterion)])
-    shown = table.reshape(-1, project.k, 4)  # label, place (0 is A), (item, annotator, chosen, ranks)
+    shown = table.reshape(-1, project.k, 5)  # label, place (0 is A), (item, annotator, chosen, ranks, grade)
     item_ids, retired = read_items(criterion, with_machines)
     if not len(item_ids):
         return None
     annotator_ids, annotators = number_by_first_use(shown[:, 0, 1])
     chosen, ranks = shown[:, 0, 2], shown[:, 0, 3]
+    graded = {"grades": shown[:, 0, 4]} if task_type_of(project).is_graded else {}
     data = to_comparisons(
         project,
         np.searchsorted(item_ids, shown[:, :, 0]),
@@ -105,6 +109,7 @@ def read_labels(criterion: Criterion, *, machines: bool | None = None) -> Labels
         n_annotators=len(annotator_ids),
         item_features=item_features(project, item_ids),
         annotator_features=annotator_features(project, annotator_ids),
+        **graded,
     )
     shares: Floats = np.zeros(0)
     if with_machines:

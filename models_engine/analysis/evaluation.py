@@ -98,7 +98,7 @@ def _evaluation(
             warnings.simplefilter("ignore", NotConverged)  # reported by `converged`
             posterior = estimator.fit(data.subset(~out), rng=np.random.default_rng(seed), progress=progress)
         converged = converged and posterior.diagnostics.converged
-        tested = data.subset(out)
+        tested = data.subset(out).without_grades()  # not every estimator predicts these
         losses.append(-posterior.log_predictive(tested))
         favourites.append(_predict_favourites(posterior, sample_pairs(tested, seed)))
         seconds += posterior.diagnostics.seconds

@@ -124,6 +124,7 @@ def _answers_in_logits(posterior: BasePosterior) -> bool:
     if type(posterior) not in (GaussianPosterior, SamplePosterior):  # of other models, whose chances are their own
         return False
     plain = likelihood.link == "logit" and not likelihood.side and not likelihood.lapse and likelihood.tie is None
+    plain = plain and likelihood.cuts is None
     return plain and getattr(posterior, "taste", None) is None
 
 

@@ -9,6 +9,7 @@ from models_engine.benchmarks import (
     classes,
     competitors,
     coverage,
+    grades,
     peers,
     personal,
     plackett_luce,
@@ -18,6 +19,7 @@ from models_engine.benchmarks import (
     sushi,
     ukp,
     ukp_pairs,
+    weak_orders,
 )
 from models_engine.errors import EngineError
 
@@ -29,6 +31,7 @@ COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
     "classes": (classes.main, "classes of a ranking: are their items alike, is their order the true one?"),
     "competitors": (competitors.main, "systems and models ranked over many contexts: new contexts, halves, seconds"),
     "coverage": (coverage.main, "coverage of intervals in simulated crowds"),
+    "grades": (grades.main, "how much better as evidence: held-out log loss, width and coverage of intervals"),
     "peers": (peers.main, "other libraries and ours on the same data: seconds, memory, predictions, intervals"),
     "plan": (plan.main, "the planner's forecasts beside full simulations"),
     "personal": (personal.main, "people's own intervals, what surely differs, groups, on simulated crowds"),
@@ -38,6 +41,10 @@ COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
     "sushi": (sushi.main, "personal preferences on the Sushi data (crowd_gppl, Table 2)"),
     "ukp": (ukp.main, "convincing arguments on held-out topics, from their texts: accuracy and log loss"),
     "ukp-pairs": (ukp_pairs.main, "convincing arguments by a crowd: held-out log loss of win, tie and loss"),
+    "weak-orders": (
+        weak_orders.main,
+        "rankings with ties: held-out log loss and intervals, ties kept or by lot",
+    ),
 }
 
 

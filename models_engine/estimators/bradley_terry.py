@@ -15,12 +15,15 @@ from models_engine.estimators.settings import check_settings
 from models_engine.implied_pairs import PairTable
 from models_engine.inference.davidson.mode import MAX_DENSE_ITEMS, Curvature, DavidsonProblem, PairCounts, maximise
 from models_engine.inference.davidson.variational import find_nearest_gaussian, start_gaussian
+from models_engine.inference.graded.counts import GradedCounts
+from models_engine.inference.graded.problem import GradedProblem
 from models_engine.posterior import GaussianPosterior, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
 
 __all__ = ["BradleyTerry"]
 
 Floats = NDArray[np.float64]
+Problem = DavidsonProblem | GradedProblem
 CENTRAL_SD = 1.5  # median of the log-normal prior of a learned prior_sd, whose log has sd 1
 SCALE_STEPS = 30
 
@@ -36,6 +39,9 @@ class BradleyTerry:
         intervals cover better, up to 2,000 items. "auto" is variational up to there and the mode above.
     ties: "davidson" adds P(tie) = nu/(2 cosh(margin/2)+nu) (Davidson 1970) as soon as a tie is seen, "half" counts a
         tie as half a win each way, "ignore" leaves ties out.   tie_sd: prior standard deviation of log nu around 0.
+    grades: "ordered" takes how much better an item is as an ordered likelihood with learned cut points (see
+        GradedProblem), as soon as a label says it; ties then lie within the first cut point of 0 (Rao & Kupper 1967)
+        unless they are halved or ignored. "ignore" takes the winner alone.
     side: also infer a utility added to the item shown left, with prior N(0, side_sd^2); pairs of known order only.
     annotator_weights: (n_annotators,) multiplies the weights of each annotator's labels; None means all 1.
     Larger sets enter as their implied pairs (Comparisons.pairs).
@@ -45,6 +51,7 @@ class BradleyTerry:
     inference: Literal["map", "variational", "auto"] = "map"
     ties: Literal["davidson", "half", "ignore"] = "davidson"
     tie_sd: float = 3.0
+    grades: Literal["ordered", "ignore"] = "ordered"
     side: bool = False
     side_sd: float = 1.0
     annotator_weights: tuple[float, ...] | None = None
@@ -63,7 +70,7 @@ class BradleyTerry:
         log = FitLog(self.max_iterations, progress)
         pairs = _keep_weighted(data.pairs(), self)
         sided = self.side & (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0)
-        problem = self._build_problem(PairCounts.of(pairs, sided, halve_ties=self.ties == "half"))
+        problem = self._build_problem(pairs, sided, data.n_grades)
         x = _starting_point(problem, start)
         if self.inference == "variational" or (self.inference == "auto" and data.n_items <= MAX_DENSE_ITEMS):
             run: _Run = _Variational(problem, x, self.tolerance, log, start)
@@ -75,14 +82,15 @@ class BradleyTerry:
         converged = run.converged and bool(np.isfinite(run.x).all())
         message = f"{'all steps' if converged else 'steps not'} below {self.tolerance:g}; prior_sd {prior_sd:.6g}"
         diagnostics = log.finish(converged=converged, message=message)
-        covariance, side_sd = _covariance(run.curvature)
-        f, side, log_nu = problem.split(run.x)
-        likelihood = Likelihood(
-            side=side,
-            tie=float(np.exp(log_nu)) if problem.has_tie else None,
-            tie_rate=data.pairs().tie_rate() if self.ties == "half" else None,
-            side_sd=side_sd if self.side else None,
-        )
+        covariance, sds = _covariance(run.curvature)
+        f, side, extra = problem.split(run.x)
+        likelihood = Likelihood(side=side, side_sd=float(sds[0]) if self.side else None)
+        likelihood = replace(likelihood, tie_rate=data.pairs().tie_rate() if self.ties == "half" else None)
+        if isinstance(problem, GradedProblem):
+            of_cuts = [0.0] * (not problem.has_tie) + sds[len(sds) - problem.n_cuts :].tolist()
+            likelihood = replace(likelihood, cuts=tuple(extra.tolist()), cut_sds=tuple(of_cuts))
+        elif problem.has_tie:
+            likelihood = replace(likelihood, tie=float(np.exp(extra)))
         return GaussianPosterior(f - f.mean(), covariance, diagnostics, likelihood, prior_sd=prior_sd)
 
     def _check(self, data: Comparisons) -> None:
@@ -93,17 +101,24 @@ class BradleyTerry:
                 f'{MAX_DENSE_ITEMS:,}. Use inference="map", or rank the connected parts one by one.'
             )
 
-    def _build_problem(self, counts: PairCounts) -> DavidsonProblem:
+    def _build_problem(self, pairs: PairTable, sided: NDArray[np.bool_], n_grades: int) -> Problem:
+        halve_ties, own = self.ties == "half", np.full(pairs.n_items, (self.prior_sd or CENTRAL_SD) ** -2)
+        side = [self.side_sd**-2] * self.side
+        if self.grades == "ordered" and n_grades:
+            graded = GradedCounts.of(pairs, sided, n_grades, halve_ties=halve_ties)
+            return GradedProblem(
+                graded, self.side, np.concatenate([own, side, np.zeros(n_grades - (not graded.has_tie))])
+            )
+        counts = PairCounts.of(pairs, sided, halve_ties=halve_ties)
         has_tie = self.ties == "davidson" and bool(counts.ties.sum() > 0)
-        nuisances = [self.side_sd**-2] * self.side + [self.tie_sd**-2] * has_tie
-        prior = np.concatenate([np.full(counts.graph.n_items, (self.prior_sd or CENTRAL_SD) ** -2), nuisances])
+        prior = np.concatenate([own, side, [self.tie_sd**-2] * has_tie])
         return DavidsonProblem(counts, self.side, has_tie, prior)
 
 
 class _Run(ABC):
     """A running fit, at one prior scale after another."""
 
-    def __init__(self, problem: DavidsonProblem, x: Floats, tolerance: float, log: FitLog) -> None:
+    def __init__(self, problem: Problem, x: Floats, tolerance: float, log: FitLog) -> None:
         self.problem, self.x, self.tolerance, self.log = problem, x, tolerance, log
         self.converged = True
         self.curvature = problem.at(x).curvature
@@ -165,9 +180,7 @@ class _Mode(_Run):
 class _Variational(_Run):
     """Fit of the nearest Gaussian, started from Laplace's or from the earlier posterior."""
 
-    def __init__(
-        self, problem: DavidsonProblem, x: Floats, tolerance: float, log: FitLog, start: Posterior | None
-    ) -> None:
+    def __init__(self, problem: Problem, x: Floats, tolerance: float, log: FitLog, start: Posterior | None) -> None:
         super().__init__(problem, x, tolerance, log)
         if start is None:
             state, _ = maximise(problem, problem.at(x), tolerance=1e-2, limit=self.steps_left, step_done=log.step)
@@ -203,20 +216,25 @@ def _keep_weighted(pairs: PairTable, settings: BradleyTerry) -> PairTable:
     return replace(pairs, weight=weight).select(keep)
 
 
-def _starting_point(problem: DavidsonProblem, start: Posterior | None) -> Floats:
+def _starting_point(problem: Problem, start: Posterior | None) -> Floats:
     x = np.zeros(len(problem.prior))
+    if isinstance(problem, GradedProblem):
+        known = start.likelihood.cuts if start is not None else None
+        same = known is not None and len(known) == problem.counts.n_grades and (known[0] > 0) == problem.has_tie
+        cuts = np.array(known)[not problem.has_tie :] if known is not None and same else problem.starting_cuts()
+        x[len(x) - problem.n_cuts :] = cuts
     if start is None:
         return x
-    known = start.utilities()[: problem.n_items]
-    x[: len(known)] = known
+    utilities = start.utilities()[: problem.n_items]
+    x[: len(utilities)] = utilities
     if problem.has_side:
         x[problem.n_items] = start.likelihood.side
-    if problem.has_tie and start.likelihood.tie:
+    if isinstance(problem, DavidsonProblem) and problem.has_tie and start.likelihood.tie:
         x[-1] = np.log(start.likelihood.tie)
     return x
 
 
-def _starting_variance(problem: DavidsonProblem, start: Posterior) -> Floats:
+def _starting_variance(problem: Problem, start: Posterior) -> Floats:
     """Return variances of the rows' margins under the earlier posterior; items it lacks have the prior's variance."""
     graph = problem.counts.graph
     known = graph.high < start.n_items  # low < high
@@ -230,14 +248,13 @@ def _starting_sd(start: Posterior | None) -> float:
     return known or CENTRAL_SD
 
 
-def _covariance(curvature: Curvature) -> tuple[Covariance, float | None]:
-    """Return the covariance of the centred utilities, nuisances integrated out, and the first nuisance's sd."""
+def _covariance(curvature: Curvature) -> tuple[Covariance, Floats]:
+    """Return the covariance of the centred utilities, nuisances integrated out, and the nuisances' sds."""
     n = curvature.n_items
     if curvature.is_dense:
         inverse = curvature.inverse
-        first = float(np.sqrt(inverse[n, n])) if len(inverse) > n else None
-        return DenseCovariance.of(inverse[:n, :n]), first
+        return DenseCovariance.of(inverse[:n, :n]), np.sqrt(np.diagonal(inverse)[n:])
     if not curvature.border.shape[1]:
-        return GraphCovariance.of(curvature.precision), None
+        return GraphCovariance.of(curvature.precision), np.zeros(0)
     extra, spread = curvature.nuisance_spread()
-    return GraphCovariance.of(curvature.precision, extra), float(np.sqrt(spread[0, 0]))
+    return GraphCovariance.of(curvature.precision, extra), np.sqrt(np.diagonal(spread))

@@ -120,9 +120,12 @@ def choose_estimator(
 def _losses(
     data: Comparisons, out: NDArray[np.bool_], estimator: Estimator, seed: int, progress: Progress | None
 ) -> Floats:
-    """Return minus the log probability of each held-out label, given the others."""
+    """Return minus the log probability of each held-out label, given the others.
+
+    Without how much better a winner is, which not every estimator predicts.
+    """
     posterior = estimator.fit(data.subset(~out), rng=np.random.default_rng(seed), progress=progress)
-    return -posterior.log_predictive(data.subset(out))
+    return -posterior.log_predictive(data.subset(out).without_grades())
 
 
 def _chosen(names: list[str], found: dict[str, Floats], failed: dict[str, str], annotators: Ints) -> Choice:

@@ -23,6 +23,7 @@ class Method:
     value of the setting `inference`, or one for "" where there is none.   references: keys of REFERENCES.
     exact_sets: whether answers about three items and more are used whole instead of as the pairs they imply.
     ties: formula of a tie's probability, "" where it counts half a choice each way.
+    grades: formula of the probability that an item is better by a grade, "" where only the winner counts.
     """
 
     title: str
@@ -34,10 +35,12 @@ class Method:
     references: Sequence[str]
     exact_sets: bool = False
     ties: str = ""
+    grades: str = ""
     more_references: dict[str, Sequence[str]] = field(default_factory=dict)
 
 
 DAVIDSON = "P(tie) = frac{ν}{2 cosh((f_i - f_j)/2) + ν}"
+GRADES = "P(i beats j by grade g) = s(f_i - f_j - c_{g-1}) - s(f_i - f_j - c_g)"
 ONE_ORDER = gettext_noop("All annotators share one order of the items.")
 INDEPENDENT = gettext_noop("Answers are independent of each other, given the utilities.")
 ODDS = gettext_noop("Adding an item to a set leaves the odds between the others as they were.")
@@ -83,6 +86,7 @@ METHODS: dict[str, Method] = {
         },
         ["bradley1952"],
         ties=DAVIDSON,
+        grades=GRADES,
         more_references={"auto": ["opper2009"], "variational": ["opper2009"]},
     ),
     "CrowdBT": Method(
@@ -196,6 +200,11 @@ SETTINGS: dict[str, str] = {
     "ties": gettext_noop("how ties count"),
     "tie": gettext_noop("tie parameter ν"),
     "tie_rate": gettext_noop("share of ties among the answers"),
+    "grades": gettext_noop("how it counts how much better an item is"),
+    "cut_0": gettext_noop("cut point below which an answer is a tie, in logits"),
+    "cut_0_sd": gettext_noop("standard deviation of the cut point below which an answer is a tie"),
+    "cut_1": gettext_noop("cut point between the least grade and the next, in logits"),
+    "cut_1_sd": gettext_noop("standard deviation of the cut point between the least grade and the next"),
     "tie_sd": gettext_noop("prior standard deviation of log ν"),
     "side": gettext_noop("utility added to the item shown left (whether it is inferred, or its value)"),
     "side_sd": gettext_noop("prior standard deviation of the utility added to the item shown left"),

@@ -12,6 +12,7 @@ import numpy as np
 
 from models_engine.data import Comparisons, Options
 from models_engine.errors import InvalidData
+from models_engine.validation import MAX_GRADES
 
 __all__ = ["Features", "Labels", "read_features", "read_labels", "read_table"]
 
@@ -20,7 +21,9 @@ OUTCOMES = {"left": 1.0, "right": 0.0, "tie": 0.5}
 LAYOUTS = (
     "annotator,left,right,outcome (1 left, 0 right, 0.5 tie); worker,left,right,label (label names the winner); "
     "annotator,winner,loser; annotator,ranking (a;b;c, best first); annotator,chosen,set (a;b;c); annotator,top,set; "
-    "annotator,best,worst,set; annotator,set,ranks (0;1;1, 0 best); each with a weight column if wanted"
+    "annotator,best,worst,set; annotator,set,ranks (0;1;1, 0 best); each with a weight column if wanted, pairs with a "
+    "grade column (how much better the winner is, 1 least; empty or 0 where not said), larger sets with a tied column "
+    "(1: equal ranks are ties)"
 )
 
 
@@ -50,6 +53,8 @@ class LabelRow(NamedTuple):
     answer: list[str]
     outcome: float
     weight: float
+    grade: int = 0
+    tied: bool = False
 
 
 def read_labels(
@@ -73,7 +78,8 @@ def read_labels(
     refused: list[str] = []
     for line, cells in lines:
         try:
-            rows.append(parse(_cells(header, cells)))
+            named = _cells(header, cells)
+            rows.append(_marked(parse(named), named))
         except InvalidData as error:
             message = f"{path.name}, line {line}: {error}"
             if not skip_bad_rows:
@@ -206,6 +212,18 @@ def _who(cells: dict[str, str]) -> tuple[str, float]:
     return name, weight
 
 
+def _marked(row: LabelRow, cells: dict[str, str]) -> LabelRow:
+    """Return the row with its grade and whether equal ranks are ties, where the file has these columns."""
+    grade, tied = cells.get("grade") or "0", cells.get("tied") or "0"
+    if not grade.isdecimal() or int(grade) > MAX_GRADES:
+        raise InvalidData(f"grade {grade[:50]!r} is not a whole number from 0 to {MAX_GRADES}.", value=grade)
+    if int(grade) and (len(row.shown) > 2 or row.outcome == 0.5):
+        raise InvalidData("only a pair with a winner has a grade; leave it empty.", value=grade)
+    if tied not in ("0", "1"):
+        raise InvalidData(f"tied {tied[:50]!r} is neither 1 (equal ranks are ties) nor 0.", value=tied)
+    return row._replace(grade=int(grade), tied=tied == "1")
+
+
 def _shown(names: list[str]) -> list[str]:
     if len(names) < 2:
         raise InvalidData(f"{';'.join(names)[:100]!r} shows fewer than two items.", value=names)
@@ -299,6 +317,8 @@ def _comparisons(
         "weights": [row.weight for row in rows],
         "item_features": _given(item_file),
         "annotator_features": _given(annotator_file),
+        "grades": [row.grade for row in rows],
+        "tied": np.array([row.tied for row in rows], dtype=bool),
     }
     if kind == "pairs":
         pairs = np.array(shown, dtype=np.int64).reshape(-1, 2)

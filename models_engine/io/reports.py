@@ -20,7 +20,15 @@ from models_engine.io.label_tables import Labels
 from models_engine.linalg import sum_by_group
 from models_engine.posterior import BasePosterior
 
-__all__ = ["consensus_agreement", "fit_record", "ranking_rows", "write_csv", "write_fit", "write_json"]
+__all__ = [
+    "consensus_agreement",
+    "cut_point_rows",
+    "fit_record",
+    "ranking_rows",
+    "write_csv",
+    "write_fit",
+    "write_json",
+]
 
 RANKING = ("item", "utility", "sd", "low", "high", "rank", "rank_low", "rank_high", "p_top_k", "n_comparisons")
 ANNOTATORS = ("annotator", "n_labels", "agreement")
@@ -127,8 +135,20 @@ def fit_record(
         "n_parts": int(data.connected_parts().max(initial=0)) + 1,
         "refused_rows": labels.refused,
         "likelihood": asdict(posterior.likelihood),
+        "cut_points": cut_point_rows(posterior, level),
         "diagnostics": asdict(posterior.diagnostics),
     }
+
+
+def cut_point_rows(posterior: BasePosterior, level: float) -> list[dict[str, float]]:
+    """Return the cut points of graded answers with their intervals; `below` is the grade (0: a tie) that ends there."""
+    likelihood, reach = posterior.likelihood, float(ndtri((1 + level) / 2))
+    pairs = zip(likelihood.cuts or (), likelihood.cut_sds or (), strict=True)
+    return [
+        {"below": grade, "cut": cut, "low": max(0.0, cut - reach * sd), "high": cut + reach * sd}
+        for grade, (cut, sd) in enumerate(pairs)
+        if cut > 0
+    ]
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

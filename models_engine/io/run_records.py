@@ -1,6 +1,7 @@
 """Run records: folders with everything needed to repeat a fit, and the ranking that it gave.
 
-labels.csv    annotator, set (items in the order shown), ranks, weight; sorted, so that equal labels give equal files
+labels.csv    annotator, set (items in the order shown), ranks, weight; where there are any, grade of a pair, and
+              whether equal ranks of a larger set are ties; sorted, so that equal labels give equal files
 items.csv     item, then its features; includes items never compared
 annotators.csv  annotator, then features
 record.json   data hash, estimator, settings, seed, versions, what is not ranked
@@ -69,7 +70,9 @@ def write_labels(folder: Path, data: Comparisons, items: Sequence[str], annotato
         raise InvalidData("the order shown is not known for some labels; a run record needs it for every label.")
     item_names, annotator_names = [encode_name(name) for name in items], [encode_name(name) for name in annotators]
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / "labels.csv", ("annotator", "set", "ranks", "weight"), _rows(data, item_names, annotator_names))
+    marks = [name for name in ("grade", "tied") if _marks(data, name) is not None]
+    header = ("annotator", "set", "ranks", "weight", *marks)
+    _write(folder / "labels.csv", header, _rows(data, item_names, annotator_names))
     _write_features(folder / "items.csv", "item", item_names, data.item_features)
     _write_features(folder / "annotators.csv", "annotator", annotator_names, data.annotator_features)
     return _read_labels(folder)
@@ -151,21 +154,30 @@ def _read_labels(folder: Path) -> Labels:
     return read_labels(folder / "labels.csv", items=items, annotators=annotators)
 
 
-def _rows(data: Comparisons, items: Sequence[str], annotators: Sequence[str]) -> list[tuple[str, str, str, str]]:
+def _rows(data: Comparisons, items: Sequence[str], annotators: Sequence[str]) -> list[tuple[str, ...]]:
     names = np.array(items, dtype=object)[data.items]
     order = np.lexsort((data.positions, data.rows))
     names, ranks, starts = names[order], data.ranks[order], data.starts.tolist()
+    found = [_marks(data, name) for name in ("grade", "tied")]
+    marks = [kept.tolist() for kept in found if kept is not None]
+    more = zip(*marks, strict=True) if marks else [()] * data.n_labels
     return sorted(
         (
             annotators[who],
             ";".join(names[start:end]),
             ";".join(map(str, ranks[start:end].tolist())),
             repr(weight),
+            *(str(int(mark)) for mark in marked),
         )
-        for who, start, end, weight in zip(
-            data.annotators.tolist(), starts[:-1], starts[1:], data.weights.tolist(), strict=True
+        for who, start, end, weight, marked in zip(
+            data.annotators.tolist(), starts[:-1], starts[1:], data.weights.tolist(), more, strict=True
         )
     )
+
+
+def _marks(data: Comparisons, column: str) -> NDArray | None:
+    """Return a column of labels.csv that only some data have; None where these have none."""
+    return data.grades if column == "grade" else data.tied
 
 
 def _write_features(path: Path, what: str, names: Sequence[str], features: NDArray | None) -> None:

@@ -7,7 +7,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 TOKEN = re.compile(r"\s*(?:(?P<word>[^\W\d_]+′?)|(?P<number>\d+)|(?P<sign>\S))")
-PLAIN_WORDS = frozenset({"beats", "out", "of", "prefers", "to", "tie", "ranking"})  # words within P(...)
+PLAIN_WORDS = frozenset({"beats", "out", "of", "prefers", "to", "tie", "ranking", "by", "grade"})  # words within P(...)
 
 
 def mathml(formula: str) -> SafeString:

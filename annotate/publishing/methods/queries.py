@@ -110,9 +110,16 @@ def methods_of(criterion: Criterion) -> Methods | None:
 
 
 def formulas_of(fit: Fit, method: Method) -> list[str]:
-    """Return the formulas; that of ties only where a tie was seen."""
-    ties = [method.ties] if method.ties and "tie" in (fit.diagnostics.get("hyperparameters") or {}) else []
-    return [method.formulas[0], *ties, *method.formulas[1:]]
+    """Return the formulas; that of ties only where a tie was seen, that of grades where they count."""
+    fitted = fit.diagnostics.get("hyperparameters") or {}
+    ties = [method.ties] if method.ties and "tie" in fitted else []
+    grades = [method.grades] if method.grades and counts_grades(fit) else []
+    return [method.formulas[0], *ties, *grades, *method.formulas[1:]]
+
+
+def counts_grades(fit: Fit) -> bool:
+    """Return whether the fit took how much better an item is as evidence."""
+    return any(name.startswith("cut_") for name in fit.diagnostics.get("hyperparameters") or {})
 
 
 def inference_of(fit: Fit, method: Method) -> str:
@@ -142,7 +149,8 @@ def shown(value: Any) -> str:
 
 def references_of(project: Project, fit: Fit, method: Method) -> list[str]:
     keys = [*method.references, *method.more_references.get(str(fit.settings.get("inference", "")), ()), *FIGURES]
-    keys += ["davidson1970"] if len(formulas_of(fit, method)) > len(method.formulas) else []
+    keys += ["davidson1970"] if method.ties in formulas_of(fit, method) else []
+    keys += ["agresti1992", "mccullagh1980", "rao1967"] if counts_grades(fit) else []
     keys += SETS if project.k > 2 and not method.exact_sets else ()
     keys += ["kiritchenko2017"] if project.task_type == Project.TaskType.BEST_WORST else []
     return sorted(set(keys))

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import scipy.linalg
@@ -12,7 +13,17 @@ from models_engine.graphs import GraphPrecision, PairGraph
 from models_engine.implied_pairs import PairTable
 from models_engine.linalg import chunk_slices, sum_by_group
 
-__all__ = ["MAX_DENSE_ITEMS", "Curvature", "DavidsonProblem", "PairCounts", "ProblemState", "maximise"]
+__all__ = [
+    "FEW_POINTS",
+    "MANY_POINTS",
+    "MAX_DENSE_ITEMS",
+    "ConcaveProblem",
+    "Curvature",
+    "DavidsonProblem",
+    "PairCounts",
+    "ProblemState",
+    "maximise",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -233,8 +244,15 @@ class Curvature:
         return reach @ np.linalg.cholesky(spread), np.asarray(spread, dtype=np.float64)
 
 
+class ConcaveProblem(Protocol):
+    """A log posterior that is concave in utilities and nuisances: that of Davidson's model, or of graded answers."""
+
+    def objective(self, x: Floats) -> float: ...
+    def at(self, x: Floats) -> ProblemState: ...
+
+
 def maximise(
-    problem: DavidsonProblem, state: ProblemState, *, tolerance: float, limit: int, step_done: Callable[[float], None]
+    problem: ConcaveProblem, state: ProblemState, *, tolerance: float, limit: int, step_done: Callable[[float], None]
 ) -> tuple[ProblemState, bool]:
     """Maximise by Newton's method with step halving: (final state, whether the last step was below tolerance)."""
     for _ in range(limit):

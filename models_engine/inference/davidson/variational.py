@@ -8,10 +8,12 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from models_engine.inference.davidson.mode import Curvature, DavidsonProblem, ProblemState
+from models_engine.inference.graded.problem import GradedProblem
 
 __all__ = ["VariationalGaussian", "find_nearest_gaussian", "start_gaussian"]
 
 Floats = NDArray[np.float64]
+Problem = DavidsonProblem | GradedProblem
 MIN_STEP = 0.01
 
 
@@ -23,7 +25,7 @@ class VariationalGaussian:
     bound: E log likelihood - KL(q | prior), below the log evidence; with nuisances, plus their log prior.
     """
 
-    problem: DavidsonProblem
+    problem: Problem
     weights: Floats
     state: ProblemState
     covariance: Floats
@@ -36,7 +38,7 @@ class VariationalGaussian:
         return replace(found, precision=replace(found.precision, weights=self.weights))
 
 
-def start_gaussian(problem: DavidsonProblem, x: Floats, weights: Floats) -> VariationalGaussian:
+def start_gaussian(problem: Problem, x: Floats, weights: Floats) -> VariationalGaussian:
     """Build q with this mean and these weights of the pairs."""
     curvature = problem.at(x).curvature
     return _evaluated(problem, weights, _cholesky(curvature, weights), lambda covariance: x)
@@ -93,7 +95,7 @@ def _cholesky(curvature: Curvature, weights: Floats) -> Floats:
 
 
 def _evaluated(
-    problem: DavidsonProblem, weights: Floats, lower: Floats, mean: Callable[[Floats], Floats]
+    problem: Problem, weights: Floats, lower: Floats, mean: Callable[[Floats], Floats]
 ) -> VariationalGaussian:
     half, _ = scipy.linalg.lapack.dpotri(lower, lower=1)
     covariance = np.asarray(np.tril(half) + np.tril(half, -1).T)

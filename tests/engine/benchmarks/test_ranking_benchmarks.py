@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from models_engine.benchmarks import angle, plackett_luce
+from models_engine.benchmarks import angle, grades, plackett_luce, weak_orders
 from models_engine.benchmarks.sushi_data import read_sushi
+from models_engine.data import Comparisons
 from tests.paths import DATA
 
 needs_sushi = pytest.mark.skipif(
@@ -28,6 +29,39 @@ def test_top_k_compares_true_values():
     right = np.array([[0.5, 0.9, 0.9], [0.1, 0.5, 0.5], [0.1, 0.5, 0.5]])
     assert plackett_luce.top_k(right, wins, 1) == 1
     assert plackett_luce.top_k(1 - right, wins, 1) == pytest.approx(0.25)
+
+
+needs_tournesol = pytest.mark.skipif(
+    not (DATA / "tournesol_tiny" / "comparisons.csv.gz").is_file(), reason=f"the Tournesol data are not in {DATA}"
+)
+
+
+@needs_tournesol
+def test_how_much_better_predicts_graded_answers_better_than_their_shares():
+    data = grades.read_tournesol(DATA, "importance")
+    row = grades.compare("importance", data.annotator_subset([3]))
+    assert row.difference < -5 * row.error
+    assert row.width < row.width_winners
+
+
+def test_the_benchmark_of_grades_says_what_it_left_out(capsys, tmp_path):
+    assert grades.main(["--crowds", "0"]) == 0
+    assert "no --data" in capsys.readouterr().out
+    assert grades.main(["--crowds", "0", "--data", str(tmp_path)]) == 0
+    assert "does not exist" in capsys.readouterr().out
+
+
+def test_ties_broken_by_lot_keep_what_the_ranking_said_and_no_tie():
+    data = Comparisons.from_ranks([[0, 1, 1, 2], [0, 0, 0]], [[3, 1, 2, 0], [0, 1, 2]], tied=True)
+    broken = weak_orders.break_ties(data, np.random.default_rng(0))
+    assert broken.tied is None
+    assert broken.ranks[[0, 3]].tolist() == [0, 3]
+    assert sorted(broken.ranks[4:].tolist()) == [0, 1, 2]
+
+
+def test_the_benchmark_of_weak_orders_says_what_it_left_out(capsys, tmp_path):
+    assert weak_orders.main(["--data", str(tmp_path)]) == 0
+    assert "left out" in capsys.readouterr().out
 
 
 @needs_sushi

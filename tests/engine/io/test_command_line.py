@@ -311,3 +311,47 @@ def test_automatic_reports_the_estimator_it_chose(tmp_path, capsys):
     assert f"{name} on 80 labels" in said
     assert run(tmp_path, "\n".join(lines), "--estimator", "Automatic", "--set", "prior_sd=2") == 2
     assert "--set needs one estimator" in capsys.readouterr().err
+
+
+GRADED = """annotator,left,right,outcome,grade
+ann,a,b,1,2
+ann,b,c,1,1
+bob,a,c,1,
+bob,c,b,0.5,
+bob,b,a,0,2
+ann,c,a,0,1
+"""
+
+
+def test_a_column_of_grades_is_fitted_with_cut_points_and_their_intervals(tmp_path):
+    assert run(tmp_path, GRADED) == 0
+    fit = record(tmp_path)
+    assert [row["below"] for row in fit["cut_points"]] == [0, 1]
+    for row in fit["cut_points"]:
+        assert 0 <= row["low"] < row["cut"] < row["high"]
+    assert fit["settings"]["grades"] == "ordered"
+    assert run(tmp_path, GRADED, "--set", "grades=ignore") == 0
+    assert record(tmp_path)["cut_points"] == []
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("ann,a,b,1,x", "grade 'x' is not a whole number from 0 to 50"),
+        ("ann,a,b,0.5,1", "only a pair with a winner has a grade"),
+        ("ann,a,b,1,51", "grade '51'"),
+    ],
+)
+def test_a_grade_that_says_nothing_is_rejected_with_its_line(tmp_path, capsys, row, message):
+    assert run(tmp_path, f"annotator,left,right,outcome,grade\n{row}\n") == 2
+    error = capsys.readouterr().err
+    assert "line 2" in error
+    assert message in error
+
+
+def test_a_column_says_whether_equal_ranks_are_ties(tmp_path, capsys):
+    rows = ["annotator,set,ranks,tied", "ann,a;b;c,0;0;1,1", "bob,a;b;c,0;1;1,0", "bob,b;a;c,0;0;1,"]
+    assert run(tmp_path, "\n".join(rows)) == 0
+    assert record(tmp_path)["likelihood"]["tie"] is not None
+    assert run(tmp_path, "annotator,set,ranks,tied\nann,a;b;c,0;0;1,x\n") == 2
+    assert "neither 1 (equal ranks are ties) nor 0" in capsys.readouterr().err

@@ -85,6 +85,17 @@ def test_labels_are_read_back_unchanged(tmp_path):
     assert sorted(items) == sorted(DIFFICULT_NAMES)
 
 
+def test_grades_and_ties_within_sets_are_read_back_and_repeated(tmp_path):
+    graded = Comparisons.from_pairs([0, 1, 2], [1, 2, 0], [1, 0, 0.5], grades=[2, 1, 0])
+    weak = Comparisons.from_ranks([[0, 0, 1], [1, 0, 0]], [[0, 1, 2], [2, 0, 1]], tied=[True, False])
+    data = Comparisons.concatenate([graded, weak])
+    read = write_labels(tmp_path, data, names(3, "item"), ["otter"]).data
+    assert sorted(read.grades.tolist()) == [0, 0, 0, 1, 2]
+    assert read.tied.sum() == 1
+    write(tmp_path / "record", Comparisons.concatenate([graded, weak, simulate_labels(n_items=3)]))
+    assert reproduce(tmp_path / "record").reproduced
+
+
 def test_no_cell_is_a_formula_and_names_stay_different(tmp_path):
     assert len(set(map(encode_name, DIFFICULT_NAMES))) == len(DIFFICULT_NAMES)
     assert [unquote(encode_name(name)) for name in DIFFICULT_NAMES] == DIFFICULT_NAMES

@@ -1,0 +1,161 @@
+"""Compares fits of graded answers with fits of the winners alone: held-out log loss, intervals' width and coverage."""
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.analysis.metrics import coverage, mean_width
+from models_engine.benchmarks.crowd_data import found_file, read_columns, read_numbers
+from models_engine.data import Comparisons
+from models_engine.errors import InvalidData
+from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.choosing import assign_folds, paired_difference
+from models_engine.posterior import BasePosterior
+from models_engine.simulate import simulate_crowd
+
+__all__ = ["CRITERIA", "Row", "main", "read_tournesol", "run", "simulate"]
+
+Floats = NDArray[np.float64]
+CRITERIA = ("largely_recommended", "importance")
+STEPS = (0, 3, 6, 10)  # of the scale from -10 to 10: a tie, slightly, better, clearly
+CUTS = (0.3, 1.2)  # of the simulated answers: a tie, slightly, clearly
+MIN_SHOWN = 3  # comparisons of an item that is kept: those of items compared less tell of the prior
+
+
+@dataclass(frozen=True)
+class Row:
+    """Both fits on one set. loss: nats a held-out graded outcome; the fit of winners predicts the grade by its share
+    among the winners. difference: graded minus winners, with its standard error.   width: mean of 90% intervals over
+    the utilities' standard deviation (their scales differ).   coverage: of the true utilities, nan where not known.
+    """
+
+    data: str
+    n_labels: int
+    n_items: int
+    loss: float = float("nan")
+    loss_winners: float = float("nan")
+    difference: float = float("nan")
+    error: float = float("nan")
+    width: float = float("nan")
+    width_winners: float = float("nan")
+    coverage: float = float("nan")
+    coverage_winners: float = float("nan")
+    seconds: float = 0.0
+
+
+def read_tournesol(folder: Path, criterion: str, steps: Sequence[int] = STEPS) -> Comparisons:
+    """Read how much better one of two videos is (Hoang et al. 2021), items shown MIN_SHOWN times or more.
+
+    `folder`, or its subfolder tournesol_tiny, holds comparisons.csv.gz (user, item_a, item_b, criterion, score).
+    steps: upper ends of the absolute scores of a tie and of each grade.
+    """
+    columns = read_columns(found_file(folder, "tournesol_tiny", "comparisons.csv.gz"))
+    kept = np.array(columns["criterion"]) == criterion
+    user, left, right, score = (read_numbers(columns[name])[kept] for name in ("user", "item_a", "item_b", "score"))
+    inside = np.ones(len(user), dtype=bool)
+    while True:  # leaving out an item leaves out comparisons of others
+        shown = np.bincount(left[inside], minlength=10_000) + np.bincount(right[inside], minlength=10_000)
+        rare = inside & ((shown[left] < MIN_SHOWN) | (shown[right] < MIN_SHOWN))
+        if not rare.any():
+            break
+        inside &= ~rare
+    items, places = np.unique(np.concatenate([left[inside], right[inside]]), return_inverse=True)
+    a, b = np.split(places, 2)
+    grade = np.searchsorted(steps, np.abs(score[inside]))
+    outcome = np.where(grade == 0, 0.5, score[inside] < 0)  # below 0: item_a is better
+    counts = {"n_items": len(items), "n_grades": len(steps) - 1}
+    return Comparisons.from_pairs(a, b, outcome, user[inside], grades=grade, **counts)
+
+
+def grade_shares(data: Comparisons) -> Floats:
+    """Return log of the share of each grade among graded answers, (n_grades + 1,); 0 for none."""
+    count = np.bincount(data.grades if data.grades is not None else [], minlength=data.n_grades + 1) + 0.5
+    shares = np.log(count / count[1:].sum())
+    shares[0] = 0.0
+    return shares
+
+
+def compare(name: str, data: Comparisons, seed: int = 0) -> Row:
+    """Fit four fifths of the labels both ways, predict the others; width of intervals by all labels."""
+    out, started = assign_folds(data, seed) == 0, time.process_time()
+    train, test = data.subset(~out), data.subset(out)
+    graded = BradleyTerry(prior_sd=None, inference="auto")
+    winners = BradleyTerry(prior_sd=None, inference="auto", grades="ignore")
+    losses = -graded.fit(train).log_predictive(test)
+    by_winners = -winners.fit(train).log_predictive(test)
+    if test.grades is not None:
+        by_winners -= grade_shares(train)[test.grades]
+    difference, error = paired_difference(losses, by_winners, test.annotators)
+    whole = [one.fit(data) for one in (graded, winners)]
+    return Row(
+        name,
+        data.n_labels,
+        data.n_items,
+        float(losses.mean()),
+        float(by_winners.mean()),
+        difference,
+        error,
+        *map(relative_width, whole),
+        seconds=time.process_time() - started,
+    )
+
+
+def relative_width(posterior: BasePosterior) -> float:
+    """Return the mean width of 90% intervals over the standard deviation of the utilities."""
+    return mean_width(posterior) / float(posterior.utilities().std())
+
+
+def run(folder: Path, seed: int = 0) -> list[Row]:
+    """Compare on each criterion of the Tournesol extract."""
+    return [compare(f"Tournesol, {one}", read_tournesol(folder, one), seed) for one in CRITERIA]
+
+
+def simulate(n_crowds: int, n_items: int = 60, n_labels: int = 600, seed: int = 0) -> Row:
+    """Return means over simulated crowds whose utilities are known."""
+    found, losses = [], []
+    for number in range(n_crowds):
+        rng = np.random.default_rng([seed, number])
+        crowd = simulate_crowd(rng, n_items, 20, utility_sd=1.5)
+        data = crowd.graded(n_labels, CUTS, rng)
+        one = compare("simulated", data, seed)
+        losses.append((one.loss, one.loss_winners, one.difference))
+        both = [BradleyTerry(prior_sd=None, inference="auto", grades=how).fit(data) for how in ("ordered", "ignore")]
+        found.append([*map(relative_width, both), *(coverage(one, crowd.utilities) for one in both)])
+    loss, figures = np.mean(losses, axis=0), np.mean(found, axis=0).tolist()
+    error = float(np.std([one[2] for one in losses], ddof=1) / np.sqrt(n_crowds)) if n_crowds > 1 else float("nan")
+    return Row("simulated, 0.3 and 1.2", n_labels, n_items, *loss.tolist(), error, *figures)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; the table on stdout."""
+    parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks grades", description=__doc__)
+    parser.add_argument("--data", type=Path, help="folder of the Tournesol data; left out, with the reason, if absent")
+    parser.add_argument("--crowds", type=int, default=8, help="number of simulated crowds (default 8)")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    options = parser.parse_args(arguments)
+    rows = []
+    if options.crowds:
+        rows.append(simulate(options.crowds))
+    if options.data is None:
+        print("Tournesol: left out, as no --data names its folder.")
+    else:
+        try:
+            rows += run(options.data)
+        except InvalidData as error:
+            print(f"Tournesol: left out. {error}")
+    print(f"{'':<32}{'labels':>8}{'items':>7}{'log loss':>18}{'difference':>19}{'width':>14}{'coverage':>14}")
+    for row in rows:
+        change = f"{row.difference:.4f} ± {row.error:.4f}"
+        print(
+            f"{row.data:<32}{row.n_labels:>8}{row.n_items:>7}{row.loss:>9.4f}{row.loss_winners:>9.4f}{change:>19}"
+            f"{row.width:>7.2f}{row.width_winners:>7.2f}{row.coverage:>7.3f}{row.coverage_winners:>7.3f}"
+        )
+    if options.json:
+        options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1))
+    return 0

@@ -1,0 +1,1 @@
+"""Graded answers to pairs (clearly, slightly, tie) as an ordered likelihood with learned cut points."""

@@ -1,0 +1,202 @@
+"""The log posterior of Bradley-Terry with graded answers (cumulative logit): objective, gradient and curvature."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from models_engine.graphs import GraphPrecision
+from models_engine.inference.davidson.mode import FEW_POINTS, MANY_POINTS, Curvature, ProblemState
+from models_engine.inference.graded.counts import GradedCounts
+from models_engine.linalg import chunk_slices, sum_by_group
+
+__all__ = ["PRIOR_WEIGHT", "GradedProblem"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+PRIOR_WEIGHT = 0.5  # of one answer of each kind between equal items: keeps cut points apart and finite
+MIN_GAP = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class GradedProblem:
+    """Log posterior of x = (f, side, cut points); side only where has_side, the first cut point only with ties.
+
+    An answer of grade g for low has probability s(z - c_{g-1}) - s(z - c_g), s the logistic and z = f_low - f_high +
+    side * orientation, one for high that of -z, a tie s(z + c_0) - s(z - c_0): McCullagh's (1980) cumulative logit
+    with symmetric cut points (Agresti 1992); with one grade it is Rao and Kupper's (1967) tie, without ties and grades
+    Bradley-Terry's. Since s(u) - s(v) = s(u) s(-v) (1 - exp(v - u)), an answer is a win against one threshold, a loss
+    against the other, and a factor of their gap alone; the log posterior is concave in all of x.
+
+    prior (n_x,): precision of each coordinate around 0, 0 for cut points: their prior is PRIOR_WEIGHT of one tie and
+    one answer of each grade between equal items.
+    variance (n_rows,) or None: averages the log likelihood over z ~ N(z, variance), as in DavidsonProblem.
+    """
+
+    counts: GradedCounts
+    has_side: bool
+    prior: Floats
+    variance: Floats | None = None
+    n_points: int = FEW_POINTS
+
+    @property
+    def n_items(self) -> int:
+        return self.counts.graph.n_items
+
+    @property
+    def has_tie(self) -> bool:
+        return self.counts.has_tie
+
+    @property
+    def n_cuts(self) -> int:
+        """Return how many cut points are unknowns."""
+        return self.counts.n_grades - (not self.has_tie)
+
+    def with_prior_sd(self, sd: float) -> "GradedProblem":
+        prior = self.prior.copy()
+        prior[: self.n_items] = sd**-2
+        return self._replaced(prior=prior)
+
+    def with_variance(self, variance: Floats) -> "GradedProblem":
+        """Return the problem with these variances of the margins, with more nodes if any is above 10."""
+        enough = FEW_POINTS if variance.max(initial=0.0) <= 10 else MANY_POINTS
+        return self._replaced(variance=variance, n_points=max(self.n_points, enough))
+
+    def _replaced(self, **changes: object) -> "GradedProblem":
+        made = replace(self, **changes)  # type: ignore[arg-type]
+        made.__dict__["design"] = self.design
+        return made
+
+    def split(self, x: Floats) -> tuple[Floats, float, Floats]:
+        """Split into (f, side, cut points (n_grades,)); side 0 and c_0 0 where they are not inferred."""
+        side = float(x[self.n_items]) if self.has_side else 0.0
+        cuts = x[len(x) - self.n_cuts :]
+        return x[: self.n_items], side, cuts if self.has_tie else np.concatenate([[0.0], cuts])
+
+    @cached_property
+    def design(self) -> Floats:
+        """Return the derivatives of the rows' margins by side and cut points, (n_rows, n_nuisances)."""
+        counts = self.counts
+        thresholds = -counts.sign[:, None] * (counts.cut[:, None] == np.arange(counts.n_grades))
+        columns = [counts.orientation[:, None]] * self.has_side + [thresholds[:, not self.has_tie :]]
+        return np.concatenate(columns, axis=1)
+
+    def margins(self, x: Floats) -> Floats:
+        """Return z minus the row's threshold, (n_rows,)."""
+        n = self.n_items
+        return self.counts.graph.differences(x[:n])[self.counts.pair] + self.design @ x[n:]
+
+    def starting_cuts(self) -> Floats:
+        """Return the unknown cut points that give the shares of the answers, were all items equal."""
+        count = self.counts.by_grade + PRIOR_WEIGHT
+        count[0] -= 0 if self.has_tie else count[0]
+        below = np.cumsum(count)[:-1] / count.sum()
+        return logit((1 + below) / 2)[not self.has_tie :]
+
+    def objective(self, x: Floats) -> float:
+        if (self._gaps(x) <= 0).any():
+            return -np.inf
+        losses = self._average(self.margins(x), lambda m: np.stack(_losses(m)))
+        return self._value(x, losses)
+
+    def at(self, x: Floats) -> ProblemState:
+        """Compute objective, gradient and curvature in one pass over the rows, at x with cut points in order."""
+        x, counts, graph = self._ordered(x), self.counts, self.counts.graph
+        win, lose, p_win, bend = self._average(self.margins(x), _terms)
+
+        def over_pairs(values: Floats) -> Floats:
+            return sum_by_group(counts.pair, values, graph.n_pairs)
+
+        slope = counts.above * (1 - p_win) - counts.below * p_win
+        weight = (counts.above + counts.below) * bend
+        by_cut, cut_curvature = self._gap_terms(x)
+        n_side = int(self.has_side)
+        nuisance = self.design.T @ slope
+        nuisance[n_side:] += by_cut
+        corner = self.design.T @ (weight[:, None] * self.design) + np.diag(self.prior[self.n_items :])
+        corner[n_side:, n_side:] += cut_curvature
+        border = [graph.divergence(over_pairs(weight * column)) for column in self.design.T]
+        columns = np.stack(border, axis=1) if border else np.zeros((self.n_items, 0))
+        gradient = np.concatenate([graph.divergence(over_pairs(slope)), nuisance]) - self.prior * x
+        precision = GraphPrecision(graph, over_pairs(weight), self.prior[: self.n_items])
+        return ProblemState(x, self._value(x, np.stack([win, lose])), gradient, Curvature(precision, columns, corner))
+
+    def _value(self, x: Floats, losses: Floats) -> float:
+        lost = self.counts.above @ losses[0] + self.counts.below @ losses[1]
+        gaps = self._gaps(x)
+        between = (self._between() * np.log(-np.expm1(-gaps))).sum()
+        side, scale = self._pseudo_thresholds(x)
+        return float(between - lost - scale @ np.logaddexp(0, side)) - float((self.prior * x) @ x / 2)
+
+    def _ordered(self, x: Floats) -> Floats:
+        """Return x with every gap at least MIN_GAP."""
+        if not self.n_cuts or (self._gaps(x) >= MIN_GAP).all():
+            return x
+        cuts = self.split(x)[2]
+        gaps = np.maximum(np.diff(cuts, prepend=0.0), MIN_GAP)
+        found = x.copy()
+        found[len(x) - self.n_cuts :] = np.cumsum(gaps[not self.has_tie :])
+        return found
+
+    def _gaps(self, x: Floats) -> Floats:
+        """Return the widths between thresholds, (n_cuts,): of a tie (if any), then of each grade but the highest."""
+        cuts = self.split(x)[2]
+        gaps = np.diff(cuts, prepend=-cuts[0])
+        return gaps if self.has_tie else gaps[1:]
+
+    def _between(self) -> Floats:
+        return (self.counts.between + PRIOR_WEIGHT)[not self.has_tie :]
+
+    def _pseudo_thresholds(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return (u, weight) of the prior's answers between equal items: each adds -weight log(1 + exp(u)).
+
+        A grade's lower threshold c gives log s(-c), an upper one log s(c); a tie's two give log s(c_0) each.
+        """
+        cuts = self.split(x)[2]
+        upper = np.full(len(cuts), PRIOR_WEIGHT)
+        upper[0] = 2 * PRIOR_WEIGHT * self.has_tie
+        lower = np.full(len(cuts), PRIOR_WEIGHT)
+        return np.concatenate([cuts, -cuts]), np.concatenate([lower, upper])
+
+    def _gap_terms(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return gradient (n_cuts,) and minus the Hessian of what depends on the cut points alone."""
+        gaps, weight = self._gaps(x), self._between()
+        steep = weight / np.expm1(gaps)
+        bend = weight * np.exp(-gaps) / np.expm1(-gaps) ** 2
+        to_gaps = np.eye(self.n_cuts) - np.eye(self.n_cuts, k=-1)  # of the unknown cut points
+        if self.has_tie and self.n_cuts:
+            to_gaps[0, 0] = 2.0
+        cuts = self.split(x)[2]
+        u, scale = self._pseudo_thresholds(x)
+        sign, p = np.repeat([1.0, -1.0], len(cuts)), expit(u)
+        slope = (-scale * sign * p).reshape(2, -1).sum(axis=0)[not self.has_tie :]
+        curve = (scale * p * (1 - p)).reshape(2, -1).sum(axis=0)[not self.has_tie :]
+        return to_gaps.T @ steep + slope, to_gaps.T @ (bend[:, None] * to_gaps) + np.diag(curve)
+
+    def _average(self, m: Floats, function: Callable[[Floats], Floats]) -> Floats:
+        """Return E[function(m')], m' ~ N(m, variance), by Gauss-Hermite quadrature."""
+        if self.variance is None or not len(m):
+            return function(m)
+        points, weights = np.polynomial.hermite_e.hermegauss(self.n_points)
+        deviation = np.sqrt(self.variance)
+        parts = []
+        for part in chunk_slices(len(m), len(points), budget=200_000):
+            values = function(m[part] + deviation[part] * points[:, None])
+            parts.append(np.einsum("p,apr->ar", weights / weights.sum(), values))
+        return np.concatenate(parts, axis=-1)
+
+
+def _losses(m: Floats) -> tuple[Floats, Floats]:
+    """Return -log s(m) and -log s(-m)."""
+    small = np.log1p(np.exp(-np.abs(m)))
+    return small + np.maximum(-m, 0), small + np.maximum(m, 0)
+
+
+def _terms(m: Floats) -> Floats:
+    """Return -log s(m), -log s(-m), s(m) and its derivative, (4, ...)."""
+    win, lose = _losses(m)
+    p = np.exp(-win)
+    return np.stack([win, lose, p, p * np.exp(-lose)])

@@ -1,0 +1,215 @@
+"""Graded answers (how much better): BradleyTerry's ordered likelihood against its definition and finite differences."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.integrate import quad
+from scipy.optimize import minimize
+from scipy.special import expit
+from scipy.stats import norm
+
+from models_engine.analysis.metrics import coverage, mean_width
+from models_engine.data import Comparisons
+from models_engine.errors import InvalidData
+from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.choosing import assign_folds
+from models_engine.inference.graded.counts import GradedCounts
+from models_engine.inference.graded.problem import PRIOR_WEIGHT, GradedProblem
+from models_engine.posterior import GaussianPosterior
+from models_engine.simulate import simulate_crowd
+
+SCALES = [(0.4, 1.5), (0.0, 1.2, 2.5), (0.5,)]  # a tie and two grades; three grades, no tie; a tie and one grade
+
+
+def graded(cuts, n_items: int = 12, n_labels: int = 90, seed: int = 0) -> Comparisons:
+    rng = np.random.default_rng(seed)
+    return simulate_crowd(rng, n_items, 3).graded(n_labels, cuts, rng)
+
+
+def problem_of(data: Comparisons) -> GradedProblem:
+    sided = np.arange(data.n_labels) % 2 == 0
+    counts = GradedCounts.of(data.pairs(), sided, data.n_grades, halve_ties=False)
+    n_cuts = data.n_grades - (not counts.has_tie)
+    return GradedProblem(counts, True, np.concatenate([np.full(data.n_items, 0.5), [1.0], np.zeros(n_cuts)]))
+
+
+def log_probability(z: float, outcome: float, grade: int, cuts) -> float:
+    """The definition: the logistic distribution between two cut points."""
+    edges = [*cuts, np.inf]
+    towards = z if outcome >= 0.5 else -z
+    if outcome == 0.5:
+        return np.log(expit(z + cuts[0]) - expit(z - cuts[0]))
+    low, high = edges[max(grade - 1, 0)], edges[grade] if grade else np.inf
+    return np.log(expit(towards - low) - expit(towards - high))
+
+
+@pytest.mark.parametrize("cuts", SCALES)
+def test_the_log_posterior_is_that_of_intervals_of_the_logistic_distribution(cuts):
+    data, pairs = graded(cuts), graded(cuts).pairs()
+    problem = problem_of(data)
+    rng = np.random.default_rng(1)
+    f, side = rng.normal(size=data.n_items), 0.3
+    x = np.concatenate([f, [side], [cut for cut in cuts if cut > 0]])
+    sided = np.arange(data.n_labels) % 2 == 0
+    z = f[pairs.left] - f[pairs.right] + side * sided
+    labels = zip(z, pairs.outcome, pairs.grade, strict=True)
+    expected = sum(log_probability(*label, cuts) for label in labels)
+    kinds = [(0.5, 0)] * (cuts[0] > 0) + [(1.0, grade) for grade in range(1, len(cuts) + 1)]
+    expected += PRIOR_WEIGHT * sum(log_probability(0.0, *kind, cuts) for kind in kinds)
+    assert_allclose(problem.objective(x), expected - 0.5 * f @ f / 2 - side**2 / 2, rtol=1e-10)
+
+
+@pytest.mark.parametrize("averaged", [False, True])
+@pytest.mark.parametrize("cuts", SCALES)
+def test_gradient_and_curvature_are_those_of_finite_differences(cuts, averaged):
+    data = graded(cuts)
+    problem, rng = problem_of(data), np.random.default_rng(2)
+    if averaged:
+        problem = problem.with_variance(rng.random(len(problem.counts.pair)))
+    n_cuts = problem.n_cuts
+    x = np.concatenate([rng.normal(size=data.n_items), [0.3], np.cumsum(0.3 + rng.random(n_cuts))])
+    state, steps = problem.at(x), 1e-5 * np.eye(len(x))
+    slope = [(problem.objective(x + step) - problem.objective(x - step)) / 2e-5 for step in steps]
+    assert_allclose(state.gradient, slope, atol=1e-6)
+    bend = np.array([(problem.at(x + step).gradient - problem.at(x - step).gradient) / 2e-5 for step in steps])
+    found = state.curvature
+    inner = found.precision.graph.dense(found.precision.weights, found.precision.ridge)
+    assert_allclose(np.block([[inner, found.border], [found.border.T, found.corner]]), -bend, atol=1e-5)
+
+
+def test_the_mode_is_that_of_a_plain_optimiser():
+    data = graded((0.4, 1.5))
+    problem, n = problem_of(data), data.n_items
+    fitted = BradleyTerry(prior_sd=2**0.5, side=True, side_sd=1.0).fit(data)
+    everywhere = GradedCounts.of(data.pairs(), np.ones(data.n_labels, bool), 2, halve_ties=False)
+    problem = GradedProblem(everywhere, True, problem.prior)
+    start = np.concatenate([np.zeros(n + 1), [0.5, 1.0]])
+    found = minimize(lambda x: min(-problem.objective(x), 1e9), start, method="BFGS", options={"gtol": 1e-7})
+    assert_allclose(fitted.utilities(), found.x[:n] - found.x[:n].mean(), atol=1e-4)
+    assert_allclose(fitted.likelihood.cuts, found.x[-2:], atol=1e-4)
+    assert_allclose(fitted.likelihood.side, found.x[n], atol=1e-4)
+
+
+def test_ungraded_answers_beside_graded_ones_say_which_is_better_alone():
+    data = graded((0.0, 1.0))
+    plain = Comparisons.from_pairs(
+        data.items[::2], data.items[1::2], data.pairs().outcome, data.annotators, n_items=data.n_items
+    )
+    both = Comparisons.concatenate([data, plain])
+    assert both.n_grades == 2
+    assert (both.grades[data.n_labels :] == 0).all()
+    alone = BradleyTerry().fit(plain)
+    ungraded = Comparisons.concatenate([plain, graded((0.0, 1.0)).subset([])])
+    assert ungraded.n_grades == 2
+    assert_allclose(BradleyTerry().fit(ungraded).utilities(), alone.utilities(), atol=1e-6)
+
+
+@pytest.mark.parametrize("cuts", SCALES)
+def test_the_predictions_of_all_grades_add_up_to_one_and_to_that_of_the_winner(cuts):
+    data = graded(cuts)
+    fitted = BradleyTerry(side=True).fit(data)
+    grades = [0, *range(1, len(cuts) + 1), *range(1, len(cuts) + 1)]
+    outcome = [0.5] + [1.0] * len(cuts) + [0.0] * len(cuts)
+    ends = (np.zeros(len(grades), int), np.ones(len(grades), int))
+    asked = Comparisons.from_pairs(*ends, outcome, grades=grades, n_items=data.n_items)
+    chance = np.exp(fitted.log_predictive(asked))
+    tie = chance[0] if cuts[0] > 0 else 0.0
+    assert_allclose(tie + chance[1:].sum(), 1, atol=1e-8)
+    plain = np.exp(fitted.log_predictive(asked.without_grades()))
+    assert_allclose(plain[1], chance[1 : 1 + len(cuts)].sum(), atol=1e-8)
+
+
+def test_a_prediction_is_the_integral_over_the_margin():
+    fitted = BradleyTerry().fit(graded((0.4, 1.5)))
+    asked = Comparisons.from_pairs([0], [1], [1.0], grades=[1], n_grades=2, n_items=12)
+    mean = float(fitted.mean[0] - fitted.mean[1])
+    sd = float(np.sqrt(fitted.difference_variance(0, 1)))
+    low, high = fitted.likelihood.cuts
+
+    def density(z):
+        return norm.pdf(z, mean, sd) * (expit(z - low) - expit(z - high))
+
+    expected = quad(density, mean - 9 * sd, mean + 9 * sd)[0]
+    assert_allclose(np.exp(fitted.log_predictive(asked)), expected, rtol=1e-7)
+
+
+def test_a_stored_posterior_keeps_its_cut_points():
+    fitted = BradleyTerry().fit(graded((0.4, 1.5)))
+    again = GaussianPosterior.from_arrays(fitted.to_arrays())
+    assert again.likelihood == fitted.likelihood
+    assert set(again.hyperparameters()) == {"prior_sd", "cut_0", "cut_0_sd", "cut_1", "cut_1_sd"}
+
+
+@pytest.mark.slow
+def test_known_cut_points_are_found_and_grades_narrow_intervals_at_equal_coverage():
+    width, covered, inside = {}, {}, 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        crowd = simulate_crowd(rng, 40, 5, utility_sd=1.5)
+        data = crowd.graded(500, (0.3, 1.2), rng)
+        for how in ("ordered", "ignore"):
+            fitted = BradleyTerry(prior_sd=None, inference="auto", grades=how).fit(data)
+            assert fitted.diagnostics.converged
+            width.setdefault(how, []).append(mean_width(fitted))
+            covered.setdefault(how, []).append(coverage(fitted, crowd.utilities))
+            if how == "ordered":
+                apart = np.abs(np.array(fitted.likelihood.cuts) - (0.3, 1.2))
+                inside += int((apart < 3 * np.array(fitted.likelihood.cut_sds)).sum())
+    assert inside >= 7
+    assert np.mean(width["ordered"]) < 0.85 * np.mean(width["ignore"])
+    assert np.mean(covered["ordered"]) > 0.83
+
+
+@pytest.mark.slow
+def test_grades_predict_who_wins_better_than_winners_alone():
+    rng = np.random.default_rng(3)
+    data = simulate_crowd(rng, 40, 5, utility_sd=1.5).graded(1500, (0.3, 1.2), rng)
+    out = assign_folds(data, 0) == 0
+    tested = data.subset(out).without_grades()
+    losses = [
+        -BradleyTerry(grades=how).fit(data.subset(~out)).log_predictive(tested).mean() for how in ("ordered", "ignore")
+    ]
+    assert losses[0] < losses[1]
+
+
+def test_a_warm_start_ends_where_a_cold_one_does():
+    data = graded((0.4, 1.5))
+    cold = BradleyTerry(prior_sd=None).fit(data)
+    warm = BradleyTerry(prior_sd=None).fit(data, start=BradleyTerry().fit(data.subset(np.arange(60))))
+    assert_allclose(warm.utilities(), cold.utilities(), atol=1e-5)
+    assert_allclose(warm.likelihood.cuts, cold.likelihood.cuts, atol=1e-5)
+
+
+def test_a_grade_that_nobody_gave_leaves_cut_points_in_order():
+    data = Comparisons.from_pairs([0, 1, 2], [1, 2, 0], [1, 1, 1], grades=[1, 1, 3], n_grades=4)
+    for inference in ("map", "variational"):
+        fitted = BradleyTerry(prior_sd=None, inference=inference).fit(data)
+        cuts = fitted.likelihood.cuts
+        assert fitted.diagnostics.converged
+        assert cuts[0] == 0
+        assert np.isfinite(cuts).all()
+        assert (np.diff(cuts) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"grades": [1, 0]}, "shape"),
+        ({"grades": [1, 1, 1]}, "a tie has no grade"),
+        ({"grades": [3, 0, 0], "n_grades": 2}, "grades run from 0 to 2"),
+        ({"grades": [51, 0, 0]}, "grades"),
+        ({"n_grades": 51}, "n_grades is 51"),
+    ],
+)
+def test_a_bad_grade_is_refused(options, message):
+    with pytest.raises(InvalidData, match=message):
+        Comparisons.from_pairs([0, 1, 2], [1, 2, 0], [1, 0, 0.5], **options)
+
+
+def test_only_a_pair_has_a_grade_and_grades_above_the_fitted_ones_are_refused():
+    with pytest.raises(InvalidData, match="only a pair has a grade"):
+        Comparisons.from_rankings([[0, 1, 2]], grades=[1])
+    fitted = BradleyTerry().fit(graded((0.4, 1.5)))
+    asked = Comparisons.from_pairs([0], [1], [1.0], grades=[3], n_items=12)
+    with pytest.raises(InvalidData, match="grade 3 is above the 2"):
+        fitted.log_predictive(asked)
