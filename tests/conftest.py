@@ -24,6 +24,7 @@ from annotate.models import Annotator, ApiToken, Item, Label, Membership, Presen
 from tests.budget import PROFILE, SEARCH, examples
 from tests.load.database import command
 from tests.migrated import copy_migrated
+from tests.paths import ROOT
 
 # The same few examples every time, so that a run says whether the change is right; with HYPOTHESIS_PROFILE=search,
 # which is `make test-search`, many others are looked for.
@@ -43,6 +44,8 @@ hypothesis.settings.load_profile(PROFILE)
 # since a busy machine takes that long.
 LEFT_OUT = {"browser", "process", "slow", "alone"}
 SLOW = 0.5
+
+SITE = ROOT / "tests" / "site"
 
 # It starts uname once in each process and keeps what that says; run records ask for it.
 platform.processor()
@@ -74,6 +77,16 @@ def answer_one(annotator: Annotator, *, chosen: int | None = 0, outcome: str = "
     return record_label(
         presentation=presentation, answer=Answer(outcome=outcome, chosen=chosen, response_ms=1200), now=now
     )
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as embedded what asks no database and starts no process, save where caches and live updates are tested."""
+    for item in items:
+        if item.path.is_relative_to(SITE) and item.path.parent.name not in ("core", "live"):
+            asks = {"db", "transactional_db"} & set(getattr(item, "fixturenames", ()))
+            if not asks and not any(item.get_closest_marker(mark) for mark in ("django_db", "process")):
+                item.add_marker(pytest.mark.embedded)
 
 
 def pytest_collection_finish() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.testing import assert_array_equal
 
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
+from tests.cases import each_case
 
 PAIRS: dict[str, Any] = {
     "left": [0, 1],
@@ -37,7 +39,6 @@ READERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "annotator_subset": (DATA.annotator_subset, {"annotators": [0]}),
     "renamed": (DATA.renamed, {"permutation": [0, 2, 1]}),
 }
-ARGUMENTS = [(name, argument) for name, (_, given) in READERS.items() for argument in given]
 NEVER: dict[str, Any] = {
     "ragged": [[0, 1], [2]],
     "nested": [[[0, 1]], [[1, 2]]],
@@ -80,23 +81,25 @@ def call(name: str, argument: str, value: Any) -> Any:
     return function(**{**given, argument: value})
 
 
-@pytest.mark.parametrize(("name", "argument"), ARGUMENTS)
-@pytest.mark.parametrize("kind", NEVER)
-def test_what_is_no_array_of_numbers_is_refused_everywhere(name, argument, kind):
-    if kind == "ragged" and argument == "top":
-        pytest.skip("a top may have any length")
-    with pytest.raises(InvalidData) as caught:
-        call(name, argument, NEVER[kind])
-    assert "inhomogeneous" not in str(caught.value), "not numpy's words"
+@pytest.mark.parametrize("name", READERS)
+def test_what_is_no_array_of_numbers_is_refused_everywhere(name):
+    with each_case() as case:
+        for argument, kind in product(READERS[name][1], NEVER):
+            if kind == "ragged" and argument == "top":
+                continue  # a top may have any length
+            with case(f"{argument} {kind}"):
+                with pytest.raises(InvalidData) as caught:
+                    call(name, argument, NEVER[kind])
+                assert "inhomogeneous" not in str(caught.value), "not numpy's words"
 
 
-@pytest.mark.parametrize(("name", "argument"), [one for one in ARGUMENTS if one[1] not in ("weights", "item_features")])
-@pytest.mark.parametrize("kind", WHOLE)
-def test_numbers_that_are_no_item_are_refused_everywhere(name, argument, kind):
-    if argument == "annotator_features":
-        pytest.skip("features may be any number")
-    with pytest.raises(InvalidData):
-        call(name, argument, WHOLE[kind])
+@pytest.mark.parametrize("name", [name for name in READERS if name != "with_weights"])
+def test_numbers_that_are_no_item_are_refused_everywhere(name):
+    may_be_any = {"weights", "item_features", "annotator_features"}
+    with each_case() as case:
+        for argument, kind in product(READERS[name][1].keys() - may_be_any, WHOLE):
+            with case(f"{argument} {kind}"), pytest.raises(InvalidData):
+                call(name, argument, WHOLE[kind])
 
 
 @pytest.mark.parametrize(

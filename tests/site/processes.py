@@ -28,8 +28,9 @@ def command_of(pid: int) -> str:
 
 def wait_for(what: Callable[[], object], seconds: float = 30, why: str = "it never came to be") -> object:
     """The first true value of `what`."""
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, 0.05
     while not (value := what()):
         assert time.monotonic() < deadline, f"{why} within {seconds} s"
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(1.3 * pause, 0.4)  # asking takes CPU that what is waited for needs
     return value

@@ -10,10 +10,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.accounts.invitations import invitation_token, invite_address
-from annotate.core.errors import UserError
 from annotate.models import Annotator, ExpectedConflict, ExpectedPerson, Item, Membership, Project
-from tests.conftest import NOW, answer_one, make_annotator
+from tests.conftest import NOW, make_annotator
 from tests.routes import ROUTES
+from tests.site.factories import make_labels
 from tests.site.test_access import BACKEND, RULES
 
 pytestmark = pytest.mark.embedded
@@ -32,11 +32,7 @@ def grown(project: Project, n_items: int, n_annotators: int, n_labels: int) -> N
     ]
     for person in ExpectedPerson.objects.bulk_create(people):
         ExpectedConflict.objects.create(person=person, item=project.items.first())
-    for i in range(n_labels):
-        try:
-            answer_one(crowd[i % n_annotators], chosen=i % 2, now=NOW, seed=i)
-        except UserError:
-            return
+    make_labels(project, crowd, n_labels)
 
 
 def invitation_to(project: Project) -> str:

@@ -29,6 +29,8 @@ from tests.site.annotators.test_by_criterion import crossed  # noqa: F401  (a fi
 from tests.site.factories import spread_fit
 from tests.site.fitting.test_run import fit_now
 
+pytestmark = pytest.mark.embedded
+
 NOT_OPERATIONS = {
     "call",
     "upload",

@@ -9,7 +9,7 @@ import urllib.request
 
 import pytest
 
-from tests.load.database import ROOT, environment, manage
+from tests.load.database import ROOT, environment
 from tests.load.servers import free_port
 from tests.migrated import copy_migrated
 from tests.site.processes import command_of, wait_for, with_environment
@@ -113,25 +113,3 @@ def test_several_web_processes_share_one_port_and_come_and_go_together(serving):
     serving.process.kill()
     serving.process.wait()
     wait_for(lambda: not serving.all(), why="a helper outlived its parent")
-
-
-def refused(serving, *arguments) -> str:
-    command = [sys.executable, "manage.py", "serve", "--port", str(serving.port), *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=serving.env, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1
-    return done.stderr
-
-
-def test_a_taken_port_an_old_database_and_missing_static_files_are_told(empty, tmp_path):
-    manage(empty.env, "migrate", "contenttypes", "--verbosity", "0")
-    assert "manage.py migrate" in refused(empty)
-    assert "--workers 0" in refused(empty, "--workers", "0")
-    empty.env |= {"DEBUG": "false", "HTTPS": "false", "STATIC_ROOT": str(tmp_path / "nothing")}
-    listener = subprocess.Popen(
-        [sys.executable, "-m", "http.server", str(empty.port), "--bind", "127.0.0.1"], env=empty.env
-    )
-    try:
-        wait_for(lambda: f"Port {empty.port}" in refused(empty), why="the port was not found taken")
-    finally:
-        listener.kill()
-        listener.wait()

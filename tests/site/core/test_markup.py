@@ -12,6 +12,8 @@ from tests.site.factories import make_labels
 from tests.site.fitting.test_run import fit_now
 from tests.site.pages import signed_in
 
+pytestmark = pytest.mark.embedded
+
 BAD = '"><b class=planted>x</b>'
 PLANTED = "<b class=planted>"
 

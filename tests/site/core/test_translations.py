@@ -27,6 +27,8 @@ from tests.site.labelling.test_labelling import as_annotator, task_of
 from tests.site.pages import signed_in
 from tests.site.test_query_counts import PAGES, address
 
+pytestmark = pytest.mark.embedded
+
 LANGUAGES = ["de", "es", "fr"]
 LOCALE = ROOT / "annotate" / "locale"
 PLACEHOLDER = re.compile(r"%\(\w+\)[.\d]*[a-zX]|\{\w*\}|</?\w+>|&\w+;")

@@ -21,6 +21,8 @@ from tests.site.api_client import Api
 from tests.site.factories import estimate_annotator, make_labels, spread_fit
 from tests.site.pages import page, signed_in
 
+pytestmark = pytest.mark.embedded
+
 
 def fitted(project: Project, *, odd: bool = True) -> Fit:
     """Eight annotators who nearly always prefer what was made first; `odd`: the last of them the other way round, and

@@ -10,6 +10,8 @@ from tests.site.api_client import Api
 from tests.site.dashboard.test_goal import answers, fit_now, kept, plain, set_goal
 from tests.site.pages import page, signed_in
 
+pytestmark = pytest.mark.embedded
+
 __all__ = ["plain"]
 GRADES = [{"name": "Pass", "limit": 50}, {"name": "Fail", "limit": None}]
 

@@ -529,6 +529,7 @@ def test_the_beta_interval_holds_ninety_percent():
         assert np.quantile(draws, [0.05, 0.95]) == pytest.approx([low[place], high[place]], abs=0.002)
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_estimator_fits_and_starts_again_from_what_was_stored(project, crowd, name):

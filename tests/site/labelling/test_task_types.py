@@ -170,6 +170,7 @@ def test_ranks_say_the_order_and_nothing_else(k, data):
         assert decode_ranks("best_worst", encode_ranks("best_worst", order[:2], k)) == order[:2]
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 @pytest.mark.parametrize("task", [("best", 4, None), ("best_worst", 5, None), ("ranking", 4, None), ("top", 5, 2)])
 @pytest.mark.parametrize("name", ["CrowdBT", "BradleyTerry", "CollaborativeGP", "PlackettLuce"])

@@ -27,6 +27,8 @@ from models_engine.models import Estimate
 from tests.conftest import NOW
 from tests.site.task_types import set_task
 
+pytestmark = pytest.mark.embedded
+
 
 @pytest.fixture
 def crowd(project) -> Crowd:
