@@ -221,6 +221,7 @@ def test_the_report_holds_machines_against_people(project, alice):
     let_judge(make_machine(project, "First"), lambda a, b: a)
     api = Api(alice, project)
     assert api("post", "machines-report", {}).json()["status"] == "asked"
+    assert Event.objects.filter(verb="machines reported").count() == 1
     job.QUEUE.work(job.QUEUE.claim_next(owner="test", now=NOW), progress=go_on)
     told = api("get", "machines-report").json()
     assert told["status"] == "ready"
