@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 from rest_framework.throttling import SimpleRateThrottle
 
-from annotate.annotators.roster.actions import join_as_expected
 from annotate.models import Annotator, Event, ExpectedPerson
+from annotate.participation.joining.expected import join_as_expected
 from tests.conftest import NOW, make_annotator, member
 from tests.site.processes import wait_for
 
