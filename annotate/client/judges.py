@@ -120,9 +120,11 @@ class ProgramJudge:
         """Returns where the program reads and what it has written, line by line."""
         if self._process is None or self._process.poll() is not None:
             self.close()
-            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            pipe = subprocess.PIPE
             try:
-                process = subprocess.Popen(self.arguments, **pipes, text=True, encoding="utf-8")  # noqa: S603  (its own)
+                process = subprocess.Popen(  # noqa: S603  (the program that the caller names)
+                    self.arguments, stdin=pipe, stdout=pipe, text=True, encoding="utf-8"
+                )
             except OSError as error:
                 raise Unusable(f"“{self.program}” can't be started: {error.strerror}.") from None
             self._process, self._lines = process, queue.Queue()

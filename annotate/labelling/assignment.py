@@ -182,13 +182,10 @@ def planned_set(project: Project, annotator: Annotator) -> ChosenSet:
     Of a drawn plan, which balances the items, one that nobody has: others wait to become full (waiting_set). Of given
     questions the first by their own order that has room.
     """
-    planned = project.item_sets.filter(place__isnull=False)
-    if project.given_order:
-        # The sum keeps databases from an index by n_taken: they would sort all questions instead of taking the first.
-        free = planned.alias(taken=F("n_taken") + 0).filter(number__isnull=False, taken__lt=project.overlap)
-    else:
-        free = planned.filter(n_taken=0)
-    free = free.filter(~already_shown_to(annotator), ~is_check())
+    planned = project.item_sets.filter(~already_shown_to(annotator), ~is_check(), place__isnull=False)
+    # The sum keeps databases from an index by n_taken: they would sort all questions instead of taking the first.
+    given = planned.alias(taken=F("n_taken") + 0).filter(number__isnull=False, taken__lt=project.overlap)
+    free: QuerySet[ItemSet] = given if project.given_order else planned.filter(n_taken=0)
     ranks = RANKS[project.given_order]
     columns = (*(rank.removeprefix("-") for rank in ranks), "pk", "key")
     found = without_conflicts(free.order_by(*ranks, "shuffle").values_list(*columns), annotator)
