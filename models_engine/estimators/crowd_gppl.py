@@ -48,6 +48,7 @@ class CrowdGPPL:
 
     n_components: C, at most.   consensus_sd, taste_sd: prior medians of tau and sigma, in units of the answer's noise;
     log_scale_sd: sd of their log-normal priors.   features: whether item and annotator features are used.
+    reliability: as in CollaborativeGP; in larger problems the variational factors do not know of it, EP does.
     Annotator features predict the taste of an annotator without labels; they do not change that of one with labels.
     max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
     Ties are half a win each way; larger sets follow Thurstone's model (with label weights that are not whole, they

@@ -61,7 +61,7 @@ KERNEL = gettext_noop(
 )
 TASTE_PRIOR = gettext_noop("The sizes of the consensus and of the tastes have log-normal priors and are learned.")
 CROWD_BETA = gettext_noop(
-    "Reliabilities have a Beta distribution worth five answers; its mean, from .85 to .995, is learned."
+    "Reliabilities have a Beta distribution worth five answers; its mean, from .85 to .999, is learned."
 )
 TASTE_INFERENCE = gettext_noop(
     "Tastes, their sizes and reliabilities are drawn by Gibbs sampling, in large projects learned by their evidence; "

@@ -134,7 +134,7 @@ class Perception:
         """Set values level by level, from the best, by `step` of their places and the lowest value of better ones."""
         ceiling = np.full(len(values), np.inf)
         for at in range(int(level.max(initial=0)) + 1):
-            rows = np.nonzero(level == at)
-            values[rows] = step(rows, ceiling[rows[0]])
+            row, column = np.nonzero(level == at)
+            values[row, column] = step((row, column), ceiling[row])
             ceiling = np.minimum(ceiling, np.where(level == at, values, np.inf).min(axis=1))
         return values

@@ -14,7 +14,10 @@ from models_engine.inference.probit_ep.pair_sites import PairSites
 __all__ = ["FIRST_MEAN", "KNOTS", "MEANS", "Reliabilities", "beta_counts", "learn_reliabilities", "log_mean_density"]
 
 Floats = NDArray[np.float64]
-MEANS = np.array([0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995])  # of the crowd's prior, one as likely as another
+MEANS = np.array([0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999])  # of the crowd's prior
+# Their log prior. A few reversed answers of everybody are the same as smaller utilities, which few labels cannot tell
+# from each other: without a strong prior for a reliable crowd, utilities come out too large.
+LOG_MEANS = np.log(8.0) * np.arange(len(MEANS))
 FIRST_MEAN = 0.93
 SIZE = 5.0  # answers that the prior is worth
 KNOTS = np.array([-3.5, -2.0, -1.0, -0.3, 0.4, 1.2, 2.2, 3.5, 6.0])  # log-odds at which the evidence is computed
@@ -28,10 +31,10 @@ def beta_counts(mean: float) -> tuple[float, float]:
 
 
 def log_mean_density(reliabilities: Floats) -> Floats:
-    """Return the log density of the reliabilities (n,) under each of MEANS, (len(MEANS),)."""
+    """Return the log density of the reliabilities (n,) and of each of MEANS, (len(MEANS),)."""
     alpha, beta = SIZE * MEANS, SIZE * (1 - MEANS)
     right, wrong = np.log(reliabilities).sum(), np.log1p(-reliabilities).sum()
-    return np.asarray((alpha - 1) * right + (beta - 1) * wrong - len(reliabilities) * betaln(alpha, beta))
+    return np.asarray((alpha - 1) * right + (beta - 1) * wrong - len(reliabilities) * betaln(alpha, beta) + LOG_MEANS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +107,9 @@ def summarise_evidence(evidence: Floats, judged: NDArray[np.bool_]) -> Reliabili
     alpha, beta = SIZE * MEANS, SIZE * (1 - MEANS)
     priors = np.outer(log_expit(FINE), alpha) + np.outer(log_expit(-FINE), beta)
     priors -= logsumexp(priors, axis=0)
-    total = np.array([logsumexp(likelihood[:, judged] + prior[:, None], axis=0).sum() for prior in priors.T])
+    total = (
+        np.array([logsumexp(likelihood[:, judged] + prior[:, None], axis=0).sum() for prior in priors.T]) + LOG_MEANS
+    )
     mean = float(MEANS @ softmax(total))
     a, b = beta_counts(mean)
     mass = softmax(likelihood + (a * log_expit(FINE) + b * log_expit(-FINE))[:, None], axis=0)
