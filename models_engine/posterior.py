@@ -241,11 +241,10 @@ class GaussianPosterior(BasePosterior):
 
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> "GaussianPosterior":
         annotator = check_annotator(annotator)
+        own = self.likelihood
         if annotator is not None and self.lapses is not None and annotator < len(self.lapses):
-            own = replace(self.likelihood, lapse=float(self.lapses[annotator]))
-            return self._as_gaussian(own, self.spread)
-        wide = self.spread if self.taste is None else SumCovariance(self.spread, self.taste)
-        return self._as_gaussian(self.likelihood, wide)
+            own = replace(own, lapse=float(self.lapses[annotator]))
+        return self._as_gaussian(own, self.spread if self.taste is None else SumCovariance(self.spread, self.taste))
 
     def divisiveness(self) -> Floats:
         return np.zeros(self.n_items) if self.taste is None else np.sqrt(self.taste.variances())

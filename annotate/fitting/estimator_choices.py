@@ -8,7 +8,10 @@ AUTOMATIC = "Automatic"
 ESTIMATORS = {
     "CrowdBT": _("One shared ranking. Learns how reliable each annotator is. The usual choice for a crowd."),
     "BradleyTerry": _("One shared ranking. Treats all annotators as equally reliable. Simple, and fast at any size."),
-    "CollaborativeGP": _("For annotators whose tastes differ: a ranking for each of them, and the consensus of all."),
+    "CollaborativeGP": _(
+        "For annotators whose tastes differ: a ranking for each of them, and the consensus of all. Also learns how "
+        "reliable each annotator is."
+    ),
     "PlackettLuce": _("One shared ranking. The exact model for choosing among several items and for whole rankings."),
 }
 CHOICES = ESTIMATORS | {

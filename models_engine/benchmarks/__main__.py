@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from models_engine.benchmarks import (
     angle,
     apa,
+    careless,
     classes,
     competitors,
     coverage,
@@ -28,6 +29,7 @@ __all__ = ["COMMANDS", "main"]
 COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
     "angle": (angle.main, "rankings of ten sushi in East and West Japan (angle-based models, Table 2)"),
     "apa": (apa.main, "groups among the ballots of an election: held-out log likelihood, DIC"),
+    "careless": (careless.main, "tastes and carelessness together, on simulated crowds"),
     "classes": (classes.main, "classes of a ranking: are their items alike, is their order the true one?"),
     "competitors": (competitors.main, "systems and models ranked over many contexts: new contexts, halves, seconds"),
     "coverage": (coverage.main, "coverage of intervals in simulated crowds"),

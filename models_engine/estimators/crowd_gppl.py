@@ -19,6 +19,7 @@ from models_engine.inference.probit_ep.annotator_blocks import Block, build_bloc
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites_with_rankings, cap_sites
 from models_engine.inference.tastes.factors import TasteFactors
+from models_engine.inference.tastes.reliability import KNOTS
 from models_engine.inference.tastes.sampling import GRID, ScaleDensities
 from models_engine.posterior import Posterior
 from models_engine.progress import Progress
@@ -47,6 +48,7 @@ class CrowdGPPL:
 
     n_components: C, at most.   consensus_sd, taste_sd: prior medians of tau and sigma, in units of the answer's noise;
     log_scale_sd: sd of their log-normal priors.   features: whether item and annotator features are used.
+    reliability: as in CollaborativeGP; in larger problems the variational factors do not know of it, EP does.
     Annotator features predict the taste of an annotator without labels; they do not change that of one with labels.
     max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
     Ties are half a win each way; larger sets follow Thurstone's model (with label weights that are not whole, they
@@ -60,6 +62,7 @@ class CrowdGPPL:
     taste_sd: float = 0.7
     log_scale_sd: float = 0.75
     features: bool = True
+    reliability: bool = True
     max_pairs: int | None = 600
     max_steps: int = 40
     max_iterations: int = 200
@@ -111,7 +114,8 @@ class CrowdGPPL:
 
     def _n_steps(self, folds: int) -> int:
         scales = 0 if self.log_scale_sd == 0 else 90
-        return scales + (folds + 1) * self.max_steps + folds * len(CANDIDATES) + 4 * self.max_iterations
+        lapses = 3 * len(KNOTS) if self.reliability else 0
+        return scales + lapses + (folds + 1) * self.max_steps + folds * len(CANDIDATES) + 4 * self.max_iterations
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,6 +48,9 @@ CARE = gettext_noop("Annotators differ in care, not in taste.")
 TASTES = gettext_noop(
     "Tastes are jointly normal around the consensus; annotators are a sample of the crowd it is about."
 )
+REVERSED = gettext_noop(
+    "Annotators answer by their own tastes but for a share of reversed answers; of fewer than four, none are reversed."
+)
 NORMAL = gettext_noop("Utilities are independent and normal around 0.")
 BETA = gettext_noop(
     "Reliabilities have a Beta distribution of a mean above 1/2, which tells the order from its reverse."
@@ -60,14 +63,17 @@ KERNEL = gettext_noop(
     "Utilities are a Gaussian process over the items' features; without features they are independent."
 )
 TASTE_PRIOR = gettext_noop("The sizes of the consensus and of the tastes have log-normal priors and are learned.")
+CROWD_BETA = gettext_noop(
+    "Reliabilities have a Beta distribution worth five answers; its mean, from .85 to .999, is learned."
+)
 TASTE_INFERENCE = gettext_noop(
-    "Tastes and their sizes are drawn by Gibbs sampling, in large projects learned by their evidence; the consensus "
-    "and each annotator's ranking then follow by expectation propagation, with tastes integrated out."
+    "Tastes, their sizes and reliabilities are drawn by Gibbs sampling, in large projects learned by their evidence; "
+    "the consensus and each annotator's ranking then follow by expectation propagation, with tastes integrated out."
 )
 LOGISTIC = "P(i beats j) = frac{1}{1 + exp(-(f_i - f_j))}"
 RELIABLE = "P(i beats j) = η_u s(f_i - f_j) + (1 - η_u) s(f_j - f_i)"
 CHOICE = "P(a out of S) = frac{exp(f_a)}{Σ_{i∈S} exp(f_i)}"
-OWN = "P(u prefers i to j) = Φ(f_{ui} - f_{uj})"
+OWN = "P(u prefers i to j) = η_u Φ(f_{ui} - f_{uj}) + (1 - η_u) Φ(f_{uj} - f_{ui})"
 
 METHODS: dict[str, Method] = {
     "BradleyTerry": Method(
@@ -144,9 +150,9 @@ METHODS: dict[str, Method] = {
     "CollaborativeGP": Method(
         gettext_noop("a collaborative Gaussian process: a consensus and each annotator's taste around it"),
         "probit",
-        [OWN, "f_u = t + h_u", "t ~ N(0, τ^2 K)", "h_u ~ N(0, Σ)"],
-        [TASTES, INDEPENDENT],
-        [KERNEL, TASTE_PRIOR],
+        [OWN, "f_u = t + h_u", "t ~ N(0, τ^2 K)", "h_u ~ N(0, Σ)", "η_u ~ Beta(5 m, 5 - 5 m)"],
+        [TASTES, REVERSED, INDEPENDENT],
+        [KERNEL, TASTE_PRIOR, CROWD_BETA],
         {"": TASTE_INFERENCE},
         ["thurstone1927", "khan2014", "albert1993", "minka2001"],
         exact_sets=True,
@@ -154,9 +160,9 @@ METHODS: dict[str, Method] = {
     "CrowdGPPL": Method(
         gettext_noop("crowd Gaussian process preference learning: a consensus and a few components of taste"),
         "probit",
-        [OWN, "f_u = t + V w_u", "t ~ N(0, τ^2 K)"],
-        [TASTES, INDEPENDENT],
-        [KERNEL, TASTE_PRIOR],
+        [OWN, "f_u = t + V w_u", "t ~ N(0, τ^2 K)", "η_u ~ Beta(5 m, 5 - 5 m)"],
+        [TASTES, REVERSED, INDEPENDENT],
+        [KERNEL, TASTE_PRIOR, CROWD_BETA],
         {"": TASTE_INFERENCE},
         ["thurstone1927", "simpson2020", "minka2001"],
         exact_sets=True,
@@ -193,7 +199,7 @@ METHODS: dict[str, Method] = {
 # What a setting or a fitted value is; those not named here are listed by their name alone.
 SETTINGS: dict[str, str] = {
     "prior_sd": gettext_noop("prior standard deviation σ of a utility"),
-    "reliability": gettext_noop("(α, β) of the Beta prior of reliabilities"),
+    "reliability": gettext_noop("Beta prior (α, β) of reliabilities, or whether they are inferred"),
     "reliability_mean": gettext_noop("mean of the prior of reliabilities"),
     "reliability_size": gettext_noop("size α + β of the prior of reliabilities"),
     "inference": gettext_noop("how the posterior is computed"),

@@ -20,10 +20,10 @@ QUICK: dict[str, dict[str, Any]] = {
 # The crowd an estimator believes in: keywords of `simulate.crowd`, where they differ from those in `own_crowd`.
 OWN_MODELS: dict[str, dict[str, Any]] = {
     "BradleyTerry": {"utility_sd": 1.5},
-    "CollaborativeGP": {"taste_sd": 0.7, "link": "probit"},
+    "CollaborativeGP": {"taste_sd": 0.7, "reliability": (4.9, 0.1), "link": "probit"},
     "CrowdBT": {"utility_sd": 1.5, "reliability": (8.5, 1.5)},
     "CrowdBTOnline": {"utility_sd": 1.5, "reliability": (8.5, 1.5)},
-    "CrowdGPPL": {"taste_sd": 0.7, "link": "probit"},
+    "CrowdGPPL": {"taste_sd": 0.7, "reliability": (4.9, 0.1), "link": "probit"},
     "GPPL": {"link": "probit"},
 }
 

@@ -33,8 +33,8 @@ COLUMNS = [
     Column(
         "reliability",
         _(
-            "Probability that an answer follows the consensus rather than contradicts it; empty if the estimator "
-            "does not infer it."
+            "Probability that an answer follows the utilities (the annotator's own, where the estimator infers them) "
+            "rather than being reversed; empty if the estimator does not infer it."
         ),
         Kind.NUMBER,
     ),

@@ -35,20 +35,20 @@ class CollaborativeFit(TasteLearning):
 
     def run(self, before: CollaborativePosterior | None) -> CollaborativePosterior:
         """Fit, reusing scales and shape from `before` where that saw nearly the same labels."""
-        learned = None if before is None else self.reuse(before.tastes)
+        learned = None if before is None else self.reuse(before.tastes, before.reliabilities())
         if before is None or learned is None:
             learned = self.learn()
             return self._fit_all(learned, learned.begin)
         matched = match_sites(before.tastes.pair_sites, before.tastes.sites, self.sites)
         if not self.settings.steepness and not is_cheap(self.sites, self.blocks):
-            found = refit(self.sites, matched, before, self.steps.report)
+            found = refit(self.sites, matched, before, learned.reliability, self.steps.report)
             if found is not None:
                 return self._posterior(learned, found, found.mean, found.covariance)
         return self._fit_all(learned, EPStart(matched.sites, before.tastes.mean))
 
     def _fit_all(self, learned: LearnedPrior, begin: EPStart | None) -> CollaborativePosterior:
         """Run EP over all annotators."""
-        prior, settings = self.prior(learned.scales), self.settings
+        prior, settings = self.prior(learned.scales, learned.lapse), self.settings
         a, r = learned.mixture.mean()
         crowd = replace_taste(prior, a * learned.shape + r * prior.taste)
         if settings.steepness and len(self.sites):
@@ -150,13 +150,18 @@ class CollaborativeFit(TasteLearning):
         )
         if learned.sampled is not None:
             tastes = widened(tastes, learned.sampled)
+        figures, known, lapse = found.figures, learned.reliability, 0.0
+        if known is not None:
+            figures = replace(figures, reliability=known.mean, reliability_sd=known.sd)
+            lapse = 1 - known.crowd
         return CollaborativePosterior(
             centre(mean),
             DenseCovariance.of(covariance),
             diagnostics,
-            Likelihood("probit", tie_rate=self.data.pairs().tie_rate()),
+            Likelihood("probit", lapse=lapse, tie_rate=self.data.pairs().tie_rate()),
             DenseCovariance.of(found.taste),
-            annotators=found.figures,
+            learned.lapse,
+            figures,
             tastes=tastes,
         )
 

@@ -14,6 +14,7 @@ from models_engine.estimators.collaborative.steps import Steps, count_folds
 from models_engine.estimators.settings import check_settings
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.pair_sites import build_sites, build_sites_with_rankings, cap_sites
+from models_engine.inference.tastes.reliability import KNOTS
 from models_engine.posterior import Posterior
 from models_engine.progress import Progress
 
@@ -37,6 +38,10 @@ class CollaborativeGP:
         "prior" learns none.
     pseudo_annotators: strength of the shrinkage, as a number of annotators with tastes like the prior's.
     features: whether item and annotator features are used where given.
+    reliability: also infer each annotator's reliability, the share of answers that follow their utilities rather than
+        being reversed, with four annotators or more; prior Beta(5 m, 5 (1 - m)), m learned. The
+        probability of an answer is then eta_u Phi(z) + (1 - eta_u) Phi(-z), z the margin; a reversed set is in order
+        from the worst to the best.
     steepness: also infer how steeply each annotator's answers follow their utilities (erratic: below 1).
     max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
 
@@ -63,6 +68,7 @@ class CollaborativeGP:
     pseudo_annotators: float = 20.0
     features: bool = True
     steepness: bool = False
+    reliability: bool = True
     max_pairs: int | None = 600
     max_steps: int = 40
     max_iterations: int = 200
@@ -80,7 +86,7 @@ class CollaborativeGP:
         start: a posterior of this estimator over the same items, whose labels are at least 90% of these, provides the
         learned Sigma and scales, so that a refit after a few labels is quick; any other is ignored. In a large problem
         such a refit updates only the new labels' sites and those of the same annotators that change with them: the
-        consensus differs from that of EP over all annotators by at most 3% of its change.
+        consensus differs from that of EP over all annotators by at most 6% of its change.
         """
         self._check(data)
         generator = np.random.default_rng(0) if rng is None else rng
@@ -103,4 +109,5 @@ class CollaborativeGP:
     def _n_steps(self, folds: int) -> int:
         scales = 0 if self.log_scale_sd == 0 else 90
         learning = 0 if self.covariance == "prior" else (folds + 1) * self.max_steps + folds * len(CANDIDATES)
-        return scales + learning + (6 if self.steepness else 4) * self.max_iterations
+        lapses = 3 * len(KNOTS) if self.reliability else 0
+        return scales + learning + lapses + (6 if self.steepness else 4) * self.max_iterations

@@ -16,6 +16,7 @@ from models_engine.estimators.collaborative.sampled import (
 )
 from models_engine.estimators.collaborative.steps import (
     MAX_CHEAP_COST,
+    MIN_ANNOTATORS,
     Settings,
     Steps,
     count_folds,
@@ -23,9 +24,10 @@ from models_engine.estimators.collaborative.steps import (
     is_cheap,
 )
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, Sites
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, Sites, replace_taste
 from models_engine.inference.probit_ep.pair_sites import PairSites, choose_capped_rows
 from models_engine.inference.tastes.covariance import learn_taste
+from models_engine.inference.tastes.reliability import Reliabilities, learn_reliabilities
 from models_engine.inference.tastes.sampling import Sampled, ScaleDensities, sample_tastes
 from models_engine.inference.tastes.scales import (
     MixtureWeights,
@@ -76,7 +78,8 @@ class LearnedPrior:
     """Scales and kernel, the shape of Sigma with the weights of its mixtures, and the number of sites it came from.
 
     begin: where EP over all sites may begin.   sampled: where shape and scales come from draws.
-    widening, n_told: those of the fit that lent all this.
+    widening, n_told: those of the fit that lent all this.   reliability: of the annotators, None where all count as
+    reliable.
     """
 
     scales: PriorScales
@@ -87,6 +90,11 @@ class LearnedPrior:
     sampled: Sampled | None = None
     widening: Widening | None = None
     n_told: int | None = None
+    reliability: Reliabilities | None = None
+
+    @property
+    def lapse(self) -> Floats | None:
+        return None if self.reliability is None else self.reliability.lapse
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,10 +112,14 @@ class TasteLearning:
         features = self.data.item_features
         return features if self.settings.features and features is not None and features.shape[1] else None
 
-    def prior(self, scales: PriorScales) -> CrowdPrior:
+    def learns_reliability(self) -> bool:
+        """Return whether annotators may turn out unreliable: of fewer than four, none can be told from the others."""
+        return self.settings.reliability and len(np.unique(self.sites.annotator)) >= MIN_ANNOTATORS
+
+    def prior(self, scales: PriorScales, lapse: Floats | None) -> CrowdPrior:
         kernel = ItemKernel(self.features(), self.data.n_items, scales.share, scales.length).matrix()
         zero = np.zeros(self.data.n_items)
-        return CrowdPrior(scales.taste_sd**2 * kernel, scales.consensus_sd**2 * kernel, zero)
+        return CrowdPrior(scales.taste_sd**2 * kernel, scales.consensus_sd**2 * kernel, zero, lapse=lapse)
 
     def learn(self) -> LearnedPrior:
         """Learn scales and shape of Sigma: sampled jointly if affordable, otherwise `estimated`."""
@@ -117,8 +129,9 @@ class TasteLearning:
         """Sample the posterior of consensus, components, scores and scales; Sigma is the mean of the draws."""
         features, settings = self.features(), self.settings
         scales, kernel = PriorScales(settings.consensus_sd, settings.taste_sd), None
+        reliable = self.learns_reliability()
         if features is not None:
-            scales = self.scales()
+            scales = self.scales(Reliabilities.prior(self.sites.n_annotators).lapse if reliable else None)
             kernel = ItemKernel(features, self.data.n_items, scales.share, scales.length).matrix()
         sampled = sample_tastes(
             answer_groups(self.data),
@@ -128,42 +141,72 @@ class TasteLearning:
             self.densities(),
             self.rng,
             kernel=kernel,
+            reliability=reliable,
             on_step=self.steps.report,
         )
         size = float(np.sqrt(np.trace(sampled.taste) / self.data.n_items))
         scales = PriorScales(sampled.consensus_sd, size, scales.share, scales.length)
-        return LearnedPrior(scales, sampled.taste, taste_sizes(sampled), len(self.sites), None, sampled)
+        known = Reliabilities(sampled.reliability, sampled.reliability_sd, sampled.crowd_reliability)
+        mixture = taste_sizes(sampled)
+        return LearnedPrior(
+            scales, sampled.taste, mixture, len(self.sites), None, sampled, reliability=known if reliable else None
+        )
 
     def densities(self) -> ScaleDensities:
         """Return the prior densities of the sampled standard deviations."""
         return scale_densities(self.settings)
 
-    def scales(self) -> PriorScales:
+    def scales(self, lapse: Floats | None) -> PriorScales:
         settings = self.settings
         priors = ScalePriors(settings.consensus_sd, settings.taste_sd, settings.log_scale_sd)
-        return most_probable_scales(self.sites, self.features(), priors, self.rng, self.steps.report)
+        return most_probable_scales(self.sites, self.features(), priors, self.rng, self.steps.report, lapse)
 
     def estimated(self) -> LearnedPrior:
-        """Estimate scales by evidence, then the shape of Sigma by EM, then its mixture with the prior."""
-        settings = self.settings
-        if settings.log_scale_sd > 0 and len(self.sites):
-            scales = self.scales()
-        else:
-            scales = PriorScales(settings.consensus_sd, settings.taste_sd, 0.5 if self.features() is not None else 0.0)
-        prior = self.prior(scales)
+        """Estimate scales by evidence, then the shape of Sigma by EM, then its mixture with the prior.
+
+        Reliabilities are first those with tastes of no shape, which cannot explain why somebody opposes all others.
+        """
+        scales = self._first_scales()
+        rows, learning, blocks = self._capped()
+        reliability = self._first_reliabilities(scales, learning, blocks)
+        prior = self.prior(scales, None if reliability is None else reliability.lapse)
         folds = count_folds(self.sites, self.blocks)
-        if settings.covariance == "prior" or not folds:
-            return LearnedPrior(scales, prior.taste, MixtureWeights(((0.0, 1.0),), np.ones(1)), len(self.sites), None)
-        cheap = is_cheap(self.sites, self.blocks)
-        rows = choose_capped_rows(self.sites, None if cheap else MAX_LEARNING_PAIRS, self.rng)
-        learning = self.sites.select(rows)
+        if self.settings.covariance == "prior" or not folds:
+            only = MixtureWeights(((0.0, 1.0),), np.ones(1))
+            return LearnedPrior(scales, prior.taste, only, len(self.sites), None, reliability=reliability)
         shapes, left_out = self._folds(learning, prior, folds)
         mixture = left_out_weights(left_out, CANDIDATES, self.steps.report)
         average = np.mean([one.taste for one in shapes], axis=0)
-        blocks = self.blocks if len(learning) == len(self.sites) else build_blocks(learning)
         shape = self.shape(learning, blocks, prior, average, shapes[-1].end, again=True)
         end = None if shape.end is None else shape.end.expand_to(rows, len(self.sites))
-        return LearnedPrior(scales, shape.taste, mixture, len(self.sites), end)
+        if reliability is not None:
+            a, r = mixture.mean()
+            crowd = replace_taste(prior, a * shape.taste + r * prior.taste)
+            reliability = learn_reliabilities(learning, blocks, crowd, self.steps.report, n_rounds=1)
+        return LearnedPrior(scales, shape.taste, mixture, len(self.sites), end, reliability=reliability)
+
+    def _first_scales(self) -> PriorScales:
+        settings = self.settings
+        if settings.log_scale_sd > 0 and len(self.sites):
+            lapse = Reliabilities.prior(self.sites.n_annotators).lapse if self.learns_reliability() else None
+            return self.scales(lapse)
+        return PriorScales(settings.consensus_sd, settings.taste_sd, 0.5 if self.features() is not None else 0.0)
+
+    def _capped(self) -> tuple[NDArray[np.int64], PairSites, list[Block]]:
+        """Return the sites that a large fit learns from: their rows, themselves and their blocks."""
+        cheap = is_cheap(self.sites, self.blocks)
+        rows = choose_capped_rows(self.sites, None if cheap else MAX_LEARNING_PAIRS, self.rng)
+        if len(rows) == len(self.sites):
+            return rows, self.sites, self.blocks
+        learning = self.sites.select(rows)
+        return rows, learning, build_blocks(learning)
+
+    def _first_reliabilities(
+        self, scales: PriorScales, learning: PairSites, blocks: list[Block]
+    ) -> Reliabilities | None:
+        if not self.learns_reliability():
+            return None
+        return learn_reliabilities(learning, blocks, self.prior(scales, None), self.steps.report)
 
     def _folds(
         self, learning: PairSites, prior: CrowdPrior, folds: int
@@ -182,7 +225,8 @@ class TasteLearning:
             few, items = subsample_sites(self.sites.select(np.flatnonzero(out)), self.rng)
             among = np.ix_(items, items)
             consensus = None if prior.consensus is None else prior.consensus[among]
-            left_out.append((few, CrowdPrior(prior.taste[among], consensus, prior.mean[items]), shape.taste[among]))
+            own = CrowdPrior(prior.taste[among], consensus, prior.mean[items], lapse=prior.lapse)
+            left_out.append((few, own, shape.taste[among]))
         return shapes, left_out
 
     def shape(
@@ -217,9 +261,9 @@ class TasteLearning:
         )
         return LearnedShape(learned.taste, EPStart(learned.result.update, learned.result.mean))
 
-    def reuse(self, before: Tastes) -> LearnedPrior | None:
+    def reuse(self, before: Tastes, reliability: Reliabilities | None) -> LearnedPrior | None:
         """Return what an earlier fit learned, if it had the same items and features and nearly as many labels."""
-        if len(before.mean) != self.data.n_items:
+        if len(before.mean) != self.data.n_items or (reliability is None) == self.learns_reliability():
             return None
         features = self.features()
         same = before.features.shape[1] == 0 if features is None else np.array_equal(before.features, features)
@@ -233,4 +277,7 @@ class TasteLearning:
         n_told = int(before.n_told) if drawn else None
         widening = Widening(before.own_widening, before.difference_widening, before.sign_widening)
         widening = widening.extended(self.sites.n_annotators)
-        return LearnedPrior(scales, before.learned, before.mixture, int(before.n_learned), None, None, widening, n_told)
+        known = None if reliability is None else reliability.extended(self.sites.n_annotators)
+        return LearnedPrior(
+            scales, before.learned, before.mixture, int(before.n_learned), None, None, widening, n_told, known
+        )

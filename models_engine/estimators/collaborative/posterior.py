@@ -16,6 +16,7 @@ from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.annotator_solves import solve_block
 from models_engine.inference.probit_ep.batched_ep import Sites
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.tastes.reliability import Reliabilities
 from models_engine.inference.tastes.scales import MixtureWeights
 from models_engine.kernels import ItemKernel
 from models_engine.linalg import centre, cholesky
@@ -197,6 +198,13 @@ class CollaborativePosterior(GaussianPosterior):
     def is_personal(self) -> bool:
         return True
 
+    def reliabilities(self) -> Reliabilities | None:
+        """Return the annotators' reliabilities; None where all count as reliable, as in fits of earlier versions."""
+        known = self.annotators
+        if known.reliability is None or known.reliability_sd is None:
+            return None
+        return Reliabilities(known.reliability, known.reliability_sd, 1 - self.likelihood.lapse)
+
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> PersonalPosterior:
         if features is not None:
             return self._of_features(features)
@@ -204,13 +212,14 @@ class CollaborativePosterior(GaussianPosterior):
         if annotator is None or annotator >= len(known.steepness):
             return self._new_annotator
         mean, covariance = known.own(annotator)
-        return self._personal(mean, covariance, float(known.steepness[annotator]))
+        lapse = self.likelihood.lapse if self.lapses is None else float(self.lapses[annotator])
+        return self._personal(mean, covariance, float(known.steepness[annotator]), lapse)
 
     @cached_property
     def _new_annotator(self) -> PersonalPosterior:
         """Return the posterior of an annotator without labels: the consensus plus a taste from the prior."""
         known = self.tastes
-        personal = self._personal(known.mean, known.taste + known.covariance, 1.0)
+        personal = self._personal(known.mean, known.taste + known.covariance, 1.0, self.likelihood.lapse)
         spread = self.spread.dense() + DenseCovariance.of(known.taste).matrix
         return replace(personal, mean=self.mean, spread=DenseCovariance(spread))
 
@@ -223,14 +232,15 @@ class CollaborativePosterior(GaussianPosterior):
             )
         scores = ((x - centres) / scales) @ known.regression
         learned = (known.loadings * known.explained) @ known.loadings.T
-        return self._personal(known.mean + known.loadings @ scores, known.taste + known.covariance - learned, 1.0)
+        covariance = known.taste + known.covariance - learned
+        return self._personal(known.mean + known.loadings @ scores, covariance, 1.0, self.likelihood.lapse)
 
-    def _personal(self, mean: Floats, covariance: Floats, steepness: float) -> PersonalPosterior:
+    def _personal(self, mean: Floats, covariance: Floats, steepness: float, lapse: float) -> PersonalPosterior:
         return PersonalPosterior(
             centre(mean),
             DenseCovariance.of(covariance),
             self.diagnostics,
-            self.likelihood,
+            replace(self.likelihood, lapse=lapse),
             annotators=self.annotators,
             steepness=steepness,
             full_mean=mean,

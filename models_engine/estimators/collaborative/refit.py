@@ -19,6 +19,7 @@ from models_engine.inference.tastes.active_sites import (
     run_active_ep,
     solve_kept_sites,
 )
+from models_engine.inference.tastes.reliability import Reliabilities
 from models_engine.summaries import AnnotatorSummary
 
 __all__ = ["MatchedSites", "match_sites", "refit"]
@@ -64,18 +65,24 @@ def match_sites(old: PairSites, old_values: Sites, new: PairSites) -> MatchedSit
 
 
 def refit(
-    sites: PairSites, matched: MatchedSites, before: CollaborativePosterior, on_step: Callable[[float], None]
+    sites: PairSites,
+    matched: MatchedSites,
+    before: CollaborativePosterior,
+    known: Reliabilities | None,
+    on_step: Callable[[float], None],
 ) -> EPOutcome | None:
     """Run EP over the new sites and those of the same annotators that change with them.
 
     Returns None if there are too many, EP did not converge, or there are rankings, whose sites share noise. All other
-    sites, the scales and the shape of tastes keep the values of the earlier fit. on_step is called after each step.
+    sites, the scales, the shape of tastes and the `known` reliabilities keep the values of the earlier fit. on_step is
+    called after each step.
     """
     fresh = matched.copies != sites.copies
     if sites.ranking is not None or not matched.complete or not 0 < fresh.sum() <= MAX_ACTIVE_SITES:
         return None
     tastes = before.tastes
-    fixed_point = FixedPoint(tastes.taste, tastes.mean, tastes.covariance)
+    lapses = None if known is None else known.lapse
+    fixed_point = FixedPoint(tastes.taste, tastes.mean, tastes.covariance, lapses)
     old = np.flatnonzero(np.isin(sites.annotator, np.unique(sites.annotator[fresh])) & (matched.copies > 0))
     values = Sites(matched.sites.precision[old], matched.sites.shift[old])
     annotators = solve_kept_sites(replace(sites, copies=matched.copies).select(old), values, fixed_point)

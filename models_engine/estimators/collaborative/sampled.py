@@ -10,7 +10,8 @@ from scipy.special import ndtr
 from models_engine.data import Comparisons
 from models_engine.estimators.collaborative.steps import Settings
 from models_engine.inference.probit_ep.pair_sites import MAX_COPIES
-from models_engine.inference.tastes.sampling import GRID, AnswerGroup, Sampled, ScaleDensities
+from models_engine.inference.tastes.perception import AnswerGroup
+from models_engine.inference.tastes.sampling import GRID, Sampled, ScaleDensities
 from models_engine.inference.tastes.scales import MixtureWeights
 from models_engine.linalg import centre_covariance
 

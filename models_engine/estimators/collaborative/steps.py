@@ -8,9 +8,9 @@ from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.progress import FitLog, Progress
 from models_engine.summaries import Diagnostics
 
-__all__ = ["MAX_CHEAP_COST", "Settings", "Steps", "count_folds", "estimate_cost", "is_cheap"]
+__all__ = ["MAX_CHEAP_COST", "MIN_ANNOTATORS", "Settings", "Steps", "count_folds", "estimate_cost", "is_cheap"]
 
-MIN_ANNOTATORS = 4  # with fewer, variation of tastes is not learned
+MIN_ANNOTATORS = 4  # with fewer, variation of tastes and reliabilities are not learned
 MAX_CHEAP_COST = 1e9  # operations of one pass
 
 
@@ -33,6 +33,8 @@ class Settings(Protocol):
     def features(self) -> bool: ...
     @property
     def steepness(self) -> bool: ...
+    @property
+    def reliability(self) -> bool: ...
     @property
     def max_steps(self) -> int: ...
     @property

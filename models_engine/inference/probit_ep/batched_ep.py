@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,18 +36,29 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+class Answering(Protocol):
+    """How annotators answer by their utilities; see CrowdPrior."""
+
+    @property
+    def steepness(self) -> Floats | None: ...
+    @property
+    def lapse(self) -> Floats | None: ...
+
+
 @dataclass(frozen=True, eq=False)
 class CrowdPrior:
     """The prior: annotator u's utilities f_u = t + h_u, t ~ N(mean, consensus), h_u ~ N(0, taste), independent.
 
     taste (n_items, n_items); consensus (n_items, n_items), or None where t is known to be `mean`; mean (n_items,).
-    steepness (n_annotators,) or None: an answer is Phi(steepness_u (f_a - f_b)), 1 by default.
+    steepness (n_annotators,) or None: an answer is Phi(steepness_u (f_a - f_b)), 1 by default.   lapse (n_annotators,)
+    or None: the share of answers that are reversed, 0 by default.
     """
 
     taste: Floats
     consensus: Floats | None
     mean: Floats
     steepness: Floats | None = None
+    lapse: Floats | None = None
 
     @cached_property
     def precision(self) -> Floats:
@@ -63,7 +75,7 @@ class CrowdPrior:
 
 def replace_taste(crowd: CrowdPrior, taste: Floats) -> CrowdPrior:
     """Return the same prior with another taste covariance, keeping what was computed from its consensus covariance."""
-    changed = CrowdPrior(taste, crowd.consensus, crowd.mean, crowd.steepness)
+    changed = CrowdPrior(taste, crowd.consensus, crowd.mean, crowd.steepness, crowd.lapse)
     if crowd.consensus is not None:
         vars(changed).update(precision=crowd.precision, log_determinant=crowd.log_determinant)
     return changed
@@ -131,7 +143,7 @@ def run_ep(
     damping, change, iteration = 1.0, np.inf, 0
     done = _pass(sites, blocks, crowd, current, at)
     for iteration in range(1, max_iterations + 1):
-        update, _ = site_updates(sites, crowd.steepness, current, done.margin, done.variance)
+        update, _ = site_updates(sites, crowd, current, done.margin, done.variance)
         last, change = change, largest_change(current, update)
         if on_iteration is not None:
             on_iteration(change)
@@ -216,17 +228,18 @@ def _consensus(crowd: CrowdPrior, information: Floats, gradient: Floats, at: Flo
 
 
 def site_updates(
-    sites: PairSites, steepness_of: Floats | None, current: Sites, margin: Floats, variance: Floats
+    sites: PairSites, answering: Answering, current: Sites, margin: Floats, variance: Floats
 ) -> tuple[Sites, Floats]:
     """Return new sites, and each site's log normaliser minus the change of log partition from cavity to posterior."""
     precision = 1 / np.maximum(variance, 1e-12)
     shift = precision * margin
     cavity_precision = np.maximum(precision - current.precision, 1e-12)
     cavity_shift = shift - current.shift
-    steepness = 1.0 if steepness_of is None else steepness_of[sites.annotator]
+    steepness = 1.0 if answering.steepness is None else answering.steepness[sites.annotator]
+    lapse = None if answering.lapse is None else answering.lapse[sites.annotator]
     mean, spread = steepness * cavity_shift / cavity_precision, steepness**2 / cavity_precision
     log_normaliser, new_precision, new_shift = probit_site(
-        mean, spread, sites.wins, sites.losses, None if sites.ranking is None else sites.ranked
+        mean, spread, sites.wins, sites.losses, None if sites.ranking is None else sites.ranked, lapse
     )
     partition = _log_partition(cavity_precision, cavity_shift) - _log_partition(precision, shift)
     return Sites(steepness**2 * new_precision, steepness * new_shift), log_normaliser + partition
@@ -240,7 +253,7 @@ def _report(
     sites: PairSites, blocks: list[Block], crowd: CrowdPrior, current: Sites, done: _Pass, converged: bool, n: int
 ) -> EPResult:
     """Compute consensus and evidence of the final sites."""
-    update, corrections = site_updates(sites, crowd.steepness, current, done.margin, done.variance)
+    update, corrections = site_updates(sites, crowd, current, done.margin, done.variance)
     evidence = sum_by_group(sites.annotator, sites.copies * corrections, sites.n_annotators)
     move = done.mean - done.at
     for block, local in zip(blocks, done.solved, strict=True):

@@ -28,11 +28,20 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class FixedPoint:
-    """A fixed point of EP: t ~ N(mean, covariance) with all tastes N(0, taste) integrated out."""
+    """A fixed point of EP: t ~ N(mean, covariance) with all tastes N(0, taste) integrated out.
+
+    lapse (n_annotators,) or None: as in CrowdPrior, for everybody of the active sites.
+    """
 
     taste: Floats
     mean: Floats
     covariance: Floats
+    lapse: Floats | None = None
+
+    @property
+    def steepness(self) -> None:
+        """Return None: answers follow utilities equally steeply."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,7 +193,7 @@ def run_active_ep(
         shift_change = inverse @ (shift - added * active.mean)
         covariance = prior @ inverse
         margin, variance = active.mean + prior @ shift_change, np.diagonal(covariance)
-        update, corrections = site_updates(sites, None, current, margin, variance)
+        update, corrections = site_updates(sites, fixed_point, current, margin, variance)
         last, change = change, largest_change(current, update)
         on_iteration(change)
         if change < tolerance or iteration == max_iterations:
@@ -197,7 +206,7 @@ def run_active_ep(
         )
     precision_change = inverse * added
     local_precision_change = np.linalg.inv(identity + added[:, None] * active.own) * added
-    corrections_before = site_updates(sites, None, before, active.mean, np.diagonal(prior))[1]
+    corrections_before = site_updates(sites, fixed_point, before, active.mean, np.diagonal(prior))[1]
     tilt = shift - added * active.mean
     gain = tilt @ covariance @ tilt / 2 + shift @ active.mean - added @ active.mean**2 / 2
     gain += np.linalg.slogdet(inverse)[1] / 2 + sites.copies @ corrections - copies_before @ corrections_before

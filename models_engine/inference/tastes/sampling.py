@@ -6,26 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri
 
+from models_engine.inference.tastes.perception import NOISE_SD, AnswerGroup, Perception
+from models_engine.inference.tastes.reliability import FIRST_MEAN, MEANS, beta_counts, log_mean_density
 from models_engine.linalg import centre, cholesky
 
-__all__ = ["GRID", "AnswerGroup", "Sampled", "ScaleDensities", "sample_tastes", "truncated_normal"]
+__all__ = ["GRID", "Sampled", "ScaleDensities", "sample_tastes"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 GRID = np.exp(np.linspace(np.log(0.01), np.log(8.0), 70))  # standard deviations among which scales are drawn
-NOISE_SD = np.sqrt(0.5)  # of the perceived utility of an item in one answer
 EVERY = 10  # sweeps per reported step
-
-
-@dataclass(frozen=True, eq=False)
-class AnswerGroup:
-    """Answers over sets of one size k: annotators (m,), items (m, k) and ranks (m, k), 0 the best."""
-
-    annotators: Ints
-    items: Ints
-    ranks: Ints
+MIN_CHANCE = 1e-12  # of a reversed answer, and of one that is not
+N_ALONE = 60  # first sweeps, without components of taste, in which reliabilities are found
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +44,8 @@ class Sampled:
     taste covariance over their geometric mean.   spectra (n_draws, c): eigenvalues of each draw's centred V V',
     largest first.   own, own_square, difference, difference_square (n_annotators, n_items): first and second moments
     of an annotator's centred utilities, and of their difference to the centred consensus.   above (n_annotators,
-    n_items): the share of draws in which that difference is positive.
+    n_items): the share of draws in which that difference is positive.   reliability, reliability_sd (n_annotators,): of
+    each annotator, (1, 0) where none is drawn.   crowd_reliability: mean of the crowd's mean.
     """
 
     shared: Floats
@@ -64,6 +58,9 @@ class Sampled:
     difference: Floats
     difference_square: Floats
     above: Floats
+    reliability: Floats
+    reliability_sd: Floats
+    crowd_reliability: float
 
 
 def sample_tastes(
@@ -75,6 +72,7 @@ def sample_tastes(
     rng: np.random.Generator,
     *,
     kernel: Floats | None = None,
+    reliability: bool = False,
     n_warm_up: int = 250,
     n_draws: int = 450,
     on_step: Callable[[float], None],
@@ -83,28 +81,23 @@ def sample_tastes(
 
     t ~ N(0, tau^2 K), v_c ~ N(0, s_c^2 K), w_u ~ N(0, I), e_u ~ N(0, r^2 I), K = `kernel` or I. In each answer every
     item is perceived with noise N(0, 1/2) and the perceived ones are in the order given (Thurstone); a tied pair is
-    taken either way, by lot in every sweep. on_step hears of every tenth sweep, with the log density of the residuals.
+    taken either way, by lot in every sweep.
+
+    reliability: whether each annotator's reliability, the share of answers that are not reversed, is drawn, or is 1.
+    A reversed person and a taste opposed to all others explain the same answers at first sight, and a chain rarely
+    goes from one to the other. So the first sweeps have no components, and who opposes what is agreed on counts as
+    reversed unless components explain it better. on_step hears of every tenth sweep, with the log density of the
+    residuals.
     """
-    chain = _Chain(answers, n_items, n_annotators, n_components, densities, rng, kernel)
+    chain = _Chain(answers, n_items, n_annotators, n_components, densities, rng, kernel, reliability)
     draws = _Moments(n_items, n_annotators)
     for sweep in range(n_warm_up + n_draws):
-        fit = chain.sweep()
+        fit = chain.sweep(alone=reliability and sweep < min(N_ALONE, n_warm_up))
         if sweep % EVERY == 0:
             on_step(fit)
         if sweep >= n_warm_up:
             draws.add(chain)
     return draws.result()
-
-
-def truncated_normal(mean: Floats, low: Floats, high: Floats, rng: np.random.Generator) -> Floats:
-    """Draw from N(mean, 1/2) between low and high, by inversion in the lower tail; far in a tail, the nearer end."""
-    a, b = (low - mean) / NOISE_SD, (high - mean) / NOISE_SD
-    flip = a > 0
-    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
-    below, above = ndtr(a), ndtr(b)
-    drawn = ndtri(below + (above - below) * rng.random(mean.shape))
-    drawn = np.clip(np.where(np.isfinite(drawn), drawn, b), a, b)
-    return mean + NOISE_SD * np.where(flip, -drawn, drawn)
 
 
 class _Chain:
@@ -119,9 +112,13 @@ class _Chain:
         densities: ScaleDensities,
         rng: np.random.Generator,
         kernel: Floats | None,
+        reliability: bool,
     ) -> None:
         self.n, self.u, self.c, self.rng, self.densities = n_items, n_annotators, n_components, rng, densities
-        self.answers = answers
+        self.answers = [Perception(one, may_reverse=reliability) for one in answers]
+        self.learns = reliability
+        self.mean_reliability = FIRST_MEAN if reliability else 1.0
+        self.reliability = np.full(n_annotators, self.mean_reliability)
         keys = [(one.annotators[:, None] * n_items + one.items).ravel() for one in answers]
         known, place = np.unique(np.concatenate(keys), return_inverse=True)
         self.annotator, self.item = known // n_items, known % n_items
@@ -130,40 +127,46 @@ class _Chain:
         self.table = self._cells_by_annotator()
         self.counts, self.group = np.unique(self.count, return_inverse=True)
         self.sizes = np.bincount(self.group)
-        self.perceived = [one.ranks.mean(axis=1, keepdims=True) / 2 - one.ranks / 2 for one in answers]
         self.precision = None if kernel is None else np.linalg.inv(kernel)
         self.t, self.tau, self.r = np.zeros(n_items), 1.0, 0.3
         self.v, self.s = 0.3 * rng.standard_normal((n_items, n_components)), np.full(n_components, 0.5)
         self.w, self.f = rng.standard_normal((n_annotators, n_components)), np.zeros(len(known))
+        if reliability:
+            self.w[:] = 0.0
 
-    def sweep(self) -> float:
-        """Draw every unknown once, given the others; each annotator's own part is integrated out for the rest."""
-        for one, cells, perceived in zip(self.answers, self.cells, self.perceived, strict=True):
-            self._perceive(one.ranks, self.f[cells].reshape(one.items.shape), perceived)
-        all_cells, all_perceived = np.concatenate(self.cells), np.concatenate([z.ravel() for z in self.perceived])
+    def sweep(self, *, alone: bool = False) -> float:
+        """Draw every unknown once, given the others; each annotator's own part is integrated out for the rest.
+
+        alone: whether all scores are still 0, so that tastes have no components.
+        """
+        for one, cells in zip(self.answers, self.cells, strict=True):
+            one.draw(self.f[cells].reshape(one.level.shape), self.reliability, self.rng)
+        self._draw_reliabilities()
+        all_cells = np.concatenate(self.cells)
+        all_perceived = np.concatenate([one.perceived.ravel() for one in self.answers])
         mean = np.bincount(all_cells, all_perceived, len(self.count)) / self.count
         weight = 1 / (self.r**2 + NOISE_SD**2 / self.count)
-        self._draw_scores(mean, weight)
+        if not alone:
+            self._draw_scores(mean, weight)
         self._draw_items(mean, weight)
         expected = self.t[self.item] + (self.v[self.item] * self.w[self.annotator]).sum(axis=1)
-        self._draw_scales(mean - expected)
+        self._draw_scales(mean - expected, alone=alone)
         precision = 1 / self.r**2 + self.count / NOISE_SD**2
         centre_of = (expected / self.r**2 + self.count * mean / NOISE_SD**2) / precision
         self.f = centre_of + self.rng.standard_normal(len(precision)) / np.sqrt(precision)
         return float(-(weight * (mean - expected) ** 2).sum() / 2 + np.log(weight).sum() / 2)
 
-    def _perceive(self, ranks: Ints, mean: Floats, perceived: Floats) -> None:
-        if ranks.shape[1] == 2:
-            tied = ranks[:, 0] == ranks[:, 1]
-            second = tied & (self.rng.random(len(ranks)) < 0.5)
-            ranks = np.where(tied[:, None], np.stack([second, ~second], axis=1), ranks)
-            turned = np.flatnonzero(tied & ((perceived[:, 0] > perceived[:, 1]) == (ranks[:, 0] > ranks[:, 1])))
-            perceived[turned] = perceived[turned][:, ::-1]
-        for column in range(ranks.shape[1]):
-            own = ranks[:, [column]]
-            low = np.where(ranks > own, perceived, -np.inf).max(axis=1)
-            high = np.where(ranks < own, perceived, np.inf).min(axis=1)
-            perceived[:, column] = truncated_normal(mean[:, column], low, high, self.rng)
+    def _draw_reliabilities(self) -> None:
+        """Draw the reliability of each annotator, then the crowd's mean, given the former of those who answered."""
+        if not self.learns:
+            return
+        counts = np.array([one.count(self.u) for one in self.answers]).sum(axis=0)
+        alpha, beta = beta_counts(self.mean_reliability)
+        drawn = self.rng.beta(alpha + counts[0], beta + counts[1])
+        self.reliability = np.clip(drawn, MIN_CHANCE, 1 - MIN_CHANCE)
+        told = counts.sum(axis=0) > 0
+        log_density = log_mean_density(self.reliability[told])
+        self.mean_reliability = float(MEANS[(log_density + self.rng.gumbel(size=len(log_density))).argmax()])
 
     def _cells_by_annotator(self) -> scipy.sparse.csr_array:
         """Return (n_annotators, n_items) with a place for the value of each cell."""
@@ -210,20 +213,21 @@ class _Chain:
         half = np.linalg.solve(lower, push[:, :, None]) + self.rng.standard_normal((*push.shape, 1))
         return np.asarray(np.linalg.solve(lower.transpose(0, 2, 1), half)[:, :, 0])
 
-    def _draw_scales(self, residual: Floats) -> None:
-        """Draw each standard deviation on the grid, given the values it applies to."""
+    def _draw_scales(self, residual: Floats, *, alone: bool) -> None:
+        """Draw each standard deviation on the grid, given the values it applies to; alone: not those of components."""
         rows = np.column_stack([self.t, self.v])
         weighted = rows if self.precision is None else self.precision @ rows
         likelihood = -self.n * np.log(GRID) - (rows * weighted).sum(axis=0)[:, None] / (2 * GRID**2)
         self.tau = self._pick(likelihood[0] + self.densities.consensus)
-        for c in range(self.c):
+        for c in range(0 if alone else self.c):
             others = (self.s**2).sum() - self.s[c] ** 2 + self.r**2
             prior = self.densities.component + self.densities.total(np.sqrt(others + GRID**2))
             self.s[c] = self._pick(likelihood[c + 1] + prior)
         squares = np.bincount(self.group, residual**2)
         variance = GRID[:, None] ** 2 + NOISE_SD**2 / self.counts
         fits = -(self.sizes * np.log(variance) + squares / variance).sum(axis=1) / 2
-        prior = self.densities.own + self.densities.total(np.sqrt((self.s**2).sum() + GRID**2))
+        shared = 0.0 if alone else (self.s**2).sum()
+        prior = self.densities.own + self.densities.total(np.sqrt(shared + GRID**2))
         self.r = self._pick(fits + prior)
 
     def _pick(self, log_density: Floats) -> float:
@@ -240,6 +244,7 @@ class _Moments:
         self.consensus_sd: list[float] = []
         self.spectra: list[Floats] = []
         self.sums = np.zeros((5, n_annotators, n_items))
+        self.reliability, self.crowd = np.zeros((2, n_annotators)), 0.0
 
     def add(self, chain: _Chain) -> None:
         n, spread = chain.n, chain.v @ chain.v.T
@@ -249,6 +254,8 @@ class _Moments:
         apart = own - centre(chain.t)
         self.n += 1
         self.shared += spread
+        self.reliability += chain.reliability, chain.reliability**2
+        self.crowd += chain.mean_reliability
         self.taste += spread + chain.r**2 * np.eye(n)
         self.consensus_sd.append(chain.tau)
         self.spectra.append(np.maximum(np.linalg.eigvalsh(across.T @ across)[::-1], 0.0))
@@ -260,11 +267,20 @@ class _Moments:
         totals = np.asarray(self.totals)
         typical = float(np.exp(np.log(totals).mean()))
         scale = typical / float(totals.mean()) / self.n
+        reliability, square = self.reliability / self.n
+        own, own_square, difference, difference_square, above = self.sums / self.n
         return Sampled(
             self.shared * scale,
             self.taste * scale,
             float(np.exp(np.log(self.consensus_sd).mean())),
             totals / typical,
             np.asarray(self.spectra),
-            *(self.sums / self.n),
+            own=own,
+            own_square=own_square,
+            difference=difference,
+            difference_square=difference_square,
+            above=above,
+            reliability=reliability,
+            reliability_sd=np.sqrt(np.maximum(square - reliability**2, 0.0)),
+            crowd_reliability=self.crowd / self.n,
         )

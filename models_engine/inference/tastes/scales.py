@@ -70,10 +70,12 @@ def most_probable_scales(
     priors: ScalePriors,
     rng: np.random.Generator,
     on_step: Callable[[float], None],
+    lapse: Floats | None = None,
 ) -> PriorScales:
     """Find scales that maximise EP evidence times their prior, with tastes N(0, taste_sd^2 K) of no learned shape.
 
-    features: (n_items, d) or None; with features the kernel's share and length are found as well.
+    features: (n_items, d) or None; with features the kernel's share and length are found as well.   lapse: as in
+    CrowdPrior.
     """
     few, items = subsample_sites(sites, rng)
     blocks = build_blocks(few)
@@ -83,7 +85,7 @@ def most_probable_scales(
     def loss(x: Floats) -> float:
         scales = _scales(x, priors)
         kernel = ItemKernel(own, few.n_items, scales.share, scales.length).matrix()
-        crowd = _isotropic(scales, kernel)
+        crowd = _isotropic(scales, kernel, lapse)
         start = warm[-1] if warm else None
         found = run_ep(few, blocks, crowd, *warm_start(start), tolerance=LOOSE_TOLERANCE, max_iterations=30)
         warm[:] = [found]
@@ -113,8 +115,9 @@ def _scales(x: Floats, priors: ScalePriors) -> PriorScales:
     return PriorScales(float(consensus_sd), float(taste_sd), float(expit(2 * x[2])), float(np.exp(x[3])))
 
 
-def _isotropic(scales: PriorScales, kernel: Floats) -> CrowdPrior:
-    return CrowdPrior(scales.taste_sd**2 * kernel, scales.consensus_sd**2 * kernel, np.zeros(len(kernel)))
+def _isotropic(scales: PriorScales, kernel: Floats, lapse: Floats | None) -> CrowdPrior:
+    zero = np.zeros(len(kernel))
+    return CrowdPrior(scales.taste_sd**2 * kernel, scales.consensus_sd**2 * kernel, zero, lapse=lapse)
 
 
 @dataclass(frozen=True, eq=False)

@@ -36,9 +36,8 @@ def learn_steepness(
         log_weight = np.repeat(-((np.log(GRID) / LOG_SD) ** 2) / 2, sites.n_annotators).reshape(len(GRID), -1)
         last: EPResult | None = None
         for row, value in enumerate(GRID):
-            one = CrowdPrior(
-                crowd.taste + shared.covariance, None, shared.mean, np.full(sites.n_annotators, float(value))
-            )
+            steep = np.full(sites.n_annotators, float(value))
+            one = CrowdPrior(crowd.taste + shared.covariance, None, shared.mean, steep, crowd.lapse)
             last = run_ep(sites, blocks, one, warm_start(last)[0], tolerance=1e-2, max_iterations=30)
             log_weight[row] += last.by_annotator
             on_step(last.log_evidence)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, ndtr
 
 from models_engine.data import Comparisons
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
@@ -57,6 +57,34 @@ def test_site_has_the_moments_of_the_tilted_density(mean, variance, wins, losses
     assert log_normaliser == pytest.approx(np.log(total), abs=1e-7)
     assert posterior_variance * (mean / variance + shift) == pytest.approx(first / total, abs=1e-6 * np.sqrt(variance))
     assert posterior_variance == pytest.approx(second / total - (first / total) ** 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("lapse", [0.02, 0.5, 0.9])
+@pytest.mark.parametrize("variance", [0.5, 30.0])
+@pytest.mark.parametrize(("wins", "losses"), [(1, 0), (0, 1), (0.5, 0.5), (0.27, 0)])
+@pytest.mark.parametrize("mean", [-2.0, 0.4])
+def test_a_site_with_lapses_has_the_mean_of_the_tilted_density(mean, variance, wins, losses, lapse):
+    """And its variance, unless that is larger than the cavity's: then the site has no precision."""
+
+    def density(z: float) -> float:
+        chance = lapse + (1 - 2 * lapse) * ndtr(z)
+        tilted = wins * np.log(chance) + losses * np.log(1 - chance) - (z - mean) ** 2 / (2 * variance)
+        return float(np.exp(tilted)) / np.sqrt(2 * np.pi * variance)
+
+    reach = 12 * np.sqrt(variance)
+    knots = [x for x in (-4.0, 0.0, 4.0, mean) if mean - reach < x < mean + reach]
+    total, first, second = (
+        quad(lambda z, k=k: z**k * density(z), mean - reach, mean + reach, points=knots, limit=400, epsabs=1e-14)[0]
+        for k in range(3)
+    )
+    arrays = [np.array([float(value)]) for value in (mean, variance, wins, losses)]
+    found = probit_site(*arrays, lapse=np.array([lapse]))
+    log_normaliser, precision, shift = (float(value[0]) for value in found)
+    posterior_variance = 1 / (1 / variance + precision)
+    assert log_normaliser == pytest.approx(np.log(total), abs=1e-6)
+    assert posterior_variance * (mean / variance + shift) == pytest.approx(first / total, abs=1e-5 * np.sqrt(variance))
+    expected = min(variance, second / total - (first / total) ** 2)
+    assert posterior_variance == pytest.approx(expected, rel=1e-4)
 
 
 def test_extreme_margins_stay_finite():

@@ -5,14 +5,9 @@ import pytest
 from scipy.stats import kstest, norm, truncnorm
 
 from models_engine.estimators.collaborative.sampled import Widening, count_components_beyond_noise
-from models_engine.inference.tastes.sampling import (
-    GRID,
-    AnswerGroup,
-    Sampled,
-    ScaleDensities,
-    sample_tastes,
-    truncated_normal,
-)
+from models_engine.inference.tastes.perception import AnswerGroup, Perception, truncated_normal
+from models_engine.inference.tastes.sampling import GRID, Sampled, ScaleDensities, sample_tastes
+from models_engine.log_predictive import log_order_probabilities
 
 SD = np.sqrt(0.5)
 
@@ -61,12 +56,41 @@ def test_a_tie_pulls_no_way():
     assert found.own_square[0, 0] < 0.5 * (1 + 0.09), "nine ties say more than the prior"
 
 
+@pytest.mark.parametrize("ranks", [[0, 1, 2], [0, 1, 1], [0, 0, 1]])
+def test_a_set_is_reversed_as_often_as_its_probabilities_say(ranks):
+    """P(reversed | order) by the probabilities of the order and of its reverse (Thurstone)."""
+    mean, reliability, n = np.array([0.3, 0.0, -0.4]), 0.7, 2_000
+    group = AnswerGroup(np.zeros(n, np.int64), np.tile([0, 1, 2], (n, 1)), np.tile(ranks, (n, 1)))
+    answers, rng = Perception(group, may_reverse=True), np.random.default_rng(3)
+    for _ in range(25):
+        answers.draw(np.tile(mean, (n, 1)), np.array([reliability]), rng)
+    kept, turned = (
+        np.exp(log_order_probabilities(sign * mean[None, None], np.array([ranks]), "probit"))[0, 0] for sign in (1, -1)
+    )
+    expected = (1 - reliability) * turned / ((1 - reliability) * turned + reliability * kept)
+    assert answers.reversed.mean() == pytest.approx(expected, abs=4 * np.sqrt(expected * (1 - expected) / n))
+    assert answers.count(1)[0][0] + answers.count(1)[1][0] == n
+
+
+def test_pairs_are_reversed_as_often_as_their_probabilities_say():
+    margin, reliability, n = 0.8, 0.7, 4_000
+    group = AnswerGroup(np.zeros(n, np.int64), np.tile([0, 1], (n, 1)), np.tile([0, 1], (n, 1)))
+    answers = Perception(group, may_reverse=True)
+    answers.draw(np.tile([margin, 0.0], (n, 1)), np.array([reliability]), np.random.default_rng(4))
+    expected = 0.3 * norm.cdf(-margin) / (0.3 * norm.cdf(-margin) + 0.7 * norm.cdf(margin))
+    assert answers.reversed.mean() == pytest.approx(expected, abs=4 * np.sqrt(expected * (1 - expected) / n))
+    first_larger = answers.perceived[:, 0] > answers.perceived[:, 1]
+    assert (first_larger != answers.reversed).all()
+
+
 def test_widening_makes_deviations_those_of_the_draws():
     rng = np.random.default_rng(3)
     draws = 2.0 * rng.standard_normal((4000, 1, 12)) + 0.3
     moments = (draws.mean(axis=0), (draws**2).mean(axis=0))
     zero = np.zeros((12, 12))
-    sampled = Sampled(zero, zero, 1.0, np.ones(1), np.ones((1, 1)), *moments, *moments, (draws > 0).mean(axis=0))
+    sampled = Sampled(
+        zero, zero, 1.0, np.ones(1), np.ones((1, 1)), *moments, *moments, (draws > 0).mean(axis=0), *np.ones((3, 1))
+    )
     at, sd = np.full(12, 0.3), np.full(12, 0.5)
     found = Widening.between(sampled, [(0, at, sd, at, sd)])
     assert found.own[0] == pytest.approx(4.0, rel=0.03)

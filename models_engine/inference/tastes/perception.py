@@ -1,0 +1,140 @@
+"""Draws the utilities perceived in each answer, and whether it was reversed, given utilities and reliabilities."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr, ndtri
+
+__all__ = ["NOISE_SD", "AnswerGroup", "Perception", "truncated_normal"]
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+NOISE_SD = np.sqrt(0.5)  # of the perceived utility of an item in one answer
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerGroup:
+    """Answers over sets of one size k: annotators (m,), items (m, k) and ranks (m, k), 0 the best."""
+
+    annotators: Ints
+    items: Ints
+    ranks: Ints
+
+
+def truncated_normal(mean: Floats, low: Floats, high: Floats, rng: np.random.Generator) -> Floats:
+    """Draw from N(mean, 1/2) between low and high, by inversion in the lower tail; far in a tail, the nearer end."""
+    a, b = (low - mean) / NOISE_SD, (high - mean) / NOISE_SD
+    flip = a > 0
+    a, b = np.where(flip, -b, a), np.where(flip, -a, b)
+    below, above = ndtr(a), ndtr(b)
+    drawn = ndtri(below + (above - below) * rng.random(mean.shape))
+    drawn = np.clip(np.where(np.isfinite(drawn), drawn, b), a, b)
+    return mean + NOISE_SD * np.where(flip, -drawn, drawn)
+
+
+class Perception:
+    """What was perceived in the answers of one group, (m, k), and which were reversed, (m,).
+
+    A reversed answer is the one by the negated utilities: its order from the worst to the best. tied (m,): answers that
+    put all items on one rank, which say nothing about reliability.
+    """
+
+    def __init__(self, group: AnswerGroup, *, may_reverse: bool) -> None:
+        self.annotators, self.may_reverse = group.annotators, may_reverse
+        level = np.argsort(np.argsort(group.ranks, axis=1, kind="stable"), axis=1, kind="stable")
+        ordered = np.sort(group.ranks, axis=1)
+        dense = np.cumsum(np.diff(ordered, axis=1, prepend=ordered[:, :1]) > 0, axis=1)
+        self.level = np.take_along_axis(dense, level, axis=1)
+        self.last = self.level.max(axis=1, keepdims=True)
+        self.tied = self.last[:, 0] == 0
+        self.reversed = np.zeros(len(group.ranks), dtype=bool)
+        self.perceived = group.ranks.mean(axis=1, keepdims=True) / 2 - group.ranks / 2
+
+    def draw(self, mean: Floats, reliability: Floats, rng: np.random.Generator) -> None:
+        """Draw anew, given the utilities of the items shown (m, k) and each annotator's reliability."""
+        own = reliability[self.annotators]
+        if self.level.shape[1] == 2:
+            self._draw_pairs(mean, own, rng)
+            return
+        if self.may_reverse:
+            self._turn(mean, own, rng)
+        level = self._levels(self.reversed)
+        for column in range(level.shape[1]):
+            this = level[:, [column]]
+            low = np.where(level > this, self.perceived, -np.inf).max(axis=1)
+            high = np.where(level < this, self.perceived, np.inf).min(axis=1)
+            self.perceived[:, column] = truncated_normal(mean[:, column], low, high, rng)
+
+    def count(self, n_annotators: int) -> tuple[Floats, Floats]:
+        """Return how many of each annotator's answers are not reversed, and how many are, (n_annotators,) each."""
+        kept, turned = ~self.reversed & ~self.tied, self.reversed & ~self.tied
+        counts = (np.bincount(self.annotators[rows], minlength=n_annotators) for rows in (kept, turned))
+        right, wrong = (one.astype(np.float64) for one in counts)
+        return right, wrong
+
+    def _draw_pairs(self, mean: Floats, reliability: Floats, rng: np.random.Generator) -> None:
+        """Draw reversed or not, then the difference and the sum of both perceived utilities, which are independent.
+
+        A tie is taken either way, by lot.
+        """
+        n = len(mean)
+        first = np.where(self.tied, rng.random(n) < 0.5, self.level[:, 0] < self.level[:, 1])
+        margin = np.where(first, 1.0, -1.0) * (mean[:, 0] - mean[:, 1])
+        if self.may_reverse:
+            kept, turned = reliability * ndtr(margin), (1 - reliability) * ndtr(-margin)
+            self.reversed = rng.random(n) * (kept + turned) < turned
+        towards = np.where(self.reversed, -margin, margin) * NOISE_SD
+        drawn = truncated_normal(towards, np.zeros(n), np.full(n, np.inf), rng) / NOISE_SD
+        difference = np.where(first != self.reversed, drawn, -drawn)
+        total = mean.sum(axis=1) + rng.standard_normal(n)
+        self.perceived = np.stack([total + difference, total - difference], axis=1) / 2
+
+    def _turn(self, mean: Floats, reliability: Floats, rng: np.random.Generator) -> None:
+        """Propose each answer the other way round, perceived anew from the best to the worst (Metropolis & Hastings).
+
+        The perceived utilities z of an order are proposed with density N(z; mean, 1/2) / W(z), W the product of the
+        chances of each item to lie below those before it, so that the ratio is that of reliability times W.
+        """
+        told = np.where(self.reversed, 1 - reliability, reliability)
+        now = self._log_chance(mean, self._levels(self.reversed), self.perceived)
+        other = self._levels(~self.reversed)
+        proposed = self._propose(mean, other, rng)
+        gain = self._log_chance(mean, other, proposed) - now + np.log1p(-told) - np.log(told)
+        accepted = (np.log(rng.random(len(mean))) < gain) & ~self.tied
+        self.reversed = self.reversed ^ accepted
+        self.perceived = np.where(accepted[:, None], proposed, self.perceived)
+
+    def _levels(self, turned: Flags) -> Ints:
+        return np.where(turned[:, None], self.last - self.level, self.level)
+
+    def _propose(self, mean: Floats, level: Ints, rng: np.random.Generator) -> Floats:
+        """Draw perceived utilities level by level, each below all of better levels."""
+
+        def below(rows: tuple[Ints, Ints], ceiling: Floats) -> Floats:
+            return truncated_normal(mean[rows], np.full(len(ceiling), -np.inf), ceiling, rng)
+
+        return self._by_level(level, np.zeros_like(mean), below)
+
+    def _log_chance(self, mean: Floats, level: Ints, perceived: Floats) -> Floats:
+        """Return log W of perceived utilities in that order, (m,)."""
+
+        def chance(rows: tuple[Ints, Ints], ceiling: Floats) -> Floats:
+            found[rows] = log_ndtr((ceiling - mean[rows]) / NOISE_SD)
+            return perceived[rows]
+
+        found = np.zeros_like(mean)
+        self._by_level(level, perceived.copy(), chance)
+        return np.asarray(found.sum(axis=1))
+
+    @staticmethod
+    def _by_level(level: Ints, values: Floats, step: Callable[[tuple[Ints, Ints], Floats], Floats]) -> Floats:
+        """Set values level by level, from the best, by `step` of their places and the lowest value of better ones."""
+        ceiling = np.full(len(values), np.inf)
+        for at in range(int(level.max(initial=0)) + 1):
+            row, column = np.nonzero(level == at)
+            values[row, column] = step((row, column), ceiling[row])
+            ceiling = np.minimum(ceiling, np.where(level == at, values, np.inf).min(axis=1))
+        return values

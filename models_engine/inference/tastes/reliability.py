@@ -1,0 +1,118 @@
+"""Learns how reliable each annotator is: the share of answers by their utilities, the others being reversed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln, expit, log_expit, logsumexp, softmax
+
+from models_engine.inference.probit_ep.annotator_blocks import Block
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, warm_start
+from models_engine.inference.probit_ep.pair_sites import PairSites
+
+__all__ = ["FIRST_MEAN", "KNOTS", "MEANS", "Reliabilities", "beta_counts", "learn_reliabilities", "log_mean_density"]
+
+Floats = NDArray[np.float64]
+MEANS = np.array([0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999])  # of the crowd's prior
+# Their log prior. A few reversed answers of everybody are the same as smaller utilities, which few labels cannot tell
+# from each other: without a strong prior for a reliable crowd, utilities come out too large.
+LOG_MEANS = np.log(8.0) * np.arange(len(MEANS))
+FIRST_MEAN = 0.93
+SIZE = 5.0  # answers that the prior is worth
+KNOTS = np.array([-3.5, -2.0, -1.0, -0.3, 0.4, 1.2, 2.2, 3.5, 6.0])  # log-odds at which the evidence is computed
+FINE = np.linspace(-6.0, 30.0, 361)  # log-odds at which it is interpolated; beyond the knots it is constant
+LOOSE_TOLERANCE = 1e-2
+
+
+def beta_counts(mean: float) -> tuple[float, float]:
+    """Return (alpha, beta) of the Beta prior of an annotator's reliability with this mean over the crowd."""
+    return SIZE * mean, SIZE * (1 - mean)
+
+
+def log_mean_density(reliabilities: Floats) -> Floats:
+    """Return the log density of the reliabilities (n,) and of each of MEANS, (len(MEANS),)."""
+    alpha, beta = SIZE * MEANS, SIZE * (1 - MEANS)
+    right, wrong = np.log(reliabilities).sum(), np.log1p(-reliabilities).sum()
+    return np.asarray((alpha - 1) * right + (beta - 1) * wrong - len(reliabilities) * betaln(alpha, beta) + LOG_MEANS)
+
+
+@dataclass(frozen=True, eq=False)
+class Reliabilities:
+    """Posterior means and standard deviations of the annotators' reliabilities, (n_annotators,) each.
+
+    crowd: the mean over the crowd, that of a new annotator.
+    """
+
+    mean: Floats
+    sd: Floats
+    crowd: float
+
+    @classmethod
+    def prior(cls, n_annotators: int, crowd: float = FIRST_MEAN) -> "Reliabilities":
+        sd = float(np.sqrt(crowd * (1 - crowd) / (SIZE + 1)))
+        return cls(np.full(n_annotators, crowd), np.full(n_annotators, sd), crowd)
+
+    @property
+    def lapse(self) -> Floats:
+        return 1 - self.mean
+
+    def extended(self, n_annotators: int) -> "Reliabilities":
+        """Extend to a larger crowd, by the crowd's prior."""
+        known, more = min(n_annotators, len(self.mean)), Reliabilities.prior(n_annotators, self.crowd)
+        more.mean[:known], more.sd[:known] = self.mean[:known], self.sd[:known]
+        return more
+
+
+def learn_reliabilities(
+    sites: PairSites,
+    blocks: list[Block],
+    crowd: CrowdPrior,
+    on_step: Callable[[float], None],
+    *,
+    n_rounds: int = 2,
+) -> Reliabilities:
+    """Return the posteriors of all reliabilities, starting from crowd.lapse (by default the prior's).
+
+    Rounds of: the consensus given the reliabilities, then each annotator's EP evidence at each of nine reliabilities
+    with the consensus's mean and covariance folded into the annotator's prior, as `learn_steepness` does.
+    """
+    n, found = sites.n_annotators, Reliabilities.prior(sites.n_annotators)
+    lapse = found.lapse if crowd.lapse is None else crowd.lapse
+    judged = np.bincount(sites.annotator, minlength=n) > 0
+    shared: EPResult | None = None
+    for _ in range(n_rounds):
+        now = replace(crowd, lapse=lapse)
+        shared = run_ep(sites, blocks, now, *warm_start(shared), tolerance=LOOSE_TOLERANCE, max_iterations=30)
+        evidence, last = np.zeros((len(KNOTS), n)), shared
+        for row in np.argsort(-KNOTS):
+            fixed = np.full(n, float(expit(-KNOTS[row])))
+            one = CrowdPrior(crowd.taste + shared.covariance, None, shared.mean, crowd.steepness, fixed)
+            last = run_ep(sites, blocks, one, warm_start(last)[0], tolerance=LOOSE_TOLERANCE, max_iterations=30)
+            evidence[row] = last.by_annotator
+            on_step(last.log_evidence)
+        found = summarise_evidence(evidence, judged)
+        lapse = found.lapse
+    return found
+
+
+def summarise_evidence(evidence: Floats, judged: NDArray[np.bool_]) -> Reliabilities:
+    """Return the posteriors from log evidence (len(KNOTS), n_annotators), interpolated linearly in the log-odds.
+
+    The crowd's mean is that of its posterior, given the annotators `judged` (n_annotators,), and known from there on.
+    """
+    place = np.clip(np.searchsorted(KNOTS, FINE) - 1, 0, len(KNOTS) - 2)
+    share = np.clip((FINE - KNOTS[place]) / (KNOTS[place + 1] - KNOTS[place]), 0.0, 1.0)[:, None]
+    likelihood = (1 - share) * evidence[place] + share * evidence[place + 1]
+    alpha, beta = SIZE * MEANS, SIZE * (1 - MEANS)
+    priors = np.outer(log_expit(FINE), alpha) + np.outer(log_expit(-FINE), beta)
+    priors -= logsumexp(priors, axis=0)
+    total = (
+        np.array([logsumexp(likelihood[:, judged] + prior[:, None], axis=0).sum() for prior in priors.T]) + LOG_MEANS
+    )
+    mean = float(MEANS @ softmax(total))
+    a, b = beta_counts(mean)
+    mass = softmax(likelihood + (a * log_expit(FINE) + b * log_expit(-FINE))[:, None], axis=0)
+    eta = expit(FINE)
+    means = eta @ mass
+    return Reliabilities(means, np.sqrt(np.maximum(eta**2 @ mass - means**2, 0.0)), mean)
