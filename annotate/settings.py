@@ -223,7 +223,7 @@ LOGIN_REDIRECT_URL = "home"
 LOGIN_URL = "account_login"
 # Of failed sign-ins axes takes care, by name and address together: allauth would lock an account for everybody after
 # five failures of anybody who knows its name, and an address for everybody who shares it.
-ACCOUNT_RATE_LIMITS = {"login_failed": None, "login": "60/m/ip"}
+ACCOUNT_RATE_LIMITS = {"login_failed": None}
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
