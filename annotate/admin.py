@@ -1,5 +1,6 @@
 """The operators' plain admin: look at everything, change what no annotator's answer depends on."""
 
+from allauth.socialaccount.models import SocialApp, SocialToken
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.http import HttpRequest
@@ -21,8 +22,22 @@ from annotate.models import (
 )
 from models_engine.models import Fit
 
+# Columns whose name holds one of these are never what a list is filtered by: it would tell them letter by letter.
+SECRET_WORDS = ("password", "token", "secret")
 
-class ReadOnly(admin.ModelAdmin):
+
+class NoSecrets(admin.ModelAdmin):
+    """Refuses lists filtered by a secret column, of the table itself or of one that it leads to."""
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        return not any(word in lookup for word in SECRET_WORDS) and super().lookup_allowed(lookup, value, request)
+
+
+class AccountAdmin(NoSecrets, UserAdmin):
+    pass
+
+
+class ReadOnly(NoSecrets):
     """Facts and derived rows: written by the site and the engine alone."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -42,7 +57,7 @@ class MembershipInline(admin.TabularInline):
 
 
 @admin.register(Project)
-class ProjectAdmin(admin.ModelAdmin):
+class ProjectAdmin(NoSecrets):
     list_display = ["name", "state", "simulated", "created_at"]
     list_filter = ["state", "simulated"]
     search_fields = ["name", "id"]
@@ -54,7 +69,7 @@ class ProjectAdmin(admin.ModelAdmin):
 
 
 @admin.register(LtiPlatform)
-class LtiPlatformAdmin(admin.ModelAdmin):
+class LtiPlatformAdmin(NoSecrets):
     list_display = ["name", "issuer", "client_id", "active"]
 
 
@@ -138,5 +153,7 @@ class FitAdmin(ReadOnly):
     exclude = ["arrays"]
 
 
-admin.site.register(User, UserAdmin)
+admin.site.register(User, AccountAdmin)
+# The service is in the settings and its tokens are not stored: their pages could only show secrets.
+admin.site.unregister([SocialApp, SocialToken])
 admin.site.site_header = admin.site.site_title = "Crowdrank"

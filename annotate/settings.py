@@ -221,10 +221,13 @@ SOCIALACCOUNT_LOGIN_ON_GET = True
 SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
 LOGIN_REDIRECT_URL = "home"
 LOGIN_URL = "account_login"
+# Of failed sign-ins axes takes care, by name and address together: allauth would lock an account for everybody after
+# five failures of anybody who knows its name, and an address for everybody who shares it.
+ACCOUNT_RATE_LIMITS = {"login_failed": None}
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_USERNAME_FORM_FIELD = "login"
+AXES_USERNAME_CALLABLE = "annotate.accounts.adapter.sign_in_name"
 AXES_RESET_ON_SUCCESS = True
 AXES_LOCKOUT_TEMPLATE = "account/locked.html"
 AXES_CLIENT_IP_CALLABLE = "annotate.core.rate_limits.client_address"

@@ -17,6 +17,13 @@ class AccountAdapter(DefaultAccountAdapter):
         return client_address(request) or str(super().get_client_ip(request))
 
 
+def sign_in_name(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
+    """Return the name that somebody tries to sign in with, for axes: else all names tried from one address are one."""
+    given = credentials or {}
+    name = given.get("email") or given.get("username") or request.POST.get("login") or request.POST.get("username")
+    return str(name or "").strip().lower()
+
+
 def signup_context(request: HttpRequest) -> dict[str, Any]:
     """Tell every template whether strangers may make an account, through which services one may sign in, and where the
     source code is."""

@@ -54,11 +54,14 @@ class CriteriaField(forms.Field):
     """A list of {"name", "question"}: none, or two to five."""
 
     widget = CriteriaRows
+    default_error_messages = forms.MultipleChoiceField.default_error_messages
 
     def has_changed(self, initial: Any, data: Any) -> bool:
         return bool(initial or []) != bool(data or []) or initial != data
 
     def clean(self, value: Any) -> Rows:
+        if not isinstance(value or [], list) or not all(isinstance(row, Mapping) for row in value or []):
+            raise forms.ValidationError(self.error_messages["invalid_list"])  # a form made by hand
         rows = [{part: " ".join(str(row.get(part, "")).split()) for part in PARTS} for row in value or []]
         rows = [row for row in rows if any(row.values())]
         if len(rows) == 1 or len(rows) > MAX_CRITERIA:

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from django.db import connections
+
 from tests.faults.scene import Scene
 from tests.faults.services import CannotHaveIt, Disk, Postgres, Redis
+from tests.load.database import ALIAS
 
 HOURS = 7200
 
@@ -98,6 +101,7 @@ def disk_of(scene: Scene) -> Disk:
 
 def repair_disk(scene: Scene) -> None:
     scene.stop_processes()
+    connections[ALIAS].close()
     disk_of(scene).repair()
     start_all(scene)
 

@@ -66,12 +66,11 @@ class Disk:
 
     def fill(self) -> None:
         """Leaves not a byte."""
-        with (self.folder / self.filler).open("wb") as file:
+        with (self.folder / self.filler).open("wb", buffering=0) as file:
             size = 2**22
             while size >= 1:
                 try:
                     file.write(b"x" * size)
-                    file.flush()
                 except OSError:
                     size //= 8
 

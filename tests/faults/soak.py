@@ -1,4 +1,4 @@
-"""Half an hour of ordinary work, and what every process then holds in memory."""
+"""Minutes of ordinary work, and what every process then holds in memory."""
 
 import argparse
 import statistics
@@ -7,13 +7,15 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
+from django.urls import reverse
+
 from tests.faults.crowd import Crowd
 from tests.faults.faults import children, is_fork_server
 from tests.faults.scene import Scene
 from tests.load.client import HIDDEN, AnnotatorClient
 
 EVERY = 2.0
-PAGES = ["ranking", "progress", "annotators", "trust", "fits", "items", "exports/labels.csv", "report"]
+PAGES = ["ranking", "progress", "annotators", "trust", "engine", "items", "exports", "report"]
 
 
 def soak(scene: Scene, options: argparse.Namespace) -> None:
@@ -44,8 +46,10 @@ def read_pages(port: int, project: str, over: threading.Event, tally: dict) -> N
     form = {**dict(HIDDEN.findall(page.text)), "login": "alice@example.org", "password": "correct horse battery"}
     client.request("POST", "/accounts/login/", form)
     while not over.is_set():
-        for name in PAGES:
-            reply = client.request("GET", f"/projects/{project}/{name}{'' if '.' in name else '/'}")
+        addresses = {name: reverse(name, args=[project]) for name in PAGES}
+        addresses["labels"] = reverse("export", args=[project, "labels", "csv"])
+        for name, address in addresses.items():
+            reply = client.request("GET", address)
             tally[name, reply.status] = tally.get((name, reply.status), 0) + 1
             over.wait(0.5)
 
@@ -82,7 +86,7 @@ def megabytes(pid: int) -> float:
 
 
 def show(scene: Scene, samples: list[dict[str, float]]) -> None:
-    """Prints a line of each process: the medians of the second and the last tenth, and the most."""
+    """Prints a line of each process: the medians of the first and the last tenth, and the most."""
     tenth = max(1, len(samples) // 10)
     print(f"\n| process ({scene.vendor}) | RSS in the first tenth, MB | in the last tenth | most |\n|---|---|---|---|")
     for name in sorted({name for sample in samples for name in sample}):
