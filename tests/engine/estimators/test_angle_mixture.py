@@ -47,9 +47,9 @@ def test_simulated_groups_are_recovered():
 
 @pytest.mark.slow
 def test_dic_finds_the_number_of_groups():
-    assert AngleBasedMixture().fit(two_groups(n=120)[0]).shares.shape[1] == 2
-    alike = rankings_of(APART[0], 200, np.random.default_rng(0))
-    assert AngleBasedMixture().fit(Comparisons.from_rankings(alike, np.arange(200))).shares.shape[1] == 1
+    assert AngleBasedMixture().fit(two_groups(n=80)[0]).shares.shape[1] == 2
+    alike = rankings_of(APART[0], 120, np.random.default_rng(0))
+    assert AngleBasedMixture().fit(Comparisons.from_rankings(alike, np.arange(120))).shares.shape[1] == 1
 
 
 def test_dic_of_one_group_counts_its_parameters():

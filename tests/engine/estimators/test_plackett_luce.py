@@ -140,7 +140,7 @@ def test_gibbs_weight_two_equals_the_row_twice_in_distribution():
 @pytest.mark.slow
 def test_gibbs_intervals_cover_utilities_drawn_from_its_prior():
     rng, found = np.random.default_rng(6), []
-    for _ in range(40):
+    for _ in range(24):
         truth = np.log(rng.gamma(match_gamma_shape(1.5), size=10))
         sets = np.stack([rng.choice(10, 4, replace=False) for _ in range(60)])
         noisy = truth[sets] + rng.gumbel(size=sets.shape)

@@ -135,7 +135,7 @@ def test_whatever_happens_counters_stay_true_and_overlap_is_never_exceeded(proje
     project.cap = rng.choice([None, 5])
     project.save()
     crowd, now = [make_annotator(project, f"A{i}") for i in range(4)], NOW
-    for _ in range(90):
+    for _ in range(60):
         annotator = rng.choice(crowd)
         annotator.refresh_from_db()
         now += timedelta(minutes=rng.choice([0, 1, 20]))

@@ -20,7 +20,7 @@ from tests.site.participation_steps import answer_open, arrive, open_to_platform
 
 pytestmark = pytest.mark.embedded
 
-OVERLAP, CAP, HALF = 14, 4, 2
+OVERLAP, CAP, HALF = 7, 4, 2
 AT_ONCE = 12  # participants who answer in turns
 
 
@@ -48,16 +48,16 @@ class Size:
 SMALL = Size(
     8,
     16,
-    80,
-    "16 sets × 14 annotators each = 224 answers needed.",
-    "80 participants × at most 4 answers = 320 answers at most.",
+    40,
+    "16 sets × 7 annotators each = 112 answers needed.",
+    "40 participants × at most 4 answers = 160 answers at most.",
 )
 LARGE = Size(
     20,
     40,
-    200,
-    "40 sets × 14 annotators each = 560 answers needed.",
-    "200 participants × at most 4 answers = 800 answers at most.",
+    100,
+    "40 sets × 7 annotators each = 280 answers needed.",
+    "100 participants × at most 4 answers = 400 answers at most.",
 )
 
 
@@ -92,7 +92,7 @@ def leases_run_out(active: list[Participant]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.large)], ids=["80", "200"])
+@pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.large)], ids=["40", "100"])
 def test_a_study_ends_with_every_set_met_every_item_shown_alike_and_every_code_valid_once(project, alice, size):
     rng = random.Random(4)
     project.items.all().delete()
