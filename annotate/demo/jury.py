@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from annotate.annotators.roster.actions import add_people, join_as_expected
+from annotate.annotators.roster.actions import add_people
 from annotate.annotators.roster.table import NewPerson
 from annotate.demo.crowd import JUDGES, Crowd
 from annotate.demo.posters import CONTEST, posters
@@ -14,6 +14,7 @@ from annotate.demo.projects import FIRST_HOURS, set_up
 from annotate.items.rows import NewItem
 from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.models import OVERALL, Item, Label, Project, User
+from annotate.participation.joining.expected import join_as_expected
 from annotate.projects.actions import create_project
 from annotate.publishing.entries.actions import make_entry_links, set_released
 from annotate.publishing.results_links.actions import make_link
