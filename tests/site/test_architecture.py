@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,15 @@ def test_the_engine_knows_neither_the_site_nor_django():
         assert "annotate" not in packages, path
         if path.name not in DJANGO_FILES and "migrations" not in path.parts:
             assert not packages & {"django", "rest_framework", "channels"}, path
+
+
+@pytest.mark.slow
+def test_every_module_of_the_site_can_be_imported():
+    """What only a command or the demo imports breaks as easily as the rest when a name moves."""
+    for path in SITE:
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if "migrations" not in parts and parts[-1] not in ("__main__", "asgi", "wsgi"):
+            import_module(".".join(parts).removesuffix(".__init__"))
 
 
 def test_files_are_small():
