@@ -31,7 +31,7 @@ KEPT = {
 }
 KEPT |= {"token", "join_token", "resume_token", "platform_token", "folder", "session", "owner", "password", "task_type"}
 KEPT |= {"file_format", "verb", "scope", "secret", "digest", "username", "email", "void_reason", "version"}
-KEPT |= {"estimator", "consent_version", "field", "document"}
+KEPT |= {"estimator", "private_key", "consent_version", "field", "document"}
 PARAMETERS = [
     *("annotator", "archived", "criterion", "event", "item", "lang", "n", "of", "page", "picture", "q", "screen"),
     *("see", "seen", "track", "unsent", "view", "next", "sort", "order", "search", "tag", "error", "message", "by"),
