@@ -149,7 +149,7 @@ class ShortAddress(ApiView):
         """
         return self.switch(request, project_id, on=True)
 
-    @extend_schema(operation_id="entry_short_address_off", request=None, responses=EntryDetail)
+    @extend_schema(operation_id="entry_short_address_off", request=None, responses={200: EntryDetail})
     def delete(self, request: ApiRequest, project_id: UUID) -> Response:
         """Switches the short address off. It never works again; the next one is another."""
         return self.switch(request, project_id, on=False)

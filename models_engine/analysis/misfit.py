@@ -111,9 +111,15 @@ def compute_misfit(posterior: BasePosterior, data: Comparisons, *, rng: np.rando
 
 def _kept(group: LabelGroup) -> LabelGroup:
     kept = group.weights > 0
-    tied = None if group.tied is None else group.tied[kept]
-    columns = (group.label, group.annotators, group.weights, group.items, group.ranks)
-    return LabelGroup(group.size, *(column[kept] for column in columns), tied)
+    return LabelGroup(
+        group.size,
+        group.label[kept],
+        group.annotators[kept],
+        group.weights[kept],
+        group.items[kept],
+        group.ranks[kept],
+        None if group.tied is None else group.tied[kept],
+    )
 
 
 def _sets(posterior: BasePosterior, data: Comparisons, group: LabelGroup, unit: float) -> _Sets:

@@ -92,7 +92,7 @@ def compare(name: str, data: Comparisons, seed: int = 0) -> Row:
     if test.grades is not None:
         by_winners -= grade_shares(train)[test.grades]
     difference, error = paired_difference(losses, by_winners, test.annotators)
-    whole = [one.fit(data) for one in (graded, winners)]
+    whole: list[BasePosterior] = [one.fit(data) for one in (graded, winners)]
     return Row(
         name,
         data.n_labels,
@@ -101,7 +101,8 @@ def compare(name: str, data: Comparisons, seed: int = 0) -> Row:
         float(by_winners.mean()),
         difference,
         error,
-        *map(relative_width, whole),
+        relative_width(whole[0]),
+        relative_width(whole[1]),
         seconds=time.process_time() - started,
     )
 
@@ -125,11 +126,15 @@ def simulate(n_crowds: int, n_items: int = 60, n_labels: int = 600, seed: int = 
         data = crowd.graded(n_labels, CUTS, rng)
         one = compare("simulated", data, seed)
         losses.append((one.loss, one.loss_winners, one.difference))
-        both = [BradleyTerry(prior_sd=None, inference="auto", grades=how).fit(data) for how in ("ordered", "ignore")]
-        found.append([*map(relative_width, both), *(coverage(one, crowd.utilities) for one in both)])
-    loss, figures = np.mean(losses, axis=0), np.mean(found, axis=0).tolist()
+        both: list[BasePosterior] = [
+            BradleyTerry(prior_sd=None, inference="auto", grades=how).fit(data) for how in ("ordered", "ignore")
+        ]
+        found.append([*map(relative_width, both), *(coverage(posterior, crowd.utilities) for posterior in both)])
+    loss, loss_winners, difference = np.mean(losses, axis=0).tolist()
+    width, width_winners, hit, hit_winners = np.mean(found, axis=0).tolist()
     error = float(np.std([one[2] for one in losses], ddof=1) / np.sqrt(n_crowds)) if n_crowds > 1 else float("nan")
-    return Row("simulated, 0.3 and 1.2", n_labels, n_items, *loss.tolist(), error, *figures)
+    name = "simulated, 0.3 and 1.2"
+    return Row(name, n_labels, n_items, loss, loss_winners, difference, error, width, width_winners, hit, hit_winners)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -83,14 +83,15 @@ class BradleyTerry:
         message = f"{'all steps' if converged else 'steps not'} below {self.tolerance:g}; prior_sd {prior_sd:.6g}"
         diagnostics = log.finish(converged=converged, message=message)
         covariance, sds = _covariance(run.curvature)
-        f, side, extra = problem.split(run.x)
+        f, side, log_nu = problem.split(run.x)
         likelihood = Likelihood(side=side, side_sd=float(sds[0]) if self.side else None)
         likelihood = replace(likelihood, tie_rate=data.pairs().tie_rate() if self.ties == "half" else None)
         if isinstance(problem, GradedProblem):
             of_cuts = [0.0] * (not problem.has_tie) + sds[len(sds) - problem.n_cuts :].tolist()
-            likelihood = replace(likelihood, cuts=tuple(extra.tolist()), cut_sds=tuple(of_cuts))
+            cuts = problem.split(run.x)[2]
+            likelihood = replace(likelihood, cuts=tuple(cuts.tolist()), cut_sds=tuple(of_cuts))
         elif problem.has_tie:
-            likelihood = replace(likelihood, tie=float(np.exp(extra)))
+            likelihood = replace(likelihood, tie=float(np.exp(log_nu)))
         return GaussianPosterior(f - f.mean(), covariance, diagnostics, likelihood, prior_sd=prior_sd)
 
     def _check(self, data: Comparisons) -> None:

@@ -62,7 +62,7 @@ def test_a_link_of_one_track_holds_no_leaderboard_of_all_items(project):
     fit = spread_fit(project, list(project.items.order_by("pk")))
     Leaderboard.objects.create(fit=fit, board={"problem": "Not enough"})
     Project.objects.filter(pk=project.pk).update(has_competitors=True)
-    link = ResultsLink.objects.create(project=project, made_at=NOW, track="Posters")
+    link = ResultsLink.objects.create(project=project, made_at=NOW, track="Posters", shows_leaderboard=True)
     address = reverse("results", args=[link.token])
     assert Client().get(address).context["board"] is None
     ResultsLink.objects.update(track="")

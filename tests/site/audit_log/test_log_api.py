@@ -23,6 +23,11 @@ UNLOGGED = {
     ("api-roster-invitations", "post"): "nobody here has an address; who is invited is noted: test_roster.py",
     ("api-scale", "delete"): "no scale is kept here to forget: test_scale.py",
     ("api-consent", "post"): "each agreement is a row of its own, with the text",
+    ("api-given-questions", "patch"): "there is none here to change; noted where there is: test_questions.py",
+    ("api-given-questions-order", "put"): "there is none here to order; noted where there is: test_questions.py",
+    ("api-given-questions-withdraw", "post"): "there is none here to withdraw; noted where there is: test_questions.py",
+    ("api-roster-course", "post"): "there is no platform here to ask; noted where there is: test_lti_teachers.py",
+    ("api-short-address", "delete"): "there is none here to switch off; noted where there is: test_short_addresses.py",
     ("api-undo", "post"): "the voided label says who and when",
     ("api-answer", "post"): "labels are facts with their own moments",
 }

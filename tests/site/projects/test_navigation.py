@@ -35,7 +35,7 @@ def test_owners_see_six_groups_and_the_pages_of_one(project):
 
 def test_viewers_see_no_page_that_changes_anything(project):
     found = navigation(project, "viewer", "ranking")
-    assert titles(found.groups) == ["Results", "Annotators", "Trust and progress", "Preview", "More"]
+    assert titles(found.groups) == ["Results", "People", "Trust and progress", "Preview", "More"]
     assert titles(found.pages) == ["Ranking", "Groups", "Grades", "Scaled scores", "Report"]
 
 
