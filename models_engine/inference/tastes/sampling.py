@@ -157,7 +157,7 @@ class _Chain:
         return float(-(weight * (mean - expected) ** 2).sum() / 2 + np.log(weight).sum() / 2)
 
     def _draw_reliabilities(self, *, alone: bool) -> None:
-        """Draw the reliability of each annotator, then the crowd's mean, given those of who answered; alone: not yet."""
+        """Draw the reliability of each annotator, then the crowd's mean from them (alone: not yet)."""
         if not self.learns:
             return
         counts = np.array([one.count(self.u) for one in self.answers]).sum(axis=0)
