@@ -42,7 +42,8 @@ CAUTIONS = {
     "CollaborativeGP": _(
         # xgettext:no-python-format
         "If the items lie far apart, the 90% intervals of this estimator are too narrow: in simulations with "
-        "twice the usual spread of utilities they contained the true value for 79% of the items."
+        "twice the usual spread of utilities they contained the true value for 79% of the items. Where the items "
+        "fall into many small groups that are never compared with each other, it was 69%, and CrowdBT predicts better."
     ),
     "PlackettLuce": _(
         # xgettext:no-python-format

@@ -141,7 +141,7 @@ class _Chain:
         """
         for one, cells in zip(self.answers, self.cells, strict=True):
             one.draw(self.f[cells].reshape(one.level.shape), self.reliability, self.rng)
-        self._draw_reliabilities()
+        self._draw_reliabilities(alone=alone)
         all_cells = np.concatenate(self.cells)
         all_perceived = np.concatenate([one.perceived.ravel() for one in self.answers])
         mean = np.bincount(all_cells, all_perceived, len(self.count)) / self.count
@@ -156,14 +156,16 @@ class _Chain:
         self.f = centre_of + self.rng.standard_normal(len(precision)) / np.sqrt(precision)
         return float(-(weight * (mean - expected) ** 2).sum() / 2 + np.log(weight).sum() / 2)
 
-    def _draw_reliabilities(self) -> None:
-        """Draw the reliability of each annotator, then the crowd's mean, given the former of those who answered."""
+    def _draw_reliabilities(self, *, alone: bool) -> None:
+        """Draw the reliability of each annotator, then the crowd's mean from them (alone: not yet)."""
         if not self.learns:
             return
         counts = np.array([one.count(self.u) for one in self.answers]).sum(axis=0)
         alpha, beta = beta_counts(self.mean_reliability)
         drawn = self.rng.beta(alpha + counts[0], beta + counts[1])
         self.reliability = np.clip(drawn, MIN_CHANCE, 1 - MIN_CHANCE)
+        if alone:
+            return
         told = counts.sum(axis=0) > 0
         log_density = log_mean_density(self.reliability[told])
         self.mean_reliability = float(MEANS[(log_density + self.rng.gumbel(size=len(log_density))).argmax()])

@@ -51,6 +51,7 @@ def test_two_camps_of_one_size_are_tastes(estimator, utility_sd):
     assert np.corrcoef(apart, own[0] - own[19])[0, 1] > 0.9
 
 
+@pytest.mark.slow
 def test_predictions_of_an_answer_include_the_chance_that_it_is_reversed():
     _, data = two_camps({3: 0.05}, n_pairs=15)
     posterior = CollaborativeGP(covariance="prior", log_scale_sd=0).fit(data)
