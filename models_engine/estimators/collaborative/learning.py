@@ -166,9 +166,12 @@ class TasteLearning:
 
         Reliabilities are first those with tastes of no shape, which cannot explain why somebody opposes all others.
         """
-        scales = self._first_scales()
+        scales = self._first_scales(None)
         rows, learning, blocks = self._capped()
         reliability = self._first_reliabilities(scales, learning, blocks)
+        if reliability is not None and reliability.lapse.any():
+            scales = self._first_scales(reliability.lapse)
+            reliability = self._first_reliabilities(scales, learning, blocks)
         prior = self.prior(scales, None if reliability is None else reliability.lapse)
         folds = count_folds(self.sites, self.blocks)
         if self.settings.covariance == "prior" or not folds:
@@ -185,10 +188,9 @@ class TasteLearning:
             reliability = learn_reliabilities(learning, blocks, crowd, self.steps.report, n_rounds=1)
         return LearnedPrior(scales, shape.taste, mixture, len(self.sites), end, reliability=reliability)
 
-    def _first_scales(self) -> PriorScales:
+    def _first_scales(self, lapse: Floats | None) -> PriorScales:
         settings = self.settings
         if settings.log_scale_sd > 0 and len(self.sites):
-            lapse = Reliabilities.prior(self.sites.n_annotators).lapse if self.learns_reliability() else None
             return self.scales(lapse)
         return PriorScales(settings.consensus_sd, settings.taste_sd, 0.5 if self.features() is not None else 0.0)
 

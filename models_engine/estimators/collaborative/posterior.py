@@ -203,7 +203,7 @@ class CollaborativePosterior(GaussianPosterior):
         known = self.annotators
         if known.reliability is None or known.reliability_sd is None:
             return None
-        return Reliabilities(known.reliability, known.reliability_sd, 1 - self.likelihood.lapse)
+        return Reliabilities(known.reliability, known.reliability_sd, 1 - self.likelihood.lapse, self.lapses)
 
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> PersonalPosterior:
         if features is not None:

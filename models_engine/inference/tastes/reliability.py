@@ -21,7 +21,8 @@ LOG_MEANS = np.log(8.0) * np.arange(len(MEANS))
 FIRST_MEAN = 0.93
 SIZE = 5.0  # answers that the prior is worth
 KNOTS = np.array([-3.5, -2.0, -1.0, -0.3, 0.4, 1.2, 2.2, 3.5, 6.0])  # log-odds at which the evidence is computed
-FINE = np.linspace(-6.0, 30.0, 361)  # log-odds at which it is interpolated; beyond the knots it is constant
+FINE = np.linspace(-6.0, 6.0, 241)  # log-odds at which it is interpolated
+P_CARELESS = 0.1  # before any answer, where reliabilities are found by evidence; then any reliability is as likely
 LOOSE_TOLERANCE = 1e-2
 
 
@@ -41,12 +42,14 @@ def log_mean_density(reliabilities: Floats) -> Floats:
 class Reliabilities:
     """Posterior means and standard deviations of the annotators' reliabilities, (n_annotators,) each.
 
-    crowd: the mean over the crowd, that of a new annotator.
+    crowd: the mean over the crowd, that of a new annotator.   used: the shares of reversed answers that the fit counts
+    on, where they are not 1 - mean.
     """
 
     mean: Floats
     sd: Floats
     crowd: float
+    used: Floats | None = None
 
     @classmethod
     def prior(cls, n_annotators: int, crowd: float = FIRST_MEAN) -> "Reliabilities":
@@ -55,13 +58,17 @@ class Reliabilities:
 
     @property
     def lapse(self) -> Floats:
-        return 1 - self.mean
+        return 1 - self.mean if self.used is None else self.used
 
     def extended(self, n_annotators: int) -> "Reliabilities":
         """Extend to a larger crowd, by the crowd's prior."""
         known, more = min(n_annotators, len(self.mean)), Reliabilities.prior(n_annotators, self.crowd)
         more.mean[:known], more.sd[:known] = self.mean[:known], self.sd[:known]
-        return more
+        if self.used is None:
+            return more
+        used = np.full(n_annotators, 1 - self.crowd)
+        used[:known] = self.used[:known]
+        return replace(more, used=used)
 
 
 def learn_reliabilities(
@@ -72,14 +79,15 @@ def learn_reliabilities(
     *,
     n_rounds: int = 2,
 ) -> Reliabilities:
-    """Return the posteriors of all reliabilities, starting from crowd.lapse (by default the prior's).
+    """Return the posteriors of all reliabilities, starting from crowd.lapse (by default none).
 
     Rounds of: the consensus given the reliabilities, then each annotator's EP evidence at each of nine reliabilities
     with the consensus's mean and covariance folded into the annotator's prior, as `learn_steepness` does.
     """
-    n, found = sites.n_annotators, Reliabilities.prior(sites.n_annotators)
-    lapse = found.lapse if crowd.lapse is None else crowd.lapse
+    n = sites.n_annotators
+    lapse = np.zeros(n) if crowd.lapse is None else crowd.lapse
     judged = np.bincount(sites.annotator, minlength=n) > 0
+    found = Reliabilities.prior(n)
     shared: EPResult | None = None
     for _ in range(n_rounds):
         now = replace(crowd, lapse=lapse)
@@ -99,20 +107,23 @@ def learn_reliabilities(
 def summarise_evidence(evidence: Floats, judged: NDArray[np.bool_]) -> Reliabilities:
     """Return the posteriors from log evidence (len(KNOTS), n_annotators), interpolated linearly in the log-odds.
 
-    The crowd's mean is that of its posterior, given the annotators `judged` (n_annotators,), and known from there on.
+    Before the answers somebody is reliable (the last of KNOTS) or, with probability P_CARELESS, has any reliability
+    alike. The fit counts on reversed answers only of those who are careless with probability one half or more: a few of
+    everybody are the same as smaller utilities, which plugging in their means cannot tell from each other, so that
+    utilities came out 40% too large.   judged (n_annotators,): who has answers.
     """
     place = np.clip(np.searchsorted(KNOTS, FINE) - 1, 0, len(KNOTS) - 2)
     share = np.clip((FINE - KNOTS[place]) / (KNOTS[place + 1] - KNOTS[place]), 0.0, 1.0)[:, None]
     likelihood = (1 - share) * evidence[place] + share * evidence[place + 1]
-    alpha, beta = SIZE * MEANS, SIZE * (1 - MEANS)
-    priors = np.outer(log_expit(FINE), alpha) + np.outer(log_expit(-FINE), beta)
-    priors -= logsumexp(priors, axis=0)
-    total = (
-        np.array([logsumexp(likelihood[:, judged] + prior[:, None], axis=0).sum() for prior in priors.T]) + LOG_MEANS
-    )
-    mean = float(MEANS @ softmax(total))
-    a, b = beta_counts(mean)
-    mass = softmax(likelihood + (a * log_expit(FINE) + b * log_expit(-FINE))[:, None], axis=0)
-    eta = expit(FINE)
-    means = eta @ mass
-    return Reliabilities(means, np.sqrt(np.maximum(eta**2 @ mass - means**2, 0.0)), mean)
+    uniform = log_expit(FINE) + log_expit(-FINE)  # the density of the log-odds of a uniform reliability
+    posterior = likelihood + (uniform - logsumexp(uniform))[:, None]
+    odds = np.log(P_CARELESS / (1 - P_CARELESS)) + logsumexp(posterior, axis=0) - evidence[-1]
+    careless = np.where(judged, expit(odds), P_CARELESS)
+    eta, best = expit(FINE), float(expit(KNOTS[-1]))
+    mass = softmax(posterior, axis=0)
+    means, squares = eta @ mass, eta**2 @ mass
+    used = np.where(judged & (careless >= 0.5), 1 - means, 0.0)
+    mean = careless * means + (1 - careless) * best
+    square = careless * squares + (1 - careless) * best**2
+    crowd = 1 - float(used[judged].mean()) if judged.any() else 1.0
+    return Reliabilities(mean, np.sqrt(np.maximum(square - mean**2, 0.0)), min(crowd, best), used)

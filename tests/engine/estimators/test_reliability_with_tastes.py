@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from models_engine.analysis.metrics import calibration_slope, coverage
 from models_engine.data import Comparisons
 from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.crowd_gppl import CrowdGPPL
-from models_engine.inference.tastes.reliability import KNOTS, MEANS, summarise_evidence
-from models_engine.simulate import Crowd, opposed_camps
+from models_engine.inference.tastes.reliability import KNOTS, P_CARELESS, summarise_evidence
+from models_engine.simulate import Crowd, opposed_camps, simulate_crowd
 
 CARELESS = {3: 0.05, 4: 0.5, 5: 0.5, 6: 0.5}
 
@@ -56,7 +57,8 @@ def test_predictions_of_an_answer_include_the_chance_that_it_is_reversed():
     _, data = two_camps({3: 0.05}, n_pairs=15)
     posterior = CollaborativeGP(covariance="prior", log_scale_sd=0).fit(data)
     own = posterior.for_annotator(3)
-    assert own.likelihood.lapse == pytest.approx(1 - posterior.annotator_summary().reliability[3])
+    assert own.likelihood.lapse == posterior.lapses[3] > 0.5
+    assert posterior.for_annotator(4).likelihood.lapse == 0
     plain = replace(own, likelihood=replace(own.likelihood, lapse=0.0)).preference(np.array([0]), np.array([1]))
     expected = own.likelihood.lapse + (1 - 2 * own.likelihood.lapse) * plain
     assert_allclose(posterior.pairwise_probabilities([0], [1], 3), expected)
@@ -81,8 +83,50 @@ def test_fewer_than_four_annotators_all_count_as_reliable():
     assert CollaborativeGP().fit(few).annotator_summary().reliability is None
 
 
-def test_without_evidence_a_reliability_is_that_of_the_crowd():
+def test_without_evidence_everybody_counts_as_reliable_and_nothing_is_sure():
     found = summarise_evidence(np.zeros((len(KNOTS), 3)), np.ones(3, dtype=bool))
-    assert found.crowd == pytest.approx(MEANS[-1], abs=0.001)
-    assert_allclose(found.mean, found.crowd, atol=0.01)
-    assert (found.sd < 0.05).all()
+    assert not found.lapse.any()
+    best = 1 / (1 + np.exp(-KNOTS[-1]))
+    assert_allclose(found.mean, (1 - P_CARELESS) * best + P_CARELESS / 2, atol=0.002)
+    assert (found.sd > 0.1).all()
+
+
+def test_reliabilities_found_by_evidence_are_those_of_the_mixture():
+    """Against the sum over a fine grid of 20 answers of known chances, 6 of them right."""
+    right, wrong = 6, 14
+    reliability = 1 / (1 + np.exp(-KNOTS))
+    evidence = (right * np.log(reliability) + wrong * np.log1p(-reliability))[:, None]
+    found = summarise_evidence(evidence, np.ones(1, dtype=bool))
+    assert found.mean[0] == pytest.approx((right + 1) / (right + wrong + 2), abs=0.03)  # Laplace's rule of succession
+    assert found.lapse[0] == pytest.approx(1 - found.mean[0], abs=0.001)
+    assert found.crowd == pytest.approx(1 - found.lapse[0])
+
+
+def large_crowd(careless: int) -> tuple[Crowd, Comparisons]:
+    """100 people, too many for draws; the first `careless` answer by chance, three of them the wrong way round."""
+    rng = np.random.default_rng(3)
+    people = simulate_crowd(rng, 40, 100, taste_sd=0.7, link="probit")
+    if careless:
+        people = replace(people, reliability=np.repeat([0.5, 0.1, 1.0], [careless - 3, 3, 100 - careless]))
+    return people, people.pairs(2_000, rng)
+
+
+@pytest.mark.slow
+def test_a_reliable_crowd_too_large_for_draws_is_fitted_as_one():
+    people, data = large_crowd(0)
+    posterior, plain = CollaborativeGP().fit(data), CollaborativeGP(reliability=False).fit(data)
+    assert (posterior.lapses > 0).sum() <= 2
+    assert_allclose(posterior.utilities(), plain.utilities(), atol=0.15)
+    assert 0.8 < calibration_slope(posterior, people.utilities) < 1.2
+
+
+@pytest.mark.slow
+def test_careless_people_of_a_crowd_too_large_for_draws_are_found():
+    """Without reliabilities utilities are too small and their intervals miss them."""
+    people, data = large_crowd(22)
+    posterior, plain = CollaborativeGP().fit(data), CollaborativeGP(reliability=False).fit(data)
+    assert np.corrcoef(posterior.utilities(), people.utilities)[0, 1] > 0.93
+    assert 0.75 < calibration_slope(posterior, people.utilities) < 1.25 < calibration_slope(plain, people.utilities)
+    assert coverage(posterior, people.utilities) > coverage(plain, people.utilities) + 0.1
+    assert (posterior.lapses[22:] > 0).sum() <= 4
+    assert posterior.annotator_summary().reliability[19:22].max() < 0.5
