@@ -105,10 +105,11 @@ def item_texts(items: Iterable[int], language: str) -> dict[int, ItemTranslation
     return {one.item_id: one for one in found}
 
 
-def translate_items(items: Collection[Item], language: str) -> None:
+def translate_items(items: Iterable[Item], language: str) -> None:
     """Gives items, for pages alone, text and title of this language where they have them; never save them after."""
-    texts = item_texts([item.pk for item in items], language)
-    for item in items:
+    shown = list(items)
+    texts = item_texts([item.pk for item in shown], language)
+    for item in shown:
         if found := texts.get(item.pk):
             item.body, item.name = found.body or item.body, found.name or item.name
 

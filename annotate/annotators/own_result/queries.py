@@ -17,6 +17,7 @@ from annotate.labelling.eligibility import check_open, n_counted_labels
 from annotate.labelling.refusals import refusal_of_next_task
 from annotate.labelling.requirements import check_requirements
 from annotate.labelling.stop_pages import is_end
+from annotate.labelling.wording import translate_items
 from annotate.models import Annotator, AnnotatorTaste, Item, Presentation, Project, ShowResult, TasteMap
 from models_engine.models import AnnotatorEstimate, Estimate, Fit
 
@@ -77,14 +78,16 @@ def check_may_look(annotator: Annotator, now: datetime) -> None:
     check_requirements(annotator.project, annotator)
 
 
-def own_result(criterion: Criterion, annotator: Annotator, now: datetime, page: int = 1) -> OwnResult:
-    """Read the page of an annotator who may look."""
+def own_result(
+    criterion: Criterion, annotator: Annotator, now: datetime, page: int = 1, language: str = ""
+) -> OwnResult:
+    """Read the page of an annotator who may look. language: one of the project's further ones, for the items."""
     project, n_done = annotator.project, n_counted_labels(annotator)
     refusal = refusal_to_go_on(annotator, n_done, now)
     over = bool(annotator.ended) or is_end(refusal)
     shown = n_done > 0 and shows_result(project, n_done, over)
     fit = published_fit(criterion) if shown else None
-    rows, found, no_own, group = read_result(criterion, annotator, fit, page) if fit else ([], None, "", None)
+    rows, found, no_own, group = read_result(criterion, annotator, fit, page, language) if fit else ([], None, "", None)
     after = project.show_result == ShowResult.AFTER and not shown
     return OwnResult(
         n_done=n_done,
@@ -118,7 +121,7 @@ def shows_result(project: Project, n_done: int, over: bool) -> bool:
 
 
 def read_result(
-    criterion: Criterion, annotator: Annotator, fit: Fit, page: int
+    criterion: Criterion, annotator: Annotator, fit: Fit, page: int, language: str
 ) -> tuple[list[ResultRow], Page, str, OwnGroup | None]:
     """Return rows, their page, why there is no own ranking, and the group; by one criterion."""
     project = criterion.project
@@ -129,24 +132,26 @@ def read_result(
     n_counted = AnnotatorEstimate.objects.filter(fit=fit, annotator_id=annotator.pk).values_list("n_labels", flat=True)
     has_tastes = (fit.components or {}).get("kind") == "tastes"
     no_own = no_ranking_reason(fit, taste_map, taste, n_counted.first() or 0) if has_tastes else "estimator"
-    group = own_group(project, taste_map, taste) if taste_map and taste else None
+    group = own_group(project, taste_map, taste, language) if taste_map and taste else None
     if taste_map and taste and not no_own:
         ranking = own_ranking(project, taste_map, taste, OwnRankingQuery("crowd", descending=False, page=page))
         if ranking:
+            translate_items([row.item for row in ranking.rows], language)
             rows = [
                 ResultRow(row.item.first_words, row.crowd_place, None, None, row.place)
                 for row in ranking.rows
                 if row.item.retired_at is None
             ]
             return rows, ranking.page, "", group
-    return *everybodys(project, fit, page), no_own or "soon", group
+    return *everybodys(project, fit, page, language), no_own or "soon", group
 
 
-def everybodys(project: Project, fit: Fit, page: int) -> tuple[list[ResultRow], Page]:
+def everybodys(project: Project, fit: Fit, page: int, language: str) -> tuple[list[ResultRow], Page]:
     """Return the places in the largest part of the published ranking."""
     estimates = Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0).order_by("rank", "item_id")
     found = Paginator(estimates, PAGE_SIZE).get_page(page)
     items = Item.objects.filter(project=project, retired_at=None).in_bulk([one.item_id for one in found])
+    translate_items(items.values(), language)
     rows = [
         ResultRow(items[one.item_id].first_words, one.rank, one.rank_low, one.rank_high, None)
         for one in found
@@ -155,7 +160,7 @@ def everybodys(project: Project, fit: Fit, page: int) -> tuple[list[ResultRow], 
     return rows, found
 
 
-def own_group(project: Project, taste_map: TasteMap, taste: AnnotatorTaste) -> OwnGroup | None:
+def own_group(project: Project, taste_map: TasteMap, taste: AnnotatorTaste, language: str) -> OwnGroup | None:
     """Return the group where the owner shows groups, some stand out, and it has MIN_GROUP members."""
     if not project.show_groups or taste_map.n_groups < 2 or taste.group is None:
         return None
@@ -169,6 +174,7 @@ def own_group(project: Project, taste_map: TasteMap, taste: AnnotatorTaste) -> O
         return None
     ends = [[int(keys[i]) for i in extremes(likes[taste.group], sign)] for sign in (1, -1)]
     known = Item.objects.filter(project=project, retired_at=None).in_bulk([*ends[0], *ends[1]])
+    translate_items(known.values(), language)
     return OwnGroup(
         number=taste.group + 1,
         n_groups=taste_map.n_groups,

@@ -11,9 +11,10 @@ from django.views.decorators.http import require_safe
 from annotate import access
 from annotate.annotators.own_result.queries import check_may_look, own_result
 from annotate.core.errors import UserError
-from annotate.criteria import criterion_from_query
+from annotate.criteria import Criterion, criterion_from_query
 from annotate.labelling.requirements import StepRequired
 from annotate.labelling.stop_pages import stop_page
+from annotate.labelling.wording import requested_wording
 
 
 @never_cache
@@ -32,6 +33,13 @@ def enough(request: HttpRequest, project_id: UUID) -> HttpResponse:
         context = {"project": project, "stop": stop_page(refusal, n_done=0)}
         return render(request, "labelling/not_open.html", context, status=refusal.status)
     number = request.GET.get("page", "")
-    result = own_result(criterion, annotator, now, int(number) if number.isdecimal() and len(number) < 7 else 1)
-    context = {"project": project, "annotator": annotator, "criterion": criterion, "result": result}
+    wording = requested_wording(request, project)
+    page = int(number) if number.isdecimal() and len(number) < 7 else 1
+    context = {
+        "project": wording.project,
+        "wording": wording,
+        "annotator": annotator,
+        "criterion": Criterion(wording.project, criterion.number),
+        "result": own_result(criterion, annotator, now, page, wording.language),
+    }
     return render(request, "labelling/enough.html", context)

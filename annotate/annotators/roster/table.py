@@ -38,6 +38,10 @@ class NewPerson(NamedTuple):
     items: tuple[int, ...]
     item_tags: tuple[int, ...]
 
+    @property
+    def n_conflicts(self) -> int:
+        return len(self.items) + len(self.item_tags)
+
 
 @dataclass
 class RosterCheck:

@@ -65,7 +65,8 @@ def translation(request: SignedInRequest, project_id: UUID, language: str) -> Ht
     only_missing = "missing" in request.GET
     page, rows = items_to_translate(project, language, only_missing=only_missing, number=request.GET.get("page"))
     about_items = "items" in request.POST
-    words = WordsForm(None if about_items else request.POST or None, instance=found, project=project)
+    about_words = request.method == "POST" and ("words" in request.POST or not about_items)
+    words = WordsForm(request.POST if about_words else None, instance=found, project=project)
     words.add_texts(participation_rules(project), active_questions(project))
     data = request.POST if about_items else None
     contexts = contexts_to_translate(rows, language)
@@ -77,8 +78,8 @@ def translation(request: SignedInRequest, project_id: UUID, language: str) -> Ht
     context_forms = [
         ContextTextForm(data, prefix=f"context-{one.context.pk}", initial={"body": one.body}) for one in contexts
     ]
-    valid = all(form.is_valid() for form in [*forms, *context_forms]) if about_items else words.is_valid()
-    if request.method == "POST" and valid:
+    bound = [form for form in [words, *forms, *context_forms] if form.is_bound]
+    if request.method == "POST" and all([form.is_valid() for form in bound]):  # every form, so that each says its errors
         texts = {row.item.pk: form.texts() for row, form in zip(rows, forms, strict=True)} if about_items else {}
         told = {
             one.context.pk: form.cleaned_data["body"]
@@ -110,11 +111,11 @@ def save(
 ) -> HttpResponse:
     given: dict[str, Any] = {"project": project, "actor": request.user, "language": language, "now": timezone.now()}
     try:
+        if words.is_bound:
+            translate_words(**given, words=words.words())
         if texts or contexts:
             translate_all(**given, texts=texts)
             translate_contexts(**given, texts=contexts)
-        elif words.is_bound:
-            translate_words(**given, words=words.words())
         messages.success(request, _("Saved."))
     except UserError as refusal:
         messages.error(request, str(refusal))

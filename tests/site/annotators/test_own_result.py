@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from annotate.annotators.exclusion import exclude_annotator
 from annotate.annotators.own_result import queries
-from annotate.models import Annotator, AnnotatorTaste, Project, TasteMap
+from annotate.models import Annotator, AnnotatorTaste, ItemTranslation, Project, ProjectTranslation, TasteMap
 from tests.conftest import NOW, answer_one, make_annotator
 from tests.site.annotators.test_pages import draw_taste_map
 from tests.site.factories import spread_fit
@@ -61,6 +61,19 @@ def test_everybodys_places_are_shown_where_nobody_has_a_ranking_of_their_own(pro
     assert "What others think" in html
     assert ">You<" not in html
     assert "item-0" not in html, "keys and titles are the owner's"
+
+
+def test_question_and_items_are_in_the_readers_language(project, otter):
+    Project.objects.update(language="en", languages=["fr"])
+    ProjectTranslation.objects.create(project=project, language="fr", question="Lequel ?")
+    for item in project.items.all():
+        ItemTranslation.objects.create(item=item, language="fr", body=f"Texte {item.key}")
+    html = enough(otter, "?lang=fr")
+    assert "Lequel ?" in html
+    assert [f"Texte {item.key}" in html for item in project.items.all()] == [True] * 6
+    assert not any(item.body in html for item in project.items.all())
+    for place in ("own-ideas", "own-answers"):
+        assert "Lequel ?" in page(as_annotator(otter), project, place, "?lang=fr")
 
 
 def test_retired_items_are_not_shown(project, otter):

@@ -51,6 +51,7 @@ def test_conflicts_hold_from_the_first_question_on(project, owner):
     row = "Judge 01,ann@example.com,finals; Berlin,item-0; tag:school-3,guild\n"
     shown = check(owner, project, row)
     assert "1 person can be added" in shown.content.decode()
+    assert '<td data-label="Conflicts" class="number">2</td>' in shown.content.decode(), "an item and a tag"
     assert not ExpectedPerson.objects.exists(), "a preview writes nothing"
     assert check(owner, project, row, add="1").status_code == 302
     person = ExpectedPerson.objects.get()

@@ -66,6 +66,18 @@ def test_languages_are_added_translated_and_counted(project, alice):
     assert not ProjectTranslation.objects.exists()
 
 
+def test_words_and_items_typed_together_are_saved_by_one_press(french, alice):
+    owner, item = signed_in(alice), french.items.order_by("pk").first()
+    html = owner.get(words_page(french)).content.decode()
+    form = html.partition('<form method="post" class="stack">')[2].partition("</form>")[0]
+    assert 'name="question"' in form
+    assert f'name="item-{item.pk}-body"' in form
+    typed = {"words": "1", "items": "1", "question": "Lequel ?", f"item-{item.pk}-body": "Texte"}
+    owner.post(words_page(french), {**typed, f"item-{item.pk}-title": ""})
+    assert ProjectTranslation.objects.get(project=french).question == "Lequel ?"
+    assert ItemTranslation.objects.get(item=item).body == "Texte"
+
+
 def test_items_that_a_form_does_not_hold_keep_their_text(french, alice):
     a, b = french.items.order_by("pk")[:2]
     ItemTranslation.objects.create(item=a, language="fr", body="Premier")
