@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import merge
 from itertools import combinations, islice
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -182,12 +183,12 @@ def planned_set(project: Project, annotator: Annotator) -> ChosenSet:
     Of a drawn plan, which balances the items, one that nobody has: others wait to become full (waiting_set). Of given
     questions the first by their own order that has room.
     """
-    planned = project.item_sets.filter(place__isnull=False)
+    free: QuerySet[Any] = project.item_sets.filter(place__isnull=False)
     if project.given_order:
         # The sum keeps databases from an index by n_taken: they would sort all questions instead of taking the first.
-        free = planned.alias(taken=F("n_taken") + 0).filter(number__isnull=False, taken__lt=project.overlap)
+        free = free.alias(taken=F("n_taken") + 0).filter(number__isnull=False, taken__lt=project.overlap)
     else:
-        free = planned.filter(n_taken=0)
+        free = free.filter(n_taken=0)
     free = free.filter(~already_shown_to(annotator), ~is_check())
     ranks = RANKS[project.given_order]
     columns = (*(rank.removeprefix("-") for rank in ranks), "pk", "key")
