@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import merge
 from itertools import combinations, islice
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
