@@ -79,9 +79,8 @@ def translation(request: SignedInRequest, project_id: UUID, language: str) -> Ht
         ContextTextForm(data, prefix=f"context-{one.context.pk}", initial={"body": one.body}) for one in contexts
     ]
     bound = [form for form in [words, *forms, *context_forms] if form.is_bound]
-    if request.method == "POST" and all(
-        [form.is_valid() for form in bound]
-    ):  # every form, so that each says its errors
+    valid = [form.is_valid() for form in bound]  # every form, so that each says its errors
+    if request.method == "POST" and all(valid):
         texts = {row.item.pk: form.texts() for row, form in zip(rows, forms, strict=True)} if about_items else {}
         told = {
             one.context.pk: form.cleaned_data["body"]

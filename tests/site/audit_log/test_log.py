@@ -209,7 +209,6 @@ def test_every_export_is_noted(cast, arguments, ready):  # noqa: F811
     for name in sorted(TAKEN):
         url = address(name, arguments)
         who = next(role for role in ("viewer", "manager", "owner") if role in RULES[name][0])
-        user = "alice" if who == "owner" else who
         before = Event.objects.filter(verb="export taken").count()
         cast[who].head(url)
         assert Event.objects.filter(verb="export taken").count() == before, "only looking is no taking"
