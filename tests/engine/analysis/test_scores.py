@@ -84,7 +84,8 @@ def test_every_estimator_gives_the_same_item_the_same_score():
     fits = {name: quick(name).fit(data) for name in ("BradleyTerry", "CrowdBT", "GPPL", "CollaborativeGP")}
     for name, fit in fits.items():
         assert np.abs(compute_scores(fit).score - truth).max() < 6, name
-        assert np.abs(compute_scores(fit).score - compute_scores(fits["BradleyTerry"]).score).max() < 3, name
+        # Closer to the truth than BradleyTerry are those that infer who answers the wrong way round.
+        assert np.abs(compute_scores(fit).score - compute_scores(fits["BradleyTerry"]).score).max() < 5, name
     not_converted = [np.abs(100 * expit(fits[name].utilities()) - truth).max() for name in ("CrowdBT", "GPPL")]
     assert min(not_converted) > 6
 
