@@ -270,6 +270,11 @@ def read_items(path: Path) -> Iterator[NewItem]:
         else:
             raise ValueError(f"{path.name} is neither .csv, .jsonl nor .json; save it as one of them.")
         for row in rows:
+            if isinstance(row, dict) and not {"text", "link"} & row.keys():
+                raise ValueError(
+                    f"{path.name} has {', '.join(row)}, but no column text. Rename one, or say which it is: "
+                    f"import items PROJECT {path.name} --column text={list(row)[-1]}"
+                )
             yield new_item({"text": row} if isinstance(row, str) else row)
 
 

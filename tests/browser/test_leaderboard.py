@@ -31,6 +31,11 @@ def test_the_page_is_accessible_and_compares_a_pair(live_site, open_page, sign_i
             details.evaluate("details => { details.open = true; }")
         assert page.evaluate(SIDEWAYS) == 0, width
         axe(page)
+    page.locator(".board-table .main").first.evaluate("cell => { cell.textContent = 'a long name '.repeat(9); }")
+    for width in (1000, 1120, 1280):  # with figures of thousands, the widest that the columns hold
+        page.set_viewport_size({"width": width, "height": 844})
+        page.locator(".board-table td.number").evaluate_all("all => all.forEach(one => one.textContent = '12,345')")
+        assert page.evaluate(SIDEWAYS) == 0, width
     page.get_by_label("First", exact=True).select_option("Alpaca")
     page.get_by_label("Second", exact=True).select_option("Llama-2 70b chat")
     page.get_by_role("button", name="Compare").click()

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from annotate.models import MAX_REASON_LENGTH, Project
 
 MOST_REASONS = 12
+NONE_IF_EMPTY = ("min_seconds", "repeat_percent")  # as the page says of every field: empty turns it off
 
 
 class LinesField(forms.CharField):
@@ -144,8 +145,14 @@ class QualityForm(forms.ModelForm):
         }
         widgets = {"opens_at": LocalDateTimeInput, "closes_at": LocalDateTimeInput}
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        for name in NONE_IF_EMPTY:
+            self.fields[name].required = False
+
     def clean(self) -> dict[str, Any]:
         values: dict[str, Any] = super().clean() or self.cleaned_data
+        values.update({name: values[name] or 0 for name in NONE_IF_EMPTY if name in values})
         opens, closes = values.get("opens_at"), values.get("closes_at")
         if opens and closes and opens >= closes:
             self.add_error("closes_at", _("It would close before it opens. Give a later time, or leave one empty."))

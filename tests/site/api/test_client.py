@@ -113,6 +113,10 @@ def test_the_command_line(site, live_server, project, alice, tmp_path, monkeypat
     assert command_line.main(["items", "import", here, str(table)]) == 1
     said = capsys.readouterr().err.splitlines()
     assert [line.partition("”")[0] for line in said] == ["items.0: The key “new-1", "items.1: The key “new-2"]
+    table.write_text("Pupil,Essay\nAda,One day\n")
+    assert command_line.main(["items", "import", here, str(table)]) == 1
+    assert "no column text" in (told := capsys.readouterr().err)
+    assert "--column text=Essay" in told
     Membership.objects.filter(user=alice).delete()
     assert command_line.main(["ranking", here]) == 1
     monkeypatch.delenv("CROWDRANK_TOKEN")

@@ -81,6 +81,11 @@ def test_a_project_that_is_not_open_says_so(owner, project, state, words):
     assert words in page(owner, project)
 
 
+def test_a_draft_leads_on_to_its_next_step(owner, project):
+    Project.objects.filter(pk=project.pk).update(state="draft")
+    assert f'href="{reverse("setup", args=[project.pk])}">Continue setting up' in page(owner, project)
+
+
 def test_labels_before_the_first_fit(owner, project):
     make_labels(project, [make_annotator(project, "Quiet Otter")], 3)
     FitState.objects.create(project=project, wanted=3)

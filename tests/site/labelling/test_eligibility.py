@@ -188,6 +188,9 @@ def test_the_owner_sets_the_checks(project, alice):
         refused = client.post(url, values | wrong)
         assert refused.status_code == 400
         assert told in refused.content.decode()
+    assert client.post(url, values | {"min_seconds": "", "repeat_percent": ""}).status_code == 302, "empty is off"
+    project.refresh_from_db()
+    assert (project.min_seconds, project.repeat_percent) == (0, 0)
 
 
 def test_a_plain_project_asks_the_database_no_more_than_before(project, otter):
