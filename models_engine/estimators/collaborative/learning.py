@@ -113,8 +113,13 @@ class TasteLearning:
         return features if self.settings.features and features is not None and features.shape[1] else None
 
     def learns_reliability(self) -> bool:
-        """Return whether annotators may turn out unreliable: of fewer than four, none can be told from the others."""
-        return self.settings.reliability and len(np.unique(self.sites.annotator)) >= MIN_ANNOTATORS
+        """Return whether annotators may turn out unreliable: of fewer than four, none can be told from the others.
+
+        Of rankings only draws know: they reverse a ranking as a whole, the evidence each of its neighbours by itself.
+        """
+        if not self.settings.reliability or len(np.unique(self.sites.annotator)) < MIN_ANNOTATORS:
+            return False
+        return self.sites.ranking is None or is_sampled(self.settings, self.data)
 
     def prior(self, scales: PriorScales, lapse: Floats | None) -> CrowdPrior:
         kernel = ItemKernel(self.features(), self.data.n_items, scales.share, scales.length).matrix()

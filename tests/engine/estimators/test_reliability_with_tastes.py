@@ -120,6 +120,14 @@ def test_a_reliable_crowd_too_large_for_draws_is_fitted_as_one():
     assert 0.8 < calibration_slope(posterior, people.utilities) < 1.2
 
 
+def test_rankings_of_a_crowd_too_large_for_draws_tell_of_no_reliability():
+    """Evidence takes each two neighbours of a ranking for reversed by themselves: it called tastes careless."""
+    rng = np.random.default_rng(3)
+    data = simulate_crowd(rng, 12, 80, taste_sd=0.7, link="probit").rankings(90, 6, rng)
+    posterior = CollaborativeGP(covariance="prior", log_scale_sd=0).fit(data)
+    assert posterior.annotator_summary().reliability is None
+
+
 @pytest.mark.slow
 def test_careless_people_of_a_crowd_too_large_for_draws_are_found():
     """Without reliabilities utilities are too small and their intervals miss them."""
