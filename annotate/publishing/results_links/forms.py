@@ -79,7 +79,7 @@ class ResultsLinkForm(forms.Form):
         if project.criteria:
             named = [(one.number, one.name) for one in named_criteria(project)]
             self.fields["criterion"].choices = [(OVERALL, _("Overall")), *named]  # type: ignore[attr-defined]
-            self.fields["criterion"].initial = 1
+            self.fields["criterion"].initial = OVERALL  # where the winner stands
         else:
             del self.fields["criterion"]
 

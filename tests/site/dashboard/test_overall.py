@@ -153,6 +153,7 @@ def test_export_api_and_client_tell_the_same(fitted, alice):
 
 def test_a_link_shows_the_total_to_anybody(fitted, alice):
     client = signed_in(alice)
+    assert '<option value="0" selected>Overall</option>' in page(client, fitted, "results-links"), "proposed first"
     client.post(reverse("results-links", args=[fitted.pk]), {"criterion": "0", "lifetime": ""})
     link = fitted.results_links.get()
     html = Client().get(reverse("results", args=[link.token])).content.decode()
