@@ -109,10 +109,18 @@ def test_of_two_long_fits_one_waits_and_neither_holds_up_the_others(site):  # no
         assert not failed_fit(site, project)
 
 
-def test_a_fork_server_killed_while_it_starts_a_process_is_replaced():
+def own_fork_servers() -> list[int]:
+    return [pid for pid in children(os.getpid()) if "forkserver" in command_of(pid)]
+
+
+def test_a_fork_server_killed_while_it_starts_a_process_is_replaced(monkeypatch):
     """The worker went down with it: whoever asked a server for a process got EOFError."""
+    monkeypatch.setenv("DEBUG", "true")  # the server's processes read the settings, and know of no test
+    for earlier in own_fork_servers():  # of another test, in another environment
+        os.kill(earlier, signal.SIGKILL)
+        os.waitid(os.P_PID, earlier, os.WEXITED | os.WNOWAIT)
     first = start_job_process(create_jobs)
-    [server] = [pid for pid in children(os.getpid()) if "forkserver" in command_of(pid)]
+    [server] = own_fork_servers()
     os.kill(server, signal.SIGSTOP)
     killed = threading.Timer(0.3, os.kill, [server, signal.SIGKILL])
     killed.start()
