@@ -78,7 +78,8 @@ def test_a_fit_that_crosses_a_limit_fails_alone_and_says_so(site, estimator):  #
     assert message in render_message(state.error)
     assert state.not_before > timezone.now() - timezone.timedelta(seconds=10)
     assert render_message(failed_fit(site, bad).message) == render_message(state.error)
-    event = Event.objects.using(ALIAS).get(project=bad, verb="job stopped")
+    events = Event.objects.using(ALIAS).filter(project=bad, verb="job stopped")
+    event = wait_for(events.first, 20, "the log does not tell of it")  # written after the state
     assert json.loads(event.details["message"]) == json.loads(state.error)
     assert worker.child.poll() is None
     assert WorkerProcess.objects.using(ALIAS).count() == 1
