@@ -68,9 +68,8 @@ def words_in(content: Any) -> str | None:
 
 def render_chat(text: str) -> SafeString:
     """Return the turns as a list, each under its role, their contents as Markdown; a text that is no chat as it is."""
-    try:
-        turns = parse_turns(text)
-    except ValueError:
+    turns = turns_in(text)
+    if not turns:
         return format_html("{}", text)
     return format_html(
         '<ol class="chat">{}</ol>',
@@ -89,16 +88,15 @@ def render_chat(text: str) -> SafeString:
     )
 
 
-def is_chat(text: str) -> bool:
+def turns_in(text: str) -> list[Turn]:
+    """Return the turns of a chat; none of another text."""
     try:
-        return text.lstrip()[:1] == "[" and bool(parse_turns(text))
+        return parse_turns(text) if text.lstrip()[:1] == "[" else []
     except ValueError:
-        return False
+        return []
 
 
 def chat_words(text: str) -> str:
     """Return the words of all turns; of a text that is no chat the text."""
-    try:
-        return "\n".join(turn.content for turn in parse_turns(text))
-    except ValueError:
-        return text
+    turns = turns_in(text)
+    return "\n".join(turn.content for turn in turns) if turns else text

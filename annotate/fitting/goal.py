@@ -40,10 +40,18 @@ OF_ONE_RANKING = (Goal.TOP, Goal.RELIABILITY, Goal.PLACES, Goal.BOUNDARIES)
 
 
 def evaluate_goal(
-    project: Project, fit: Fit, labels: Labels, posterior: BasePosterior, rows: Sequence[Estimate], n_parts: int
+    project: Project,
+    fit: Fit,
+    labels: Labels,
+    posterior: BasePosterior,
+    rows: Sequence[Estimate],
+    n_parts: int,
+    unit: float,
 ) -> dict[str, Any] | None:
     """Returns whether the goal is met by the fit's rows, and the labels still needed; None without a goal.
 
+    unit: what turns utilities into logits of an average person's answer: widths in them mean the same whichever the
+    estimator.
     needed: [low, middle, high], null where nothing can be forecast; why: in a word, why not; reach, where it is "far":
     the nearest value of this goal that is within reach, None if there is none.
     """
@@ -51,7 +59,7 @@ def evaluate_goal(
     if not project.goal or value is None:
         return None
     kept: dict[str, Any] = {"kind": project.goal, "value": value, "needed": None, "why": ""}
-    kept["met"], kept["state"] = goal_status(project, rows, n_parts, value, posterior, labels)
+    kept["met"], kept["state"] = goal_status(project, rows, n_parts, value, posterior, labels, unit)
     if kept["met"]:
         return kept
     of_people = project.goal == Goal.COMPARISONS  # what machines answered is none of the comparisons that are asked
@@ -63,7 +71,7 @@ def evaluate_goal(
         return kept | {"why": "early"}
 
     def forecast_to(value: float) -> Forecast:
-        return forecast_labels(project, value, labels, posterior, compared, rows)
+        return forecast_labels(project, value, labels, posterior, compared, rows, unit)
 
     forecast = forecast_to(value)
     if not forecast.is_known:
@@ -78,6 +86,7 @@ def goal_status(
     value: float,
     posterior: BasePosterior,
     labels: Labels,
+    unit: float,
 ) -> tuple[bool, float | None]:
     """Returns whether the goal is met, and where it stands in its own measure; from the rows as they are shown."""
     if project.goal == Goal.PLAN:
@@ -90,20 +99,13 @@ def goal_status(
     if project.goal == Goal.WIDTH:
         if not rows:
             return False, None
-        widest = unit_of(posterior, labels) * max(row.high - row.low for row in rows)
+        widest = unit * max(row.high - row.low for row in rows)
         return widest <= value, widest
     if project.goal in OF_ONE_RANKING and project.goal != Goal.TOP:
         met, state = one_ranking_status(project, rows, value, posterior, labels)
         return met and n_parts == 1, state
     edge = {row.rank: row.tier for row in rows if row.part == 0 and row.rank in (value, value + 1)}
     return n_parts == 1 and bool(rows) and (len(edge) < 2 or len(set(edge.values())) == 2), None
-
-
-def unit_of(posterior: BasePosterior, labels: Labels) -> float:
-    """Returns what turns utilities into logits of an average person's answer, in the largest part: widths in them mean
-    the same whichever the estimator."""
-    largest = next(labels.ranked_parts(), None)
-    return common_unit(posterior.restrict(largest[1])) if largest else 1.0
 
 
 def one_ranking_status(
@@ -137,6 +139,7 @@ def forecast_labels(
     posterior: BasePosterior,
     compared: NDArray,
     rows: Sequence[Estimate],
+    unit: float,
 ) -> Forecast:
     """Returns the labels needed until the project's kind of goal reaches the value."""
     ranked, n_labels = labels.ranked, labels.data.n_labels
@@ -148,7 +151,6 @@ def forecast_labels(
     if project.goal == Goal.COMPARISONS:
         return forecast_labels_for_count(compared[ranked], int(value), per_label=per_label)
     if project.goal == Goal.WIDTH:
-        unit = unit_of(posterior, labels)
         deviations = unit * posterior.standard_deviations()[ranked]
         return forecast_labels_for_width(
             deviations, compared[ranked], value, per_label=per_label, prior_sd=unit * prior_sd, level=LEVEL

@@ -115,6 +115,7 @@ class FitResult:
         of_all = annotator_estimate_rows(fit, labels, posterior)
         of_people, of_machines = of_all[: labels.n_people], of_all[labels.n_people :]
         n_parts = len(np.unique(labels.parts()[labels.ranked]))
+        unit = unit_of(posterior, labels)
         return cls(
             estimator=fitted.name,
             settings=fitted.settings | site_settings(project),
@@ -126,7 +127,7 @@ class FitResult:
             n_annotators=labels.n_people,
             n_parts=n_parts,
             data_hash=labels.data.data_hash(),
-            unit=unit_of(posterior, labels),
+            unit=unit,
             components=components_of(posterior),
             arrays=pack(posterior, labels, misfit, count_best_worst(project, labels)),
             diagnostics={
@@ -134,7 +135,7 @@ class FitResult:
                 "seconds": diagnostics.seconds,
                 "objective": shorten_trace(diagnostics.objective),
                 "checks": check_labels(labels),
-                "goal": evaluate_goal(project, fit, labels, posterior, rows, n_parts),
+                "goal": evaluate_goal(project, fit, labels, posterior, rows, n_parts, 1.0 if unit is None else unit),
                 "reliability": measure_separation(posterior, labels),
                 "misfit": flagged_json(misfit, labels),
                 "compared": count_block_pairs(labels, posterior),

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotate.audit import record_event
-from annotate.core.chat import is_chat
+from annotate.core.chat import turns_in
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.items.features import add_features
@@ -166,7 +166,7 @@ def add_contexts(project: Project, items: Sequence[Item], rows: Sequence[NewItem
 
 def context_kind(row: NewItem) -> str:
     """Return the kind of the row's context: a chat where it is one, else that of the item's text."""
-    if is_chat(row.context):
+    if turns_in(row.context):
         return Context.Kind.CHAT
     own = {Item.Kind.MARKDOWN: Context.Kind.MARKDOWN, Item.Kind.HTML: Context.Kind.HTML}
     return own.get(Item.Kind(row.kind), Context.Kind.TEXT)

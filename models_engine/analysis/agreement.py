@@ -130,13 +130,14 @@ def consensus_inflation(data: Comparisons) -> float:
         kept = group.weights > 0
         if not kept.any():
             continue
+        if group.size == 2:
+            total, inflated = total + kept.sum(), inflated + kept.sum()
+            continue
         drawn = np.random.default_rng(0).permuted(np.tile(group.ranks[kept][0], (N_BY_CHANCE, 1)), axis=1)
         above, below = np.triu_indices(group.size, 1)
         alike = np.sign(drawn[:, below] - drawn[:, above])
         n_pairs = float(np.abs(alike).sum(axis=1).mean()) * int(kept.sum())
         variance = float((alike.sum(axis=1) ** 2).mean()) * int(kept.sum())
-        if group.size == 2:
-            variance = n_pairs
         total, inflated = total + n_pairs, inflated + variance
     return max(inflated / total, 1.0) if total else 1.0
 

@@ -4,7 +4,7 @@ import pytest
 from django.test import Client
 from playwright.sync_api import expect
 
-from tests.browser.pages import is_wide
+from tests.browser.annotating import sideways
 from tests.site.participation.conftest import claims, platform, server  # noqa: F401  (fixtures)
 from tests.site.participation.lti_platform import launch
 from tests.site.participation.test_lti_teachers import choosing  # noqa: F401  (a fixture)
@@ -31,5 +31,5 @@ def test_choosing_projects_for_a_course_is_accessible(
         page.get_by_label(project.name).check()
         page.locator("main form button").last.click()
         expect(page.get_by_text("Continue")).to_be_visible()
-    assert not is_wide(page)
+    assert not sideways(page)
     axe(page, in_dark=True)

@@ -5,7 +5,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotate.annotators.machines import job
-from tests.browser.pages import is_wide
+from tests.browser.annotating import sideways
 from tests.conftest import NOW
 from tests.site.annotators.test_machines import by_number, go_on, people
 from tests.site.api_client import Api
@@ -29,8 +29,8 @@ def test_machines_and_their_report_are_accessible(live_site, open_page, sign_in,
     page.goto(live_site + reverse("machines", args=[project.pk]))
     expect(page.get_by_role("heading", level=1)).to_have_text("Machines")
     expect(page.get_by_role("table", name="Contrary")).to_be_visible()
-    assert not is_wide(page)
+    assert not sideways(page)
     axe(page, in_dark=True)
     page.set_viewport_size({"width": 1280, "height": 900})
-    assert not is_wide(page)
+    assert not sideways(page)
     axe(page)

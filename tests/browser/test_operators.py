@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from tests.browser.pages import is_wide
+from tests.browser.annotating import sideways
 
 
 @pytest.mark.parametrize("name", ["operations", "short-address"])
@@ -15,5 +15,5 @@ def test_it_is_accessible_on_a_phone(live_site, open_page, sign_in, axe, project
     sign_in(alice, page)
     page.goto(live_site + reverse(name))
     expect(page.get_by_role("heading", level=1)).to_be_visible()
-    assert not is_wide(page)
+    assert not sideways(page)
     axe(page, in_dark=True)

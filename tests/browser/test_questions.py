@@ -3,7 +3,7 @@
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from tests.browser.pages import is_wide
+from tests.browser.annotating import sideways
 from tests.site.questions.test_questions import questions  # noqa: F401  (a fixture)
 
 
@@ -13,5 +13,5 @@ def test_given_questions_are_accessible_on_a_phone(live_site, open_page, sign_in
     for name in ("questions", "questions-import"):
         page.goto(live_site + reverse(name, args=[project.pk]))
         expect(page.get_by_role("heading", level=1)).to_be_visible()
-        assert not is_wide(page), name
+        assert not sideways(page), name
         axe(page, in_dark=True)

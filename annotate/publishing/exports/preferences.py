@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext_lazy as _
 
-from annotate.core.chat import is_chat, parse_turns
+from annotate.core.chat import turns_in
 from annotate.criteria import Criterion
 from annotate.files.columns import Column, Kind, Row
 from annotate.labelling.label_rows import is_informative, label_chunks, pad_to_power_of_two, ranked_groups
@@ -73,9 +73,8 @@ def split_of(prompt: str, held_out: int) -> str:
 
 def messages(role: str, content: str) -> list[dict[str, str]]:
     """Return a text as one message of this role, a chat as its turns."""
-    if is_chat(content):
-        return [turn._asdict() for turn in parse_turns(content)]
-    return [{"role": role, "content": content}]
+    turns = turns_in(content)
+    return [turn._asdict() for turn in turns] if turns else [{"role": role, "content": content}]
 
 
 def answer_rows(criterion: Criterion) -> Iterator[list[Any]]:

@@ -22,6 +22,7 @@ __all__ = [
     "DavidsonProblem",
     "PairCounts",
     "ProblemState",
+    "average_over_normal",
     "maximise",
 ]
 
@@ -150,16 +151,25 @@ class DavidsonProblem:
         return -float(lost) - float((self.prior * x) @ x / 2)
 
     def _average(self, z: Floats, function: Callable[[Floats], Floats]) -> Floats:
-        """Return E[function(z')], z' ~ N(z, variance), by Gauss-Hermite quadrature."""
-        if self.variance is None or not len(z):
-            return function(z)
-        points, weights = np.polynomial.hermite_e.hermegauss(self.n_points)
-        deviation = np.sqrt(self.variance)
-        parts = []
-        for part in chunk_slices(len(z), len(points), budget=200_000):
-            values = function(z[part] + deviation[part] * points[:, None])
-            parts.append(np.einsum("p,apr->ar", weights / weights.sum(), values))
-        return np.concatenate(parts, axis=-1)
+        return average_over_normal(function, z, self.variance, self.n_points)
+
+
+def average_over_normal(
+    function: Callable[[Floats], Floats], mean: Floats, variance: Floats | None, n_points: int
+) -> Floats:
+    """Return E[function(z)], z ~ N(mean, variance), (n_values, n_rows), by Gauss-Hermite quadrature.
+
+    function: from (..., n_rows) to (n_values, ..., n_rows).   mean, variance (n_rows,): None for no variance.
+    """
+    if variance is None or not len(mean):
+        return function(mean)
+    points, weights = np.polynomial.hermite_e.hermegauss(n_points)
+    deviation = np.sqrt(variance)
+    parts = []
+    for part in chunk_slices(len(mean), len(points), budget=200_000):
+        values = function(mean[part] + deviation[part] * points[:, None])
+        parts.append(np.einsum("p,apr->ar", weights / weights.sum(), values))
+    return np.concatenate(parts, axis=-1)
 
 
 def _losses(z: Floats, log_nu: float) -> tuple[Floats, Floats]:

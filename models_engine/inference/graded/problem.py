@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from models_engine.graphs import GraphPrecision
-from models_engine.inference.davidson.mode import FEW_POINTS, MANY_POINTS, Curvature, ProblemState
+from models_engine.inference.davidson.mode import FEW_POINTS, MANY_POINTS, Curvature, ProblemState, average_over_normal
 from models_engine.inference.graded.counts import GradedCounts
-from models_engine.linalg import chunk_slices, sum_by_group
+from models_engine.linalg import sum_by_group
 
 __all__ = ["PRIOR_WEIGHT", "GradedProblem"]
 
@@ -177,16 +177,7 @@ class GradedProblem:
         return to_gaps.T @ steep + slope, to_gaps.T @ (bend[:, None] * to_gaps) + np.diag(curve)
 
     def _average(self, m: Floats, function: Callable[[Floats], Floats]) -> Floats:
-        """Return E[function(m')], m' ~ N(m, variance), by Gauss-Hermite quadrature."""
-        if self.variance is None or not len(m):
-            return function(m)
-        points, weights = np.polynomial.hermite_e.hermegauss(self.n_points)
-        deviation = np.sqrt(self.variance)
-        parts = []
-        for part in chunk_slices(len(m), len(points), budget=200_000):
-            values = function(m[part] + deviation[part] * points[:, None])
-            parts.append(np.einsum("p,apr->ar", weights / weights.sum(), values))
-        return np.concatenate(parts, axis=-1)
+        return average_over_normal(function, m, self.variance, self.n_points)
 
 
 def _losses(m: Floats) -> tuple[Floats, Floats]:
