@@ -10,6 +10,7 @@ from django.db.models.functions import Random
 from django.utils.translation import gettext as _
 
 from annotate.core.errors import InvalidAnswer, NothingToUndo, UserError
+from annotate.core.statements import Given, Statement, UpdateStatement
 from annotate.core.transactions import write_transaction
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling import assignment, item_sets, special_tasks
@@ -34,6 +35,7 @@ from annotate.models import (
     ItemSet,
     Label,
     Presentation,
+    PresentedItem,
     Project,
     Purpose,
 )
@@ -123,10 +125,25 @@ def counts_more_sets(presentation: Presentation) -> bool:
     return is_late(presentation) or may_screen_out(presentation)
 
 
+items_shown = Statement(
+    lambda: (
+        PresentedItem.objects.filter(presentation=Given("presentation", PresentedItem))
+        .order_by("position")
+        .values_list("item_id", flat=True)
+    )
+)
+
+
+close_answered = UpdateStatement(
+    lambda: Presentation.objects.filter(pk=Given("id", Presentation), state=Presentation.State.OPEN),
+    state=Presentation.State.ANSWERED,
+)
+
+
 def write_label(annotator: Annotator, presentation: Presentation, answer: Answer, now: datetime) -> tuple[Label, bool]:
     """Return the label that record_label tells of, and whether it is new, in the annotator's step."""
     project = annotator.project
-    items = list(presentation.presented.values_list("item_id", flat=True))
+    items = items_shown(presentation=presentation.pk)
     if presentation.state != Presentation.State.OPEN:
         existing = Label.objects.filter(presentation=presentation).first()
         if existing:
@@ -135,8 +152,7 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
     check_answers(project, answer, len(items))
     check_reading_time(project, presentation, now)
     if presentation.state == Presentation.State.OPEN:
-        still_open = Presentation.objects.filter(pk=presentation.pk, state=Presentation.State.OPEN)
-        if not still_open.update(state=Presentation.State.ANSWERED):  # it was read before the lock
+        if not close_answered(id=presentation.pk):  # it was read before the lock
             presentation.refresh_from_db(fields=["state"])
             return write_label(annotator, presentation, answer, now)
         late = False

@@ -22,7 +22,19 @@ from annotate.core.errors import NothingToCompare
 from annotate.core.transactions import write_transaction
 from annotate.labelling import special_tasks
 from annotate.labelling.eligibility import check_can_get_task, check_caps
-from annotate.labelling.item_sets import TAKEN_STATES, is_check, items_of_key, set_key
+from annotate.labelling.item_sets import (
+    MAX_WAITING_SETS,
+    active_among,
+    already_shown_to,
+    count_among,
+    is_check,
+    items_of_key,
+    named_items,
+    plain_waiting_sets,
+    set_key,
+    take_given_set,
+    take_set,
+)
 from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.labelling.requirements import check_requirements
 from annotate.labelling.special_tasks import conflicting_items
@@ -30,7 +42,6 @@ from annotate.locks import advisory_lock, lock_annotator
 from annotate.models import Annotator, GivenOrder, Idea, Item, ItemSet, Presentation, PresentedItem, Project, Purpose
 
 MAX_ITEMS_TRIED_FIRST = 40  # least compared items among which a set is sought first
-MAX_WAITING_SETS = 20
 MAX_COMPANIONS = 400  # items of the same contexts, looked at besides
 # By what the sets of a plan come, before a random number: first a drawn one's, which is balanced in itself.
 RANKS = {
@@ -202,6 +213,9 @@ def waiting_set(project: Project, annotator: Annotator, of_items: Collection[int
     """
     if project.overlap < 2:
         return None
+    if not (project.has_plan or of_items is not None or annotator.has_never_shown):
+        values = {"project": project.pk, "overlap": project.overlap, "annotator": annotator.pk}
+        return first_active_set(row[-2:] for row in rotated(plain_waiting_sets(**values), annotator))
     waiting = project.item_sets.filter(n_taken__gte=1, n_taken__lt=project.overlap)
     waiting = waiting.filter(~already_shown_to(annotator), ~is_check())
     if project.has_plan:
@@ -236,13 +250,9 @@ def first_active_set(sets: Iterable[tuple[int, str]]) -> ChosenSet | None:
     """Return the first of these (primary key, key) none of whose items is retired."""
     for item_set_id, key in sets:
         items = items_of_key(key)
-        if Item.objects.filter(pk__in=items, retired_at=None).count() == len(items):
+        if len(active_among(len(items))(**named_items(items))) == len(items):
             return ChosenSet(items, item_set_id)
     return None
-
-
-def already_shown_to(annotator: Annotator) -> Exists:
-    return Exists(Presentation.objects.filter(annotator=annotator, item_set=OuterRef("pk"), state__in=TAKEN_STATES))
 
 
 def least_compared_set(project: Project, annotator: Annotator) -> ChosenSet:
@@ -301,10 +311,8 @@ def claim_set(annotator: Annotator, choice: ChosenSet, n: int = 1) -> int | None
     """
     project = annotator.project
     item_set_id = choice.item_set_id or get_or_create_set(project.pk, set_key(choice.items))
-    free = ItemSet.objects.filter(pk=item_set_id, n_taken__lt=project.overlap).filter(~already_shown_to(annotator))
-    if project.given_order:
-        free = free.filter(place__isnull=False)
-    if not free.update(n_taken=F("n_taken") + n, shuffle=Random()):
+    take = take_given_set if project.given_order else take_set
+    if not take(id=item_set_id, overlap=project.overlap, annotator=annotator.pk, n=n):
         return None
     count_items(choice.items, n)
     return item_set_id
@@ -359,10 +367,10 @@ def count_presentation(item_set_id: int, items: list[int], change: int) -> None:
 
 
 def count_items(items: Sequence[int], change: int) -> None:
-    chosen = Item.objects.filter(pk__in=items)
     if connection.features.has_select_for_update:  # by key, so that no two steps wait for each other
+        chosen = Item.objects.filter(pk__in=items)
         list(chosen.select_for_update(no_key=True).order_by("pk").values_list("pk"))
-    chosen.update(n_taken=F("n_taken") + change, shuffle=Random())
+    count_among(len(items))(n=change, **named_items(items))
 
 
 def release_expired(project: Project, now: datetime, but: Annotator | None = None) -> int:

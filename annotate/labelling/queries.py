@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core.errors import UserError
 from annotate.core.languages import language_name
+from annotate.core.statements import Given, Statement
 from annotate.labelling import eligibility
 from annotate.labelling.answer_options import ExtraAnswer, GradeStep, button_text, extra_answers, grade_steps
 from annotate.labelling.answer_text import describe_answer, describe_answers, summarize_label_by_criterion
@@ -274,15 +275,22 @@ def remaining_reading_ms(project: Project, token: str, now: datetime) -> int:
     return round(eligibility.remaining_reading_time(project, shown, now).total_seconds() * 1000)
 
 
+rows_shown = Statement(
+    lambda: (
+        PresentedItem.objects.filter(
+            presentation__annotator=Given("annotator", Presentation), presentation__state=Presentation.State.OPEN
+        )
+        .order_by("position")
+        .values_list("presentation__token", "item_id", *(f"item__{column}" for column in ITEM_COLUMNS[1:]))
+    )
+)
+
+
 def open_rows(annotator: Annotator) -> tuple[str, list[tuple]]:
     """Return the token and items (the values of SHOWN), in the order shown, of the open presentation; or nothing.
 
     Its lease may be over."""
-    shown = PresentedItem.objects.filter(
-        presentation__annotator=annotator, presentation__state=Presentation.State.OPEN
-    ).order_by("position")
-    columns = ("item_id", *(f"item__{column}" for column in ITEM_COLUMNS[1:]))
-    rows = list(shown.values_list("presentation__token", *columns))
+    rows = rows_shown(annotator=annotator.pk)
     return rows[0][0] if rows else "", [row[1:] for row in rows]
 
 
