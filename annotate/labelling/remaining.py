@@ -23,7 +23,7 @@ def n_free_sets(annotator: Annotator) -> int | None:
     project = annotator.project
     if project.has_plan:
         planned = project.item_sets.filter(place__isnull=False, n_taken__lt=project.overlap)
-        n = planned.filter(~assignment.already_shown_to(annotator))[: MAX_COUNTED_SETS + 1].count()
+        n = planned.filter(~item_sets.already_shown_to(annotator))[: MAX_COUNTED_SETS + 1].count()
         return n if n <= MAX_COUNTED_SETS else None
     active = list(project.items.filter(retired_at=None).values_list("pk", "context_id")[: 2 * MAX_COUNTED_SETS + 1])
     keys = {
