@@ -211,7 +211,7 @@ def test_random_rankings_rarely_show_agreement_beyond_chance(n_people, k):
 def test_the_variance_of_chance_agreement_on_one_set(ranks, expected):
     """Of rankings by Kendall (1938); of the best of k, by hand: k - 1 alike with 1/k, else 1 otherwise, gives k/2."""
     one = Comparisons.from_ranks([ranks] * 12, [list(range(len(ranks)))] * 12, np.arange(12))
-    shared = _chance_agreement(np.array(ranks))[0]
+    shared = _chance_agreement(np.array([ranks]))[0]
     assert variance_inflation(one, 12 * 11 * shared) == pytest.approx(expected, rel=0.06)
     pair = Comparisons.from_pairs([0, 0], [1, 1], [1, 0], [0, 1])
     assert variance_inflation(pair, 2) == 1
@@ -229,6 +229,14 @@ def test_a_probability_of_one_half_has_no_favourite():
 def test_pairs_of_a_ranking_count_as_kendall_says(k):
     data = Comparisons.from_rankings([list(range(k))] * 3, annotators=[0, 1, 2])
     assert consensus_inflation(data) == pytest.approx((2 * k + 5) / 9, rel=0.05)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0]])
+def test_each_pattern_of_shared_places_counts_as_often_as_it_came(order):
+    """By hand: the best of 5 answers 4 pairs, agreeing 4, 2, 0, -2 or -4 (mean square 8); a ranking 10 (10 x 15/9)."""
+    patterns = [[0, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 1, 2, 3, 4]]
+    data = Comparisons.from_ranks([patterns[i] for i in order], [[0, 1, 2, 3, 4]] * 4, [0, 1, 2, 3])
+    assert consensus_inflation(data) == pytest.approx((3 * 8 + 10 * 15 / 9) / (3 * 4 + 10), rel=0.04)
 
 
 def test_pairs_alone_count_as_they_are():
