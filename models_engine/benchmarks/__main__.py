@@ -20,6 +20,7 @@ from models_engine.benchmarks import (
     sushi,
     ukp,
     ukp_pairs,
+    undecided,
     weak_orders,
 )
 from models_engine.errors import EngineError
@@ -43,6 +44,7 @@ COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
     "sushi": (sushi.main, "personal preferences on the Sushi data (crowd_gppl, Table 2)"),
     "ukp": (ukp.main, "convincing arguments on held-out topics, from their texts: accuracy and log loss"),
     "ukp-pairs": (ukp_pairs.main, "convincing arguments by a crowd: held-out log loss of win, tie and loss"),
+    "undecided": (undecided.main, "who is undecided on what: ties by annotator and item, held-out cells"),
     "weak-orders": (
         weak_orders.main,
         "rankings with ties: held-out log loss and intervals, ties kept or by lot",
