@@ -19,7 +19,7 @@ NAMES = ["Alpaca", "Llama", "Orca"]
 
 
 @pytest.fixture
-def competition(project, request):
+def competition(project):
     project.estimator, project.top_k, project.style_features = "BradleyTerry", 2, ["length"]
     project.save()
 
@@ -27,7 +27,7 @@ def competition(project, request):
         make_competition(project, NAMES, n_prompts=9, tags=["code", "law", "code"])
         fit_now(project)
 
-    replay(request, "competition", write)
+    replay("competition", write)
     project.refresh_from_db()
     return project
 
