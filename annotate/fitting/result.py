@@ -21,6 +21,7 @@ from annotate.fitting.machines import counts_machines, machines_in_fit
 from annotate.fitting.misfit import flagged_json, measure_misfit
 from annotate.fitting.reading import Labels, read_labels
 from annotate.fitting.reliability import measure_separation
+from annotate.fitting.settling import measure_settling
 from annotate.fitting.tastes import components_of
 from annotate.jobs.queues import Progress
 from annotate.models import Project
@@ -187,10 +188,14 @@ def compute_result(
     watch.lap("fitting")
     result = FitResult.of_posterior(fit, project, labels, fitted, choice)
     watch.lap("estimates")
+    told = {name: getattr(result, name) for name in ("estimator", "n_labels", "n_items")}
+    told["n_parts"] = sum(1 for _part in labels.ranked_parts())
+    settling = measure_settling(criterion, fit, result.arrays, former, told)
+    watch.lap("settling")
     leaderboard = compute_leaderboard(criterion, labels, former, progress)
     if leaderboard is not None:
         watch.lap("leaderboard")
-    return replace(result, leaderboard=leaderboard)
+    return replace(result, leaderboard=leaderboard, diagnostics=result.diagnostics | {"settling": settling})
 
 
 def fit_posterior(name: str, labels: Labels, former: Fit | None, seed: int, progress: Progress) -> FittedPosterior:

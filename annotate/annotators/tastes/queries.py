@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 SIDE = 460.0  # of the drawing, in its own units
 MAX_DOTS = 2_000
 N_ITEMS = 4
-PAGE_SIZE = 100
+PAGE_SIZE = 50
 LEAST_RADIUS, MOST_RADIUS = 2.0, 6.5
 
 

@@ -14,6 +14,7 @@ from annotate.dashboard.progress.paces import paces
 from annotate.dashboard.progress.queries import progress as progress_page
 from annotate.dashboard.project_lookup import requested_criterion
 from annotate.dashboard.trust.coverage import heat_map
+from annotate.dashboard.trust.settling import settling_of
 from annotate.fitting.published import published_fit
 from annotate.labelling.plan.capacity import ending_capacity
 from annotate.labelling.plan.queries import plan_progress
@@ -38,6 +39,7 @@ def progress(request: HttpRequest, project_id: UUID) -> HttpResponse:
         "target": target_reached(project),
         "capacity": ending_capacity(project, plan) if project.role in access.MANAGE else None,
         "heat": heat_map(fit),
+        "settling": settling_of(fit) if fit and fit.n_items else None,
         "paces": paces(project, now),
     }
     return render_page(request, criterion, "dashboard/progress", context)

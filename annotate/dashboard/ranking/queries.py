@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from itertools import groupby
 
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Page
 from django.db.models import Case, Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery, TextField, When
 from django.utils.safestring import SafeString
 
 from annotate.core.charts import Interval, Scale, Span, Tick, place_span
+from annotate.core.paging import PAGE_SIZE, page_of
 from annotate.dashboard.ranking.classes import RankClass, classes_of, classes_of_places
 from annotate.dashboard.ranking.headline import Leader, Totals, headline
 from annotate.dashboard.ranking.tracks import Track, by_place, track_of
@@ -16,7 +17,6 @@ from annotate.labelling.wording import translate_items
 from annotate.models import Context, Item, ItemsShownBy, Project
 from models_engine.models import Estimate, Fit
 
-PAGE_SIZE = 50
 AVERAGE_SCORE = 50.0  # an average item's
 MIN_COMPARISONS = 5  # comparisons below which an item's place says little
 MAX_TEXT_LENGTH = 2_000  # characters of an item's text that the table unfolds
@@ -157,7 +157,7 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
     track = track_of(project, fit, query.tag, query.q)
     shown = sort_estimates(project, estimates, by_place(query) if track else query)
     n_tagged = shown.count() if track else 0
-    page = Paginator(track.restrict(shown) if track else shown, size).get_page(query.page)
+    page = page_of(track.restrict(shown) if track else shown, query.page, size)
     rows = list(page.object_list)
     if track:
         track.put_places(rows)

@@ -29,6 +29,7 @@ from annotate.dashboard.fits.queries import evaluation_table
 from annotate.dashboard.report import build_report
 from annotate.dashboard.trust.check import FAIL, PASS, UNKNOWN
 from annotate.dashboard.trust.queries import trust
+from annotate.dashboard.trust.settling import APART, CHANGES, EARLY, MOVING, SETTLED
 from annotate.fitting.published import published_fit
 from models_engine.models import Fit
 
@@ -110,6 +111,35 @@ class MisfitDetail(serializers.Serializer):
     annotators = MisfitAnnotatorRow(many=True)
 
 
+class SettlingPoint(serializers.Serializer):
+    fit = serializers.IntegerField()
+    n_labels = serializers.IntegerField()
+    n_items = serializers.IntegerField()
+    width = FiniteFloatField(help_text="Mean width of the 90% intervals of the scores (0 to 100).")
+    tau = FiniteFloatField(
+        allow_null=True, help_text="Kendall's tau-b with the present order; null without one order of all items."
+    )
+    n_changed = serializers.IntegerField(
+        allow_null=True, help_text="How many of the first k places are another item's now."
+    )
+    changes = serializers.ListField(
+        child=serializers.ChoiceField(choices=list(CHANGES)),
+        help_text="What else changed since the point before: estimator, items, exclusion.",
+    )
+
+
+class SettlingDetail(serializers.Serializer):
+    """Earlier fits held against the present one, oldest first, the present one last; at most 31."""
+
+    state = serializers.ChoiceField(choices=[SETTLED, MOVING, EARLY, APART])
+    sentence = serializers.CharField()
+    k = serializers.IntegerField(help_text="Size of the top whose places are compared.")
+    since = serializers.IntegerField(
+        allow_null=True, help_text="Number of answers since which no fit had other first k places than now."
+    )
+    points = SettlingPoint(many=True)
+
+
 class TrustDetail(serializers.Serializer):
     fit = serializers.IntegerField(help_text="Number of the published fit.")
     n_good = serializers.IntegerField()
@@ -118,6 +148,7 @@ class TrustDetail(serializers.Serializer):
     checks = CheckRow(many=True)
     reliability = Reliability()
     misfit = MisfitDetail(allow_null=True, help_text="Null where the fit did not find out.")
+    settling = SettlingDetail(allow_null=True, help_text="Null where the fit did not find out.")
 
 
 class TrustView(ApiView):

@@ -16,6 +16,7 @@ from annotate.dashboard.trust.calibration import calibration_of
 from annotate.dashboard.trust.check import FAIL, PASS, UNKNOWN, Check
 from annotate.dashboard.trust.misfit import MisfitSummary, misfit_summary
 from annotate.dashboard.trust.reliability import Reliability, check_reliability, evaluation_of, reliability_of
+from annotate.dashboard.trust.settling import Settling, settling_of
 from annotate.models import Evaluation, Project
 from models_engine.models import Estimate, Fit
 
@@ -30,6 +31,7 @@ class Trust:
     checks: list[Check]
     reliability: Reliability
     misfit: MisfitSummary | None
+    settling: Settling | None
 
     @property
     def n_good(self) -> int:
@@ -71,6 +73,7 @@ def trust(criterion: Criterion, fit: Fit) -> Trust:
         ],
         reliability=reliability,
         misfit=misfit_summary(fit),
+        settling=settling_of(fit),
     )
 
 

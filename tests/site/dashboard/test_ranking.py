@@ -276,13 +276,15 @@ def test_neighbours_are_compared_only_where_they_stand_together(owner, project, 
     assert page(owner, project, query="?sort=-utility").count("next-separated") == 0
 
 
-def test_long_rankings_come_in_pages_of_50(owner, project):
+def test_long_rankings_come_in_pages_and_short_ones_whole(owner, project):
     items = Item.objects.bulk_create(Item(project=project, key=f"more-{i}", body=f"More {i}") for i in range(110))
     spread_fit(project, items)
-    assert len(rows_shown(page(owner, project))) == 50
-    last = page(owner, project, query="?page=3")
-    assert len(rows_shown(last)) == 10
-    assert "101 to 110 of 110" in last
+    assert len(rows_shown(page(owner, project))) == 20
+    last = page(owner, project, query="?page=5")
+    assert len(rows_shown(last)) == 30
+    assert "81 to 110 of 110" in last
+    spread_fit(project, items[:40])
+    assert len(rows_shown(page(owner, project))) == 40
 
 
 def test_items_added_after_the_fit_are_announced(owner, project, items):
