@@ -63,7 +63,7 @@ def held_text(start: Preset) -> str:
 
 def taken_text(start: Preset, design: Design) -> str:
     one = start.example
-    values = {
+    values: dict[str, Any] = {
         "people": one.n_people,
         "answers": one.answers_each,
         "minutes": round(one.answers_each * one.minutes_per_answer),
