@@ -71,6 +71,43 @@ def test_tied_needs_data(owner, project, items):
     assert "not enough data" in html
 
 
+def neighbours_of(html: str) -> str:
+    """What is said of neighbours above the table."""
+    if 'id="neighbours"' not in html:
+        return ""
+    start = html.index(">", html.index('id="neighbours"')) + 1
+    return html[start : html.index("</p>", start)].replace("&#x27;", "'")
+
+
+def test_open_pairs_of_neighbours_are_told_once_and_not_in_every_row(owner, project, items):
+    fit_of(project, items, [0.1, 0.05, 0, 0, -0.05, -0.1], sd=1)
+    html = page(owner, project)
+    told = "There is not enough data to say of two neighbours which is ahead."
+    assert neighbours_of(html) == f"{told} Each item's 90% places show where it may truly stand."
+    assert "Against the next" not in html.split("how-to-read")[0], "a column that says nothing is left out"
+    fit_of(project, items, [0.1, 0, 0, 0, 0, -0.1], sd=1, diagnostics={"reliability": {"value": 0.82}})
+    assert "reliable all the same (reliability 0.82)" in neighbours_of(page(owner, project))
+    fit_of(project, items, [0.1, 0, 0, 0, 0, -0.1], sd=1, diagnostics={"reliability": {"value": 0.5}})
+    assert "reliable" not in neighbours_of(page(owner, project))
+
+
+def test_settled_pairs_of_neighbours_are_shown_and_the_open_ones_counted(owner, project, items):
+    fit_of(project, items, [3, 1.0, 0.9, 0.8, 0.7, -3], sd=0.2)
+    html = page(owner, project)
+    n_open = Estimate.objects.filter(next_state="not_enough").count()
+    assert 0 < n_open < 5
+    assert f"For {n_open} of 5 pairs of neighbours there is not enough data to say which is ahead." in html
+    assert html.count('class="next next-separated"') == 5 - n_open
+    assert "tied</span>" not in html
+    assert html.count('<span class="visually-hidden">not enough data</span>') == n_open
+    assert 'id="neighbours"' not in page(owner, project, query="?sort=score")
+
+
+def test_nothing_is_said_of_neighbours_where_all_are_settled(owner, project, items):
+    fit_of(project, items, [3, 2, 1, 0, -1, -2], sd=0.05)
+    assert neighbours_of(page(owner, project)) == ""
+
+
 def test_nobody_leads_where_all_intervals_overlap(owner, project, items):
     fit_of(project, items, [0.1, 0.05, 0, 0, -0.05, -0.1], sd=1)
     assert said(page(owner, project)) == "No leader yet: no clear gap between places 1 and 6."
