@@ -20,7 +20,7 @@ from annotate.operations.thread_shares import ShareThreads, limits_of  # noqa: E
 from annotate.urls import websocket_urlpatterns  # noqa: E402
 
 COUNTS.start()
-in_threads = WSGIMiddleware(django, workers=settings.WEB_THREADS)
+in_threads = WSGIMiddleware(django, workers=settings.WEB_THREADS)  # type: ignore[arg-type]
 limits = limits_of(
     settings.WEB_THREADS,
     settings.MAX_CONCURRENT_ANSWERS,
