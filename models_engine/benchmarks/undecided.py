@@ -19,7 +19,7 @@ from models_engine.benchmarks.machine import describe_machine
 from models_engine.data import Comparisons
 from models_engine.errors import NotConverged
 from models_engine.inference.counts.cells import CountCells
-from models_engine.inference.counts.factorization import CountFactorization
+from models_engine.inference.counts.effects import fit_effects
 
 __all__ = ["UndecidedRow", "main", "run"]
 
@@ -74,9 +74,9 @@ def run(name: str, folder: Path, n_splits: int) -> UndecidedRow:
         held = np.random.default_rng(split).random(data.n_labels) < HELD_OUT
         train, test = ties(data.subset(~held), n_items), ties(data.subset(held), n_items)
         began = time.process_time()
-        effects = CountFactorization().fit(train)
+        effects = fit_effects(train)
         seconds += time.process_time() - began
-        own = CountFactorization().fit(alike(train))
+        own = fit_effects(alike(train))
         rate = train.counts.sum() / train.exposures.sum()
         nobody = np.zeros_like(test.items)
         losses[split] = [

@@ -81,7 +81,7 @@ class CountFactorization:
 
             done = minimize(loss, at.pack(), jac=True, method="L-BFGS-B", bounds=limits, options={"maxfun": STEPS})
             at = at.unpack(done.x)
-            scales = _updated(at, scales)
+            scales = updated_scales(at, scales)
             bounds.append(bound.evaluate(at, scales)[0])
             log.step(bounds[-1])
             if len(bounds) > 1 and bounds[-1] - bounds[-2] < self.tolerance * abs(bounds[-1]):
@@ -89,7 +89,7 @@ class CountFactorization:
         return at, scales, bounds, False
 
     def _start(self, cells: CountCells, family: Family) -> tuple[Effects, Scales]:
-        constant = float(np.log((cells.counts.sum() + 0.5) / cells.exposures.sum()))
+        constant = start_constant(cells)
         rng, width = np.random.default_rng(self.seed), 1 + self.n_factors
 
         def side(n: int) -> tuple[Floats, Floats]:
@@ -113,7 +113,12 @@ def _limits(at: Effects) -> list[tuple[float | None, float | None]]:
     return [*found, free] + ([] if at.log_dispersion is None else [(-LOG_BOUNDS[1], LOG_BOUNDS[1])])
 
 
-def _updated(at: Effects, scales: Scales) -> Scales:
+def start_constant(cells: CountCells) -> float:
+    """Return the logarithm of the rate of all cells together, about which the constant lies."""
+    return float(np.log((cells.counts.sum() + 0.5) / cells.exposures.sum()))
+
+
+def updated_scales(at: Effects, scales: Scales) -> Scales:
     """Return the prior variances at which the bound of these effects is largest."""
     item = (at.item_mean**2 + at.item_variance).sum(axis=0)
     annotator = (at.annotator_mean**2 + at.annotator_variance).sum(axis=0)

@@ -7,6 +7,7 @@ from scipy.stats import poisson
 from models_engine.errors import Cancelled, InsufficientData, InvalidData, InvalidSetting
 from models_engine.inference.counts.bound import CountBound
 from models_engine.inference.counts.cells import MAX_COUNT, CountCells
+from models_engine.inference.counts.effects import fit_effects
 from models_engine.inference.counts.factorization import CountFactorization
 
 pytestmark = pytest.mark.filterwarnings("ignore::models_engine.errors.NotConverged")
@@ -25,6 +26,7 @@ def simulate(rng, n_items=60, n_annotators=200, seen=0.1, n_factors=0, dispersio
     return cells, b
 
 
+@pytest.mark.slow
 def test_effects_are_found():
     cells, b = simulate(np.random.default_rng(0))
     found = CountFactorization().fit(cells)
@@ -180,3 +182,25 @@ def test_rows_of_one_cell_are_added_up():
     assert list(cells.items) == [0, 1]
     assert list(cells.counts) == [5, 7]
     assert list(cells.exposures) == [3, 3]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [10, 11])
+def test_effects_alone_are_those_of_the_general_fit(seed):
+    """Alternating steps and L-BFGS climb the same bound."""
+    cells, _ = simulate(np.random.default_rng(seed), n_items=30, n_annotators=40, seen=0.3)
+    general = CountFactorization(family="poisson", tolerance=1e-10, max_rounds=60).fit(cells)
+    found = fit_effects(cells)
+    assert found.diagnostics.converged
+    assert found.bound >= general.bound - 1e-3
+    np.testing.assert_allclose(found.item_effects, general.item_effects, atol=5e-3)
+    for one, other in zip(found.standard_deviations(), general.standard_deviations(), strict=True):
+        np.testing.assert_allclose(one, other, rtol=0.02)
+
+
+@pytest.mark.parametrize("counts", [[0, 0, 0], [MAX_COUNT, 0, 5], [1, 1, 1]])
+def test_effects_alone_of_strange_counts_are_finite(counts):
+    found = fit_effects(CountCells.from_rows([0, 1, 2], [0, 0, 1], counts))
+    assert np.isfinite(np.r_[found.item_effects, *found.standard_deviations()]).all()
+    with pytest.raises(InsufficientData, match="no counts"):
+        fit_effects(CountCells.from_rows([], [], []))
