@@ -23,6 +23,7 @@ from annotate.fitting.reading import Labels, read_labels
 from annotate.fitting.reliability import measure_separation
 from annotate.fitting.settling import measure_settling
 from annotate.fitting.tastes import components_of
+from annotate.fitting.undecided import measure_undecided
 from annotate.jobs.queues import Progress
 from annotate.models import Project
 from models_engine.analysis.scores import common_unit
@@ -199,10 +200,13 @@ def compute_result(
     told["n_parts"] = sum(1 for _part in labels.ranked_parts())
     settling = measure_settling(criterion, fit, result.arrays, former, told)
     watch.lap("settling")
+    undecided = measure_undecided(criterion, labels)
+    watch.lap("undecided")
     leaderboard = compute_leaderboard(criterion, labels, former, progress)
     if leaderboard is not None:
         watch.lap("leaderboard")
-    return replace(result, leaderboard=leaderboard, diagnostics=result.diagnostics | {"settling": settling})
+    told_besides = {"settling": settling, "undecided": undecided}
+    return replace(result, leaderboard=leaderboard, diagnostics=result.diagnostics | told_besides)
 
 
 def fit_posterior(name: str, labels: Labels, former: Fit | None, seed: int, progress: Progress) -> FittedPosterior:

@@ -111,6 +111,34 @@ class MisfitDetail(serializers.Serializer):
     annotators = MisfitAnnotatorRow(many=True)
 
 
+class TimesRow(serializers.Serializer):
+    times = FiniteFloatField(source="times.value", help_text="How many times as often undecided as on average.")
+    low = FiniteFloatField(source="times.low", help_text="Lower end of the 90% interval.")
+    high = FiniteFloatField(source="times.high", help_text="Upper end of the 90% interval.")
+    n_undecided = serializers.IntegerField(
+        source="times.n_undecided", help_text="Answers that call the items equal or do not judge them."
+    )
+    n = serializers.IntegerField(source="times.n", help_text="Answers.")
+
+
+class UndecidedItemRow(TimesRow):
+    item = serializers.CharField(source="item.key")
+    title = serializers.CharField(source="item.title")
+
+
+class UndecidedAnnotatorRow(TimesRow):
+    annotator = serializers.CharField(source="annotator.pseudonym")
+
+
+class UndecidedDetail(serializers.Serializer):
+    """What nobody can decide, and who is undecided more often than the items explain; the most undecided first."""
+
+    sentence = serializers.CharField()
+    n_undecided = serializers.IntegerField(help_text="Answers that call the items equal or do not judge them.")
+    items = UndecidedItemRow(many=True)
+    annotators = UndecidedAnnotatorRow(many=True)
+
+
 class SettlingPoint(serializers.Serializer):
     fit = serializers.IntegerField()
     n_labels = serializers.IntegerField()
@@ -148,6 +176,7 @@ class TrustDetail(serializers.Serializer):
     checks = CheckRow(many=True)
     reliability = Reliability()
     misfit = MisfitDetail(allow_null=True, help_text="Null where the fit did not find out.")
+    undecided = UndecidedDetail(allow_null=True, help_text="Null where too few answers are undecided to say.")
     settling = SettlingDetail(allow_null=True, help_text="Null where the fit did not find out.")
 
 

@@ -17,6 +17,7 @@ from annotate.dashboard.trust.check import FAIL, PASS, UNKNOWN, Check
 from annotate.dashboard.trust.misfit import MisfitSummary, misfit_summary
 from annotate.dashboard.trust.reliability import Reliability, check_reliability, evaluation_of, reliability_of
 from annotate.dashboard.trust.settling import Settling, settling_of
+from annotate.dashboard.trust.undecided import UndecidedSummary, undecided_summary
 from annotate.models import Evaluation, Project
 from models_engine.models import Estimate, Fit
 
@@ -32,6 +33,7 @@ class Trust:
     reliability: Reliability
     misfit: MisfitSummary | None
     settling: Settling | None
+    undecided: UndecidedSummary | None
 
     @property
     def n_good(self) -> int:
@@ -74,6 +76,7 @@ def trust(criterion: Criterion, fit: Fit) -> Trust:
         reliability=reliability,
         misfit=misfit_summary(fit),
         settling=settling_of(fit),
+        undecided=undecided_summary(fit),
     )
 
 
