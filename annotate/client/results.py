@@ -61,6 +61,10 @@ class Results(Transport):
         """Compares the estimators on labels that were hidden from them."""
         return self._figures(project, "models", criterion)
 
+    def keep_estimator(self, project: str) -> dict[str, Any]:
+        """Keeps the estimator in use: a better one is told of again only after the next evaluation."""
+        return cast(dict[str, Any], self.call("POST", f"projects/{project}/models/"))
+
     def trust(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
         """Returns each check of the ranking: its verdict, in words, and the figures behind it."""
         return self._figures(project, "trust", criterion)

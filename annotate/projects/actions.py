@@ -98,7 +98,7 @@ class FixedByLabels(UserError):
     def __init__(self, n_labels: int) -> None:
         super().__init__(
             _(
-                "People have already answered (%(n)d labels), so the question and task are fixed. Create a new "
+                "People have already answered (%(n)d answers), so the question and task are fixed. Create a new "
                 "project for another question."
             )
             % {"n": n_labels}

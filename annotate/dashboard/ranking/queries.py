@@ -13,7 +13,7 @@ from annotate.dashboard.ranking.classes import RankClass, classes_of, classes_of
 from annotate.dashboard.ranking.headline import Leader, Totals, headline
 from annotate.dashboard.ranking.neighbours import Neighbours, reliability_in
 from annotate.dashboard.ranking.tracks import Track, by_place, track_of
-from annotate.fitting.estimator_choices import CAUTIONS
+from annotate.fitting.estimator_choices import CAUTIONS, SHORT_CAUTIONS
 from annotate.labelling.wording import translate_items
 from annotate.models import Context, Item, ItemsShownBy, Project
 from models_engine.models import Estimate, Fit
@@ -133,6 +133,10 @@ class Ranking:
         """Return where the intervals of the fit's estimator are known to be too narrow; empty where nothing is
         known."""
         return str(CAUTIONS.get(self.fit.estimator, ""))
+
+    @property
+    def short_caution(self) -> str:
+        return str(SHORT_CAUTIONS.get(self.fit.estimator, ""))
 
     @property
     def n_parts(self) -> int:

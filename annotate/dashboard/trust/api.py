@@ -24,6 +24,7 @@ from annotate.api.base import (
 )
 from annotate.criteria import Criterion
 from annotate.dashboard import item as item_query
+from annotate.dashboard.fits.advice import estimator_advice, keep_estimator
 from annotate.dashboard.fits.comparison import compare_two_fits
 from annotate.dashboard.fits.queries import evaluation_table
 from annotate.dashboard.report import build_report
@@ -239,7 +240,21 @@ class EvaluatedRow(serializers.Serializer):
     )
     accuracy = FiniteFloatField(allow_null=True, default=None)
     seconds = FiniteFloatField(allow_null=True, default=None)
+    gain = FiniteFloatField(
+        allow_null=True, default=None, help_text="How much smaller its log loss is than that of the one in use."
+    )
+    gain_error = FiniteFloatField(allow_null=True, default=None, help_text="Standard error, paired over the answers.")
     is_offered = serializers.BooleanField(help_text="Whether a project may use it.")
+
+
+class AdviceDetail(serializers.Serializer):
+    """An offered estimator that predicts unseen answers clearly better than the one in use."""
+
+    name = serializers.CharField()
+    sentence = serializers.CharField()
+    gain = FiniteFloatField(help_text="How much smaller its log loss is on the same answers, in nats; at least 0.02.")
+    error = FiniteFloatField(help_text="Standard error of the gain; at most half of it.")
+    n = serializers.IntegerField(help_text="Answers predicted.")
 
 
 class ModelsDetail(serializers.Serializer):
@@ -249,6 +264,13 @@ class ModelsDetail(serializers.Serializer):
     fit_number = serializers.IntegerField(allow_null=True)
     made_at = serializers.DateTimeField(allow_null=True)
     rows = EvaluatedRow(many=True, help_text="Best first; empty until tested.")
+    advice = AdviceDetail(
+        allow_null=True, help_text="Null where none is clearly better, for viewers, and after models_keep."
+    )
+
+
+class Kept(serializers.Serializer):
+    kept = serializers.BooleanField(help_text="False where no better estimator had been told of.")
 
 
 class ModelsView(ApiView):
@@ -260,7 +282,15 @@ class ModelsView(ApiView):
         found = evaluation_table(criterion)
         names = ("best", "n_labels", "fit_number", "made_at", "rows")
         values = {name: getattr(found, name) if found else None for name in names}
-        return Response(ModelsDetail({**values, "rows": values["rows"] or [], "estimator": project.estimator}).data)
+        values |= {"rows": values["rows"] or [], "estimator": project.estimator}
+        values["advice"] = estimator_advice(criterion) if project.role in access.MANAGE else None
+        return Response(ModelsDetail(values).data)
+
+    @extend_schema(operation_id="models_keep", request=None, responses=Kept)
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Keeps the estimator in use: a better one is told of again only after the next evaluation."""
+        project = access.project_for(request, project_id, access.MANAGE)
+        return Response(Kept({"kept": keep_estimator(project, timezone.now())}).data)
 
 
 class CompareQuery(CriterionQuery):

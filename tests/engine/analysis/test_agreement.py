@@ -24,6 +24,7 @@ from models_engine.analysis.evaluation import (
 from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, InsufficientData
 from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.choosing import assign_folds
 from models_engine.estimators.plackett_luce import PlackettLuce
 
 
@@ -176,6 +177,22 @@ def test_evaluation_of_choices_and_of_an_estimator_that_fails():
     assert evaluate_estimators(data, {"PlackettLuce": PlackettLuce()})[0].loss == good.loss
     with pytest.raises(Cancelled):
         evaluate_estimators(data, {"BradleyTerry": BradleyTerry()}, progress=lambda *_: False)
+
+
+def test_the_gain_over_a_reference_is_paired_by_label():
+    """One fifth of the labels of two annotators is predicted: labels count as independent."""
+    data = pairs(2500, 10, 2, seed=4, worth=np.linspace(3, -3, 10))
+    candidates = {"flat": BradleyTerry(prior_sd=0.3), "BradleyTerry": BradleyTerry()}
+    flat, right = evaluate_estimators(data, candidates, reference="flat")
+    out = assign_folds(data, 0) == 0
+    losses = [
+        -estimator.fit(data.subset(~out), rng=np.random.default_rng(0)).log_predictive(data.subset(out))
+        for estimator in candidates.values()
+    ]
+    difference = losses[0] - losses[1]
+    assert right.gain == pytest.approx(difference.mean()) == pytest.approx(flat.loss - right.loss)
+    assert right.gain_error == pytest.approx(difference.std(ddof=1) / np.sqrt(len(difference)))
+    assert np.isnan([flat.gain, evaluate_estimators(data, candidates)[1].gain]).all()
 
 
 def test_sampling_annotators_keeps_all_their_labels():

@@ -168,7 +168,7 @@ RULES = {
     "api-item-figures": {"get": (READ, SEE, None)},
     "api-annotator-let-in": {"post": (WRITE, MANAGE, {})},
     "api-fits-compare": {"get": (READ, SEE, None)},
-    "api-models": {"get": (READ, SEE, None)},
+    "api-models": {"get": (READ, SEE, None), "post": (WRITE, MANAGE, {})},
     "api-trust": {"get": (READ, SEE, None)},
     "api-report": {"get": (READ, SEE, None)},
     "api-methods": {"get": (READ, SEE, None)},

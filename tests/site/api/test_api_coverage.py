@@ -161,7 +161,7 @@ COVERED = {
     "goal": ["goals_read", "goals_update", "goals_remove"],
     "engine": ["fits_list", "models_read"],
     "compare": ["fits_compare"],
-    "estimator-use": ["projects_update"],
+    "estimator-use": ["projects_update", "models_keep"],
     "annotators": ["annotators_list", "annotators_read"],
     "annotator": ["annotators_read", "annotators_ranking"],
     "machines": ["machines_list", "machines_create", "machines_report"],

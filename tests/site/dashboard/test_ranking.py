@@ -1,5 +1,7 @@
 """The ranking's page: the headline and the table say what the fit can carry, in the order asked for."""
 
+from html import unescape
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -152,7 +154,9 @@ def test_titles_are_escaped_in_the_headline_and_everywhere(owner, project, items
 
 def test_it_says_in_words_where_the_estimator_is_known_to_be_overconfident(owner, project, items):
     fit_of(project, items, [3, 2, 1, 0, -1, -2], estimator="BradleyTerry")
-    assert str(CAUTIONS["BradleyTerry"]) in page(owner, project)
+    html = unescape(page(owner, project))
+    assert str(CAUTIONS["BradleyTerry"]) in html.partition('id="how-to-read"')[2]
+    assert "then they hold the true value about 2 times in 3." in html.partition('id="how-to-read"')[0]
     fit_of(project, items, [3, 2, 1, 0, -1, -2], estimator="GPPL")
     assert "too narrow" not in page(owner, project)
 
