@@ -18,8 +18,11 @@ from annotate.models import Label, Project
 
 Groups = list[list[str]]  # keys, best first, those not told apart together
 Outcome = Label.Outcome
-NUMBERS = re.compile(r"[\[(]\s*\d+(?:\s*,\s*\d+)*\s*,?\s*[\])]")
-LINE = re.compile(r"\d+(?:\s*[,;\s]\s*\d+)+")
+# Possessive (++), so that no text takes longer than it is long.
+NUMBERS = re.compile(r"[\[(]\s*+\d++(?:\s*+,\s*+\d++)*+\s*+,?\s*+[\])]")
+BETWEEN = r"(?:\s++[,;]?|[,;])\s*+"
+LINE = re.compile(rf"\d++(?:{BETWEEN}\d++)++")
+TWO_NUMBERS = re.compile(rf"\d{BETWEEN}\d")
 ALTERNATIVE = re.compile(r"#\s*ALTERNATIVE NAME (\d+)\s*:\s*(.*)")
 VOTE = re.compile(r"(\d+)\s*:\s*(.+)")
 GROUP = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
@@ -33,7 +36,7 @@ def looks_like_orders(text: str, name: str) -> bool:
 def looks_like_indices(text: str) -> bool:
     """Return nothing but pairs of numbers, whatever divides them."""
     start = text[:4096].strip()
-    return bool(re.fullmatch(r"[\s\d,;()\[\]]+", start)) and bool(re.search(r"\d+\s*[,;\s]\s*\d+", start))
+    return bool(re.fullmatch(r"[\s\d,;()\[\]]+", start)) and bool(TWO_NUMBERS.search(start))
 
 
 def indices(text: str) -> Sheet:
