@@ -140,6 +140,7 @@ def add_result_commands(commands: Commands) -> None:
     one.add_argument("--comparisons", type=int, dest="goal_comparisons", help="comparisons of each item")
     one.add_argument("--reliability", type=float, dest="goal_reliability", help="at least, 0.5 to 0.99")
     one.add_argument("--places", type=float, dest="goal_places", help="off on average, at most")
+    one.add_argument("--deadline", dest="goal_deadline", help="the last day, as in 2026-12-31")
     one.add_argument("--price", help="as in 0.12")
     one.add_argument("--price-per", choices=["label", "hour"])
     one.add_argument("--currency", help="as in EUR")

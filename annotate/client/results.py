@@ -94,6 +94,7 @@ class Results(Transport):
         return self._figures(project, "report", criterion)
 
     def progress(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
+        """How many answers there are, and by `forecast` how many are likely to come."""
         return self._figures(project, "progress", criterion)
 
     def goal(self, project: str, *, criterion: int | None = None) -> Goal:
@@ -102,7 +103,8 @@ class Results(Transport):
 
     def set_goal(self, project: str, **settings: Any) -> Goal:
         """goal (top, width, comparisons, plan, reliability, places, boundaries), its number (goal_width,
-        goal_comparisons, goal_reliability, goal_places), price (text), price_per, currency."""
+        goal_comparisons, goal_reliability, goal_places), goal_deadline (YYYY-MM-DD), price (text), price_per,
+        currency."""
         return cast(Goal, self.call("PATCH", f"projects/{project}/goal/", body=settings))
 
     def remove_goal(self, project: str) -> Goal:

@@ -54,6 +54,7 @@ LEFT = {
     "Preregistration": None,  # what was frozen is the source's; a clone freezes its own
     "Deviation": "deviations",
     "Evaluation": None,
+    "LabelForecast": None,
     "DerivedRanking": "derived_rankings",
     "TasteMap": None,
     "MachineReport": "machine_reports",
@@ -80,6 +81,7 @@ PROJECTS_OWN = {
     "has_idea_items",
     "has_competitors",
     "given_order",
+    "goal_deadline",
 }
 
 
