@@ -31,6 +31,7 @@ FIELDS = (
     *("slightly_words", "clearly_words", "tie_words", "both_good_words", "both_bad_words"),
     *("cant_judge_words", "skip_words"),
     *("overlap", "n_sets", "given_order", "cap"),
+    *("policy", "class_shares", "control_percent"),
     *("estimator", "top_k", "tie_margin", "grades", "grades_by"),
     *("practice_pass", "practice_tries", "attention_every", "gold_every", "repeat_percent"),
     *("attention_fails", "gold_fails", "count_screened_out", "count_gold", "count_repeats", "count_machines"),

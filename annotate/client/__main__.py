@@ -178,6 +178,12 @@ def set_goal(client: Client, options: argparse.Namespace) -> None:
     show(client.set_goal(options.project, **said))
 
 
+def set_policy(client: Client, options: argparse.Namespace) -> None:
+    names = ("policy", "top_k", "class_shares", "control_percent")
+    said = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    show(client.set_policy(options.project, **said))
+
+
 def tag(client: Client, options: argparse.Namespace) -> None:
     rows: list[Any] = [{"annotator": who, "tags": options.tag} for who in options.annotators]
     n = client.tag_annotators(options.project, rows, action=options.what)
@@ -319,6 +325,8 @@ COMMANDS: dict[tuple[str, str], Callable[[Client, argparse.Namespace], int | Non
     ("record", ""): record,
     ("goal", "show"): lambda client, options: show(client.goal(options.project, criterion=options.criterion)),
     ("goal", "set"): set_goal,
+    ("policy", "show"): lambda client, options: show(client.policy(options.project)),
+    ("policy", "set"): set_policy,
     ("goal", "remove"): lambda client, options: show(client.remove_goal(options.project)),
     ("annotators", "list"): lambda client, options: lines(
         client.annotators(options.project, criterion=options.criterion)

@@ -145,6 +145,14 @@ def add_result_commands(commands: Commands) -> None:
     one.add_argument("--currency", help="as in EUR")
     add_project_argument(goal.add_parser("remove"))
 
+    policy = add_subcommands(commands.add_parser("policy", help="which questions are asked"))
+    add_project_argument(policy.add_parser("show", help="the rule, and how many answers came by it"))
+    one = add_project_argument(policy.add_parser("set", help="change the settings given; the others stay"))
+    one.add_argument("--policy", choices=["balanced", "whole", "best", "classes"])
+    one.add_argument("--top", type=int, dest="top_k", help="how many are the best")
+    one.add_argument("--classes", type=float, nargs="+", dest="class_shares", help="percentages, best class first")
+    one.add_argument("--control", type=int, dest="control_percent", help="percent of balanced questions, 1 to 100")
+
 
 def add_people_commands(commands: Commands) -> None:
     people = add_subcommands(commands.add_parser("annotators", help="their figures, tags and data"))

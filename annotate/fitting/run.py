@@ -18,6 +18,7 @@ from annotate.fitting.reading import Ints
 from annotate.fitting.result import Stopwatch, compute_result
 from annotate.fitting.scheduling import Claim
 from annotate.fitting.storage import Clock, delete_fit, delete_superseded, publish, write_result
+from annotate.fitting.suggestions import write_suggestions
 from annotate.fitting.tracks import compute_tracks
 from annotate.jobs.limits import LimitCrossed, named_error
 from annotate.jobs.queues import Progress
@@ -133,6 +134,7 @@ def fit_criterion(criterion: Criterion, claim: Claim, progress: Progress, clock:
             status=Fit.Status.FAILED, message=error_message(named), finished_at=clock()
         )
         raise named from error
+    write_suggestions(criterion, fit)
     delete_superseded(fit, former)
     notify_new_flags(project=project, since=former.started_at if former else None, now=clock())
     return fit

@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from annotate.labelling import assignment, item_sets, special_tasks
+from annotate.labelling import choosing, item_sets, special_tasks
 from annotate.labelling.plan.queries import is_endless
 from annotate.models import Annotator
 
@@ -23,12 +23,12 @@ def n_free_sets(annotator: Annotator) -> int | None:
     project = annotator.project
     if project.has_plan:
         planned = project.item_sets.filter(place__isnull=False, n_taken__lt=project.overlap)
-        n = planned.filter(~assignment.already_shown_to(annotator))[: MAX_COUNTED_SETS + 1].count()
+        n = planned.filter(~item_sets.already_shown_to(annotator))[: MAX_COUNTED_SETS + 1].count()
         return n if n <= MAX_COUNTED_SETS else None
     active = list(project.items.filter(retired_at=None).values_list("pk", "context_id")[: 2 * MAX_COUNTED_SETS + 1])
     keys = {
-        item_sets.set_key(items) for items in islice(assignment.possible_sets(active, project.k), MAX_COUNTED_SETS + 1)
+        item_sets.set_key(items) for items in islice(choosing.possible_sets(active, project.k), MAX_COUNTED_SETS + 1)
     }
     if len(keys) > MAX_COUNTED_SETS or len(active) > 2 * MAX_COUNTED_SETS:
         return None
-    return len(keys - assignment.blocked_keys(project, annotator))
+    return len(keys - choosing.blocked_keys(project, annotator))

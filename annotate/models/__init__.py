@@ -29,6 +29,7 @@ from annotate.models.machines import MAX_MACHINES, Machine, MachineAnswer, Machi
 from annotate.models.member_invitations import MemberInvitation
 from annotate.models.participant_settings import ShowResult
 from annotate.models.participation import MAX_ID_LENGTH, Completion, Consent, ConsentText, ParticipationRules
+from annotate.models.policies import MAX_CLASSES, MAX_SUGGESTED_SETS, USUAL_CONTROL, AskedBy, Policy, SuggestedSet
 from annotate.models.preregistration import (
     MAX_DEVIATION_REASON,
     MAX_STATEMENT_LENGTH,
@@ -63,6 +64,7 @@ __all__ = [
     "IDEA_TAG",
     "IMPORTED_APP_VERSION",
     "MAX_ANNOTATOR_TAGS",
+    "MAX_CLASSES",
     "MAX_COMMENT_LENGTH",
     "MAX_CRITERIA",
     "MAX_DEVIATION_REASON",
@@ -76,15 +78,18 @@ __all__ = [
     "MAX_REASON_LENGTH",
     "MAX_RETENTION_DAYS",
     "MAX_STATEMENT_LENGTH",
+    "MAX_SUGGESTED_SETS",
     "MAX_TAG_LENGTH",
     "MAX_TEXT_LENGTH",
     "ORDERED",
     "OVERALL",
+    "USUAL_CONTROL",
     "Annotator",
     "AnnotatorTag",
     "AnnotatorTaste",
     "AnswerNotice",
     "ApiToken",
+    "AskedBy",
     "BulkExclusion",
     "Captions",
     "CohortComparison",
@@ -127,6 +132,7 @@ __all__ = [
     "MemberInvitation",
     "Membership",
     "ParticipationRules",
+    "Policy",
     "Preregistration",
     "Presentation",
     "PresentedItem",
@@ -143,6 +149,7 @@ __all__ = [
     "RunRecordPart",
     "ShowResult",
     "StoredResponse",
+    "SuggestedSet",
     "Tag",
     "TasteMap",
     "User",

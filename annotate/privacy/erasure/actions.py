@@ -34,6 +34,7 @@ from annotate.models import (
     Project,
     RunRecord,
     RunRecordPart,
+    SuggestedSet,
     TasteMap,
     User,
 )
@@ -140,6 +141,7 @@ def delete_fits_since(project: Project, since: datetime) -> None:
     CohortComparison.objects.filter(project=project).delete()
     MachineReport.objects.filter(project=project).delete()
     DerivedRanking.objects.filter(project=project).delete()
+    SuggestedSet.objects.filter(project=project).delete()
     request_new_records(project)
     empty_imports(project)
 

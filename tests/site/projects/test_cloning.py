@@ -54,6 +54,7 @@ LEFT = {
     "Preregistration": None,  # what was frozen is the source's; a clone freezes its own
     "Deviation": "deviations",
     "Evaluation": None,
+    "SuggestedSet": "suggested_sets",
     "DerivedRanking": "derived_rankings",
     "TasteMap": None,
     "MachineReport": "machine_reports",
