@@ -36,7 +36,7 @@ FIELDS = (
     *("practice_pass", "practice_tries", "attention_every", "gold_every", "repeat_percent"),
     *("attention_fails", "gold_fails", "count_screened_out", "count_gold", "count_repeats", "count_machines"),
     *("min_seconds", "break_every", "sitting_cap", "ask_why_skipped", "opens_at", "closes_at"),
-    *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places"),
+    *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "pause_at_goal"),
 )
 # Of whom takes part.
 RULES = ("open_link", "platform", "places")

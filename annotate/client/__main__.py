@@ -170,6 +170,7 @@ def set_goal(client: Client, options: argparse.Namespace) -> None:
         "goal_comparisons",
         "goal_reliability",
         "goal_places",
+        "pause_at_goal",
         "price",
         "price_per",
         "currency",

@@ -140,6 +140,13 @@ def add_result_commands(commands: Commands) -> None:
     one.add_argument("--comparisons", type=int, dest="goal_comparisons", help="comparisons of each item")
     one.add_argument("--reliability", type=float, dest="goal_reliability", help="at least, 0.5 to 0.99")
     one.add_argument("--places", type=float, dest="goal_places", help="off on average, at most")
+    one.add_argument(
+        "--pause",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        dest="pause_at_goal",
+        help="pause the project when the goal is met",
+    )
     one.add_argument("--price", help="as in 0.12")
     one.add_argument("--price-per", choices=["label", "hour"])
     one.add_argument("--currency", help="as in EUR")

@@ -98,7 +98,7 @@ class Results(Transport):
 
     def set_goal(self, project: str, **settings: Any) -> Goal:
         """goal (top, width, comparisons, plan, reliability, places, boundaries), its number (goal_width,
-        goal_comparisons, goal_reliability, goal_places), price (text), price_per, currency."""
+        goal_comparisons, goal_reliability, goal_places), pause_at_goal, price (text), price_per, currency."""
         return cast(Goal, self.call("PATCH", f"projects/{project}/goal/", body=settings))
 
     def remove_goal(self, project: str) -> Goal:

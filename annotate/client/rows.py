@@ -126,6 +126,7 @@ class Goal(TypedDict):
     goal_comparisons: int | None
     goal_reliability: float | None
     goal_places: float | None
+    pause_at_goal: bool
     price: str | None
     price_per: str
     currency: str

@@ -14,6 +14,7 @@ from annotate.models import (
     FitState,
     ImportJob,
     MachineReport,
+    MeasuredSaving,
     RunRecord,
     TasteMap,
     WebhookDelivery,
@@ -24,7 +25,7 @@ from annotate.webhooks.delivery import RETRY_PAUSES
 
 logger = logging.getLogger("annotate.worker")
 TOLERANCE = timedelta(seconds=5)  # clocks of several machines differ by less
-LEASED = (FitState, Evaluation, TasteMap, ImportJob, RunRecord, CohortComparison, MachineReport)
+LEASED = (FitState, Evaluation, TasteMap, MeasuredSaving, ImportJob, RunRecord, CohortComparison, MachineReport)
 
 
 def clip_future_rows(now: datetime) -> int:
@@ -48,7 +49,7 @@ def clip_pauses(now: datetime) -> int:
     idle_jobs = now + idle.MAX_RETRY_PAUSE + TOLERANCE
     n = FitState.objects.filter(not_before__gt=fits).update(not_before=now)
     n += clip_failing_criteria(now, fits)
-    for model in (Evaluation, TasteMap):
+    for model in (Evaluation, TasteMap, MeasuredSaving):
         n += model._default_manager.filter(not_before__gt=idle_jobs).update(not_before=now)
     late = WebhookDelivery.objects.filter(not_before__gt=now + RETRY_PAUSES[-1] + TOLERANCE)
     return n + late.filter(state=WebhookDelivery.State.WAITING).update(not_before=now)

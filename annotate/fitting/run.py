@@ -14,6 +14,7 @@ from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion, list_criteria
 from annotate.fitting import scheduling
 from annotate.fitting.overall import compute_overall, load_criterion
+from annotate.fitting.pausing import pause_at_goal
 from annotate.fitting.reading import Ints
 from annotate.fitting.result import Stopwatch, compute_result
 from annotate.fitting.scheduling import Claim
@@ -135,6 +136,7 @@ def fit_criterion(criterion: Criterion, claim: Claim, progress: Progress, clock:
         )
         raise named from error
     write_suggestions(criterion, fit)
+    pause_at_goal(fit, clock())
     delete_superseded(fit, former)
     notify_new_flags(project=project, since=former.started_at if former else None, now=clock())
     return fit

@@ -23,6 +23,9 @@ Ints = NDArray[np.int64]
 # Up to so many items the covariances tell what an answer is worth; beyond, the variances alone.
 MAX_ITEMS_WITH_COVARIANCES = 1000
 BATCH = 1000
+# Fewer suggestions would be used up before the next fit: each is then asked again, of others and after all of them, so
+# often at most.
+FEW, MAX_TIMES = 128, 4
 # What decides which sets are worth asking: a table made by other values is not written, or deleted.
 DECISIVE = ("policy", "class_shares", "top_k", "grades", "grades_by", "tie_margin", "k", "task_type")
 
@@ -75,7 +78,10 @@ def replace_suggestions(project: Project, fit: Fit, keys: Sequence[str]) -> int:
 
 
 def suggested_keys(criterion: Criterion, fit: Fit) -> list[str]:
-    """Returns the keys of the sets worth asking about, best round first, random within a round; none that is full."""
+    """Returns the keys of the sets worth asking about, best round first, random within a round; none that is full.
+
+    Where there are FEW of them the whole list comes several times.
+    """
     project = criterion.project
     rows = list(estimates(fit))
     means, deviations = in_logits(fit, rows)
@@ -100,7 +106,8 @@ def suggested_keys(criterion: Criterion, fit: Fit) -> list[str]:
         limit=MAX_SUGGESTED_SETS,
         rng=rng,
     )
-    return without_full(project, [set_key(items[one].tolist()) for one in found.sets[order_of(found, rng)]])
+    keys = without_full(project, [set_key(items[one].tolist()) for one in found.sets[order_of(found, rng)]])
+    return keys * (min(MAX_TIMES, project.overlap) if len(keys) < FEW else 1)
 
 
 def estimates(fit: Fit) -> QuerySet[Estimate]:

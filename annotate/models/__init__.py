@@ -29,7 +29,15 @@ from annotate.models.machines import MAX_MACHINES, Machine, MachineAnswer, Machi
 from annotate.models.member_invitations import MemberInvitation
 from annotate.models.participant_settings import ShowResult
 from annotate.models.participation import MAX_ID_LENGTH, Completion, Consent, ConsentText, ParticipationRules
-from annotate.models.policies import MAX_CLASSES, MAX_SUGGESTED_SETS, USUAL_CONTROL, AskedBy, Policy, SuggestedSet
+from annotate.models.policies import (
+    MAX_CLASSES,
+    MAX_SUGGESTED_SETS,
+    USUAL_CONTROL,
+    AskedBy,
+    MeasuredSaving,
+    Policy,
+    SuggestedSet,
+)
 from annotate.models.preregistration import (
     MAX_DEVIATION_REASON,
     MAX_STATEMENT_LENGTH,
@@ -129,6 +137,7 @@ __all__ = [
     "Machine",
     "MachineAnswer",
     "MachineReport",
+    "MeasuredSaving",
     "MemberInvitation",
     "Membership",
     "ParticipationRules",

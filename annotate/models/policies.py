@@ -4,6 +4,8 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from annotate.models.leased_jobs import IdleJob
+
 MAX_SUGGESTED_SETS = 4096  # of one project and criterion
 MAX_CLASSES = 12
 
@@ -84,3 +86,29 @@ class SuggestedSet(models.Model):
 
     def __str__(self) -> str:
         return self.key
+
+
+class MeasuredSaving(IdleJob):
+    """What the policy saves on the project's own answers, by a criterion; empty until there is enough to compare."""
+
+    project = models.ForeignKey(
+        "annotate.Project", on_delete=models.CASCADE, related_name="measured_savings", db_index=False
+    )
+    criterion = models.PositiveSmallIntegerField(default=1)
+    # What it was made of: so many labels, so many of them of the control arm, at this fit, for this policy.
+    n_labels = models.PositiveIntegerField(default=0)
+    n_control = models.PositiveIntegerField(default=0)
+    fit_number = models.PositiveIntegerField(null=True, blank=True)
+    policy = models.CharField(max_length=8, choices=Policy, blank=True)
+    # {"width", "loss"}: of each {"ratio", "low", "high"}, what all answers leave open to what as many answers of the
+    # control arm do, with its 90% interval; below 1 saves. Empty where there are too few of either.
+    figures = models.JSONField(default=dict)
+    made_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["project", "criterion"], name="one_measured_saving_per_criterion"),
+        ]
+
+    def __str__(self) -> str:
+        return f"saving of {self.project_id}"

@@ -47,6 +47,9 @@ class GoalSettings(StrictSerializer):
     goal_comparisons = serializers.IntegerField(min_value=1, max_value=10**6, required=False, allow_null=True)
     goal_reliability = serializers.FloatField(min_value=0.5, max_value=0.99, required=False, allow_null=True)
     goal_places = serializers.FloatField(min_value=0.1, max_value=1000, required=False, allow_null=True)
+    pause_at_goal = serializers.BooleanField(
+        required=False, help_text="Whether the project pauses by itself when the goal is met."
+    )
     price = serializers.RegexField(
         r"^[0-9]{1,8}(\.[0-9]{1,4})?\Z",
         required=False,
@@ -83,6 +86,7 @@ class GoalDetail(serializers.Serializer):
     goal_places = FiniteFloatField(
         allow_null=True, help_text="Mean difference between an item's place and its true one."
     )
+    pause_at_goal = serializers.BooleanField()
     price = serializers.DecimalField(max_digits=12, decimal_places=4, allow_null=True)
     price_per = serializers.ChoiceField(choices=PricePer.choices)
     currency = serializers.CharField()

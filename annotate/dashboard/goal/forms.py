@@ -59,6 +59,14 @@ class GoalForm(forms.ModelForm):
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text=_("1: a typical item stands one place from where it belongs."),
     )
+    pause_at_goal = forms.BooleanField(
+        label=_("Pause the project when the goal is met"),
+        required=False,
+        help_text=_(
+            "It pauses by itself once the goal has been met by every ranking over 50 answers, and the owners get an "
+            "e-mail. You can resume it at any time; it does not pause again for the same goal."
+        ),
+    )
     price = forms.DecimalField(
         label=_("Price"),
         min_value=Decimal(0),
@@ -80,7 +88,7 @@ class GoalForm(forms.ModelForm):
     class Meta:
         model = Project
         fields = [
-            *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places"),
+            *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "pause_at_goal"),
             *("price", "price_per", "currency"),
         ]
 

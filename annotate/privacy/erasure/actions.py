@@ -29,6 +29,7 @@ from annotate.models import (
     Label,
     LtiLearner,
     MachineReport,
+    MeasuredSaving,
     Presentation,
     PresentedItem,
     Project,
@@ -142,6 +143,7 @@ def delete_fits_since(project: Project, since: datetime) -> None:
     MachineReport.objects.filter(project=project).delete()
     DerivedRanking.objects.filter(project=project).delete()
     SuggestedSet.objects.filter(project=project).delete()
+    MeasuredSaving.objects.filter(project=project).delete()
     request_new_records(project)
     empty_imports(project)
 

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotate import access
 from annotate.access import SignedInRequest
+from annotate.models import Policy
 from annotate.models.goals import Goal
 from annotate.projects import actions
 from annotate.projects.forms import ProjectForm
@@ -34,7 +35,7 @@ def create(request: SignedInRequest) -> HttpResponse:
         return render_form(request, ProjectForm(initial=other.values | initial_values(request, start)), other)
     form = ProjectForm(request.POST or None, initial=start.values)
     if request.method == "POST" and form.is_valid():
-        values = form.values() | start.goal | start.checks | start.participants
+        values = form.values() | start.goal | start.checks | start.participants | start.policy
         project = actions.create_project(owner=request.user, values=values, now=timezone.now())
         messages.success(request, _("The project is created. Now add the items to compare."))
         return redirect("items-import", project.pk)
@@ -44,7 +45,15 @@ def create(request: SignedInRequest) -> HttpResponse:
 def render_form(request: SignedInRequest, form: ProjectForm, start: Preset) -> HttpResponse:
     others = [one for one in PRESETS.values() if one != start]
     goal = Goal(start.goal["goal"]).label
-    context = {"form": form, "start": start, "gives": what_it_gives(start), "goal": goal, "others": others}
+    policy = Policy(start.policy["policy"]).label if start.policy else ""
+    context = {
+        "form": form,
+        "start": start,
+        "gives": what_it_gives(start),
+        "goal": goal,
+        "policy": policy,
+        "others": others,
+    }
     return render(request, "projects/create.html", context, status=400 if form.errors else 200)
 
 

@@ -48,7 +48,8 @@ def test_the_best_are_sought_around_their_edge(project):
     places = np.array(found[:40]).ravel()
     assert len(found) > 10
     assert np.median(np.abs(places - 4.5)) < 4, "the fifth and sixth are what is open"
-    assert len({tuple(pair) for pair in found}) == len(found)
+    times = min(project.overlap, suggestions.MAX_TIMES)
+    assert len({tuple(pair) for pair in found}) * times == len(found), "so few are asked again"
 
 
 @pytest.mark.parametrize("shares", [[50, 50], [25, 50, 25]])
@@ -101,7 +102,7 @@ def test_full_sets_are_left_out(project):
         ItemSet.objects.create(project=project, key=key, n_taken=project.overlap)
     again = suggested(project, fit)
     assert not SuggestedSet.objects.filter(key__in=keys).exists()
-    assert len(again) >= len(first) - 10
+    assert len(again) >= len(first) - 10 * project.overlap
 
 
 @pytest.mark.parametrize(

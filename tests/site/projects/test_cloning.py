@@ -55,6 +55,7 @@ LEFT = {
     "Deviation": "deviations",
     "Evaluation": None,
     "SuggestedSet": "suggested_sets",
+    "MeasuredSaving": "measured_savings",
     "DerivedRanking": "derived_rankings",
     "TasteMap": None,
     "MachineReport": "machine_reports",
