@@ -31,11 +31,12 @@ FIELDS = (
     *("slightly_words", "clearly_words", "tie_words", "both_good_words", "both_bad_words"),
     *("cant_judge_words", "skip_words"),
     *("overlap", "n_sets", "given_order", "cap"),
+    *("policy", "class_shares", "control_percent"),
     *("estimator", "top_k", "tie_margin", "grades", "grades_by"),
     *("practice_pass", "practice_tries", "attention_every", "gold_every", "repeat_percent"),
     *("attention_fails", "gold_fails", "count_screened_out", "count_gold", "count_repeats", "count_machines"),
     *("min_seconds", "break_every", "sitting_cap", "ask_why_skipped", "opens_at", "closes_at"),
-    *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places"),
+    *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "pause_at_goal"),
 )
 # Of whom takes part.
 RULES = ("open_link", "platform", "places")

@@ -4,6 +4,7 @@ __all__ = [
     "Cancelled",
     "EngineError",
     "InsufficientData",
+    "InvalidAim",
     "InvalidAnchors",
     "InvalidBoundaries",
     "InvalidData",
@@ -30,6 +31,10 @@ class InvalidData(EngineError, ValueError):
 
 class InvalidBoundaries(InvalidData):
     """Grade boundaries that are not finite and rising; `row` is the first one at fault, `value` what it was."""
+
+
+class InvalidAim(InvalidData):
+    """An aim that the items cannot have; `value` is what is at fault."""
 
 
 class InvalidAnchors(InvalidData):

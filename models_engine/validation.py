@@ -4,12 +4,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models_engine.arrays import MAX_NUMBER, raise_first, read_count, read_floats, read_integers, read_numbers
-from models_engine.errors import InvalidData
+from models_engine.errors import InvalidBoundaries, InvalidData
 
 __all__ = [
     "MAX_GRADES",
     "check_annotator",
     "check_best_and_worst",
+    "check_boundaries",
     "check_count",
     "check_distinct",
     "check_features",
@@ -123,6 +124,23 @@ def check_selection(items: ArrayLike, n_items: int) -> Ints:
 def check_annotator(annotator: int | None) -> int | None:
     """Check an annotator's number, which may be beyond those fitted (a new annotator), or None (a new one too)."""
     return None if annotator is None else read_count(annotator, "annotator")
+
+
+def check_boundaries(boundaries: ArrayLike) -> Floats:
+    """Check boundaries and return them, (n_boundaries,). Raises InvalidBoundaries, naming the first invalid one."""
+    cuts = np.atleast_1d(np.asarray(boundaries, dtype=np.float64))
+    for row in np.flatnonzero(~np.isfinite(cuts))[:1]:
+        raise InvalidBoundaries(
+            f"boundary {row + 1} is {cuts[row]}; give a finite number.", row=int(row), value=float(cuts[row])
+        )
+    for row in np.flatnonzero(np.diff(cuts) <= 0)[:1] + 1:
+        raise InvalidBoundaries(
+            f"boundary {row + 1} is {cuts[row]:g} and the one below it {cuts[row - 1]:g}; give boundaries from the "
+            "lowest to the highest, each above the one before.",
+            row=int(row),
+            value=float(cuts[row]),
+        )
+    return cuts
 
 
 def check_weights(weights: ArrayLike | None, n_labels: int) -> Floats:

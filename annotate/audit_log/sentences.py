@@ -33,7 +33,7 @@ def told(event: Event) -> Told:
     who = event.actor.email or event.actor.username if event.actor else _("Somebody")
     if event.verb in BY_ANNOTATORS:
         who = str(event.annotator or _("an annotator"))
-    if event.verb == EventVerb.JOB_STOPPED:
+    if event.verb in (EventVerb.JOB_STOPPED, EventVerb.PROJECT_PAUSED_AT_GOAL):
         who = _("The engine")
     details = {name: before_and_after(value) for name, value in event.details.items()}
     details["annotator"] = str(event.annotator or _("an annotator"))

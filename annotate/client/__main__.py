@@ -171,12 +171,19 @@ def set_goal(client: Client, options: argparse.Namespace) -> None:
         "goal_reliability",
         "goal_places",
         "goal_deadline",
+        "pause_at_goal",
         "price",
         "price_per",
         "currency",
     )
     said = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
     show(client.set_goal(options.project, **said))
+
+
+def set_policy(client: Client, options: argparse.Namespace) -> None:
+    names = ("policy", "top_k", "class_shares", "control_percent")
+    said = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    show(client.set_policy(options.project, **said))
 
 
 def tag(client: Client, options: argparse.Namespace) -> None:
@@ -320,6 +327,8 @@ COMMANDS: dict[tuple[str, str], Callable[[Client, argparse.Namespace], int | Non
     ("record", ""): record,
     ("goal", "show"): lambda client, options: show(client.goal(options.project, criterion=options.criterion)),
     ("goal", "set"): set_goal,
+    ("policy", "show"): lambda client, options: show(client.policy(options.project)),
+    ("policy", "set"): set_policy,
     ("goal", "remove"): lambda client, options: show(client.remove_goal(options.project)),
     ("annotators", "list"): lambda client, options: lines(
         client.annotators(options.project, criterion=options.criterion)

@@ -141,10 +141,25 @@ def add_result_commands(commands: Commands) -> None:
     one.add_argument("--reliability", type=float, dest="goal_reliability", help="at least, 0.5 to 0.99")
     one.add_argument("--places", type=float, dest="goal_places", help="off on average, at most")
     one.add_argument("--deadline", dest="goal_deadline", help="the last day, as in 2026-12-31")
+    one.add_argument(
+        "--pause",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        dest="pause_at_goal",
+        help="pause the project when the goal is met",
+    )
     one.add_argument("--price", help="as in 0.12")
     one.add_argument("--price-per", choices=["label", "hour"])
     one.add_argument("--currency", help="as in EUR")
     add_project_argument(goal.add_parser("remove"))
+
+    policy = add_subcommands(commands.add_parser("policy", help="which questions are asked"))
+    add_project_argument(policy.add_parser("show", help="the rule, and how many answers came by it"))
+    one = add_project_argument(policy.add_parser("set", help="change the settings given; the others stay"))
+    one.add_argument("--policy", choices=["balanced", "whole", "best", "classes"])
+    one.add_argument("--top", type=int, dest="top_k", help="how many are the best")
+    one.add_argument("--classes", type=float, nargs="+", dest="class_shares", help="percentages, best class first")
+    one.add_argument("--control", type=int, dest="control_percent", help="percent of balanced questions, 1 to 100")
 
 
 def add_people_commands(commands: Commands) -> None:

@@ -103,12 +103,20 @@ class Results(Transport):
 
     def set_goal(self, project: str, **settings: Any) -> Goal:
         """goal (top, width, comparisons, plan, reliability, places, boundaries), its number (goal_width,
-        goal_comparisons, goal_reliability, goal_places), goal_deadline (YYYY-MM-DD), price (text), price_per,
-        currency."""
+        goal_comparisons, goal_reliability, goal_places), goal_deadline (YYYY-MM-DD), pause_at_goal, price (text),
+        price_per, currency."""
         return cast(Goal, self.call("PATCH", f"projects/{project}/goal/", body=settings))
 
     def remove_goal(self, project: str) -> Goal:
         return cast(Goal, self.call("DELETE", f"projects/{project}/goal/"))
+
+    def policy(self, project: str) -> dict[str, Any]:
+        """Which questions are asked, and by which rules answers were asked for so far."""
+        return cast(dict[str, Any], self.call("GET", f"projects/{project}/policy/"))
+
+    def set_policy(self, project: str, **settings: Any) -> dict[str, Any]:
+        """policy (balanced, whole, best, classes), top_k, class_shares, control_percent."""
+        return cast(dict[str, Any], self.call("PATCH", f"projects/{project}/policy/", body=settings))
 
     def grades(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
         """Where the grades begin, and the probability of each for each item, all items."""

@@ -127,6 +127,7 @@ class Goal(TypedDict):
     goal_reliability: float | None
     goal_places: float | None
     goal_deadline: str | None
+    pause_at_goal: bool
     price: str | None
     price_per: str
     currency: str

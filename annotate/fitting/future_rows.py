@@ -15,6 +15,7 @@ from annotate.models import (
     ImportJob,
     LabelForecast,
     MachineReport,
+    MeasuredSaving,
     RunRecord,
     TasteMap,
     WebhookDelivery,
@@ -25,7 +26,10 @@ from annotate.webhooks.delivery import RETRY_PAUSES
 
 logger = logging.getLogger("annotate.worker")
 TOLERANCE = timedelta(seconds=5)  # clocks of several machines differ by less
-LEASED = (FitState, LabelForecast, Evaluation, TasteMap, ImportJob, RunRecord, CohortComparison, MachineReport)
+LEASED = (
+    *(FitState, LabelForecast, Evaluation, TasteMap, MeasuredSaving),
+    *(ImportJob, RunRecord, CohortComparison, MachineReport),
+)
 
 
 def clip_future_rows(now: datetime) -> int:
@@ -49,7 +53,7 @@ def clip_pauses(now: datetime) -> int:
     idle_jobs = now + idle.MAX_RETRY_PAUSE + TOLERANCE
     n = FitState.objects.filter(not_before__gt=fits).update(not_before=now)
     n += clip_failing_criteria(now, fits)
-    for model in (LabelForecast, Evaluation, TasteMap):
+    for model in (LabelForecast, Evaluation, TasteMap, MeasuredSaving):
         n += model._default_manager.filter(not_before__gt=idle_jobs).update(not_before=now)
     late = WebhookDelivery.objects.filter(not_before__gt=now + RETRY_PAUSES[-1] + TOLERANCE)
     return n + late.filter(state=WebhookDelivery.State.WAITING).update(not_before=now)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from annotate.fitting.estimates import LEVEL
 from annotate.fitting.grades import grade_estimates, settled
+from annotate.fitting.pausing import met_since
 from annotate.fitting.reading import Labels
 from annotate.labelling.plan.queries import plan_progress
 from annotate.models import Project, Webhook
@@ -61,7 +62,8 @@ def evaluate_goal(
     kept: dict[str, Any] = {"kind": project.goal, "value": value, "needed": None, "why": ""}
     kept["met"], kept["state"] = goal_status(project, rows, n_parts, value, posterior, labels, unit)
     if kept["met"]:
-        return kept
+        former = Fit.objects.filter(project_id=project.pk, criterion=fit.criterion, published=True).first()
+        return kept | {"since": met_since(kept, former, labels.of_people.n_labels)}
     of_people = project.goal == Goal.COMPARISONS  # what machines answered is none of the comparisons that are asked
     compared = (labels.of_people if of_people else labels.data).n_comparisons()
     if project.goal in OF_ONE_RANKING and n_parts > 1:

@@ -54,12 +54,12 @@ def grade_estimates(project: Project, rows: Iterable[Estimate]) -> Graded | None
 def cuts_of(project: Project, means: Floats) -> Floats:
     """Returns the boundaries, the lowest first; `means` (n_items,) fall."""
     limits = [float(grade["limit"]) for grade in project.grades[:-1]]
-    cuts = log_odds(limits) if project.grades_by == GradesBy.SCORE else _cuts_of_shares(limits, means)
+    cuts = log_odds(limits) if project.grades_by == GradesBy.SCORE else cuts_of_shares(limits, means)
     steps = APART * np.arange(len(cuts))
     return np.asarray(np.maximum.accumulate(np.sort(cuts) - steps) + steps)
 
 
-def _cuts_of_shares(shares: Sequence[float], means: Floats) -> Floats:
+def cuts_of_shares(shares: Sequence[float], means: Floats) -> Floats:
     """Returns halfway points between the last item that has a grade and the first that has the next one."""
     n = len(means)
     last = np.clip(np.round(np.cumsum(shares) / 100 * n).astype(int), 0, n)

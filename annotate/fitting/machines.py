@@ -20,7 +20,7 @@ def counts_machines(project: Project) -> bool:
 
 
 def machine_rows(criterion: Criterion) -> Ints:
-    """Return (2 n_answers, 5), two rows for each answer in the order shown: item, annotator, chosen item or 0, 0, 0.
+    """Return (2 n_answers, 6), two rows for each answer in the order shown: item, annotator, chosen item or 0, 0, 0, 0.
 
     Machines that were excluded are left out. One query.
     """
@@ -31,8 +31,10 @@ def machine_rows(criterion: Criterion) -> Ints:
     )
     columns = ("first_id", "second_id", "machine_id", "chosen_id")
     rows = answers.order_by("pk").values_list(*columns).iterator(20_000)
-    shown = ((item, machine, chosen or 0, 0, 0) for first, second, machine, chosen in rows for item in (first, second))
-    return np.fromiter(shown, dtype=np.dtype((np.int64, 5)))
+    shown = (
+        (item, machine, chosen or 0, 0, 0, 0) for first, second, machine, chosen in rows for item in (first, second)
+    )
+    return np.fromiter(shown, dtype=np.dtype((np.int64, 6)))
 
 
 def machines_in_fit(estimates: Sequence[AnnotatorEstimate], shares: Sequence[float]) -> list[dict[str, Any]]:

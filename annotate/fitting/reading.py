@@ -15,7 +15,7 @@ from annotate.fitting.features import annotator_features, item_features
 from annotate.fitting.machines import counts_machines, machine_rows
 from annotate.labelling.outcomes import INFORMATIVE
 from annotate.labelling.task_types.registry import task_type_of
-from annotate.models import Item, Label, MachineAnswer, PresentedItem
+from annotate.models import AskedBy, Item, Label, MachineAnswer, PresentedItem
 from models_engine.analysis.judges import machine_weights
 from models_engine.data import Comparisons
 
@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 
 
 LABEL = "presentation__label__"
+RULES = {AskedBy.CONTROL: 1, AskedBy.ADAPTIVE: 2}
 GRADES = {grade: number for number, grade in enumerate((Label.Grade.SLIGHTLY, Label.Grade.CLEARLY), start=1)}
 
 
@@ -44,6 +45,7 @@ class Labels:
     n_people: int
     data: Comparisons
     machine_shares: Floats  # (n_machines,) how much of a person's comparison each machine's counts for
+    rules: Ints  # (n_labels,) which rule chose its question: RULES, else 0
 
     @cached_property
     def of_people(self) -> Comparisons:
@@ -51,6 +53,19 @@ class Labels:
         if self.n_people == len(self.annotator_ids):
             return self.data
         return self.data.subset(np.flatnonzero(self.data.annotators < self.n_people))
+
+    @cached_property
+    def fair(self) -> Comparisons:
+        """Return the labels of people whose question was not chosen by the ranking so far: what depends on which items
+        are compared, such as agreement, is computed on these."""
+        if not self.n_adaptive:
+            return self.of_people
+        by_people = self.data.annotators < self.n_people
+        return self.data.subset(np.flatnonzero(by_people & (self.rules != RULES[AskedBy.ADAPTIVE])))
+
+    @property
+    def n_adaptive(self) -> int:
+        return int(np.count_nonzero(self.rules == RULES[AskedBy.ADAPTIVE]))
 
     @property
     def n_machine_labels(self) -> int:
@@ -78,21 +93,22 @@ def read_labels(criterion: Criterion, *, machines: bool | None = None) -> Labels
     """
     project = criterion.project
     with_machines = counts_machines(project) if machines is None else machines
-    columns = (f"{LABEL}annotator_id", *(answer_path(criterion) + name for name in ("chosen_id", "ranks", "grade")))
+    said = (answer_path(criterion) + name for name in ("chosen_id", "ranks", "grade"))
+    columns = (f"{LABEL}annotator_id", *said, "presentation__asked_by")
     rows = (
         PresentedItem.objects.filter(presentation__label__project=project, **counted_label_filter(criterion))
         .order_by("presentation__label__pk", "position")
         .values_list("item_id", *columns)
     )
     numbers = (
-        (item, annotator, chosen or 0, int(ranks or 0), GRADES.get(grade, 0))
-        for item, annotator, chosen, ranks, grade in rows.iterator(20_000)
+        (item, annotator, chosen or 0, int(ranks or 0), GRADES.get(grade, 0), RULES.get(rule, 0))
+        for item, annotator, chosen, ranks, grade, rule in rows.iterator(20_000)
     )
-    table: Ints = np.fromiter(numbers, dtype=np.dtype((np.int64, 5)))
+    table: Ints = np.fromiter(numbers, dtype=np.dtype((np.int64, 6)))
     n_people = len(np.unique(table[:, 1]))
     if with_machines:
         table = np.concatenate([table, machine_rows(criterion)])
-    shown = table.reshape(-1, project.k, 5)  # label, place (0 is A), (item, annotator, chosen, ranks, grade)
+    shown = table.reshape(-1, project.k, 6)  # label, place (0 is A), (item, annotator, chosen, ranks, grade, rule)
     item_ids, retired = read_items(criterion, with_machines)
     if not len(item_ids):
         return None
@@ -115,7 +131,7 @@ def read_labels(criterion: Criterion, *, machines: bool | None = None) -> Labels
     if with_machines:
         weights, shares = machine_weights(data, n_people)
         data = data.with_weights(weights)
-    return Labels(item_ids, ~retired, annotator_ids, n_people, data, shares)
+    return Labels(item_ids, ~retired, annotator_ids, n_people, data, shares, shown[:, 0, 5])
 
 
 def answer_path(criterion: Criterion) -> str:

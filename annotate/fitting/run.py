@@ -15,10 +15,12 @@ from annotate.criteria import Criterion, list_criteria
 from annotate.fitting import scheduling
 from annotate.fitting.automatic import needs_quick_fit
 from annotate.fitting.overall import compute_overall, load_criterion
+from annotate.fitting.pausing import pause_at_goal
 from annotate.fitting.reading import Ints
 from annotate.fitting.result import Stopwatch, compute_result
 from annotate.fitting.scheduling import Claim
 from annotate.fitting.storage import Clock, delete_fit, delete_superseded, publish, write_result
+from annotate.fitting.suggestions import write_suggestions
 from annotate.fitting.tracks import compute_tracks
 from annotate.jobs.limits import LimitCrossed, named_error
 from annotate.jobs.queues import Progress
@@ -163,6 +165,8 @@ def fit_and_publish(
             status=Fit.Status.FAILED, message=error_message(named), finished_at=clock()
         )
         raise named from error
+    write_suggestions(criterion, fit)
+    pause_at_goal(fit, clock())
     delete_superseded(fit, former)
     notify_new_flags(project=criterion.project, since=former.started_at if former else None, now=clock())
     return fit

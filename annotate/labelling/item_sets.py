@@ -1,20 +1,35 @@
 """Item sets: their keys, which presentations take them, which are checks; and the statements that count them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, When
 from django.db.models.functions import Random
 
 from annotate.core.statements import Given, Statement, UpdateStatement
-from annotate.models import Annotator, GoldSet, Item, ItemSet, Presentation, Purpose
+from annotate.models import Annotator, AskedBy, GoldSet, Item, ItemSet, Presentation, Purpose
 
 HIDDEN_CHECKS = [Purpose.GOLD, Purpose.ATTENTION]
 TAKEN_STATES = [Presentation.State.OPEN, Presentation.State.ANSWERED]
 MAX_WAITING_SETS = 20
-# n more presentations of a set or an item; its tie-breaker is drawn anew.
-TAKEN: dict[str, Any] = {"n_taken": F("n_taken") + Given("n", ItemSet, "n_taken"), "shuffle": Random()}
+
+
+@dataclass(frozen=True)
+class ChosenSet:
+    """Items to show together, and the row of their set where it is known.
+
+    asked_by: the rule that chose them.   suggestion, fit: of an adaptive choice the row of the suggested set and the
+    number of its fit.   token: of the presentation to be, where the rule was drawn by it.
+    """
+
+    items: Sequence[int]
+    item_set_id: int | None = None
+    asked_by: str = AskedBy.BALANCED
+    suggestion: int | None = None
+    fit: int | None = None
+    token: str = ""
 
 
 def is_check() -> Exists:
@@ -39,8 +54,14 @@ def active_among(k: int) -> Statement:
 
 @cache
 def count_among(k: int) -> UpdateStatement:
-    """Return the statement that counts n more presentations of k items, item_0 to item_(k-1)."""
-    return UpdateStatement(lambda: items_given(k), **TAKEN)
+    """Return the statement that counts n more presentations of k items, item_0 to item_(k-1), and n_control more of the
+    control arm; their tie-breakers are drawn anew."""
+    return UpdateStatement(
+        lambda: items_given(k),
+        n_taken=F("n_taken") + Given("n", Item, "n_taken"),
+        n_control=F("n_control") + Given("n_control", Item),
+        shuffle=Random(),
+    )
 
 
 def items_given(k: int) -> QuerySet[Item]:
@@ -76,5 +97,11 @@ def free_sets() -> QuerySet[ItemSet]:
     return free.filter(~already_shown_to(Given("annotator", Presentation)))
 
 
+# n more presentations of a set; adaptive: whether it is a suggestion that begins it.
+TAKEN: dict[str, Any] = {
+    "n_taken": F("n_taken") + Given("n", ItemSet, "n_taken"),
+    "shuffle": Random(),
+    "adaptive": Case(When(n_taken=0, then=Given("adaptive", ItemSet)), default=F("adaptive")),
+}
 take_set = UpdateStatement(free_sets, **TAKEN)
 take_given_set = UpdateStatement(lambda: free_sets().filter(place__isnull=False), **TAKEN)

@@ -33,6 +33,8 @@ FIELDS = [
     "comment",
     "presentation__repeat",
     "presentation__purpose",
+    "presentation__asked_by",
+    "presentation__asked_fit",
     "void_reason",
     "voided_at",
     "presentation__created_at",

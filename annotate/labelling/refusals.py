@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from annotate.core.errors import AnnotatorExcluded, ProjectNotOpen, ScreenedOut, UserError
-from annotate.labelling import assignment, eligibility, special_tasks
+from annotate.labelling import choosing, eligibility, special_tasks
 from annotate.labelling.requirements import StepRequired
 from annotate.models import Annotator
 
@@ -22,7 +22,7 @@ def refusal_of_next_task(annotator: Annotator, n_done: int, now: datetime) -> Us
         eligibility.check_caps(annotator, now, n_done)
         if special_tasks.next_special_task(annotator):
             return None
-        assignment.choose_items(annotator.project, annotator)
+        choosing.choose_items(annotator.project, annotator)
     except UserError as refusal:
         return refusal
     return None

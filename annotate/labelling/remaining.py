@@ -2,7 +2,7 @@
 
 from itertools import islice
 
-from annotate.labelling import assignment, item_sets, special_tasks
+from annotate.labelling import choosing, item_sets, special_tasks
 from annotate.labelling.plan.queries import is_endless
 from annotate.models import Annotator
 
@@ -27,8 +27,8 @@ def n_free_sets(annotator: Annotator) -> int | None:
         return n if n <= MAX_COUNTED_SETS else None
     active = list(project.items.filter(retired_at=None).values_list("pk", "context_id")[: 2 * MAX_COUNTED_SETS + 1])
     keys = {
-        item_sets.set_key(items) for items in islice(assignment.possible_sets(active, project.k), MAX_COUNTED_SETS + 1)
+        item_sets.set_key(items) for items in islice(choosing.possible_sets(active, project.k), MAX_COUNTED_SETS + 1)
     }
     if len(keys) > MAX_COUNTED_SETS or len(active) > 2 * MAX_COUNTED_SETS:
         return None
-    return len(keys - assignment.blocked_keys(project, annotator))
+    return len(keys - choosing.blocked_keys(project, annotator))

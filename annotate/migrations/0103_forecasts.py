@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotate', '0096_chats'),
+        ("annotate", "0101_measured_savings"),
     ]
 
     operations = [

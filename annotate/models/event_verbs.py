@@ -25,6 +25,11 @@ class EventVerb(StrEnum):
     PROJECT_CREATED = "project created", _("Project: created"), _("created the project")
     PROJECT_OPENED = "project opened", _("Project: opened"), _("opened the project")
     PROJECT_PAUSED = "project paused", _("Project: paused"), _("paused the project")
+    PROJECT_PAUSED_AT_GOAL = (
+        "project paused at goal",
+        _("Project: paused because its goal was met"),
+        _("paused the project because its goal was met after %(labels)s answers"),
+    )
     PROJECT_RESUMED = "project resumed", _("Project: resumed"), _("resumed the project")
     PROJECT_CLOSED = "project closed", _("Project: closed"), _("closed the project")
     PROJECT_REOPENED = "project reopened", _("Project: reopened"), _("reopened the project")

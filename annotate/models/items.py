@@ -82,6 +82,8 @@ class Item(models.Model):
     # gives the item with the fewest comparisons, random among equals, from an index.
     n_taken = models.PositiveIntegerField(default=0)
     shuffle = models.FloatField(default=0.0)
+    # How often the control arm (AskedBy.CONTROL) has shown it, which balances by this; never lowered.
+    n_control = models.PositiveIntegerField(default=0, db_default=0)
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -98,6 +100,9 @@ class Item(models.Model):
             # Whether another item, of a clone, has the same file is asked before it is deleted.
             models.Index(fields=["media"], condition=Q(media__gt=""), name="items_with_media"),
             models.Index(fields=["project", "n_taken", "shuffle"], condition=Q(retired_at=None), name="item_next"),
+            models.Index(
+                fields=["project", "n_control", "shuffle"], condition=Q(retired_at=None), name="item_next_of_control"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -179,6 +184,8 @@ class ItemSet(models.Model):
     number = models.PositiveIntegerField(null=True, blank=True)
     priority = models.IntegerField(default=0, db_default=0)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
+    # Whether the first of its annotators got it because the engine suggested it (AskedBy.ADAPTIVE).
+    adaptive = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         constraints = [

@@ -9,6 +9,7 @@ from annotate.core.languages import MAX_LANGUAGE_LENGTH
 from annotate.models.annotators import Annotator
 from annotate.models.gold_sets import CHECKED_PURPOSES, GoldSet, Purpose
 from annotate.models.items import Item, ItemSet
+from annotate.models.policies import AskedBy
 from annotate.models.projects import MAX_CRITERIA, MAX_ITEMS_SHOWN, Project
 from annotate.models.quality import MAX_REASON_LENGTH
 from annotate.models.tokens import new_token
@@ -45,6 +46,9 @@ class Presentation(models.Model):
     repeat = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField()
     leased_until = models.DateTimeField()
+    # Which rule chose the set, and of an adaptive one the number of the fit that suggested it.
+    asked_by = models.CharField(max_length=8, choices=AskedBy, blank=True, default="", db_default="")
+    asked_fit = models.PositiveIntegerField(null=True, blank=True)
     # The presentation whose undone label this one asks for again.
     reopens = models.OneToOneField("self", on_delete=models.CASCADE, null=True, blank=True, related_name="reopened_as")
 

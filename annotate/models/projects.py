@@ -13,6 +13,7 @@ from annotate.core.languages import MAX_LANGUAGE_LENGTH
 from annotate.models.goals import GoalSettings
 from annotate.models.grades import GradeSettings
 from annotate.models.participant_settings import ParticipantSettings
+from annotate.models.policies import PolicySettings
 from annotate.models.quality import QualitySettings
 from annotate.models.task_words import TaskWords
 from annotate.models.tokens import new_token
@@ -38,7 +39,9 @@ class GivenOrder(models.TextChoices):
     PRIORITY = "priority", _("By priority, highest first")
 
 
-class Project(CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings, QualitySettings, TaskWords):
+class Project(
+    CriterionWeights, GoalSettings, GradeSettings, ParticipantSettings, PolicySettings, QualitySettings, TaskWords
+):
     class State(models.TextChoices):
         DRAFT = "draft", _("Draft")
         OPEN = "open", _("Open")

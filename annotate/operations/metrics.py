@@ -25,6 +25,7 @@ from annotate.models import (
     ImportJob,
     Label,
     LabelForecast,
+    MeasuredSaving,
     Project,
     RequestCount,
     RunRecord,
@@ -136,6 +137,7 @@ QUEUES: list[tuple[str, type[Model], Q, Q]] = [
     ("webhook", WebhookDelivery, Q(state="waiting"), Q(state="failed")),
     ("tastes", TasteMap, Q(made_at=None), Q(given_up__isnull=False)),
     ("forecast", LabelForecast, Q(as_of=None), Q(crossings__gt=0)),
+    ("measured saving", MeasuredSaving, Q(made_at=None), Q(given_up__isnull=False)),
     ("evaluation", Evaluation, Q(due_since__isnull=False), Q(given_up__isnull=False)),
 ]
 

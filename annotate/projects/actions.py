@@ -45,6 +45,7 @@ from annotate.models import (
     PresentedItem,
     Project,
     QuestionAnswer,
+    SuggestedSet,
     User,
     Webhook,
 )
@@ -73,7 +74,10 @@ FITTED = (
     *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "overlap", "n_sets"),
     *("grades", "grades_by", "style_features"),
     "weights",
+    *("policy", "class_shares", "pause_at_goal"),
 )
+# What decides which sets are worth asking: those suggested by other values are asked no more.
+SUGGESTING = frozenset({"policy", "class_shares", "top_k", "grades", "grades_by", "tie_margin", *TASK, "criteria"})
 
 
 class TooFewItems(UserError):
@@ -165,6 +169,8 @@ def change_project(*, project: Project, actor: User, values: dict[str, Any], now
             return_open_presentations(project)
         if changes.keys() & {"n_sets", *TASK}:
             draw_plan(project)
+        if changes.keys() & SUGGESTING:
+            SuggestedSet.objects.filter(project=project).delete()
         record_event(project, actor, EventVerb.SETTINGS_CHANGED, now, **changes_as_json(changes))
         if changes.keys() & FITTED and (project.labels.exists() or "count_machines" in changes):
             request_fit(project)

@@ -102,6 +102,7 @@ GROUPS = (
             Page("project-settings", _("Question"), MANAGE),
             Page("settings-answers", _("Answers"), MANAGE),
             Page("settings-amount", _("How many answers"), MANAGE),
+            Page("policy", _("Which questions"), MANAGE),
             Page("items", _("Items"), MANAGE, IMPORTS),
             Page("questions", _("Given questions"), MANAGE, ("questions-import",)),
             Page("settings-participants", _("Ideas and results"), MANAGE),

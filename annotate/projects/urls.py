@@ -11,6 +11,8 @@ from annotate.projects.languages import views as languages_views
 from annotate.projects.members import api as members_api
 from annotate.projects.members import views as members_views
 from annotate.projects.participant_settings import views as participant_settings_views
+from annotate.projects.policy import api as policy_api
+from annotate.projects.policy import views as policy_views
 from annotate.projects.quality_settings import views as quality_settings_views
 from annotate.projects.setup import views as setup_views
 
@@ -31,6 +33,7 @@ urlpatterns = [
         participant_settings_views.participants,
         name="settings-participants",
     ),
+    path("projects/<uuid:project_id>/policy/", policy_views.policy, name="policy"),
     path("projects/<uuid:project_id>/manage/", views.manage, name="project-manage"),
     path("projects/<uuid:project_id>/languages/", languages_views.languages, name="languages"),
     path("projects/<uuid:project_id>/languages/<str:language>/", languages_views.translation, name="translation"),
@@ -53,6 +56,7 @@ api_urlpatterns = [
     path("v1/projects/", api.Projects.as_view(), name="api-projects"),
     path(PROJECT, api.ProjectView.as_view(), name="api-project"),
     path(f"{PROJECT}state/", api.ProjectState.as_view(), name="api-project-state"),
+    path(f"{PROJECT}policy/", policy_api.PolicyView.as_view(), name="api-policy"),
     path(f"{PROJECT}archive/", copies_api.Archive.as_view(), name="api-project-archive"),
     path(f"{PROJECT}clone/", copies_api.Clone.as_view(), name="api-project-clone"),
     path(f"{PROJECT}languages/", languages_api.Languages.as_view(), name="api-languages"),

@@ -9,7 +9,8 @@ from math import erfc, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models_engine.errors import InvalidBoundaries, InvalidData
+from models_engine.errors import InvalidData
+from models_engine.validation import check_boundaries
 
 __all__ = ["BoundaryState", "boundary_states", "expected_shares", "grade_probabilities"]
 
@@ -79,23 +80,6 @@ def boundary_states(
         )
         for place, cut in enumerate(cuts)
     ]
-
-
-def check_boundaries(boundaries: ArrayLike) -> Floats:
-    """Check boundaries and return them, (n_boundaries,). Raises InvalidBoundaries, naming the first invalid one."""
-    cuts = np.atleast_1d(np.asarray(boundaries, dtype=np.float64))
-    for row in np.flatnonzero(~np.isfinite(cuts))[:1]:
-        raise InvalidBoundaries(
-            f"boundary {row + 1} is {cuts[row]}; give a finite number.", row=int(row), value=float(cuts[row])
-        )
-    for row in np.flatnonzero(np.diff(cuts) <= 0)[:1] + 1:
-        raise InvalidBoundaries(
-            f"boundary {row + 1} is {cuts[row]:g} and the one below it {cuts[row - 1]:g}; give boundaries from the "
-            "lowest to the highest, each above the one before.",
-            row=int(row),
-            value=float(cuts[row]),
-        )
-    return cuts
 
 
 def _above(means: ArrayLike, deviations: ArrayLike, cuts: Floats) -> Floats:

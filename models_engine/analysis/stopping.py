@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from models_engine.analysis.boundaries import CERTAINTY, check_boundaries
+from models_engine.analysis.boundaries import CERTAINTY
 from models_engine.linalg import centre
 from models_engine.posterior import BasePosterior
 from models_engine.summaries import rank_draws
+from models_engine.validation import check_boundaries
 
 __all__ = [
     "MAX_GROWTH",

@@ -202,6 +202,7 @@ RULES = {
     "estimator-use": (None, MANAGE),
     "progress": (SEE, None),
     "goal": (MANAGE, MANAGE),
+    "policy": (MANAGE, MANAGE),
     "engine": (SEE, None),
     "annotators": (SEE, None),
     "annotator-tags": (MANAGE, MANAGE),

@@ -51,6 +51,9 @@ class GoalSettings(StrictSerializer):
     goal_deadline = serializers.DateField(
         required=False, allow_null=True, help_text="The last day on which the goal should be met, in UTC."
     )
+    pause_at_goal = serializers.BooleanField(
+        required=False, help_text="Whether the project pauses by itself when the goal is met."
+    )
     price = serializers.RegexField(
         r"^[0-9]{1,8}(\.[0-9]{1,4})?\Z",
         required=False,
@@ -88,6 +91,7 @@ class GoalDetail(serializers.Serializer):
         allow_null=True, help_text="Mean difference between an item's place and its true one."
     )
     goal_deadline = serializers.DateField(allow_null=True)
+    pause_at_goal = serializers.BooleanField()
     price = serializers.DecimalField(max_digits=12, decimal_places=4, allow_null=True)
     price_per = serializers.ChoiceField(choices=PricePer.choices)
     currency = serializers.CharField()

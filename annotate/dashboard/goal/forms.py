@@ -65,6 +65,14 @@ class GoalForm(forms.ModelForm):
         widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
         help_text=_("The last day on which the goal should be met (UTC). Progress then says how likely that is."),
     )
+    pause_at_goal = forms.BooleanField(
+        label=_("Pause the project when the goal is met"),
+        required=False,
+        help_text=_(
+            "It pauses by itself once the goal has been met by every ranking over 50 answers, and the owners get an "
+            "e-mail. You can resume it at any time; it does not pause again for the same goal."
+        ),
+    )
     price = forms.DecimalField(
         label=_("Price"),
         min_value=Decimal(0),
@@ -87,7 +95,7 @@ class GoalForm(forms.ModelForm):
         model = Project
         fields = [
             *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "goal_deadline"),
-            *("price", "price_per", "currency"),
+            *("pause_at_goal", "price", "price_per", "currency"),
         ]
 
     @property

@@ -16,7 +16,9 @@ from annotate.api.base import (
     validated_criterion,
     validated_query,
 )
+from annotate.criteria import Criterion
 from annotate.dashboard.progress.queries import progress
+from annotate.dashboard.progress.savings import measured_saving
 from annotate.fitting.published import published_fit
 from annotate.labelling.targets import target_reached
 
@@ -48,6 +50,20 @@ class ForecastDetail(serializers.Serializer):
     left = serializers.IntegerField(allow_null=True, help_text="Tasks that the plan still has; null without an end.")
 
 
+class Ratio(serializers.Serializer):
+    ratio = FiniteFloatField(allow_null=True, help_text="To the control arm; below 1 saves.")
+    low = FiniteFloatField(allow_null=True)
+    high = FiniteFloatField(allow_null=True, help_text="Ends of the 90% interval.")
+
+
+class SavingDetail(serializers.Serializer):
+    policy = serializers.CharField()
+    n_control = serializers.IntegerField(help_text="Answers of the control arm so far.")
+    sentence = serializers.CharField(allow_blank=True, help_text="What it saves, in words; empty while too early.")
+    width = Ratio(allow_null=True, help_text="Mean width of the intervals after as many answers.")
+    loss = Ratio(allow_null=True, help_text="Expected mistakes about the best or the classes after as many answers.")
+
+
 class ProgressDetail(serializers.Serializer):
     n_given = serializers.IntegerField(help_text="All answers ever given.")
     n_counting = serializers.IntegerField(help_text="Answers that count in the ranking.")
@@ -65,6 +81,7 @@ class ProgressDetail(serializers.Serializer):
         help_text="Null where the project is not open, and before the first forecast. After a day or less it reaches "
         "6 hours, else 7 days.",
     )
+    saving = SavingDetail(allow_null=True, help_text="What the policy saves here; null where none is in force.")
     target = TargetDetail(allow_null=True, help_text="Null where annotators are not asked for a number of answers.")
 
 
@@ -76,4 +93,13 @@ class ProgressView(ApiView):
         criterion = validated_criterion(project, validated_query(request, CriterionQuery))
         found: Any = progress(criterion, published_fit(criterion))
         found.__dict__["target"] = target_reached(project)
+        found.__dict__["saving"] = saving_detail(criterion)
         return Response(ProgressDetail(found).data)
+
+
+def saving_detail(criterion: Criterion) -> dict[str, Any] | None:
+    saving = measured_saving(criterion)
+    if saving is None:
+        return None
+    told = {"policy": saving.policy, "n_control": saving.n_control, "sentence": saving.sentence}
+    return told | {name: saving.ratios.get(name) for name in ("width", "loss")}

@@ -12,6 +12,7 @@ from annotate.dashboard.goal.queries import cost_of, goal_status
 from annotate.dashboard.pages import render_page
 from annotate.dashboard.progress.paces import paces
 from annotate.dashboard.progress.queries import progress as progress_page
+from annotate.dashboard.progress.savings import measured_saving
 from annotate.dashboard.project_lookup import requested_criterion
 from annotate.dashboard.trust.coverage import heat_map
 from annotate.dashboard.trust.settling import settling_of
@@ -38,6 +39,7 @@ def progress(request: HttpRequest, project_id: UUID) -> HttpResponse:
         "plan": plan,
         "target": target_reached(project),
         "capacity": ending_capacity(project, plan) if project.role in access.MANAGE else None,
+        "saving": measured_saving(criterion),
         "heat": heat_map(fit),
         "settling": settling_of(fit) if fit and fit.n_items else None,
         "paces": paces(project, now),

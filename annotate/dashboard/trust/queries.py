@@ -12,6 +12,7 @@ from annotate.core.numbers import format_integer, format_number, format_percent
 from annotate.core.stored_messages import render_message
 from annotate.criteria import Criterion
 from annotate.dashboard.ranking.queries import MIN_COMPARISONS
+from annotate.dashboard.trust.adaptive import with_notes
 from annotate.dashboard.trust.calibration import calibration_of
 from annotate.dashboard.trust.check import FAIL, PASS, UNKNOWN, Check
 from annotate.dashboard.trust.misfit import MisfitSummary, misfit_summary
@@ -61,18 +62,19 @@ def trust(criterion: Criterion, fit: Fit) -> Trust:
     kept = fit.diagnostics.get("checks", {})
     evaluation = evaluation_of(criterion)
     reliability = reliability_of(fit, evaluation)
+    checks = [
+        check_enough_answers(counts),
+        check_connected(fit, counts, ranks_by_context(criterion.project, fit), criterion.project),
+        check_converged(fit),
+        check_separation(counts),
+        check_reliability(reliability),
+        check_agreement(kept.get("agreement", {})),
+        check_side_bias(criterion.project, kept.get("first_place", {})),
+        check_calibration(fit, evaluation),
+        check_balance(kept.get("balance", {})),
+    ]
     return Trust(
-        checks=[
-            check_enough_answers(counts),
-            check_connected(fit, counts, ranks_by_context(criterion.project, fit), criterion.project),
-            check_converged(fit),
-            check_separation(counts),
-            check_reliability(reliability),
-            check_agreement(kept.get("agreement", {})),
-            check_side_bias(criterion.project, kept.get("first_place", {})),
-            check_calibration(fit, evaluation),
-            check_balance(kept.get("balance", {})),
-        ],
+        checks=with_notes(checks, kept),
         reliability=reliability,
         misfit=misfit_summary(fit),
         settling=settling_of(fit),

@@ -30,11 +30,13 @@ from annotate.models import (
     LabelForecast,
     LtiLearner,
     MachineReport,
+    MeasuredSaving,
     Presentation,
     PresentedItem,
     Project,
     RunRecord,
     RunRecordPart,
+    SuggestedSet,
     TasteMap,
     User,
 )
@@ -142,6 +144,8 @@ def delete_fits_since(project: Project, since: datetime) -> None:
     CohortComparison.objects.filter(project=project).delete()
     MachineReport.objects.filter(project=project).delete()
     DerivedRanking.objects.filter(project=project).delete()
+    SuggestedSet.objects.filter(project=project).delete()
+    MeasuredSaving.objects.filter(project=project).delete()
     request_new_records(project)
     empty_imports(project)
 

@@ -20,6 +20,7 @@ from annotate.models import (
     AnnotatorTag,
     AnnotatorTaste,
     ApiToken,
+    AskedBy,
     CohortComparison,
     Completion,
     ConflictOfInterest,
@@ -265,6 +266,8 @@ ANSWERS = [
     "counts",
     "taken_back_because",
     "taken_back_at",
+    "chosen_by_ranking",
+    "chosen_by_fit",
 ]
 
 
@@ -320,6 +323,8 @@ def answer_row(presentation: Presentation, items: list[Item]) -> Row:
         label.voided_at is None,
         label.void_reason,
         label.voided_at,
+        presentation.asked_by == AskedBy.ADAPTIVE,  # no more: the rest would tell checks from other tasks
+        presentation.asked_fit,
     ]
 
 

@@ -65,7 +65,7 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
     QuestionField: frozenset({"id", "project"}),
     Tag: frozenset({"id", "project"}),
     Context: frozenset({"id", "project"}),
-    Item: frozenset({"id", "project", "context", "n_taken", "shuffle", "created_at"}),
+    Item: frozenset({"id", "project", "context", "n_taken", "n_control", "shuffle", "created_at"}),
     Captions: frozenset({"id", "item"}),
     ItemPage: frozenset({"id", "item"}),
     ProjectTranslation: frozenset({"id", "project"}),

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.fitting.estimator_choices import AUTOMATIC
 from annotate.labelling.plan.queries import NO_LIMIT
-from annotate.models import Label, Project, ShowResult
+from annotate.models import Label, Policy, Project, ShowResult
 from annotate.models.goals import Goal
 
 Task, Outcome = Project.TaskType, Label.Outcome
@@ -29,7 +29,8 @@ class Example:
 @dataclass(frozen=True)
 class Preset:
     """`settings`: fields of ProjectForm.   `goal`: of GoalForm.   `checks`: of QualityForm.   `participants`: of
-    ParticipantForm.   `advice`: what to do besides.
+    ParticipantForm.   `policy`: of PolicyForm; {} where every item is to be judged alike, as in studies and contests.
+    `advice`: what to do besides.
     """
 
     key: str
@@ -41,6 +42,7 @@ class Preset:
     checks: dict[str, Any] = field(default_factory=dict)
     advice: Promise | str = ""
     participants: dict[str, Any] = field(default_factory=dict)
+    policy: dict[str, Any] = field(default_factory=dict)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -265,6 +267,7 @@ PRESETS = {
             {"break_every": 10, "sitting_cap": 50},
             _("When answers have come in, make a public page of the results: Results, then Share."),
             {"ideas_open": True, "show_result": ShowResult.AFTER.value, "show_result_after": 10, "show_groups": True},
+            {"policy": Policy.WHOLE.value},
         ),
         Preset(
             "best-worst",

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotate import access
 from annotate.access import SignedInRequest
+from annotate.models import Policy
 from annotate.models.goals import Goal
 from annotate.projects import actions
 from annotate.projects.forms import ProjectForm
@@ -39,7 +40,7 @@ def create(request: SignedInRequest) -> HttpResponse:
     if "figures" in request.POST:
         return render_figures(request, form, start)
     if request.method == "POST" and form.is_valid():
-        values = form.values() | start.goal | start.checks | start.participants
+        values = form.values() | start.goal | start.checks | start.participants | start.policy
         project = actions.create_project(owner=request.user, values=values, now=timezone.now())
         messages.success(request, _("The project is created. Now add the items to compare."))
         return redirect("items-import", project.pk)
@@ -51,8 +52,9 @@ def render_form(
 ) -> HttpResponse:
     others = [one for one in PRESETS.values() if one != start]
     goal = Goal(start.goal["goal"]).label
+    policy = Policy(start.policy["policy"]).label if start.policy else ""
     shown = figures or {"size": size_form(start), "gives": what_it_gives(start)}
-    context = {"form": form, "start": start, "goal": goal, "others": others, **shown}
+    context = {"form": form, "start": start, "goal": goal, "policy": policy, "others": others, **shown}
     return render(request, "projects/create.html", context, status=400 if form.errors else 200)
 
 

@@ -105,6 +105,14 @@ COLUMNS = [
         ),
         Kind.NUMBER,
     ),
+    Column(
+        "asked_by",
+        _(
+            "Which rule chose the question: balanced, control (balanced too, but drawn at random to be it: a fair "
+            "sample) or adaptive (by the ranking so far); empty for checks, repeats and imported answers."
+        ),
+    ),
+    Column("asked_fit", _("Number of the fit that suggested the question; empty if none did."), Kind.INTEGER),
     Column("app_version", _("Version of this software that received the answer.")),
     Column(
         "language",
@@ -200,6 +208,8 @@ def row(
         label["client_at"],
         in_seconds(label["response_ms"]),
         in_seconds(label["active_ms"]),
+        label["presentation__asked_by"],
+        label["presentation__asked_fit"],
         label["app_version"],
         label["language"],
         [comments.get(item.pk, "") for item in shown] if comments else None,

@@ -83,6 +83,10 @@ class LabelRow(serializers.Serializer):
     client_at = serializers.DateTimeField(allow_null=True)
     response_seconds = FiniteFloatField(allow_null=True)
     active_seconds = FiniteFloatField(allow_null=True)
+    asked_by = serializers.CharField(
+        allow_blank=True, help_text="The rule that chose the question: balanced, control or adaptive."
+    )
+    asked_fit = serializers.IntegerField(allow_null=True, help_text="Number of the fit that suggested the question.")
     app_version = serializers.CharField()
     language = serializers.CharField(
         allow_blank=True, help_text="The language in which it was asked; fr/en if part of it was shown in en."

@@ -1,5 +1,6 @@
 """Writes the methods paragraph and the rules by which questions were chosen and checked, in the active language."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
@@ -8,7 +9,7 @@ from annotate.core.numbers import format_integer
 from annotate.criteria import Criterion
 from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.labelling.task_types.registry import task_type_of
-from annotate.models import GivenOrder, Project
+from annotate.models import AskedBy, GivenOrder, Policy, Project
 from annotate.publishing.methods.citation import software
 from models_engine.estimators.methods import Method
 from models_engine.estimators.references import REFERENCES
@@ -29,6 +30,7 @@ def paragraph(criterion: Criterion, fit: Fit, method: Method, counts: "Counts") 
             "question": criterion.question,
         },
         *selection_rule(project),
+        *policy_rule(project, counts.by_rule),
         *checks_in_use(project),
         _("%(labels)s answers about %(items)s items were analysed.")
         % {"labels": format_integer(fit.n_labels), "items": format_integer(fit.n_items)},
@@ -96,6 +98,28 @@ def selection_rule(project: Project) -> list[str]:
     if project.cap is not None:
         rules.append(_("One person gave at most %(n)s answers.") % {"n": format_integer(project.cap)})
     return rules
+
+
+def policy_rule(project: Project, by_rule: Mapping[str, int]) -> list[str]:
+    """Return that questions were chosen by the ranking so far, and how many were not; nothing where none was.
+
+    by_rule: answers by the rule that chose their question (AskedBy).
+    """
+    adaptive, control = by_rule.get(AskedBy.ADAPTIVE, 0), by_rule.get(AskedBy.CONTROL, 0)
+    if not adaptive and not control:
+        return []
+    text = _(
+        "%(adaptive)s answers are to questions chosen by the ranking so far (rule in use now: %(policy)s); "
+        "%(control)s are to questions drawn at random to be chosen without it, as a control arm."
+    )
+    values = {"adaptive": format_integer(adaptive), "control": format_integer(control)}
+    return [text % (values | {"policy": policy_words(project)})]
+
+
+def policy_words(project: Project) -> str:
+    """Return the policy with its number, such as the size of the top."""
+    name = str(Policy(project.policy).label)
+    return f"{name}, k = {project.top_k}" if project.policy == Policy.BEST else name
 
 
 def given_rule(project: Project) -> str:

@@ -1,5 +1,6 @@
 """Gathers how a ranking was computed: model, settings, versions, how questions were chosen, what was left out."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from annotate.fitting.published import published_fit
 from annotate.models import Annotator, Label, Preregistration, Presentation, Project, Purpose
 from annotate.publishing.methods.citation import software_bibtex, software_line
 from annotate.publishing.methods.mathml import mathml, readable
-from annotate.publishing.methods.paragraph import checks_in_use, paragraph, selection_rule
+from annotate.publishing.methods.paragraph import checks_in_use, paragraph, policy_rule, selection_rule
 from annotate.publishing.preregistration.queries import DeviationLine, deviations_of, preregistration_of
 from models_engine.estimators.methods import METHODS, SETTINGS, Method
 from models_engine.estimators.references import REFERENCES, bibliography
@@ -44,11 +45,15 @@ class Value:
 
 @dataclass(frozen=True)
 class Counts:
-    """Of the project: labels that count, those that do not by reason, people excluded and screened out."""
+    """Of the project: labels that count, those that do not by reason, people excluded and screened out.
+
+    by_rule: labels that are not void, by the rule that chose their question (AskedBy).
+    """
 
     counted: int
     voided: dict[str, int]
     by_purpose: dict[str, int]
+    by_rule: dict[str, int]
     n_annotators: int
     n_excluded: int
     n_screened_out: int
@@ -98,7 +103,7 @@ def methods_of(criterion: Criterion) -> Methods | None:
         settings=values_of(fit.settings),
         fitted=values_of(fit.diagnostics.get("hyperparameters") or {}),
         versions=[Value(name, value, "") for name, value in versions_of(fit).items()],
-        selection=selection_rule(criterion.project),
+        selection=[*selection_rule(criterion.project), *policy_rule(criterion.project, counts.by_rule)],
         checks=checks_in_use(criterion.project),
         counts=counts,
         preregistration=frozen,
@@ -159,14 +164,19 @@ def references_of(project: Project, fit: Fit, method: Method) -> list[str]:
 def counts_of(project: Project) -> Counts:
     """Read the counts in five queries."""
     labels = Label.objects.filter(project=project).order_by()
-    purposes = labels.filter(voided_at=None).values_list("presentation__purpose").annotate(n=Count("pk"))
-    by_purpose = dict(purposes)
+    kinds = labels.filter(voided_at=None).values_list("presentation__purpose", "presentation__asked_by")
+    by_purpose: Counter[str] = Counter()
+    by_rule: Counter[str] = Counter()
+    for purpose, rule, n in kinds.annotate(n=Count("pk")):
+        by_purpose[purpose] += n
+        by_rule[rule] += n
     people = Annotator.objects.filter(project=project)
     answered = Presentation.objects.filter(project=project, label__isnull=False)
     return Counts(
         counted=sum(n for purpose, n in by_purpose.items() if purpose in project.counted_purposes),
         voided=dict(labels.exclude(voided_at=None).values_list("void_reason").annotate(n=Count("pk"))),
         by_purpose={str(Purpose(name).label): n for name, n in by_purpose.items()},
+        by_rule=dict(by_rule),
         n_annotators=answered.values("annotator").distinct().count(),
         n_excluded=people.exclude(excluded_at=None).count(),
         n_screened_out=people.exclude(screened_out_at=None).count(),

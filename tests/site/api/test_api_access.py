@@ -97,6 +97,10 @@ RULES = {
         "patch": (WRITE, MANAGE, {"goal": "comparisons", "goal_comparisons": 30}),
         "delete": (WRITE, MANAGE, None),
     },
+    "api-policy": {
+        "get": (READ, SEE, None),
+        "patch": (WRITE, MANAGE, {"policy": "whole"}),
+    },
     "api-embedding": {
         "get": (READ, OWN, None),
         "put": (WRITE, OWN, {"origins": ["https://example.org"]}),

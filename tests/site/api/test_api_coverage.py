@@ -159,6 +159,7 @@ COVERED = {
     "trust": ["trust_read"],
     "progress": ["progress_read", "goals_read"],
     "goal": ["goals_read", "goals_update", "goals_remove"],
+    "policy": ["policies_read", "policies_update"],
     "engine": ["fits_list", "models_read"],
     "compare": ["fits_compare"],
     "estimator-use": ["projects_update", "models_keep"],

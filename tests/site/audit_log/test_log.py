@@ -83,6 +83,7 @@ SENT = {
     "own-data": {"sure": "on"},
     "retention": {"days": "9", "drops": "personal"},
     "goal": {"goal": "width", "goal_width": "1"},
+    "policy": {"policy": "whole", "top_k": "3"},
     "grades": {"grades_by": "score", "name_0": "Pass", "limit_0": "50", "name_1": "Fail", "limit_1": ""},
     "leaderboard": {"features": "length"},
     "annotator-let-in": {},

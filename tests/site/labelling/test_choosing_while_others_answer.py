@@ -6,8 +6,8 @@ from itertools import combinations
 import pytest
 
 from annotate.core import errors
-from annotate.labelling import assignment, item_sets
-from annotate.labelling.assignment import ChosenSet
+from annotate.labelling import assignment, choosing, item_sets
+from annotate.labelling.item_sets import ChosenSet
 from annotate.models import Item, ItemSet, Presentation
 from tests.conftest import NOW, answer_one, make_annotator
 from tests.site.labelling.test_labels import counts_are_true, next_for
@@ -68,14 +68,14 @@ def test_the_first_item_with_its_least_compared_partner(project):
         Item.objects.filter(pk=item.pk).update(n_taken=n)
     full = item_sets.set_key([items[2].pk, items[5].pk])
     ItemSet.objects.create(project=project, key=full, n_taken=project.overlap)
-    choice = assignment.least_compared_set(project, make_annotator(project, "A"))
+    choice = choosing.least_compared_set(project, make_annotator(project, "A"))
     assert set(choice.items) == {items[2].pk, items[4].pk}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("overlap", [1, 2])
 def test_one_annotator_meets_every_pair_of_a_project_larger_than_the_first_look(project, overlap, monkeypatch):
-    monkeypatch.setattr(assignment, "MAX_ITEMS_TRIED_FIRST", 4)
+    monkeypatch.setattr(choosing, "MAX_ITEMS_TRIED_FIRST", 4)
     project.overlap = overlap
     project.save()
     Item.objects.bulk_create(Item(project=project, key=f"more-{i}", body=str(i)) for i in range(3))
@@ -109,7 +109,7 @@ def test_queries_are_few_however_dense_the_project(project, django_assert_max_nu
 def test_choosing_never_writes(project):
     before = (ItemSet.objects.count(), Presentation.objects.count())
     for seed in range(5):
-        assignment.choose_items(project, make_annotator(project, f"A{random.Random(seed).random()}"))
+        choosing.choose_items(project, make_annotator(project, f"A{random.Random(seed).random()}"))
     assert (ItemSet.objects.count(), Presentation.objects.count()) == before
 
 
@@ -120,6 +120,6 @@ def test_those_who_ask_at_once_want_different_sets(project):
     )
     ItemSet.objects.filter(shuffle=0.5).update(n_taken=2)
     crowd = [make_annotator(project, f"At once {n}") for n in range(5)]
-    wanted = [assignment.choose_items(project, annotator) for annotator in crowd]
+    wanted = [choosing.choose_items(project, annotator) for annotator in crowd]
     assert len({choice.item_set_id for choice in wanted}) == 5  # as many as are waiting for one more annotator first
     assert set(ItemSet.objects.filter(pk__in=[w.item_set_id for w in wanted]).values_list("n_taken", flat=True)) == {1}

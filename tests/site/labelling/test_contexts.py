@@ -10,7 +10,7 @@ from django.urls import reverse
 from annotate.core.errors import NothingToCompare
 from annotate.items.actions import delete_item, import_items
 from annotate.items.rows import NewItem
-from annotate.labelling import assignment
+from annotate.labelling import choosing
 from annotate.models import Context, Item, Project
 from annotate.projects.actions import TooFewItems, change_project, delete_project, set_state
 from annotate.publishing.exports import items as table
@@ -85,10 +85,10 @@ def test_every_pair_within_a_context_is_compared_to_its_overlap_and_no_other(pro
 
 def test_sets_come_in_the_order_of_their_least_compared_items():
     order = [(1, 7), (2, 8), (3, 7), (4, 8), (5, 7), (6, None), (9, None)]
-    assert list(assignment.possible_sets(order, 2)) == [(1, 3), (1, 5), (2, 4), (3, 5), (6, 9)]
-    assert list(assignment.possible_sets(order, 3)) == [(1, 3, 5)]
+    assert list(choosing.possible_sets(order, 2)) == [(1, 3), (1, 5), (2, 4), (3, 5), (6, 9)]
+    assert list(choosing.possible_sets(order, 3)) == [(1, 3, 5)]
     plain = [(item, None) for item in range(6)]
-    assert list(assignment.possible_sets(plain, 3)) == list(combinations(range(6), 3))
+    assert list(choosing.possible_sets(plain, 3)) == list(combinations(range(6), 3))
 
 
 @pytest.mark.slow
@@ -124,7 +124,7 @@ def test_a_plain_project_is_asked_no_statement_for_them(project, django_assert_n
     annotator = make_annotator(project, "Quiet Otter")
     project.overlap = 1
     with django_assert_num_queries(2):
-        assignment.least_compared_set(project, annotator)
+        choosing.least_compared_set(project, annotator)
 
 
 def test_a_context_that_has_too_few_items_does_not_open_a_project(prompted, alice):

@@ -7,9 +7,8 @@ import pytest
 
 from annotate.core.errors import NothingToCompare
 from annotate.items.actions import InQuestions, bring_back_item, delete_item, retire_item
-from annotate.labelling import assignment
-from annotate.labelling.assignment import ChosenSet
-from annotate.labelling.item_sets import items_of_key, set_key
+from annotate.labelling import assignment, choosing
+from annotate.labelling.item_sets import ChosenSet, items_of_key, set_key
 from annotate.labelling.plan import given
 from annotate.labelling.plan.capacity import capacity
 from annotate.labelling.plan.queries import plan_progress
@@ -190,7 +189,7 @@ def test_choosing_takes_no_more_statements_than_a_drawn_plan(
     annotator = make_annotator(project, "a")
     give()
     with django_assert_max_num_queries(2):
-        assignment.choose_items(project, annotator)
+        choosing.choose_items(project, annotator)
 
 
 def test_a_duplicate_asks_the_same_questions_in_the_same_order(project, alice, items, give):

@@ -8,7 +8,7 @@ from django.db.models import Avg
 from annotate.ideas.actions import approve_ideas
 from annotate.ideas.views import how_asked
 from annotate.items.actions import retire_item
-from annotate.labelling.assignment import choose_items
+from annotate.labelling.choosing import choose_items
 from annotate.labelling.navigation import RNG
 from annotate.labelling.plan.actions import draw_plan
 from annotate.models import Annotator, ConflictOfInterest, Idea, Item, Project

@@ -55,6 +55,8 @@ LEFT = {
     "Deviation": "deviations",
     "Evaluation": None,
     "LabelForecast": None,
+    "SuggestedSet": "suggested_sets",
+    "MeasuredSaving": "measured_savings",
     "DerivedRanking": "derived_rankings",
     "TasteMap": None,
     "MachineReport": "machine_reports",

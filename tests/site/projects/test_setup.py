@@ -11,6 +11,7 @@ from annotate.labelling.plan.actions import draw_plan
 from annotate.models import Item, Project
 from annotate.projects.forms import ProjectForm
 from annotate.projects.participant_settings.forms import ParticipantForm
+from annotate.projects.policy.forms import PolicyForm
 from annotate.projects.quality_settings.forms import QualityForm
 from annotate.projects.setup.estimates import design_of, n_held, share_of_checks
 from annotate.projects.setup.presets import PRESETS
@@ -31,7 +32,7 @@ def test_every_start_makes_a_project_as_it_says(alice, key):
     made = client.post(CREATE, {**data, "name": "Mine", "start": key, "question": data.get("question") or "Which?"})
     project = Project.objects.get()
     assert made["Location"] == reverse("items-import", args=[project.pk])
-    for name, value in {**start.values, **start.goal, **start.checks}.items():
+    for name, value in {**start.values, **start.goal, **start.checks, **start.policy}.items():
         assert getattr(project, name) == value, name
     assert project.state == "draft"
 
@@ -41,6 +42,7 @@ def test_starts_name_nothing_but_settings_of_the_two_pages(db):
         assert start.settings.keys() <= set(ProjectForm.Meta.fields)
         assert start.checks.keys() <= set(QualityForm.Meta.fields)
         assert start.participants.keys() <= set(ParticipantForm.Meta.fields)
+        assert start.policy.keys() <= set(PolicyForm.Meta.fields)
         project = Project(**{"name": "x", "question": "y", **start.values, **start.goal, **start.checks})
         project.full_clean(exclude=["id"])
 

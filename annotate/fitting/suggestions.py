@@ -1,0 +1,182 @@
+"""Writes the sets that a project's policy asks about next, by the fit just published: in the engine's process."""
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+from django.db.models import QuerySet
+from numpy.typing import NDArray
+
+from annotate.core.transactions import write_transaction
+from annotate.criteria import Criterion
+from annotate.fitting.grades import cuts_of, cuts_of_shares
+from annotate.fitting.overall import load_criterion
+from annotate.labelling.item_sets import set_key
+from annotate.models import MAX_SUGGESTED_SETS, Item, ItemSet, Policy, Project, SuggestedSet
+from models_engine.acquisition import Aim, Candidates, candidate_sets, settled
+from models_engine.errors import InvalidAim
+from models_engine.models import Estimate, Fit
+
+logger = logging.getLogger("annotate.worker")
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+# Up to so many items the covariances tell what an answer is worth; beyond, the variances alone.
+MAX_ITEMS_WITH_COVARIANCES = 1000
+BATCH = 1000
+# Fewer suggestions would be used up before the next fit: each is then asked again, of others and after all of them, so
+# often at most.
+FEW, MAX_TIMES = 128, 4
+# What decides which sets are worth asking: a table made by other values is not written, or deleted.
+DECISIVE = ("policy", "class_shares", "top_k", "grades", "grades_by", "tie_margin", "k", "task_type")
+
+
+def write_suggestions(criterion: Criterion, fit: Fit) -> int:
+    """Replaces the suggested sets of the criterion by those of its published fit; returns how many there are.
+
+    Where the policy is balanced or a plan decides, there are none. A failure leaves none, too: the balanced rule goes
+    on then, and the fit stands.
+    """
+    try:
+        with_values = Project.objects.get(pk=criterion.project.pk)
+        keys = suggested_keys(Criterion(with_values, criterion.number), fit) if with_values.is_adaptive else []
+        return replace_suggestions(with_values, fit, keys)
+    except InvalidAim:  # the best are all items that can be compared: nothing is left to find
+        return replace_suggestions(criterion.project, fit, [])
+    except Exception:
+        logger.exception("No sets could be suggested for project %s.", criterion.project.pk)
+        replace_suggestions(criterion.project, fit, [])
+        return 0
+
+
+def replace_suggestions(project: Project, fit: Fit, keys: Sequence[str]) -> int:
+    """Writes these sets in the place of the former ones, in one transaction; none where a newer fit is published, or
+    where the policy is no longer the one that they were chosen by."""
+    same = {name: getattr(project, name) for name in DECISIVE}
+    with write_transaction():
+        rows = SuggestedSet.objects.filter(project=project, criterion=fit.criterion)
+        if not Fit.objects.select_for_update(no_key=True).filter(pk=fit.pk, published=True).values("pk"):
+            return 0
+        rows._raw_delete(rows.db)
+        now = Project.objects.filter(pk=project.pk).values(*DECISIVE).first()
+        if now != same:
+            return 0
+        SuggestedSet.objects.bulk_create(
+            (
+                SuggestedSet(
+                    project=project,
+                    criterion=fit.criterion,
+                    place=place,
+                    key=key,
+                    fit=fit.number,
+                    version=fit.data_version,
+                )
+                for place, key in enumerate(keys)
+            ),
+            batch_size=BATCH,
+        )
+    return len(keys)
+
+
+def suggested_keys(criterion: Criterion, fit: Fit) -> list[str]:
+    """Returns the keys of the sets worth asking about, best round first, random within a round; none that is full.
+
+    Where there are FEW of them the whole list comes several times.
+    """
+    project = criterion.project
+    rows = list(estimates(fit))
+    means, deviations = in_logits(fit, rows)
+    aim = aim_of(project, means[[row.part == 0 for row in rows]])
+    if aim is None or len(rows) < project.k:
+        return []
+    items: Ints = np.array([row.item_id for row in rows], dtype=np.int64)
+    contexts = contexts_of(project, items)
+    eligible = unsettled(means, deviations, aim, contexts, project)
+    if not eligible.any():
+        return []
+    rng = np.random.default_rng()
+    found = candidate_sets(
+        means,
+        deviations,
+        aim,
+        set_size=project.k,
+        parts=contexts,
+        covariance=covariance_of(criterion, fit, items),
+        margin=project.tie_margin,
+        eligible=eligible,
+        limit=MAX_SUGGESTED_SETS,
+        rng=rng,
+    )
+    keys = without_full(project, [set_key(items[one].tolist()) for one in found.sets[order_of(found, rng)]])
+    return keys * (min(MAX_TIMES, project.overlap) if len(keys) < FEW else 1)
+
+
+def estimates(fit: Fit) -> QuerySet[Estimate]:
+    return Estimate.objects.filter(fit=fit, n_comparisons__gt=0).order_by("item_id")
+
+
+def in_logits(fit: Fit, rows: Sequence[Estimate]) -> tuple[Floats, Floats]:
+    """Returns (n_items,) means and standard deviations in logits of an average annotator's answer."""
+    unit = 1.0 if fit.unit is None else fit.unit
+    means: Floats = unit * np.array([row.utility for row in rows], dtype=np.float64)
+    return means, unit * np.array([row.sd for row in rows], dtype=np.float64)
+
+
+def aim_of(project: Project, means: Floats) -> Aim | None:
+    """Returns what the project wants to know; None where that cannot be said of items with these means.
+
+    means: (n_items,) of the largest part, in logits.
+    """
+    if project.policy == Policy.WHOLE:
+        return Aim("whole")
+    if project.policy == Policy.BEST:
+        return Aim("best", k=project.top_k) if project.top_k < len(means) else None
+    falling = np.sort(means)[::-1]
+    if len(falling) < 2:
+        return None
+    if project.grades:
+        centre = float(falling.mean())  # grades begin at a score, which is the chance against an average item
+        boundaries = cuts_of(project, falling - centre) + centre
+    elif project.class_shares:
+        boundaries = np.sort(cuts_of_shares(project.class_shares[:-1], falling))
+    else:
+        return None
+    return Aim("classes", boundaries=tuple(float(one) for one in boundaries))
+
+
+def unsettled(means: Floats, deviations: Floats, aim: Aim, contexts: Ints, project: Project) -> NDArray[np.bool_]:
+    """Returns (n_items,) which are to be asked about: those not settled; all where these are too few for a set."""
+    open_still = ~settled(means, deviations, aim, margin=project.tie_margin, parts=contexts)
+    if 0 < open_still.sum() < project.k:
+        return np.ones(len(means), dtype=bool)
+    return np.asarray(open_still)
+
+
+def contexts_of(project: Project, items: Ints) -> Ints:
+    """Returns (n_items,) the number of each item's context: only items of one are shown together."""
+    known = dict(Item.objects.filter(project=project).values_list("pk", "context_id"))
+    return np.array([known.get(item) or 0 for item in items.tolist()], dtype=np.int64)
+
+
+def covariance_of(criterion: Criterion, fit: Fit, items: Ints) -> Floats | None:
+    """Returns (n_items, n_items) in squared logits, or None where there are too many items or it was not stored."""
+    if len(items) > MAX_ITEMS_WITH_COVARIANCES:
+        return None
+    fitted = load_criterion(criterion, fit)
+    if isinstance(fitted, str):
+        return None
+    unit = 1.0 if fit.unit is None else fit.unit
+    return unit**2 * fitted.restrict(items).covariance()
+
+
+def order_of(found: Candidates, rng: np.random.Generator) -> Ints:
+    """Returns the order of the rounds, random within each."""
+    return np.lexsort((rng.random(len(found.rounds)), found.rounds))
+
+
+def without_full(project: Project, keys: Sequence[str]) -> list[str]:
+    """Returns the sets that have not all their annotators."""
+    full: set[str] = set()
+    for start in range(0, len(keys), BATCH):
+        some = ItemSet.objects.filter(project=project, key__in=keys[start : start + BATCH])
+        full.update(some.filter(n_taken__gte=project.overlap).values_list("key", flat=True))
+    return [key for key in keys if key not in full]
