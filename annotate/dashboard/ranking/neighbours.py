@@ -44,7 +44,7 @@ class Neighbours:
                 % values
             )
         else:
-            told = _("There is not enough data to say of two neighbours which is ahead.")
+            told = _("There is not enough data yet to say which of two neighbours is ahead.")
         # xgettext:no-python-format
         rest = _("Each item's 90% places show where it may truly stand.")
         return " ".join(filter(None, (told, rest, self.whole)))

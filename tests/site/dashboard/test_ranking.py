@@ -84,7 +84,7 @@ def neighbours_of(html: str) -> str:
 def test_open_pairs_of_neighbours_are_told_once_and_not_in_every_row(owner, project, items):
     fit_of(project, items, [0.1, 0.05, 0, 0, -0.05, -0.1], sd=1)
     html = page(owner, project)
-    told = "There is not enough data to say of two neighbours which is ahead."
+    told = "There is not enough data yet to say which of two neighbours is ahead."
     assert neighbours_of(html) == f"{told} Each item's 90% places show where it may truly stand."
     assert "Against the next" not in html.split("how-to-read")[0], "a column that says nothing is left out"
     fit_of(project, items, [0.1, 0, 0, 0, 0, -0.1], sd=1, diagnostics={"reliability": {"value": 0.82}})
