@@ -181,7 +181,7 @@ REDIS_URL = env.redis("REDIS_URL")
 CACHES = {
     "default": (
         # Rate limits count in the cache: several web processes need one that they share.
-        {"BACKEND": "annotate.core.redis_cache.FailOpenRedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "crowdrank"}
+        {"BACKEND": "annotate.core.redis_cache.FailOverRedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "crowdrank"}
         if REDIS_URL
         else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 20_000}}
     )
