@@ -34,9 +34,6 @@ def fail_over(name: str) -> Callable[..., Any]:
 class OwnCache(LocMemCache):
     """The cache of one process; counts what it has not seen from 0."""
 
-    def validate_key(self, key: str) -> None:
-        """Takes every key that Redis takes."""
-
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
         self.add(key, 0, version=version)
         return super().incr(key, delta, version)

@@ -26,7 +26,7 @@ def test_it_answers_as_a_cache_of_the_process(away, caplog):
     away.set("a", 1)
     assert away.add("a", 2) is False
     assert away.incr("a") == 2
-    assert away.incr("counted in Redis before") == 1
+    assert away.incr("counted-in-redis-before") == 1
     assert away.get_many(["a"]) == {"a": 2}
     assert "a" in away
     assert away.touch("a") is True
