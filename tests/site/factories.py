@@ -233,7 +233,7 @@ def engine_is_up(now: datetime = NOW) -> WorkerProcess:
 
 def forecast_made(project: Project) -> LabelForecast:
     """A forecast just made, so that a worker's next idle job is another."""
-    return LabelForecast.objects.create(project=project, as_of=timezone.now())
+    return LabelForecast.objects.update_or_create(project=project, defaults={"as_of": timezone.now()})[0]
 
 
 def make_overall(project: Project, fit: Fit, *, criterion: int = OVERALL, track: str = "", **details) -> DerivedRanking:
