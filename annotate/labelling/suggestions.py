@@ -7,11 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db import connection
+from django.db.models import QuerySet
 
-from annotate.labelling.item_sets import ChosenSet, already_shown_to, is_check, items_of_key
+from annotate.labelling.item_sets import HIDDEN_CHECKS, TAKEN_STATES, ChosenSet, items_of_key
 from annotate.labelling.special_tasks import conflicting_items
-from annotate.models import Annotator, AskedBy, FitState, Item, ItemSet, Project, SuggestedSet
+from annotate.models import (
+    Annotator,
+    AskedBy,
+    FitState,
+    GoldSet,
+    Item,
+    ItemSet,
+    Presentation,
+    Project,
+    SuggestedSet,
+)
 
 # An item that was shown less often goes first, by the balanced rule.
 MIN_APPEARANCES = 4
@@ -19,6 +30,29 @@ MIN_APPEARANCES = 4
 N_CANDIDATES, N_STARTS = 32, 16
 # Suggestions of a fit that has not seen more changes of the data than this are left aside.
 MAX_CHANGES_SINCE = 1000
+# Every answer under a policy runs these statements; put together by Django each takes more CPU than all else of them.
+SUGGESTED, ITEM = SuggestedSet._meta.db_table, Item._meta.db_table
+FREE_SUGGESTIONS = f"""
+    SELECT s.id, s.key, s.fit,
+        (SELECT i.id FROM {ITEM} i
+         WHERE i.project_id = %s AND i.retired_at IS NULL AND i.n_taken < %s
+         ORDER BY i.n_taken, i.shuffle, i.id LIMIT 1)
+    FROM {SUGGESTED} s
+    WHERE s.project_id = %s AND s.criterion = %s
+        AND EXISTS (SELECT 1 FROM {FitState._meta.db_table} f WHERE f.project_id = %s AND f.wanted <= s.version + %s)
+        AND NOT EXISTS (
+            SELECT 1 FROM {ItemSet._meta.db_table} t
+            WHERE t.project_id = %s AND t.key = s.key AND (
+                t.n_taken >= %s
+                OR EXISTS (SELECT 1 FROM {Presentation._meta.db_table} p
+                           WHERE p.annotator_id = %s AND p.item_set_id = t.id AND p.state IN (%s, %s))
+                OR EXISTS (SELECT 1 FROM {GoldSet._meta.db_table} g
+                           WHERE g.item_set_id = t.id AND g.purpose IN (%s, %s) AND g.retired_at IS NULL)))
+    ORDER BY s.place LIMIT %s
+"""  # noqa: S608 (tables' names alone are put in)
+TAKE = f"DELETE FROM {SUGGESTED} WHERE id = %s"  # noqa: S608
+LEAVE = f"UPDATE {SUGGESTED} SET place = place WHERE id = %s"  # noqa: S608
+IF_ACTIVE = f" AND (SELECT COUNT(*) FROM {ITEM} WHERE id IN (%s) AND retired_at IS NULL) = %%s"  # noqa: S608
 
 
 @dataclass(frozen=True)
@@ -45,14 +79,14 @@ def random_number(token: str, what: str) -> float:
 def read_suggestions(project: Project, annotator: Annotator, token: str) -> Suggestions:
     """Read them in one query. With several criteria each has its own; the token says whose are read."""
     criterion = 1 + int(random_number(token, "criterion") * max(len(project.criteria), 1))
-    taken = ItemSet.objects.filter(project=project, key=OuterRef("key")).filter(
-        Q(n_taken__gte=project.overlap) | Q(already_shown_to(annotator)) | Q(is_check())
-    )
-    current = FitState.objects.filter(project=project, wanted__lte=OuterRef("version") + MAX_CHANGES_SINCE)
-    behind = rarely_shown(project, annotator).order_by("n_taken", "shuffle", "pk")
-    found = SuggestedSet.objects.filter(~Exists(taken), Exists(current), project=project, criterion=criterion)
-    rows = found.annotate(behind=Subquery(behind.values("pk")[:1])).order_by("place")
-    read = list(rows.values_list("pk", "key", "fit", "behind")[: N_CANDIDATES + N_STARTS])
+    pk = Project._meta.pk.get_db_prep_value(project.pk, connection)
+    values = [
+        *(pk, MIN_APPEARANCES, pk, criterion, pk, MAX_CHANGES_SINCE, pk, project.overlap, annotator.pk),
+        *(*TAKEN_STATES, *HIDDEN_CHECKS, N_CANDIDATES + N_STARTS),
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(FREE_SUGGESTIONS, values)
+        read = cursor.fetchall()
     start = int(random_number(token, "start") * min(N_STARTS, len(read)))
     tried = [row[:3] for row in (*read[start:], *read[:start])]
     return Suggestions(tried[:N_CANDIDATES], read[0][3] if read else None)
@@ -78,10 +112,10 @@ def take_suggestion(suggestion: int, items: Sequence[int], *, take: bool) -> boo
 
     Without `take` it stays, for the same one statement.
     """
-    row = SuggestedSet.objects.filter(pk=suggestion)
-    active = (Exists(Item.objects.filter(pk=item, retired_at=None)) for item in items)
-    askable = row.filter(*active)
-    if askable._raw_delete(row.db) if take else askable.update(place=F("place")):
-        return True
-    row._raw_delete(row.db)  # nobody tries it again
+    of_these = ", ".join(["%s"] * len(items))
+    with connection.cursor() as cursor:
+        cursor.execute((TAKE if take else LEAVE) + IF_ACTIVE % of_these, [suggestion, *items, len(items)])
+        if cursor.rowcount:
+            return True
+        cursor.execute(TAKE, [suggestion])  # nobody tries it again
     return False

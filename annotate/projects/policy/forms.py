@@ -14,8 +14,8 @@ POLICIES = {
         "alike."
     ),
     Policy.WHOLE: _(
-        "Asks most about items close to each other in the ranking. In our simulations the intervals were about a "
-        "quarter narrower after as many answers, and the order needed a few per cent fewer answers."
+        "Asks most about items close to each other in the ranking. In our simulations intervals were as narrow after "
+        "about a fifth fewer answers, and the order was as right after a few per cent fewer."
     ),
     Policy.BEST: _(
         "Asks most about items near the edge of the best few. In our simulations the best 10 of 200 were found with "
@@ -101,8 +101,8 @@ class PolicyForm(forms.ModelForm):
         required=False,
         help_text=_(
             "So many of the questions stay balanced, drawn at random: the control arm. It shows what the rule saves, "
-            "and figures such as agreement are computed on it. Leave empty for the usual: 30 for “Find the best”, "
-            "10 for the others."
+            "and figures such as agreement leave all other questions out. Leave empty for the usual: 30 for “Find the "
+            "best”, 10 for the others."
         ),
     )
 
@@ -149,7 +149,7 @@ class PolicyForm(forms.ModelForm):
         elif n and policy == Policy.BEST and top_k is not None and top_k >= n:
             self.add_error(
                 "top_k",
-                _("The best %(value)d of %(n)d items are all of them. Enter 1 to %(limit)d, or import more items.")
+                _("You ask for the best %(value)d of %(n)d items. Enter 1 to %(limit)d, or import more items.")
                 % {"value": top_k, "n": n, "limit": n - 1},
             )
 

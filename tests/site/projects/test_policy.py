@@ -44,7 +44,7 @@ def test_the_page_sets_the_policy_and_the_log_says_so(project, alice):
 @pytest.mark.parametrize(
     ("values", "field", "words"),
     [
-        ({"top_k": "12"}, "top_k", "The best 12 of 12 items are all of them. Enter 1 to 11, or import more items."),
+        ({"top_k": "12"}, "top_k", "You ask for the best 12 of 12 items. Enter 1 to 11, or import more items."),
         ({"top_k": "0"}, "top_k", "greater than or equal to 1"),
         ({"policy": "random"}, "policy", "random is not one of the available choices"),
         ({"control_percent": "0"}, "control_percent", "greater than or equal to 1"),
