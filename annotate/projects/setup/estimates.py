@@ -18,7 +18,7 @@ from models_engine.errors import InvalidDesign
 
 AMOUNTS = ("task_type", "k", "overlap", "n_sets")  # settings that decide how much is asked
 MANY_ANSWERS = 1_000_000  # nobody comes to the end of more
-PAIR = Project.TaskType.PAIR.value
+USUAL_TYPE: str = Project._meta.get_field("task_type").default
 
 
 def given_starts() -> list[tuple[Preset, str]]:
@@ -31,8 +31,8 @@ def with_choices(start: Preset, settings: Mapping[str, Any], size: Mapping[str, 
     settings: of ProjectForm.   size: n_items, n_people and answers_each, as far as they were given.
     """
     known = {name: settings[name] for name in AMOUNTS if name in settings}
-    if TASK_TYPES[known.get("task_type", PAIR)].is_fixed_size:
-        known["k"] = TASK_TYPES[known.get("task_type", PAIR)].n_items[0]
+    if TASK_TYPES[known.get("task_type", USUAL_TYPE)].is_fixed_size:
+        known["k"] = TASK_TYPES[known.get("task_type", USUAL_TYPE)].n_items[0]
     one = replace(start.example, **size)
     n_contexts = max(1, one.n_items * start.example.n_contexts // start.example.n_items)
     return replace(start, settings=start.settings | known, example=replace(one, n_contexts=n_contexts))
