@@ -34,10 +34,9 @@ from models_engine.io.label_tables import read_labels as read_file
 from tests.budget import examples
 from tests.conftest import NOW, make_annotator
 from tests.site.labelling.test_labelling import HTMX, as_annotator
-from tests.site.pages import leases_looked_at
+from tests.site.pages import BACKEND, leases_looked_at
 from tests.site.projects.test_projects import VALID, settings_of
 from tests.site.task_types import TASKS, expected_ranks, form_of, set_task, shown_keys
-from tests.site.test_access import BACKEND
 
 SLOW = settings(
     max_examples=examples(2),
