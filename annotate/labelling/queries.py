@@ -14,7 +14,7 @@ from annotate.labelling.answer_text import describe_answer, describe_answers, su
 from annotate.labelling.criterion_fields import CriterionFields, fields_by_criterion
 from annotate.labelling.eligibility import counted_labels
 from annotate.labelling.keys.bindings import Keys
-from annotate.labelling.outcomes import LETTERS, decode_ranks
+from annotate.labelling.outcomes import LETTERS, decode_ranks, decode_shared
 from annotate.labelling.plan.queries import is_endless
 from annotate.labelling.practice import Feedback, PracticeStep, practice_feedback, practice_step
 from annotate.labelling.refusals import refusal_of_next_task, refusal_of_task
@@ -87,6 +87,7 @@ class Task:
     type: TaskType = TASK_TYPES[Project.TaskType.PAIR]
     k: int = 2
     n_named: int = 1  # how many items the answer names
+    shares_places: bool = False  # several items may have one place
     hint: str = ""  # what to do, where the buttons do not say it
     key_help: str = ""
     best_words: str = ""  # the owner's, for whatever comes first
@@ -246,6 +247,7 @@ def build_task(
         type=task_type.on_page(project.k),
         k=project.k,
         n_named=task_type.n_ranked(project),
+        shares_places=task_type.shares_places(project),
         hint=task_type.instruction(project),
         key_help=task_type.key_help(project),
         best_words=project.best_words,
@@ -351,7 +353,8 @@ def last_answer(annotator: Annotator) -> LastAnswer | None:
         return None
     token, outcome, presentation_id, chosen_id, ranks, grade, at = last
     order = decode_ranks(outcome, ranks) if ranks else [position_of(presentation_id, chosen_id)]
-    return LastAnswer(token, describe_answer(annotator.project, outcome, order, grade), at)
+    shared = decode_shared(outcome, ranks) if ranks else ()
+    return LastAnswer(token, describe_answer(annotator.project, outcome, order, grade, shared), at)
 
 
 def last_answer_by_criterion(annotator: Annotator) -> LastAnswer | None:

@@ -31,7 +31,7 @@ FIXED = _(
 SECTIONS: dict[str, tuple[str, ...]] = {
     "question": ("name", "question", "criteria", "more_means", "instructions"),
     "answers": (
-        *("task_type", "k", "m", *WORDS, "outcomes"),
+        *("task_type", "k", "m", "shared_places", *WORDS, "outcomes"),
         *("comments", "item_comments", "comment_required", "known_button"),
     ),
     "amount": ("overlap", "n_sets", "annotators_expected", "target", "cap"),
@@ -119,6 +119,7 @@ class ProjectForm(forms.ModelForm):
             "task_type",
             "k",
             "m",
+            "shared_places",
             "best_words",
             "worst_words",
             "choice_words",
@@ -146,6 +147,10 @@ class ProjectForm(forms.ModelForm):
             "question": _("Asked above every task. For example: Which argument is more convincing?"),
             "instructions": _("Shown before the first task, and later under Help. Markdown: **bold**, lists, links."),
             "more_means": _("One or two words for table headings: better, more convincing, harder."),
+            "shared_places": _(
+                "Only for “Ranking of several”: items that are equal get the same place, and count as tied with each "
+                "other. An answer with all items in one place counts, too."
+            ),
             "best_words": _("In place of “Best”, for example: Most intense. Leave empty for the usual word."),
             "worst_words": _("In place of “Worst”, for example: Least intense. Leave empty for the usual word."),
             "choice_words": _(
@@ -326,7 +331,7 @@ class ProjectForm(forms.ModelForm):
                 _("%(k)d items are shown, so 2 to %(most)d can be ranked. To rank all of them, choose “%(task)s”.")
                 % {"k": k, "most": k - 1, "task": Project.TaskType.RANKING.label},
             )
-        return values | {"k": k, "m": m}
+        return values | {"k": k, "m": m, "shared_places": task.may_share and bool(values.get("shared_places"))}
 
     def values(self) -> dict[str, Any]:
         return {name: self.cleaned_data[name] for name in self.fields}
