@@ -11,7 +11,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotate.core.languages import language_name
-from annotate.files.column_guessing import Columns, translation_columns
+from annotate.files.column_guessing import Columns, section_columns, translation_columns
 from annotate.files.csv_reader import DELIMITERS
 from annotate.files.layout import FORMATS, Layout, guess_columns, numeric_columns
 from annotate.files.limits import MAX_KEY, MAX_TEXT, MAX_TITLE
@@ -21,6 +21,7 @@ from annotate.models import Item
 
 TEXT_KINDS = [(Item.Kind.TEXT.value, _("Plain text")), (Item.Kind.MARKDOWN.value, _("Markdown"))]
 TEXT_KINDS.append((Item.Kind.HTML.value, _("HTML (words, structure and links are kept)")))
+TEXT_KINDS.append((Item.Kind.SECTIONS.value, _("Several sections (a JSON list, each with kind and text)")))
 TEXT_KINDS.append((Item.Kind.CHAT.value, _("Chat (a JSON list of turns, each with role and content)")))
 LONGEST_PASTE = 5_000_000
 
@@ -98,8 +99,8 @@ class ArchiveForm(forms.Form):
         widget=forms.ClearableFileInput(attrs={"accept": ".zip"}),
         help_text=_(
             "Media files, PDF and DOCX and, if you like, a manifest.csv or manifest.jsonl beside them with the "
-            "columns file, key, title, text (or alt), tags, context, competitor and feature_…; up to 500 MB and 10,000 "
-            "files."
+            "columns file, key, title, text (or alt), sections, tags, context, competitor and feature_…; up to 500 MB "
+            "and 10,000 files."
         ),
     )
 
@@ -255,7 +256,8 @@ class Reading:
     def unused(self) -> list[str]:
         """Return the columns that are not imported."""
         values = vars(self.columns)
-        used = {values[name] for name in values if name not in ("features", "translations")}
+        used = {values[name] for name in values if name not in ("features", "translations", "sections")}
+        used |= {place for place, _kind in self.columns.sections}
         used |= {place for place, _name in self.columns.features}
         used |= {place for place, _what, _language in self.columns.translations}
         return [name for place, name in enumerate(self.names) if place not in used]
@@ -289,6 +291,7 @@ def reading_of(text: str, guessed: Layout, data: Mapping[str, Any]) -> Reading:
     features = {names[place]: place for place in chosen.get("features", [])}  # the last one of a name
     taken = {chosen[name] for name in ("text", "title", "key", "kind_column", "tags", "context", "link")}
     columns = Columns(
+        sections=section_columns(names),
         translations=translation_columns(names, taken={*taken, *features.values()}),
         **{name: chosen[name] for name in ("text", "title", "key", "tags", "context", "competitor", "link")},
         kind=chosen["kind_column"],

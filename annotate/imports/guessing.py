@@ -32,7 +32,7 @@ def guess_items(
     names, guessed = guess_columns(text, layout)
     said = dict(columns or {})
     features = said.pop("features", None) or []
-    known = {one.name for one in fields(Columns)} - {"features", "translations"}
+    known = {one.name for one in fields(Columns)} - {"features", "translations", "sections"}
     places: dict[str, Any] = {what: place_of(column, names) for what, column in said_of(said, known).items()}
     if places.get("text", 0) is None:
         raise BadFile(_("Choose the column that holds the text."))

@@ -1,5 +1,6 @@
 """Items: the list with filters, adding many at once with an error for each row, retiring, tags, deleting."""
 
+import json
 import random
 from typing import Any
 from uuid import UUID, uuid4
@@ -32,7 +33,8 @@ from annotate.api.base import (
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.api.problems import Unprocessable
 from annotate.core.languages import is_language_tag
-from annotate.files.column_guessing import Columns
+from annotate.core.sections import MAX_SECTIONS, sections_in
+from annotate.files.column_guessing import SECTIONS, Columns
 from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_LINK, MAX_TAG, MAX_TAGS, MAX_TEXT, MAX_TITLE
 from annotate.files.sheets import Sheet, SheetRow
 from annotate.items import actions
@@ -91,6 +93,10 @@ class ItemRow(serializers.Serializer):
     )
     kind = serializers.CharField(source="item.kind")
     text = serializers.CharField(source="item.body", help_text="For images, what they show; for sound, a transcript.")
+    sections = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="Of an item of several sections: each with kind, text and what else it has; files by their number.",
+    )
     media = serializers.URLField(allow_null=True, help_text="Only for images, sound and video.")
     link = serializers.CharField(source="item.link", allow_blank=True)
     context = serializers.CharField(  # type: ignore[assignment]
@@ -121,7 +127,17 @@ class NewItem(StrictSerializer):
         help_text="The item's name in results, such as a pupil's name; if left out, its first words. Never shown "
         "to annotators.",
     )
-    kind = serializers.ChoiceField(choices=["text", "markdown", "html", "chat", "link"], required=False, default="text")
+    kind = serializers.ChoiceField(
+        choices=["text", "markdown", "html", "chat", "link", "sections"], required=False, default="text"
+    )
+    sections = serializers.ListField(
+        child=serializers.DictField(),
+        required=False,
+        default=list,
+        max_length=MAX_SECTIONS,
+        help_text="In place of `text`: several sections, shown one below the other. Each has a `kind` (text, markdown, "
+        "html, code, chat or link) and a `text` or `link`; perhaps a `heading`, and of code its `language`.",
+    )
     link = serializers.CharField(
         max_length=MAX_LINK,
         required=False,
@@ -185,6 +201,7 @@ def represented(request: ApiRequest, project: Project, items: list[Item]) -> lis
     rows = lines(items)
     for row in rows:
         address = reverse("api-item-media", args=[project.pk, row.item.pk], request=request)
+        row.__dict__["sections"] = sections_json(row.item)
         row.__dict__["media"] = address if row.item.media else None
         row.__dict__["translations"] = {
             one.language: {"text": one.body, "title": one.name} for one in row.item.translations.all()
@@ -193,6 +210,19 @@ def represented(request: ApiRequest, project: Project, items: list[Item]) -> lis
             told = row.__dict__["translations"].setdefault(one.language, {"text": "", "title": ""})
             told["context"] = one.body
     return list(ItemRow(rows, many=True).data)
+
+
+def sections_json(item: Item) -> list[dict[str, Any]]:
+    found = sections_in(item.body) if item.kind == Item.Kind.SECTIONS else []
+    return [{name: value for name, value in one._asdict().items() if value} for one in found]
+
+
+def cells_of(row: dict[str, Any]) -> list[Any]:
+    """Return the values of COLUMNS, and the sections in JSON."""
+    return [
+        *(row[name] for name in COLUMNS),
+        json.dumps(row["sections"], ensure_ascii=False) if row["sections"] else "",
+    ]
 
 
 def with_tags(project: Project) -> Any:
@@ -233,11 +263,9 @@ class Items(ApiView):
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         given = validated_body(request, NewItems)["items"]
-        sheet = Sheet(
-            list(COLUMNS), [SheetRow(place, [row[name] for name in COLUMNS]) for place, row in enumerate(given)]
-        )
+        sheet = Sheet(list(COLUMNS), [SheetRow(place, cells_of(row)) for place, row in enumerate(given)])
         places: dict[str, Any] = {name: place for place, name in enumerate(COLUMNS)}
-        columns = Columns(**places)
+        columns = Columns(**places, sections=((len(COLUMNS), SECTIONS),))
         found = check(sheet, columns, kind=Item.Kind.TEXT, keys=keys(project), known_text=lambda text: False)
         if found.errors:
             raise Unprocessable({f"items.{place}": [message] for place, message in found.errors})

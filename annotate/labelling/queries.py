@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core.errors import UserError
 from annotate.core.languages import language_name
+from annotate.core.sections import Section, sections_in
 from annotate.labelling import eligibility
 from annotate.labelling.answer_options import ExtraAnswer, GradeStep, button_text, extra_answers, grade_steps
 from annotate.labelling.answer_text import describe_answer, describe_answers, summarize_label_by_criterion
@@ -53,6 +54,10 @@ class Option:
     @property
     def pages(self) -> range:
         return range(1, self.n_pages + 1)
+
+    @property
+    def sections(self) -> list[Section]:
+        return sections_in(self.body) if self.kind == Item.Kind.SECTIONS else []
 
     @property
     def captions_name(self) -> str:

@@ -12,8 +12,14 @@ CHUNK = 500  # items read at a time
 COLUMNS = [
     Column("item", _("The item's key, unique in the project.")),
     Column("title", _("The title that you gave it; otherwise empty. Annotators never see it.")),
-    Column("kind", _("text, markdown, html, image, audio, video or link.")),
-    Column("text", _("The text; for an image, its description; for sound and video, the transcript.")),
+    Column("kind", _("text, markdown, html, chat, image, audio, video, link or sections.")),
+    Column(
+        "text",
+        _(
+            "The text; for an image, its description; for sound and video, the transcript; for several sections and "
+            "chats, their JSON."
+        ),
+    ),
     Column(
         "context",
         _(
