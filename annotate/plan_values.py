@@ -26,6 +26,7 @@ from annotate.models import (
 # Columns of Project, in the order in which a preregistration lists them.
 FIELDS = (
     *("question", "criteria", "more_means", "instructions", "task_type", "k", "m", "shared_places", "outcomes"),
+    *("shown_metadata", "marks_differences"),
     *("comments", "item_comments", "comment_required", "known_button", "weights", "annotators_expected", "target"),
     *("best_words", "worst_words", "choice_words", "instruction_line"),
     *("slightly_words", "clearly_words", "tie_words", "both_good_words", "both_bad_words"),

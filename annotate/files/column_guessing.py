@@ -25,6 +25,7 @@ TAGS = tuple("tags tag topics topic categories category group theme issue class"
 TAGS += tuple("schlagwörter schlagwort themen thema kategorien kategorie gruppe klasse".split())
 KNOWN = frozenset(KEY + TEXT + TITLE + KIND + CONTEXT + COMPETITOR + LINK + TAGS)
 
+META, METADATA = "meta_", "metadata"
 SECTIONS = "sections"
 SECTION = re.compile(r"section_?(\d{1,2})(?:_(text|markdown|html|code|chat|link))?")
 TRANSLATED = {"text": "text", "body": "text", "title": "title", "name": "title", "titel": "title"}
@@ -54,6 +55,8 @@ class Columns:
     competitor: int | None = None
     # Of columns such as section_1_markdown: the places and kinds, by number; of a column `sections`, in JSON.
     sections: tuple[tuple[int, str], ...] = ()
+    # Of columns that are kept as they are: the places and their names; of a column `metadata`, a JSON object, "".
+    metadata: tuple[tuple[int, str], ...] = ()
 
 
 def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
@@ -74,6 +77,7 @@ def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
         text = longest(values, taken=set(told.values()))
     places: dict[str, Any] = {what: None if place == text else place for what, place in told.items()}
     columns = Columns(text, **places, translations=translation_columns(names, taken={text}), sections=sections)
+    columns = replace(columns, metadata=metadata_columns(names))
     return guess_names(names, values, len(first_rows), columns)
 
 
@@ -81,7 +85,7 @@ def guess_names(names: Sequence[str], values: Sequence[list[str]], n_rows: int, 
     """Guess title, key and tags where names have not told them."""
     taken = {columns.text, columns.key, columns.kind, columns.tags, columns.context, columns.link}
     taken |= {place for place, _what, _language in columns.translations}
-    taken |= {columns.competitor, *(place for place, _kind in columns.sections)}
+    taken |= {columns.competitor, *(place for place, _kind in (*columns.sections, *columns.metadata))}
     free = [place for place in range(len(names)) if place not in taken]
     like_titles = [place for place in free if looks_like_title(values[place], n_rows)]
     like_tags = [place for place in free if looks_like_tags(values[place])]
@@ -103,6 +107,14 @@ def section_columns(names: Sequence[str]) -> tuple[tuple[int, str], ...]:
         if (match := SECTION.fullmatch(name))
     ]
     return tuple((place, kind) for _number, place, kind in sorted(found))
+
+
+def metadata_columns(names: Sequence[str]) -> tuple[tuple[int, str], ...]:
+    """Return the columns whose names say that they are metadata, as meta_author, and what that is called."""
+    folded = [name.strip() for name in names]
+    found = [(place, name[len(META) :]) for place, name in enumerate(folded) if name.casefold().startswith(META)]
+    whole = [(place, "") for place, name in enumerate(folded) if name.casefold() == METADATA]
+    return (*whole[:1], *((place, name) for place, name in found if name))
 
 
 def translation_columns(names: Sequence[str], taken: Collection[int | None]) -> tuple[tuple[int, str, str], ...]:

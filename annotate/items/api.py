@@ -34,11 +34,13 @@ from annotate.api.idempotency import HEADER, idempotent
 from annotate.api.problems import Unprocessable
 from annotate.core.languages import is_language_tag
 from annotate.core.sections import MAX_SECTIONS, sections_in
+from annotate.files.cells import Unusable
 from annotate.files.column_guessing import SECTIONS, Columns
 from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_LINK, MAX_TAG, MAX_TAGS, MAX_TEXT, MAX_TITLE
 from annotate.files.sheets import Sheet, SheetRow
 from annotate.items import actions
 from annotate.items.media.delivery import send_media
+from annotate.items.metadata import set_metadata
 from annotate.items.queries import filtered, keys, lines
 from annotate.items.rows import check
 from annotate.items.translations import translate_all, translate_contexts
@@ -107,6 +109,9 @@ class ItemRow(serializers.Serializer):
         allow_blank=True,
         help_text="Who or what made it, such as a model; never shown to annotators.",
     )
+    metadata = serializers.DictField(
+        source="item.metadata", child=serializers.CharField(), help_text="What your own columns say of it, by name."
+    )
     tags = serializers.ListField(child=serializers.CharField())
     translations = serializers.DictField(
         child=TranslatedItem(), help_text="Its text and title in further languages, by language code."
@@ -162,6 +167,12 @@ class NewItem(StrictSerializer):
     tags = serializers.ListField(
         child=serializers.CharField(max_length=MAX_TAG), max_length=MAX_TAGS, required=False, default=list
     )
+    metadata = serializers.DictField(
+        child=serializers.CharField(allow_blank=True),
+        required=False,
+        default=dict,
+        help_text="Values by name; annotators see those that the project's `shown_metadata` names.",
+    )
     translations = TranslationsField(
         required=False, default=dict, help_text="Its text and title in further languages, by language code."
     )
@@ -190,6 +201,9 @@ class ItemChange(StrictSerializer):
     )
     retired = serializers.BooleanField(required=False)
     tags = serializers.ListField(child=serializers.CharField(max_length=MAX_TAG), max_length=MAX_TAGS, required=False)
+    metadata = serializers.DictField(
+        child=serializers.CharField(allow_blank=True), required=False, help_text="Replaces all its metadata."
+    )
     translations = TranslationsField(
         required=False,
         help_text="Replaces text and title in the languages that are sent; two empty ones remove them. "
@@ -218,10 +232,10 @@ def sections_json(item: Item) -> list[dict[str, Any]]:
 
 
 def cells_of(row: dict[str, Any]) -> list[Any]:
-    """Return the values of COLUMNS, and the sections in JSON."""
+    """Return the values of COLUMNS, and sections and metadata in JSON."""
     return [
         *(row[name] for name in COLUMNS),
-        json.dumps(row["sections"], ensure_ascii=False) if row["sections"] else "",
+        *(json.dumps(row[name], ensure_ascii=False) if row[name] else "" for name in ("sections", "metadata")),
     ]
 
 
@@ -265,7 +279,7 @@ class Items(ApiView):
         given = validated_body(request, NewItems)["items"]
         sheet = Sheet(list(COLUMNS), [SheetRow(place, cells_of(row)) for place, row in enumerate(given)])
         places: dict[str, Any] = {name: place for place, name in enumerate(COLUMNS)}
-        columns = Columns(**places, sections=((len(COLUMNS), SECTIONS),))
+        columns = Columns(**places, sections=((len(COLUMNS), SECTIONS),), metadata=((len(COLUMNS) + 1, ""),))
         found = check(sheet, columns, kind=Item.Kind.TEXT, keys=keys(project), known_text=lambda text: False)
         if found.errors:
             raise Unprocessable({f"items.{place}": [message] for place, message in found.errors})
@@ -292,7 +306,7 @@ class ItemView(ApiView):
 
     @extend_schema(operation_id="items_update", request=ItemChange, responses=ItemRow)
     def patch(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
-        """Retires the item or restores it; replaces its title, competitor, tags or translations.
+        """Retires the item or restores it; replaces its title, competitor, metadata, tags or translations.
 
         Its own text can't be changed.
         """
@@ -304,6 +318,11 @@ class ItemView(ApiView):
             actions.set_title(item=item, actor=request.user, title=change["title"], now=now)
         if "competitor" in change:
             actions.set_competitor(item=item, actor=request.user, name=change["competitor"], now=now)
+        if "metadata" in change:
+            try:
+                set_metadata(item=item, actor=request.user, metadata=change["metadata"], now=now)
+            except Unusable as problem:
+                raise Unprocessable({"metadata": [str(problem)]}) from problem
         if "tags" in change:
             actions.set_tags(item=item, actor=request.user, names=change["tags"], now=now)
         for language, texts in change.get("translations", {}).items():

@@ -15,6 +15,7 @@ from annotate.files.cells import RowError, Unusable, shortened, tags_in, text_in
 from annotate.files.column_guessing import SECTIONS, Columns
 from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_LINK, MAX_ROWS, MAX_TEXT, MAX_TITLE, BadFile
 from annotate.files.sheets import Cell, Sheet, SheetRow
+from annotate.items.metadata import metadata_in
 from annotate.models import Item
 
 KINDS = {
@@ -46,6 +47,7 @@ class NewItem(NamedTuple):
     pages: tuple[str, ...] = ()  # the stored pictures of a document
     translations: tuple[tuple[str, ...], ...] = ()  # language, text, title and perhaps the context's text
     competitor: str = ""
+    metadata: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass
@@ -155,6 +157,7 @@ def item_of(row: SheetRow, columns: Columns, kind: str, keys: Keys) -> NewItem:
         title="" if columns.title is None else title_in(row.cells[columns.title]),
         translations=translations_in(row, columns.translations),
         competitor="" if columns.competitor is None else competitor_in(row.cells[columns.competitor]),
+        metadata=metadata_in(row, columns.metadata),
     )
 
 

@@ -41,6 +41,7 @@ class ShownItem(serializers.Serializer):
         help_text="Of a document: the pages of a PDF, all of them, or the pictures in a text.",
     )
     link = serializers.CharField(allow_blank=True)
+    metadata = serializers.DictField(child=serializers.CharField(), help_text="Shown below it, by name.")
     button = serializers.CharField(help_text="Text of the button that chooses this item, in the owner's words if any.")
 
 
@@ -289,6 +290,7 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
                 ],
                 "link": option.link,
                 "button": option.words,
+                "metadata": dict(option.metadata),
             }
             for place, option in enumerate(task.options)
         ],

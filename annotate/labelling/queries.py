@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
+from annotate.core.differences import mark_differences
 from annotate.core.errors import UserError
 from annotate.core.languages import language_name
 from annotate.core.sections import Section, sections_in
@@ -29,7 +30,7 @@ from annotate.labelling.wording import Wording, shown_language, translate_contex
 from annotate.models import Annotator, Context, Item, Label, Presentation, PresentedItem, Project
 
 Outcome = Label.Outcome
-ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "n_pages", "context_id")  # of an item
+ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "n_pages", "metadata", "context_id")  # of an item
 SIZES = {"short": 120, "medium": 400}  # characters up to which a text is set larger
 
 
@@ -46,6 +47,8 @@ class Option:
     rank: str = ""  # what a form that is shown again said of it: its place, or “best” or “worst”
     n_pages: int = 0  # pictures of a document
     comment: str = ""  # on it, of a form that is shown again
+    metadata: Sequence[tuple[str, str]] = ()  # names and values that annotators see
+    marked: str = ""  # the text with what differs from the other marked, safe HTML
 
     @property
     def value(self) -> str:
@@ -239,7 +242,7 @@ def build_task(
     lacks_context = translate_context(context, wording)
     task = Task(
         token=token,
-        options=options_of(wording, rows, given, missing),
+        options=with_differences(project, options_of(wording, rows, given, missing)),
         language=shown_language(wording, missing, lacks_context=lacks_context),
         context=context,
         others=extra_answers(project),
@@ -307,6 +310,7 @@ def options_of(
     project = wording.project
     # Of two, one is better; of more, one is chosen.
     meaning = project.more_means if len(rows) == 2 else ""
+    lettered = zip(LETTERS, rows, strict=False)
     return [
         Option(
             letter,
@@ -320,9 +324,19 @@ def options_of(
             submitted_rank(given, letter),
             n_pages,
             given.get(f"comment_{letter.lower()}", ""),
+            [(name, metadata[name]) for name in project.shown_metadata if name in metadata],
         )
-        for letter, (item_id, kind, body, link, captions, n_pages, _context) in zip(LETTERS, rows, strict=False)
+        for letter, (item_id, kind, body, link, captions, n_pages, metadata, _context) in lettered
     ]
+
+
+def with_differences(project: Project, options: list[Option]) -> list[Option]:
+    """Return two plain texts with what differs marked, where the project asks for it; other options as they are."""
+    if not project.marks_differences or [option.kind for option in options] != [Item.Kind.TEXT] * 2:
+        return options
+    found = mark_differences(*(option.body for option in options))
+    marked = found or ("", "")
+    return [replace(option, marked=text) for option, text in zip(options, marked, strict=True)]
 
 
 def submitted_rank(given: Mapping[str, str], letter: str) -> str:

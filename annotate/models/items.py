@@ -75,6 +75,8 @@ class Item(models.Model):
     body = models.TextField()
     media = models.FileField(upload_to="items/", blank=True)
     link = models.CharField(max_length=2000, blank=True)
+    # What the owner's own columns say of it, by name: the project says which of them annotators see.
+    metadata = models.JSONField(default=dict, blank=True, db_default={})
     context = models.ForeignKey(Context, on_delete=models.PROTECT, null=True, blank=True, related_name="items")
     tags = models.ManyToManyField(Tag, related_name="items", blank=True)
     # Pictures of a document, in ItemPage: the pages of a PDF, which is an image with the first as its media, or those

@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.utils.translation import gettext as _
 
 from annotate.files.cells import Unusable, check_characters, names_listed, shortened, tags_in, text_in
-from annotate.files.column_guessing import find
+from annotate.files.column_guessing import find, metadata_columns
 from annotate.files.decoding import decode
 from annotate.files.layout import guess_layout, read_sheet
 from annotate.files.limits import (
@@ -37,6 +37,7 @@ from annotate.imports.media.pages import Pages, store_over
 from annotate.imports.media.sections import read_sections
 from annotate.imports.prepared import Line, Read
 from annotate.items.media.images import Picture, read_picture
+from annotate.items.metadata import metadata_in
 from annotate.items.rows import Keys, competitor_in, title_in
 
 MANIFESTS = ("manifest.csv", "manifest.tsv", "manifest.jsonl", "manifest.json")
@@ -71,6 +72,7 @@ class Entry(NamedTuple):
     title: str = ""
     competitor: str = ""
     pages: Sequence[str] = ()  # of a document: the names of its pictures in the archive of pages
+    metadata: Sequence[Sequence[str]] = ()
 
 
 def check_is_zip(file: UploadedFile) -> None:
@@ -256,13 +258,13 @@ class Archive:
                 )
         tags, title = tags_in(cells["tags"]), title_in(cells["title"])
         key = self.keys.take(key, row.place)
-        competitor = competitor_in(cells["competitor"])
+        competitor, kept = competitor_in(cells["competitor"]), metadata_in(row, metadata_columns(self.columns))
         if document:
             title = title or ("" if sections else title_in(picture.description[:MAX_TITLE]))
             kind, suffix, pages = document.kind, "", document.pages
         else:
             kind, suffix, pages = picture.kind, picture.suffix, ()
-        return Entry(row.place, name, key, body, kind, suffix, tags, context, values, title, competitor, pages)
+        return Entry(row.place, name, key, body, kind, suffix, tags, context, values, title, competitor, pages, kept)
 
     def path_of(self, name: str, place: int, used: dict[str, int]) -> str:
         if not name:

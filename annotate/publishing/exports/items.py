@@ -39,6 +39,7 @@ COLUMNS = [
         _("Text, title and context in further languages, by language code; a JSON object."),
         Kind.OBJECT,
     ),
+    Column("metadata", _("What your own columns say of the item, by name; a JSON object."), Kind.OBJECT),
 ]
 
 
@@ -72,4 +73,4 @@ def rows(project: Project) -> Iterator[Row]:
             tags = sorted(tag.name for tag in item.tags.all())
             retired = item.retired_at is not None
             texts = [item.key, item.name, item.kind, item.body, context, item.competitor, file, item.link]
-            yield [*texts, tags, retired, item.retired_at, item.created_at, translations_of(item)]
+            yield [*texts, tags, retired, item.retired_at, item.created_at, translations_of(item), item.metadata]
