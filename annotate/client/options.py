@@ -199,6 +199,8 @@ def add_annotating_commands(commands: Commands) -> None:
     answer.add_argument("outcome", help="choice, tie, skip, ranking, ...")
     answer.add_argument("--chosen", type=int, help="place of the chosen item, from 0")
     answer.add_argument("--order", type=int, nargs="+", default=[], help="places, best first")
+    words = "which of --order, from 0, share the place of the one before"
+    answer.add_argument("--shared", type=int, nargs="+", default=[], help=words)
 
 
 def add_machine_commands(commands: Commands) -> None:

@@ -52,12 +52,14 @@ class Answer:
 
     grade: of a choice how much better it is, where that is asked: one of Label.Grade, else "".
     order: the places named, best first: of best and worst these two, of a ranking all, of the best few these; else ().
+    shared: which of these, counted from 0, share the place of the one before, where the project allows it.
     """
 
     outcome: str
     chosen: int | None = None
     grade: str = ""
     order: tuple[int, ...] = ()
+    shared: tuple[int, ...] = ()
     response_ms: int | None = None
     active_ms: int | None = None
     client_at: datetime | None = None
@@ -169,7 +171,7 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
         grade=answer.grade,
         comment=answer.comment,
         reason=answer.reason,
-        ranks=encode_ranks(answer.outcome, answer.order, len(items)) if answer.order else "",
+        ranks=ranks_of(answer, len(items)),
         created_at=now,
         client_at=answer.client_at,
         response_ms=answer.response_ms,
@@ -192,6 +194,11 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
     return label, True
 
 
+def ranks_of(answer: Answer, k: int) -> str:
+    """Return Label.ranks; "" of an answer that is no order."""
+    return encode_ranks(answer.outcome, answer.order, k, answer.shared) if answer.order else ""
+
+
 def write_criterion_answers(project: Project, label: Label, answer: Answer, items: list[int]) -> None:
     """Write the answers by the criteria after the first; a task that is skipped is skipped by all."""
     skipped = (Answer(Outcome.SKIP),) * (len(project.criteria) - 1) if answer.outcome == Outcome.SKIP else ()
@@ -202,7 +209,7 @@ def write_criterion_answers(project: Project, label: Label, answer: Answer, item
             outcome=one.outcome,
             chosen_id=None if one.chosen is None else items[one.chosen],
             grade=one.grade,
-            ranks=encode_ranks(one.outcome, one.order, len(items)) if one.order else "",
+            ranks=ranks_of(one, len(items)),
         )
         for criterion, one in enumerate(answer.further or skipped, start=2)
     )
@@ -307,6 +314,14 @@ def check_order(project: Project, answer: Answer, n_items: int) -> None:
         )
     if len(set(answer.order)) != len(answer.order) or (answer.order and not ordered):
         raise InvalidAnswer(_("The answer names an item twice. Give each item one place."))
+    if answer.shared and not task_type_of(project).shares_places(project):
+        raise InvalidAnswer(_("In this project each item has a place of its own. Give no two items the same place."))
+    wrong = next((index for index in answer.shared if not 1 <= index < len(answer.order)), None)
+    if wrong is not None:
+        raise InvalidAnswer(
+            _("“shared” names %(value)d; it takes 1 to %(most)d, counted from 0 in “order”.")
+            % {"value": wrong, "most": len(answer.order) - 1}
+        )
 
 
 def is_beyond_cap(annotator: Annotator, presentation: Presentation) -> bool:

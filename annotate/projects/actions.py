@@ -63,7 +63,7 @@ STEPS = {
     (State.CLOSED, State.OPEN): EventVerb.PROJECT_REOPENED,
 }
 # Labels answer this question in this way and no other.
-TASK = ("task_type", "k", "m")
+TASK = ("task_type", "k", "m", "shared_places")
 BUTTONS = ("tie_words", "both_good_words", "both_bad_words", "cant_judge_words", "skip_words")
 GRADES = ("slightly_words", "clearly_words")
 WORDS = ("best_words", "worst_words", "choice_words", *GRADES, *BUTTONS, "instruction_line")

@@ -12,6 +12,7 @@ from annotate.files.cells import shortened
 from annotate.files.limits import MAX_COMPARISONS, BadFile, Unusable
 from annotate.files.sheets import Sheet, SheetRow
 from annotate.imports.comparisons.actions import Comparison
+from annotate.imports.comparisons.sets import shared_of
 from annotate.imports.comparisons.tables import Voting, sided
 from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Label, Project
@@ -133,8 +134,9 @@ class ListReader:
         for _vote in range(n):
             self.voters += 1
             who = self.voting.prefix + (name or _("voter %(n)d") % {"n": self.voters})
+            shared = shared_of(groups) if task_type_of(self.project).shares_places(self.project) else ()
             for shown, outcome, order in found:
-                yield self.comparison(row.place, who, shown, outcome, order)
+                yield self.comparison(row.place, who, shown, outcome, order)._replace(shared=shared if order else ())
 
     def key(self, number: str) -> str:
         if self.voting.numbers != "places":

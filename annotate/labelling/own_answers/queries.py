@@ -69,7 +69,7 @@ def own_answers(annotator: Annotator, *, number: str | None, wording: Wording | 
 def own_answer_of(project: Project, label: Label, items: list[Item], is_last: bool) -> OwnAnswer:
     keys = [item.pk for item in items]
     said = [summarize_label(one, keys) for one in (label, *(label.further.all() if project.criteria else ()))]
-    named = {place for _outcome, places, _grade in said for place in places}
+    named = {place for one in said for place in one.order}
     words = describe_answers(project, said)
     said_of = {one.item_id: one.text for one in label.item_comments.all()}
     return OwnAnswer(

@@ -234,6 +234,22 @@ def test_the_variance_of_chance_agreement_on_one_set(ranks, expected):
     assert variance_inflation(pair, 2) == 1
 
 
+def test_the_variance_of_chance_agreement_where_places_are_shared():
+    """Against all random orders of both answers, listed; the first pattern alone would count no pair."""
+    patterns = [[0, 0, 0], [0, 1, 1], [0, 1, 2], [0, 1, 2]]
+    orders = [list(order) for pattern in patterns for order in permutations(pattern)]  # each pattern in 3! orders
+    pairs = list(combinations(range(3), 2))
+    signs = [np.sign([one[a] - one[b] for a, b in pairs]) for one in orders]
+    scores = [one * other for one in signs for other in signs]
+    n_shared, variance = _chance_agreement(np.array(patterns))
+    assert n_shared == pytest.approx(np.mean([np.abs(row).sum() for row in scores]), rel=0.05)
+    assert variance == pytest.approx(np.mean([np.sum(row) ** 2 for row in scores]), rel=0.06)
+    data = Comparisons.from_ranks(patterns, [[0, 1, 2]] * 4, np.arange(4), tied=True)
+    key = [[np.sign(one[b] - one[a]) for a, b in pairs] for one in orders]  # beside one order of all items
+    expected = np.mean(np.sum(key, axis=1) ** 2) / np.mean(np.abs(key).sum(axis=1))
+    assert consensus_inflation(data) == pytest.approx(expected, rel=0.05)
+
+
 def test_a_probability_of_one_half_has_no_favourite():
     """Of items met nowhere else nothing is known: neither is the favourite, so half of them win, whichever did."""
     data = Comparisons.from_pairs(np.arange(0, 200, 2), np.arange(1, 200, 2), np.ones(100), n_items=200)

@@ -479,7 +479,7 @@ def test_the_task_can_change_until_somebody_has_answered(owner, project):
     send(next_for(Annotator.objects.get(pk=otter.pk)), form_of(project, [3, 1, 0, 2]))
 
     page = owner.get(url).content.decode()
-    assert page.count("People have already answered this") == 14
+    assert page.count("People have already answered this") == 15
     owner.post(url, settings_of(project, task_type="top", k=5, m=2, comments=True))
     project.refresh_from_db()
     assert (project.task_type, project.k, project.m, project.comments) == ("ranking", 4, None, True)
