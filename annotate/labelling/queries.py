@@ -285,7 +285,7 @@ def remaining_reading_ms(project: Project, token: str, now: datetime) -> int:
 
 
 def open_rows(annotator: Annotator) -> tuple[str, list[tuple]]:
-    """Return the token and items (the values of ITEM_COLUMNS), in the order shown, of the open presentation; or nothing.
+    """Return the token and items (values of ITEM_COLUMNS), in the order shown, of the open presentation; or nothing.
 
     Its lease may be over."""
     rows = rows_shown(annotator=annotator.pk)
