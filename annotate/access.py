@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
 from annotate.core.errors import LinkExpired, ProjectArchived
+from annotate.core.statements import Given, Statement
 from annotate.models import (
     Annotator,
     ApiToken,
@@ -163,6 +164,15 @@ def entry_link(token: str) -> EntryLink:
     return link
 
 
+presentation_by_token = Statement(
+    lambda: (
+        Presentation.objects.select_related("annotator__project")
+        .defer("annotator__project__instructions")
+        .filter(token=Given("token", Presentation))
+    )
+)
+
+
 def presentation_for(request: HttpRequest, token: str) -> Presentation:
     """Return the presentation with this token, for the annotator it was given to.
 
@@ -170,9 +180,10 @@ def presentation_for(request: HttpRequest, token: str) -> Presentation:
     still answer; an account must be signed in (SignInFirst else, the answer waits in the browser), and a token in the
     hands of another annotator is not found.
     """
-    presentation = get_object_or_404(
-        Presentation.objects.select_related("annotator__project").defer("annotator__project__instructions"), token=token
-    )
+    found = presentation_by_token(token=token)
+    if not found:
+        raise Http404
+    presentation: Presentation = found[0]
     owner, auth = presentation.annotator, getattr(request, "auth", None)
     if isinstance(auth, Annotator):
         if auth.pk != owner.pk:

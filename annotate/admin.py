@@ -12,6 +12,7 @@ from annotate.models import (
     FitState,
     Item,
     Label,
+    LabelForecast,
     LtiPlatform,
     Membership,
     Presentation,
@@ -126,6 +127,12 @@ class EngineProcessAdmin(ReadOnly):
 @admin.register(Evaluation)
 class EvaluationAdmin(ReadOnly):
     list_display = ["project", "criterion", "estimator", "n_labels", "fit_number", "made_at", "gave_way"]
+    list_select_related = ["project"]
+
+
+@admin.register(LabelForecast)
+class LabelForecastAdmin(ReadOnly):
+    list_display = ["project", "as_of", "at_risk", "crossings"]
     list_select_related = ["project"]
 
 

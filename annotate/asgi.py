@@ -14,13 +14,22 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 from django.conf import settings  # noqa: E402
 
 from annotate.core.request_buffering import BufferRequests  # noqa: E402
+from annotate.core.response_buffering import BufferResponses  # noqa: E402
 from annotate.operations.request_counts import COUNTS  # noqa: E402
+from annotate.operations.thread_shares import ShareThreads, limits_of  # noqa: E402
 from annotate.urls import websocket_urlpatterns  # noqa: E402
 
 COUNTS.start()
+in_threads = WSGIMiddleware(django, workers=settings.WEB_THREADS)  # type: ignore[arg-type]
+limits = limits_of(
+    settings.WEB_THREADS,
+    settings.MAX_CONCURRENT_ANSWERS,
+    settings.MAX_CONCURRENT_PER_PROJECT,
+    settings.MAX_CONCURRENT_PER_PERSON,
+)
 application = ProtocolTypeRouter(
     {
-        "http": BufferRequests(WSGIMiddleware(django, workers=settings.WEB_THREADS)),  # type: ignore[arg-type]
+        "http": BufferRequests(BufferResponses(ShareThreads(in_threads, limits))),  # type: ignore[arg-type]
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

@@ -1,6 +1,6 @@
 """Records events: who did what to a project, when, with the values before and after; never a secret."""
 
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -32,7 +32,7 @@ def changes_as_json(changes: dict[str, list[Any]]) -> dict[str, Any]:
 
 
 def _as_json(value: Any) -> Any:
-    if isinstance(value, datetime):
+    if isinstance(value, date):  # a moment is one, too
         return value.isoformat()
     return str(value) if isinstance(value, Decimal) else value
 

@@ -9,8 +9,10 @@ transaction's end.
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import QuerySet
 
 from annotate.core.errors import AnnotatorErased
+from annotate.core.statements import Given, Statement
 from annotate.models import Annotator, Project
 
 
@@ -28,13 +30,21 @@ def lock_annotator(annotator: Annotator, *, exclusive: bool = False) -> Annotato
     their key, last the request for a fit. Raises AnnotatorErased.
     """
     advisory_lock(annotator.project_id, shared=not exclusive)
+    found = locked_annotator(id=annotator.pk)
+    if not found:
+        raise AnnotatorErased
+    locked: Annotator = found[0]
+    return locked
+
+
+def annotator_to_lock() -> QuerySet[Annotator]:
     rows = Annotator.objects.select_related("project").defer("project__instructions")
     if connection.features.has_select_for_update_of:
         rows = rows.select_for_update(no_key=True, of=("self",))
-    found = rows.filter(pk=annotator.pk).first()
-    if found is None:
-        raise AnnotatorErased
-    return found
+    return rows.filter(pk=Given("id", Annotator))
+
+
+locked_annotator = Statement(annotator_to_lock)
 
 
 def advisory_lock(project_id: UUID, *, shared: bool = False) -> None:

@@ -25,8 +25,9 @@ from annotate.models import (
 
 # Columns of Project, in the order in which a preregistration lists them.
 FIELDS = (
-    *("question", "criteria", "more_means", "instructions", "task_type", "k", "m", "outcomes", "comments"),
-    *("item_comments", "comment_required", "known_button", "weights", "annotators_expected", "target"),
+    *("question", "criteria", "more_means", "instructions", "task_type", "k", "m", "shared_places", "outcomes"),
+    *("shown_metadata", "marks_differences"),
+    *("comments", "item_comments", "comment_required", "known_button", "weights", "annotators_expected", "target"),
     *("best_words", "worst_words", "choice_words", "instruction_line"),
     *("slightly_words", "clearly_words", "tie_words", "both_good_words", "both_bad_words"),
     *("cant_judge_words", "skip_words"),
@@ -127,7 +128,9 @@ def digest_of_items(project: Project) -> tuple[int, str]:
 def digest_of_right_answers(project: Project) -> tuple[int, str]:
     """Return how many sets have a right answer, and a hash of them: purpose, items and answer."""
     rows = project.known_sets.filter(retired_at=None).order_by("purpose", "item_set__key", "pk")
-    return _digest_of_rows(rows.values_list("purpose", "item_set__key", "outcome", "named").iterator(2000))
+    columns = rows.values_list("purpose", "item_set__key", "outcome", "named", "shared").iterator(2000)
+    # Without `shared` where nothing is, so that plans frozen before there was any stay the same.
+    return _digest_of_rows((*said, shared) if shared else tuple(said) for *said, shared in columns)
 
 
 def digest_of_questions(project: Project) -> tuple[int, str]:

@@ -104,6 +104,7 @@ MIDDLEWARE = [
     "annotate.participation.embedding.middleware.EmbeddedVoteMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "annotate.core.page_language.PageLanguageMiddleware",
+    "annotate.operations.thread_shares.RefuseMiddleware",
     "annotate.core.database_outages.DatabaseOutageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -160,24 +161,27 @@ else:
     wait = env.number("DATABASE_CONNECT_MS", default=1500) / 1000
     statement_seconds = env.number("DATABASE_STATEMENT_SECONDS", default=600)
     database["OPTIONS"] = {
-        "pool": {"min_size": 1, "max_size": env.number("DATABASE_POOL", default=20), "timeout": wait},
+        "pool": {"min_size": 1, "max_size": env.number("DATABASE_POOL", default=24), "timeout": wait},
         "connect_timeout": max(2, round(wait)),
         "tcp_user_timeout": 5000,
         "options": f"-c statement_timeout={statement_seconds}s",
     }
     # Asked before each use whether it still lives: else a restart of the server fails a request for every one pooled.
     database["CONN_HEALTH_CHECKS"] = True
-# Threads that answer requests in one web process; an export holds one for as long as it lasts.
-WEB_THREADS = env.number("WEB_THREADS", default=16)
+# Threads that answer requests in one web process.
+WEB_THREADS = env.number("WEB_THREADS", default=20)
 # Of these, how many answer annotators at once; more would only wait for each other.
 MAX_CONCURRENT_ANSWERS = env.number("MAX_CONCURRENT_ANSWERS", default=3)
+# How many threads one project or one person may hold of those for annotators, of those for exports, and of the others.
+MAX_CONCURRENT_PER_PROJECT = env.number("MAX_CONCURRENT_PER_PROJECT", default=2)
+MAX_CONCURRENT_PER_PERSON = env.number("MAX_CONCURRENT_PER_PERSON", default=2)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = env.redis("REDIS_URL")
 CACHES = {
     "default": (
         # Rate limits count in the cache: several web processes need one that they share.
-        {"BACKEND": "annotate.core.redis_cache.FailOpenRedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "crowdrank"}
+        {"BACKEND": "annotate.core.redis_cache.FailOverRedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "crowdrank"}
         if REDIS_URL
         else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "OPTIONS": {"MAX_ENTRIES": 20_000}}
     )

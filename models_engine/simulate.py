@@ -192,7 +192,7 @@ class Competition:
     items (n_contexts, n): utilities of the items, with their own effects and their tags'; item number
     context * n + competitor.   tag (n_contexts,): -1 for none.   tag_effects (n_tags, n).
     tastes (n_annotators, n): what an annotator adds to a competitor.   side: added to the item shown left.
-    tie: Davidson's nu.
+    tie: Davidson's nu.   n_careless: of the annotators, the first so many answer at random.
     """
 
     utilities: Floats
@@ -202,6 +202,7 @@ class Competition:
     tastes: Floats
     side: float = 0.0
     tie: float = 0.0
+    n_careless: int = 0
 
     @property
     def competitor(self) -> Ints:
@@ -220,7 +221,7 @@ class Competition:
         left = rng.integers(n, size=n_labels)
         right = (left + rng.integers(1, n, size=n_labels)) % n
         worth = [self.items[context, one] + self.tastes[who, one] for one in (left, right)]
-        margin = worth[0] - worth[1] + self.side
+        margin = np.where(who < self.n_careless, 0.0, worth[0] - worth[1] + self.side)
         tied = rng.random(n_labels) < self.tie / (2 * np.cosh(margin / 2) + self.tie)
         outcome = np.where(tied, 0.5, (rng.random(n_labels) < expit(margin)).astype(np.float64))
         counts = {"n_items": self.items.size, "n_annotators": len(self.tastes)}
@@ -240,6 +241,7 @@ def competition(
     tag_sd: float = 0.0,
     side: float = 0.0,
     tie: float = 0.0,
+    n_careless: int = 0,
 ) -> Competition:
     """Simulate a competition: normal effects of these standard deviations; contexts have random tags."""
     utilities = centre(rng.normal(scale=utility_sd, size=n_competitors))
@@ -248,7 +250,7 @@ def competition(
     items = utilities + rng.normal(scale=item_sd, size=(n_contexts, n_competitors))
     items += by_tag[tag] if n_tags else 0.0
     tastes = rng.normal(scale=taste_sd, size=(n_annotators, n_competitors))
-    return Competition(utilities, items, tag, by_tag, tastes, side, tie)
+    return Competition(utilities, items, tag, by_tag, tastes, side, tie, n_careless)
 
 
 def opposed_camps(

@@ -5,7 +5,6 @@ import platform
 import random
 import subprocess
 import time
-import zlib
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from multiprocessing.process import BaseProcess
@@ -14,6 +13,7 @@ import hypothesis
 import pytest
 from django.conf import settings as django_settings
 from django.core.cache import cache, caches
+from django.core.management.commands import flush
 from django.db import connection, connections
 from django.utils import timezone, translation
 
@@ -23,9 +23,9 @@ from annotate.labelling.actions import Answer, record_label
 from annotate.labelling.outcomes import EXTRA_OUTCOMES
 from annotate.models import Annotator, ApiToken, Item, Label, Membership, Presentation, Project, User
 from tests.budget import PROFILE, SEARCH, examples
-from tests.load.database import command
-from tests.migrated import copy_migrated
+from tests.migrated import checkout, copy_migrated, migrated_template
 from tests.paths import ROOT
+from tests.postgresql import command
 
 # The same few examples every time, so that a run says whether the change is right; with HYPOTHESIS_PROFILE=search,
 # which is `make test-search`, many others are looked for.
@@ -94,14 +94,14 @@ def pytest_collection_finish() -> None:
     """Spare what stays until the end, the tests themselves, from being looked through for garbage again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(100_000, 20, 20)
 
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix, tmp_path_factory, pytestconfig) -> None:
     """SQLite in a file, as in production: the in-memory one fails at once where two threads meet at a table.
 
-    The file is copied from one that was migrated before; with --create-db this process migrates one of its own.
+    The database is copied from one that was migrated before; with --create-db this process migrates a file of its own.
     On PostgreSQL a database for each checkout, so that two may run at once; what a killed run left is taken away.
     """
     database = connections["default"]
@@ -112,7 +112,8 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix, t
         test["NAME"] = str(file)
     else:
         name = test["NAME"] or f"test_{database.settings_dict['NAME']}"
-        test["NAME"] = f"{name}_{zlib.crc32(str(pytestconfig.rootpath).encode()):08x}"
+        test["NAME"] = f"{name}_{checkout()}"
+        test["TEMPLATE"] = migrated_template(database.settings_dict)
         if not pytestconfig.getoption("reuse_db"):
             command(database.settings_dict, f"DROP DATABASE IF EXISTS {test['NAME']} WITH (FORCE)")
 
@@ -134,22 +135,27 @@ def own_cache(worker_id) -> None:
         del caches["default"]  # made while Django started, with the address as it was
 
 
+# What Django writes after migrating, and would again whenever tables were emptied.
+MADE_BY_MIGRATING = {"auth_permission", "django_content_type"}
+
+
 def delete_rows(
     style, tables: Sequence[str], *, reset_sequences: bool = False, allow_cascade: bool = False
 ) -> list[str]:
     """Statements that empty these tables in one transaction, at whose end their references are checked."""
     assert not reset_sequences, "no test asks for it"
-    return [f"DELETE FROM {connection.ops.quote_name(table)};" for table in tables]
+    return [f"DELETE FROM {connection.ops.quote_name(table)};" for table in tables if table not in MADE_BY_MIGRATING]
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup, django_db_blocker):
-    """On PostgreSQL tables are emptied row by row; at the end whoever still talks to the database is sent away.
+    """Tables are emptied row by row; at the end whoever still talks to PostgreSQL's database is sent away.
 
-    It could not be dropped else. And TRUNCATE makes new files of every table, of which most are empty after any test.
+    It could not be dropped else. TRUNCATE makes new files of every table, of which most are empty after any test. And
+    the admin's permissions, some hundreds of rows that no test changes, stay: Django would make them anew each time.
     """
-    if connection.vendor == "postgresql":
-        connection.ops.sql_flush = delete_rows
+    connection.ops.sql_flush = delete_rows
+    flush.emit_post_migrate_signal = lambda *_: None
     yield
     with django_db_blocker.unblock():
         if connection.vendor == "postgresql":

@@ -5,13 +5,14 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Page
 from django.db.models import Count, F, Max, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from annotate.annotators.tags.queries import tags_of
 from annotate.core.caching import cached_if_slow
 from annotate.core.charts import Interval, Scale, Tick
+from annotate.core.paging import page_of
 from annotate.criteria import Criterion
 from annotate.fitting.stored_misfit import Deviation, flagged_deviations
 from annotate.labelling.targets import answer_target
@@ -26,7 +27,6 @@ from annotate.quality.flags.queries import (
 )
 from models_engine.models import AnnotatorEstimate, Fit
 
-PAGE_SIZE = 100
 SORTS = (
     *("labels", "pseudonym", "skips", "time", "last_seen", "agreement", "reliability", "taste"),
     *("cycles", "side", "consistency", "gold", "flags"),
@@ -102,7 +102,7 @@ def annotators(criterion: Criterion, fit: Fit | None, query: AnnotatorsQuery) ->
     )
     wanted = everyone.filter(pseudonym__icontains=query.q) if query.q else everyone
     active = Label.objects.filter(project=project, voided_at=None)
-    page = Paginator(sort_annotators(criterion, fit, query, wanted), PAGE_SIZE).get_page(query.page)
+    page = page_of(sort_annotators(criterion, fit, query, wanted), query.page)
     shown = build_rows(list(page.object_list), fit)
     inferred = AnnotatorEstimate.objects.filter(fit=fit).aggregate(r=Count("reliability"), t=Count("taste_distance"))
     return Annotators(

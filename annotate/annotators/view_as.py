@@ -23,7 +23,7 @@ from annotate.labelling.own_answers.views import own_answers_page
 from annotate.labelling.preview.queries import TOKEN
 from annotate.labelling.queries import current_task
 from annotate.labelling.views import is_htmx
-from annotate.labelling.wording import content_language
+from annotate.labelling.wording import content_language, requested_wording
 from annotate.models import Annotator, Completion, Event, EventVerb
 from annotate.models.retention import retention_notice
 from annotate.participation.consent.queries import consent_text
@@ -96,7 +96,8 @@ def task_page(request: HttpRequest, annotator: Annotator, seen: ViewedPage) -> H
 
 
 def answers_page(request: HttpRequest, annotator: Annotator, seen: ViewedPage) -> HttpResponse:
-    found = own_answers_page(annotator, timezone.now(), request.GET.get("page"))
+    wording = requested_wording(request, annotator.project)
+    found = own_answers_page(annotator, timezone.now(), request.GET.get("page"), wording)
     if isinstance(found, str):
         return HttpResponseRedirect(seen.at(found))
     template, context, _status = found

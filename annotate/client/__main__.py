@@ -170,6 +170,7 @@ def set_goal(client: Client, options: argparse.Namespace) -> None:
         "goal_comparisons",
         "goal_reliability",
         "goal_places",
+        "goal_deadline",
         "pause_at_goal",
         "price",
         "price_per",
@@ -347,7 +348,11 @@ COMMANDS: dict[tuple[str, str], Callable[[Client, argparse.Namespace], int | Non
     ("join", ""): lambda client, options: print(client.join_as_member(options.project, options.pseudonym)),
     ("next", ""): lambda client, options: lines([client.next(options.project)]),
     ("answer", ""): lambda client, options: lines(
-        [client.answer(options.token, options.outcome, chosen=options.chosen, order=options.order)]
+        [
+            client.answer(
+                options.token, options.outcome, chosen=options.chosen, order=options.order, shared=options.shared
+            )
+        ]
     ),
     ("machines", "list"): lambda client, options: lines(client.machines(options.project)["results"]),
     ("machines", "report"): report_machines,

@@ -37,10 +37,20 @@ class Annotating(Transport):
         return cast(Step, self.call("POST", f"projects/{project}/next/", body={}, query=query, repeatable=True))
 
     def answer(
-        self, token: str, outcome: str, *, chosen: int | None = None, order: Sequence[int] = (), **more: Any
+        self,
+        token: str,
+        outcome: str,
+        *,
+        chosen: int | None = None,
+        order: Sequence[int] = (),
+        shared: Sequence[int] = (),
+        **more: Any,
     ) -> Step:
-        """Stores an answer and returns the next step. Places count from 0. Repeating the call stores nothing more."""
-        body = {"outcome": outcome, "chosen": chosen, "order": list(order), **more}
+        """Stores an answer and returns the next step. Places count from 0. Repeating the call stores nothing more.
+
+        shared: which entries of `order`, from 0, share the place of the entry before, where the project allows it.
+        """
+        body = {"outcome": outcome, "chosen": chosen, "order": list(order), "shared": list(shared), **more}
         done = self.call("POST", f"tasks/{quote(token, safe='')}/answer/", body=body, repeatable=True)
         return cast(Step, done["next"])
 

@@ -140,6 +140,7 @@ def add_result_commands(commands: Commands) -> None:
     one.add_argument("--comparisons", type=int, dest="goal_comparisons", help="comparisons of each item")
     one.add_argument("--reliability", type=float, dest="goal_reliability", help="at least, 0.5 to 0.99")
     one.add_argument("--places", type=float, dest="goal_places", help="off on average, at most")
+    one.add_argument("--deadline", dest="goal_deadline", help="the last day, as in 2026-12-31")
     one.add_argument(
         "--pause",
         action=argparse.BooleanOptionalAction,
@@ -198,6 +199,8 @@ def add_annotating_commands(commands: Commands) -> None:
     answer.add_argument("outcome", help="choice, tie, skip, ranking, ...")
     answer.add_argument("--chosen", type=int, help="place of the chosen item, from 0")
     answer.add_argument("--order", type=int, nargs="+", default=[], help="places, best first")
+    words = "which of --order, from 0, share the place of the one before"
+    answer.add_argument("--shared", type=int, nargs="+", default=[], help=words)
 
 
 def add_machine_commands(commands: Commands) -> None:

@@ -61,6 +61,10 @@ class Results(Transport):
         """Compares the estimators on labels that were hidden from them."""
         return self._figures(project, "models", criterion)
 
+    def keep_estimator(self, project: str) -> dict[str, Any]:
+        """Keeps the estimator in use: a better one is told of again only after the next evaluation."""
+        return cast(dict[str, Any], self.call("POST", f"projects/{project}/models/"))
+
     def trust(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
         """Returns each check of the ranking: its verdict, in words, and the figures behind it."""
         return self._figures(project, "trust", criterion)
@@ -90,6 +94,7 @@ class Results(Transport):
         return self._figures(project, "report", criterion)
 
     def progress(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
+        """How many answers there are, and by `forecast` how many are likely to come."""
         return self._figures(project, "progress", criterion)
 
     def goal(self, project: str, *, criterion: int | None = None) -> Goal:
@@ -98,7 +103,8 @@ class Results(Transport):
 
     def set_goal(self, project: str, **settings: Any) -> Goal:
         """goal (top, width, comparisons, plan, reliability, places, boundaries), its number (goal_width,
-        goal_comparisons, goal_reliability, goal_places), pause_at_goal, price (text), price_per, currency."""
+        goal_comparisons, goal_reliability, goal_places), goal_deadline (YYYY-MM-DD), pause_at_goal, price (text),
+        price_per, currency."""
         return cast(Goal, self.call("PATCH", f"projects/{project}/goal/", body=settings))
 
     def remove_goal(self, project: str) -> Goal:

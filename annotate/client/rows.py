@@ -126,6 +126,7 @@ class Goal(TypedDict):
     goal_comparisons: int | None
     goal_reliability: float | None
     goal_places: float | None
+    goal_deadline: str | None
     pause_at_goal: bool
     price: str | None
     price_per: str
@@ -135,8 +136,8 @@ class Goal(TypedDict):
     stands: str | None
     needed: dict[str, int | None] | None
     reach: float | None
-    labels_per_hour: float | None
-    hours: str | None
+    likely: str | None
+    by_deadline: float | None
     cost: dict[str, Any] | None
 
 

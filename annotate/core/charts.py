@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 
 from annotate.core.numbers import format_integer, format_number
 
+MAX_BAND = 2  # an interval ahead makes the chart at most so many times as high
 MIN_WIDTH = 0.04  # of a bar's length
 
 
@@ -105,28 +107,78 @@ class Column:
 
 
 @dataclass(frozen=True)
+class AheadColumn:
+    """What is likely to come: middle and interval of a column that begins at `start`."""
+
+    start: datetime
+    low: int
+    middle: int
+    high: int
+    label: str
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """A column of what is likely to come, on top of what came where it is the running one; behind it its interval, cut
+    at the chart's top."""
+
+    x: str
+    width: str
+    y: str
+    height: str
+    band_x: str
+    band_width: str
+    band_y: str
+    band_height: str
+    column: AheadColumn
+
+
+@dataclass(frozen=True)
 class Columns:
     columns: list[Column]
     # Lines across, as (y, label), the ground line first.
     lines: list[tuple[str, str]]
+    ahead: list[Ahead] = field(default_factory=list)
 
 
-def columns(values: Sequence[int], labels: Sequence[str], *, height: float) -> Columns:
+def columns(
+    values: Sequence[int], labels: Sequence[str], *, height: float, ahead: Sequence[AheadColumn] = ()
+) -> Columns:
     """Return columns side by side, `height` pixels for a round number at or above the largest value; a positive value
-    is at least one pixel high."""
-    largest = max(values, default=1)
+    is at least one pixel high.
+
+    ahead: what is likely to come; its first column is the rest of the last of the values.
+    """
+    base = values[-1] if values and ahead else 0
+    bases = [base, *[0] * (len(ahead) - 1)]
+    middles = [before + one.middle for before, one in zip(bases, ahead, strict=False)]
+    highs = [before + one.high for before, one in zip(bases, ahead, strict=False)]
+    usual = max([*values, *middles], default=1)
+    largest = max(usual, min(MAX_BAND * usual, max(highs, default=0)))
     step = max(1, round(nice_step(max(1, largest), 4)))
     top = step * max(1, math.ceil(largest / step))
-    slot = 1 / max(1, len(values))
+    slot = 1 / max(1, len(values) + max(0, len(ahead) - 1))
+
+    def up(value: float) -> float:
+        return height * min(value, top) / top
 
     def column(i: int, value: int, label: str) -> Column:
-        tall = max(1.0, height * value / top) if value else 0.0
+        tall = max(1.0, up(value)) if value else 0.0
         x, width = percent((i + 0.04) * slot), percent(0.92 * slot)
         return Column(x, width, f"{height - tall:.1f}", f"{tall:.1f}", value, label)
+
+    def column_ahead(i: int, before: int, one: AheadColumn) -> Ahead:
+        at = max(len(values) - 1, 0) + i
+        foot, middle, low, high = (up(before + value) for value in (0, one.middle, one.low, one.high))
+        sides = (percent((at + 0.04) * slot), percent(0.92 * slot), percent(at * slot), percent(slot))
+        x, width, band_x, band_width = sides
+        body, band = (f"{height - middle:.1f}", f"{middle - foot:.1f}"), (f"{height - high:.1f}", f"{high - low:.1f}")
+        return Ahead(x, width, *body, band_x, band_width, *band, one)
 
     return Columns(
         [column(i, value, label) for i, (value, label) in enumerate(zip(values, labels, strict=True))],
         [(f"{height - height * line / top:.1f}", format_integer(line)) for line in range(0, top + 1, step)],
+        [column_ahead(i, before, one) for i, (before, one) in enumerate(zip(bases, ahead, strict=False))],
     )
 
 

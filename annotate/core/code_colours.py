@@ -1,5 +1,7 @@
 """Marks the words of program code with classes that the style sheet colours: keywords, strings, numbers, comments."""
 
+import time
+from collections.abc import Iterator
 from html import escape
 
 from django.utils.safestring import SafeString, mark_safe
@@ -9,6 +11,8 @@ from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 from pygments.util import ClassNotFound
 
 MAX_LENGTH = 20_000
+# Of CPU for one block; some languages take time with the square of the length. What is left then stays plain.
+MAX_SECONDS = 0.3
 # Languages whose names may stand behind ```; never guessed from the code.
 LANGUAGES = frozenset(
     "bash c cpp csharp css diff go html java javascript js json julia kotlin latex lua matlab php py python r ruby "
@@ -30,8 +34,21 @@ def render_code(code: str, language: str) -> SafeString:
     """Return the code as a block that scrolls by keyboard; plain where the language is unknown or the code too long."""
     name = language.strip().lower()
     lexer = lexer_of(name) if len(code) <= MAX_LENGTH else None
-    inside = "".join(marked(kind, text) for kind, text in lexer.get_tokens(code)) if lexer else escape(code)
+    inside = "".join(marked_words(code, lexer)) if lexer else escape(code)
     return mark_safe(f'<pre class="code" tabindex="0"><code>{inside}</code></pre>')  # noqa: S308  (all text escaped)
+
+
+def marked_words(code: str, lexer: Lexer) -> Iterator[str]:
+    """Yields the words of the code in order, marked while there is time."""
+    began, done = time.thread_time(), 0
+    # By itself get_tokens would write other ends of lines first, so that nobody knew how far it is.
+    code = code.replace("\r\n", "\n").replace("\r", "\n")
+    for at, kind, text in lexer.get_tokens_unprocessed(code):
+        yield marked(kind, text)
+        done = at + len(text)
+        if time.thread_time() - began > MAX_SECONDS:
+            break
+    yield escape(code[done:])
 
 
 def lexer_of(name: str) -> Lexer | None:

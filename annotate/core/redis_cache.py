@@ -1,38 +1,58 @@
-"""Keeps the site running while Redis is away: nothing is counted then, and nobody is refused."""
+"""Keeps the site running while Redis is away: each process counts for itself then, so that limits still hold."""
 
 import logging
 from collections.abc import Callable
 from typing import Any
 
+from django.core.cache.backends.locmem import LocMemCache
 from django.core.cache.backends.redis import RedisCache
 from redis.exceptions import RedisError
 
 logger = logging.getLogger("annotate.caching")
+MAX_ENTRIES = 20_000
 
 
-def fail_open(name: str, instead: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps a method of RedisCache: while Redis does not answer, `instead` is called."""
+def fail_over(name: str) -> Callable[..., Any]:
+    """Wraps a method of RedisCache: while Redis does not answer, the process's own cache does."""
     method = getattr(RedisCache, name)
 
-    def call(self: RedisCache, *args: Any, **kwargs: Any) -> Any:
+    def call(self: "FailOverRedisCache", *args: Any, **kwargs: Any) -> Any:
         try:
-            return method(self, *args, **kwargs)
+            found = method(self, *args, **kwargs)
         except RedisError as error:
-            logger.warning("Redis did not answer (%s): rate limits are not counted.", type(error).__name__)
-            return instead(*args, **kwargs)
+            logger.warning("Redis did not answer (%s): each process counts for itself.", type(error).__name__)
+            self.in_use = True
+            return getattr(self.own, name)(*args, **kwargs)
+        if self.in_use:  # it is back: nothing of this time may be found when it goes away again
+            self.in_use = False
+            self.own.clear()
+        return found
 
     return call
 
 
-class FailOpenRedisCache(RedisCache):
-    """Behaves like an empty cache while Redis is away. Sign-ins are counted in the database as well."""
+class OwnCache(LocMemCache):
+    """The cache of one process; counts what it has not seen from 0."""
 
-    get = fail_open("get", lambda key, default=None, version=None: default)
-    get_many = fail_open("get_many", lambda *_, **__: {})
-    set = fail_open("set", lambda *_, **__: None)
-    set_many = fail_open("set_many", lambda *_, **__: [])
-    add = fail_open("add", lambda *_, **__: True)
-    delete = fail_open("delete", lambda *_, **__: False)
-    has_key = fail_open("has_key", lambda *_, **__: False)
-    touch = fail_open("touch", lambda *_, **__: False)
-    incr = fail_open("incr", lambda key, delta=1, version=None: delta)
+    def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
+        self.add(key, 0, version=version)
+        return super().incr(key, delta, version)
+
+
+class FailOverRedisCache(RedisCache):
+    """Uses a cache of this process alone while Redis is away. Sign-ins are counted in the database as well."""
+
+    def __init__(self, server: Any, params: dict[str, Any]) -> None:
+        super().__init__(server, params)
+        self.own = OwnCache("while-redis-is-away", {"OPTIONS": {"MAX_ENTRIES": MAX_ENTRIES}})
+        self.in_use = False
+
+    get = fail_over("get")
+    get_many = fail_over("get_many")
+    set = fail_over("set")
+    set_many = fail_over("set_many")
+    add = fail_over("add")
+    delete = fail_over("delete")
+    has_key = fail_over("has_key")
+    touch = fail_over("touch")
+    incr = fail_over("incr")

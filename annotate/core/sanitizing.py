@@ -32,7 +32,7 @@ BLOCK_END = re.compile(r"(?=<)")  # words of neighbouring elements stay apart
 MAX_LENGTH = 50_000
 # HTML nested deeper than this is shown as words: cleaning takes time with the square of the depth.
 MAX_DEPTH = 200
-MAX_FORMULAS = 200  # of one text; what comes after them is shown as it was typed
+MAX_FORMULAS = 200  # of one text; what comes after them, or more in brackets, is shown as it was typed
 # A text from this length on is rendered once; the name changes with what rendering does.
 CACHED_LENGTH = 2_000
 CACHED_AS = "rendered-1"
@@ -76,14 +76,23 @@ def render_fence(_renderer: RendererHTML, tokens: Sequence[Token], index: int, _
     return set_aside(render_code(token.content, token.info.partition(" ")[0]), environment) + "\n"
 
 
-PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-dollarmath_plugin(PARSER, allow_labels=False, allow_space=False, allow_digits=False, double_inline=True)
-texmath_plugin(PARSER, delimiters="brackets")
-PARSER.add_render_rule("image", render_image_text)
-PARSER.add_render_rule("fence", render_fence)
-PARSER.add_render_rule("math_inline", formula_rule(block=False))
-PARSER.add_render_rule("math_inline_double", formula_rule(block=True))
-PARSER.add_render_rule("math_block", formula_rule(block=True))
+def make_parser(*, brackets: bool) -> MarkdownIt:
+    """Returns a parser of Markdown with formulas between dollars, and with `brackets` also in \\(…\\) and \\[…\\]."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    dollarmath_plugin(parser, allow_labels=False, allow_space=False, allow_digits=False, double_inline=True)
+    if brackets:
+        texmath_plugin(parser, delimiters="brackets")
+    parser.add_render_rule("image", render_image_text)
+    parser.add_render_rule("fence", render_fence)
+    parser.add_render_rule("math_inline", formula_rule(block=False))
+    parser.add_render_rule("math_inline_double", formula_rule(block=True))
+    parser.add_render_rule("math_block", formula_rule(block=True))
+    return parser
+
+
+PARSER = make_parser(brackets=True)
+# For texts with more brackets than formulas may be: for each the end is looked for through all the rest.
+PARSER_WITHOUT_BRACKETS = make_parser(brackets=False)
 
 CLEANER = nh3.Cleaner(
     tags=TAGS,
@@ -180,11 +189,13 @@ def rendered_once(text: str, kind: str, render: Callable[[str], SafeString]) -> 
 
 
 def parse_markdown(text: str) -> SafeString:
-    tokens = PARSER.parse(text)
+    many = text.count("\\(") + text.count("\\[") > MAX_FORMULAS
+    parser = PARSER_WITHOUT_BRACKETS if many else PARSER
+    tokens = parser.parse(text)
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
             token.tag = f"h{min(int(token.tag[1:]) + HEADINGS_DOWN, 6)}"
     environment: dict[str, Any] = {"mark": f"aside-{secrets.token_hex(12)}", "aside": [], "formulas": 0}
-    html = CLEANER.clean(PARSER.renderer.render(tokens, PARSER.options, environment))
+    html = CLEANER.clean(parser.renderer.render(tokens, parser.options, environment))
     aside = re.compile(f"{environment['mark']}-(\\d+)-")
     return mark_safe(aside.sub(lambda found: environment["aside"][int(found[1])], html))  # noqa: S308  (cleaned above)

@@ -17,6 +17,7 @@ from annotate.labelling.label_rows import (
     without_prefix,
 )
 from annotate.labelling.outcomes import INFORMATIVE
+from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Annotator, Item, Label
 from models_engine.constants import Z90
 from models_engine.models import Estimate, Fit
@@ -98,7 +99,8 @@ def item_page(criterion: Criterion, item: Item, fit: Fit | None) -> ItemPage:
     part = dict(estimates.filter(part=estimate.part).values_list("item_id", "rank")) if estimate else {}
     utilities = dict(estimates.values_list("item_id", "utility")) if estimate else {}
     answers = answers_on(criterion, item)
-    records, outcomes = count_records(answers, item)
+    tied = task_type_of(criterion.project).shares_places(criterion.project)
+    records, outcomes = count_records(answers, item, tied=tied)
     beats = probabilities_above(fit, item) if estimate and estimate.n_comparisons else {}
     shown = sorted(records, key=lambda pk: (-sum(records[pk]), pk))[:MAX_ROWS]
     items = Item.objects.filter(project=criterion.project).in_bulk({*shown, *beats})
@@ -144,9 +146,11 @@ def answers_on(criterion: Criterion, item: Item) -> list[Answer]:
     ]
 
 
-def count_records(answers: list[Answer], item: Item) -> tuple[dict[int, tuple[int, int, int]], Counter[str]]:
+def count_records(
+    answers: list[Answer], item: Item, *, tied: bool
+) -> tuple[dict[int, tuple[int, int, int]], Counter[str]]:
     """Return (won, lost, tied) against each other item, and how many answers put the item first, last, between or
-    nowhere."""
+    nowhere. tied: whether items of one group are tied, among others too."""
     counts: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
     outcomes: Counter[str] = Counter()
     for _who, groups in answers:
@@ -159,9 +163,11 @@ def count_records(answers: list[Answer], item: Item) -> tuple[dict[int, tuple[in
             continue
         outcomes["first" if place == 0 else "last" if place == len(groups) - 1 else "between"] += 1
         for i, group in enumerate(groups):
-            if i != place:
-                for other in group:
+            for other in group:
+                if i != place:
                     counts[other.pk][0 if place < i else 1] += 1
+                elif tied and other.pk != item.pk:
+                    counts[other.pk][2] += 1
     return {pk: (won, lost, tied) for pk, (won, lost, tied) in counts.items()}, outcomes
 
 

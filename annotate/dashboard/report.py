@@ -24,6 +24,7 @@ from models_engine.models import AnnotatorEstimate, Fit
 MAX_ITEMS = 2_000
 MAX_DRAWN = 150  # items above which the report has no picture
 MAX_ANNOTATORS = 200
+FIRST_ROWS = 30  # of items and of annotators, at first sight of a report of more than twice as many items
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Report:
     """asked: what people did.   method: the estimator's assumption.   cautions: limits of the ranking.
 
     goal: the rule by which answers stop, and its state.   scaled: values on the scale that the project keeps.
+    is_cut: more items or annotators are told where the whole report is asked for.
     """
 
     fit: Fit
@@ -60,6 +62,7 @@ class Report:
     grades: Grades | None
     goal: GoalStatus | None
     scaled: Scaled | None
+    is_cut: bool
 
     @property
     def is_one_day(self) -> bool:
@@ -72,12 +75,18 @@ class Report:
 
     @property
     def n_left_out(self) -> int:
-        return max(0, self.ranking.n_items - MAX_ITEMS)
+        return self.ranking.page.paginator.count - self.n_shown
+
+    @property
+    def n_shown(self) -> int:
+        return len(self.ranking.page.object_list)
 
 
-def build_report(project: Project, fit: Fit, now: datetime) -> Report:
-    criterion = Criterion(project, fit.criterion)
-    found = ranking(project, fit, RankingQuery(), size=MAX_ITEMS)
+def build_report(project: Project, fit: Fit, now: datetime, *, whole: bool = False) -> Report:
+    """Build the report with its first rows, or with all of up to 2,000 items and 200 annotators."""
+    criterion, is_cut = Criterion(project, fit.criterion), not whole and fit.n_items > 2 * FIRST_ROWS
+    size = FIRST_ROWS if is_cut else MAX_ITEMS
+    found = ranking(project, fit, RankingQuery(), size=size)
     times = (
         Label.objects.filter(project=project, voided_at=None)
         .order_by("created_at")
@@ -93,18 +102,19 @@ def build_report(project: Project, fit: Fit, now: datetime) -> Report:
         first_label=times.first(),
         last_label=times.last(),
         forest=forest_plot(found) if found.n_items <= MAX_DRAWN else None,
-        annotators=annotators_of(project, fit),
-        grades=grades_of(project, fit, size=MAX_ITEMS),
-        scaled=scaled_ranking(project, fit, kept, size=MAX_ITEMS) if (kept := kept_scale(criterion)) else None,
+        annotators=annotators_of(project, fit, min(size, MAX_ANNOTATORS)),
+        grades=grades_of(project, fit, size=size),
+        is_cut=is_cut,
+        scaled=scaled_ranking(project, fit, kept, size=size) if (kept := kept_scale(criterion)) else None,
         goal=goal_status(criterion, fit, now),
         reliability=reliability_of(fit, evaluation_of(criterion)),
         n_excluded=Annotator.objects.filter(project=project).exclude(excluded_at=None).count(),
     )
 
 
-def annotators_of(project: Project, fit: Fit) -> list[ReportedAnnotator]:
+def annotators_of(project: Project, fit: Fit, most: int) -> list[ReportedAnnotator]:
     """Return those with most labels first, in the same number of queries however many there are."""
-    estimates = list(AnnotatorEstimate.objects.filter(fit=fit).order_by("-n_labels", "annotator_id")[:MAX_ANNOTATORS])
+    estimates = list(AnnotatorEstimate.objects.filter(fit=fit).order_by("-n_labels", "annotator_id")[:most])
     people = Annotator.objects.in_bulk([one.annotator_id for one in estimates])
     checks = annotator_checks(project, list(people))
     infits, unlike = stored_misfit(fit, "annotators"), flagged_deviations(fit, "annotators")

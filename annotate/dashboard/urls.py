@@ -4,6 +4,7 @@ from django.urls import path
 
 from annotate.api.routes import PROJECT
 from annotate.dashboard import api, detail, views
+from annotate.dashboard.fits import api as fits_api
 from annotate.dashboard.fits import views as fits_views
 from annotate.dashboard.goal import api as goal_api
 from annotate.dashboard.goal import views as goal_views
@@ -45,8 +46,8 @@ api_urlpatterns = [
     path(f"{PROJECT}ranking/", api.Ranking.as_view(), name="api-ranking"),
     path(f"{PROJECT}ranking/pair/", api.RankingPair.as_view(), name="api-ranking-pair"),
     path(f"{PROJECT}fits/", api.Fits.as_view(), name="api-fits"),
-    path(f"{PROJECT}fits/compare/", trust_api.CompareView.as_view(), name="api-fits-compare"),
-    path(f"{PROJECT}models/", trust_api.ModelsView.as_view(), name="api-models"),
+    path(f"{PROJECT}fits/compare/", fits_api.CompareView.as_view(), name="api-fits-compare"),
+    path(f"{PROJECT}models/", fits_api.ModelsView.as_view(), name="api-models"),
     path(f"{PROJECT}scale/", scale_api.ScaleView.as_view(), name="api-scale"),
     path(f"{PROJECT}trust/", trust_api.TrustView.as_view(), name="api-trust"),
     path(f"{PROJECT}report/", trust_api.ReportView.as_view(), name="api-report"),

@@ -14,8 +14,10 @@ from django.utils.translation import get_language
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
+from annotate import access
 from annotate.criteria import Criterion
 from annotate.dashboard.detail import shows_expert
+from annotate.dashboard.fits.advice import Advice, estimator_advice
 from annotate.dashboard.fits.queries import fits_page
 from annotate.dashboard.forms import RankingForm
 from annotate.dashboard.item import item_page
@@ -46,9 +48,15 @@ def ranking(request: HttpRequest, project_id: UUID) -> HttpResponse:
     fit = published_fit(criterion)
     context = {"form": form, "query": query, "fit": fit, "is_plot": form.is_plot, "expert": shows_expert(request)}
     if fit and fit.n_items:
+        context["advice"] = advice_for(criterion)
         context["board_headline"] = board_headline(criterion.project, fit)
         context["table"] = ranking_html(request, criterion, fit, query, context)
     return render_page(request, criterion, "dashboard/ranking", context)
+
+
+def advice_for(criterion: Criterion) -> Advice | None:
+    """Return what to tell about estimators, to who may change them."""
+    return estimator_advice(criterion) if criterion.project.role in access.MANAGE else None
 
 
 def ranking_html(
@@ -127,4 +135,5 @@ def engine(request: HttpRequest, project_id: UUID) -> HttpResponse:
     criterion = requested_criterion(request, project_id)
     if request.htmx.target == "status":  # type: ignore[attr-defined]
         return render_page(request, criterion, "dashboard/status", {})
-    return render_page(request, criterion, "dashboard/engine", {"fits": fits_page(criterion)})
+    context = {"fits": fits_page(criterion), "advice": advice_for(criterion)}
+    return render_page(request, criterion, "dashboard/engine", context)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from annotate.core.errors import AnnotatorExcluded, CapReached, NothingToCompare, ScreenedOut, SittingCapReached
 from annotate.demo.board_texts import board_likes
@@ -27,6 +28,7 @@ CLICKER, CONTRARY = "Simulated 07", "Simulated 15"
 JUDGES = ["Ines (simulated)", "Jonas (simulated)", "Kofi (simulated)", "Lena (simulated)", "Mara (simulated)"]
 JUDGES += ["Nils (simulated)"]
 LOOK_BACK = 3000  # labels from which on a crowd answers ever more rarely
+SHARED = 0.3  # logits below which two neighbours of an order seem equal
 CLEAR = 1.5  # logits from which a preference is said to be clear
 TIE = 0.35  # Davidson's nu: at equal utility nu/(2 + nu) of the answers are ties
 CANT_JUDGE = 0.015
@@ -163,7 +165,7 @@ class Crowd:
                 self.finished.add(person.name)
                 continue
             self.project.refresh_from_db(
-                fields=["criteria", "outcomes", "task_type", "k", "m", "min_seconds"]
+                fields=["criteria", "outcomes", "task_type", "k", "m", "shared_places", "min_seconds"]
             )  # its owner may have changed them
             items = [presented.item for presented in shown.presented.select_related("item")]
             answer = self.with_comments(self.judge_by_each(person, items), len(items))
@@ -225,9 +227,17 @@ class Crowd:
             chosen,
             grade=grade,
             order=() if outcome == Outcome.CHOICE else tuple(order),
+            shared=self.shared(utilities, order),
             response_ms=round(1000 * seconds),
             session="simulated",
         )
+
+    def shared(self, utilities: list[float], order: list[int]) -> tuple[int, ...]:
+        """Return which of the order seem equal to the one before, where places may be shared."""
+        if not task_type_of(self.project).shares_places(self.project):
+            return ()
+        near = [abs(utilities[one] - utilities[other]) < SHARED for one, other in pairwise(order)]
+        return tuple(index for index, alike in enumerate(near, start=1) if alike)
 
     def outcome(self, person: Person, utilities: list[float]) -> tuple[str, list[int]]:
         """Return what they say and the places they name, with lapses, a habit of the first place, and answers of no
@@ -271,7 +281,7 @@ def comparison(row: int, person: Person, shown: Sequence[Item], answer: Answer, 
     keys = tuple(item.key for item in shown)
     if answer.chosen is None:
         order = tuple(keys[place] for place in answer.order)
-        return Comparison(row, person.name, keys, answer.outcome, at, answer.response_ms, order)
+        return Comparison(row, person.name, keys, answer.outcome, at, answer.response_ms, order, shared=answer.shared)
     if len(keys) == 2:
         return Comparison(
             row, person.name, keys, ("left", "right")[answer.chosen], at, answer.response_ms, (), answer.grade

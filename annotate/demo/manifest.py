@@ -34,13 +34,13 @@ from typing import Any, TextIO
 
 from annotate.files.limits import MAX_FILE_BYTES
 from annotate.imports.comparisons.actions import SIDES, Comparison
-from annotate.imports.comparisons.sets import order_in, shown_in, without_apostrophe
+from annotate.imports.comparisons.sets import order_in, shared_in, shown_in, without_apostrophe
 from annotate.labelling.actions import MAX_RESPONSE_MS
 from annotate.labelling.outcomes import EXTRA_OUTCOMES, INFORMATIVE
 
 MANIFEST = "crowdrank.json"
 PROJECT_KEYS = {"name", "question", "more_means", "instructions", "estimator", "overlap", "top_k"}
-PROJECT_KEYS |= {"task_type", "k", "m"}
+PROJECT_KEYS |= {"task_type", "k", "m", "shared_places"}
 ITEM_KEYS = {"file", "key", "text", "tags", "kind", "text_format"}
 LABEL_KEYS = {
     *("file", "annotator", "annotator_format", "winner", "loser", "left", "right", "outcome", "outcomes"),
@@ -190,9 +190,10 @@ def read_comparisons(path: Path, labels: Mapping[str, Any]) -> Iterator[Comparis
         value = {name: without_apostrophe(row[column]) for name, column in columns.items()}
         said = labels.get("outcomes", {}).get(value.get("outcome"), value.get("outcome", ""))
         order: tuple[str, ...] = ()
+        shared: tuple[int, ...] = ()
         if "shown" in value:
             shown = shown_in(value["shown"])
-            order = order_in(value["ranking"], said)
+            order, shared = order_in(value["ranking"], said), shared_in(value["ranking"], said)
         elif "winner" in value:
             swap = rng.random() < 0.5
             shown = (value["loser"], value["winner"]) if swap else (value["winner"], value["loser"])
@@ -209,6 +210,7 @@ def read_comparisons(path: Path, labels: Mapping[str, Any]) -> Iterator[Comparis
             order,
             value.get("grade", ""),
             value.get("comment", ""),
+            shared,
         )
 
 

@@ -1,5 +1,6 @@
 """Which column holds what: guessed from the names and the first rows, changeable by the owner."""
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +25,9 @@ TAGS = tuple("tags tag topics topic categories category group theme issue class"
 TAGS += tuple("schlagwörter schlagwort themen thema kategorien kategorie gruppe klasse".split())
 KNOWN = frozenset(KEY + TEXT + TITLE + KIND + CONTEXT + COMPETITOR + LINK + TAGS)
 
+META, METADATA = "meta_", "metadata"
+SECTIONS = "sections"
+SECTION = re.compile(r"section_?(\d{1,2})(?:_(text|markdown|html|code|chat|link))?")
 TRANSLATED = {"text": "text", "body": "text", "title": "title", "name": "title", "titel": "title"}
 TRANSLATED |= {"context": "context", "prompt": "context"}
 
@@ -49,6 +53,10 @@ class Columns:
     # Of columns such as text_de and title_de: the places, "text", "title" or "context", and the language.
     translations: tuple[tuple[int, str, str], ...] = ()
     competitor: int | None = None
+    # Of columns such as section_1_markdown: the places and kinds, by number; of a column `sections`, in JSON.
+    sections: tuple[tuple[int, str], ...] = ()
+    # Of columns that are kept as they are: the places and their names; of a column `metadata`, a JSON object, "".
+    metadata: tuple[tuple[int, str], ...] = ()
 
 
 def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
@@ -62,10 +70,14 @@ def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
     text = find(names, TEXT)
     if text is None:
         text = next((place for place, what, _language in translated if what == "text"), None)
+    sections = section_columns(names)
+    if text is None and sections:
+        text = sections[0][0]
     if text is None:
         text = longest(values, taken=set(told.values()))
     places: dict[str, Any] = {what: None if place == text else place for what, place in told.items()}
-    columns = Columns(text, **places, translations=translation_columns(names, taken={text}))
+    columns = Columns(text, **places, translations=translation_columns(names, taken={text}), sections=sections)
+    columns = replace(columns, metadata=metadata_columns(names))
     return guess_names(names, values, len(first_rows), columns)
 
 
@@ -73,7 +85,7 @@ def guess_names(names: Sequence[str], values: Sequence[list[str]], n_rows: int, 
     """Guess title, key and tags where names have not told them."""
     taken = {columns.text, columns.key, columns.kind, columns.tags, columns.context, columns.link}
     taken |= {place for place, _what, _language in columns.translations}
-    taken.add(columns.competitor)
+    taken |= {columns.competitor, *(place for place, _kind in (*columns.sections, *columns.metadata))}
     free = [place for place in range(len(names)) if place not in taken]
     like_titles = [place for place in free if looks_like_title(values[place], n_rows)]
     like_tags = [place for place in free if looks_like_tags(values[place])]
@@ -82,6 +94,27 @@ def guess_names(names: Sequence[str], values: Sequence[list[str]], n_rows: int, 
     tags = next((place for place in like_tags if place != title), None) if columns.tags is None else columns.tags
     key = title if columns.key is None and title in like_titles else columns.key
     return replace(columns, title=title, key=key, tags=tags)
+
+
+def section_columns(names: Sequence[str]) -> tuple[tuple[int, str], ...]:
+    """Return the columns whose names say that they are sections of an item, by number, and their kinds."""
+    folded = [name.strip().casefold().replace(" ", "_") for name in names]
+    if SECTIONS in folded:
+        return ((folded.index(SECTIONS), SECTIONS),)
+    found = [
+        (int(match[1]), place, match[2] or "text")
+        for place, name in enumerate(folded)
+        if (match := SECTION.fullmatch(name))
+    ]
+    return tuple((place, kind) for _number, place, kind in sorted(found))
+
+
+def metadata_columns(names: Sequence[str]) -> tuple[tuple[int, str], ...]:
+    """Return the columns whose names say that they are metadata, as meta_author, and what that is called."""
+    folded = [name.strip() for name in names]
+    found = [(place, name[len(META) :]) for place, name in enumerate(folded) if name.casefold().startswith(META)]
+    whole = [(place, "") for place, name in enumerate(folded) if name.casefold() == METADATA]
+    return (*whole[:1], *((place, name) for place, name in found if name))
 
 
 def translation_columns(names: Sequence[str], taken: Collection[int | None]) -> tuple[tuple[int, str, str], ...]:

@@ -36,6 +36,8 @@ def best_worst(project: Project, sets: Ints, chosen: Ints, ranks: Ints, **counts
 
 
 def rankings(project: Project, sets: Ints, chosen: Ints, ranks: Ints, **counts: Any) -> Comparisons:
+    if task_type_of(project).shares_places(project):
+        return Comparisons.from_ranks(digits_of(ranks, project.k), sets, tied=True, **counts)
     return Comparisons.from_rankings(best_first(sets, ranks, project.k), shown=sets, **counts)
 
 

@@ -24,6 +24,21 @@ CHOICES = ESTIMATORS | {
 # as CrowdBTOnline, are rougher than what an engine in the background can do.
 NOT_OFFERED = {"FeaturePlackettLuce", "AngleBased", "AngleBasedMixture", "CrowdBTOnline", "CrowdGPPL", "GPPL"}
 
+# The cautions below in a sentence, for whoever looks at the lines.
+TWO_IN_THREE = _(
+    "If people's tastes differ a lot, or the items lie far apart, trust the lines less: then they hold the true value "
+    "about 2 times in 3."
+)
+SHORT_CAUTIONS = {
+    "CrowdBT": _(
+        "If people's tastes differ a lot, trust the lines less: then they hold the true value about 3 times in 4."
+    ),
+    "BradleyTerry": TWO_IN_THREE,
+    "CollaborativeGP": _(
+        "If the items lie far apart, trust the lines less: then they hold the true value about 4 times in 5."
+    ),
+    "PlackettLuce": TWO_IN_THREE,
+}
 # Where an estimator's intervals are known to be too narrow. Shares of `python -m models_engine.benchmarks coverage`, 40
 # simulated crowds each: tastes of standard deviation 1 around the consensus, and the other worlds named here.
 CAUTIONS = {

@@ -97,7 +97,7 @@ def work(row: Evaluation, progress: Progress) -> None:
     if fit.estimator in ESTIMATORS and fit.estimator not in names:
         names.append(fit.estimator)
     candidates = {name: ESTIMATORS[name].estimator() for name in names}
-    found = evaluate_estimators(data, candidates, seed=SEED, progress=progress)
+    found = evaluate_estimators(data, candidates, reference=fit.estimator, seed=SEED, progress=progress)
     values: dict[str, Any] = {
         "n_labels": fit.n_labels,
         "n_drawn": data.n_labels if data.n_labels < labels.data.n_labels else None,
@@ -106,6 +106,7 @@ def work(row: Evaluation, progress: Progress) -> None:
         "split_half": measure_halves(labels, progress),
         "figures": [finite_json(asdict(one)) for one in found],
         "made_at": timezone.now(),
+        "dismissed_at": None,
     }
     row.complete(**values, gave_way=0, due_since=None, not_before=None, message="", crossings=0, given_up=None)
 

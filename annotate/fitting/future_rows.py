@@ -13,6 +13,7 @@ from annotate.models import (
     Evaluation,
     FitState,
     ImportJob,
+    LabelForecast,
     MachineReport,
     MeasuredSaving,
     RunRecord,
@@ -25,7 +26,10 @@ from annotate.webhooks.delivery import RETRY_PAUSES
 
 logger = logging.getLogger("annotate.worker")
 TOLERANCE = timedelta(seconds=5)  # clocks of several machines differ by less
-LEASED = (FitState, Evaluation, TasteMap, MeasuredSaving, ImportJob, RunRecord, CohortComparison, MachineReport)
+LEASED = (
+    *(FitState, LabelForecast, Evaluation, TasteMap, MeasuredSaving),
+    *(ImportJob, RunRecord, CohortComparison, MachineReport),
+)
 
 
 def clip_future_rows(now: datetime) -> int:
@@ -49,7 +53,7 @@ def clip_pauses(now: datetime) -> int:
     idle_jobs = now + idle.MAX_RETRY_PAUSE + TOLERANCE
     n = FitState.objects.filter(not_before__gt=fits).update(not_before=now)
     n += clip_failing_criteria(now, fits)
-    for model in (Evaluation, TasteMap, MeasuredSaving):
+    for model in (LabelForecast, Evaluation, TasteMap, MeasuredSaving):
         n += model._default_manager.filter(not_before__gt=idle_jobs).update(not_before=now)
     late = WebhookDelivery.objects.filter(not_before__gt=now + RETRY_PAUSES[-1] + TOLERANCE)
     return n + late.filter(state=WebhookDelivery.State.WAITING).update(not_before=now)
@@ -67,4 +71,5 @@ def clip_past_moments(now: datetime) -> int:
     """Sets what has happened already to now at the latest."""
     n = FitState.objects.filter(last_fit_at__gt=now + TOLERANCE).update(last_fit_at=now)
     n += Evaluation.objects.filter(due_since__gt=now + TOLERANCE).update(due_since=now)
+    n += LabelForecast.objects.filter(as_of__gt=now + TOLERANCE).update(as_of=now, next_at=now)
     return n + WorkerProcess.objects.filter(seen_at__gt=now + TOLERANCE).update(seen_at=now)

@@ -1,7 +1,8 @@
 """The processes of one worker: one in front, and in the background those whose job takes long, one of each kind.
 
 A job starts in front. After LONG_SECONDS it goes on in the background, at a lower priority, and others have their
-turn; a fit for which no place is free there is released until one is.
+turn; a fit for which no place is free there is released until one is. Fits have two places there: one without a limit,
+and one for at most SHORT_FIT_SECONDS, so that a fit of some seconds need not wait for one of minutes.
 """
 
 import logging
@@ -27,6 +28,8 @@ from models_engine.models import Fit
 
 logger = logging.getLogger("annotate.worker")
 LONG_SECONDS = 2.0
+SHORT_FIT_SECONDS = 60.0
+FITS, SHORT_FITS = -1, -2  # keys of the background's places for fits
 LOOK_SECONDS = 0.2  # between two looks at the time that jobs take
 STOP_SECONDS = 5.0  # after which a process that was asked to stop is killed
 
@@ -37,9 +40,10 @@ class Lanes:
     def __init__(self, jobs: WorkerJobs, create_jobs: Callable[[], WorkerJobs], stopping: threading.Event) -> None:
         self.jobs, self.create_jobs, self.stopping = jobs, create_jobs, stopping
         self.front: JobProcess | None = None
-        self.background: dict[int, JobProcess] = {}  # by queue; fits are -1
+        self.background: dict[int, JobProcess] = {}  # by queue; fits are FITS and SHORT_FITS
         self.spare: JobProcess | None = None
-        self.long_projects: set[UUID] = set()
+        self.slow_projects: set[UUID] = set()  # whose last fit took more than LONG_SECONDS
+        self.long_projects: set[UUID] = set()  # and more than SHORT_FIT_SECONDS
         self.n_published = 0
         self.database_failed = False
 
@@ -54,9 +58,11 @@ class Lanes:
         return queue in self.background
 
     def excluded_projects(self) -> set[UUID]:
-        """Returns projects that are being fitted, and those with long fits while one of these is in the background."""
+        """Returns projects that are being fitted, and those whose fits have no place in the background."""
         fitted = {task.project_id for task in self.tasks() if task.claim}
-        return fitted | (self.long_projects if self.is_occupied(-1) else set())
+        if not self.is_occupied(FITS):
+            return fitted
+        return fitted | self.long_projects | (self.slow_projects if self.is_occupied(SHORT_FITS) else set())
 
     def run(self, task: Task) -> None:
         """Works on the task until it is done or goes on in the background."""
@@ -70,7 +76,7 @@ class Lanes:
         n_rows = 0 if task.claim else self.jobs.queues[task.queue].n_rows(task.row)
         process.begin(task, job_limits(task.project_id, n_rows))
         self.front = process
-        if task.claim and task.project_id in self.long_projects:
+        if task.claim and task.project_id in self.slow_projects:
             self.make_room()
         while self.front is process:
             self.wait(LOOK_SECONDS)
@@ -90,17 +96,36 @@ class Lanes:
         return start_job_process(self.create_jobs)
 
     def make_room(self) -> None:
-        """Sends the job in front to the background; where that has one of its kind, asks it to stop."""
+        """Sends the job in front to the background; where that has no place for it, asks it to stop."""
         process = self.front
         if process is None or process.task is None:
             return
         if process.task.claim:
-            self.long_projects.add(process.task.project_id)
-        if self.is_occupied(process.task.queue):
+            self.slow_projects.add(process.task.project_id)
+        place = self.free_place(process.task)
+        if place is None:
             process.ask_to_stop()
             return
         process.lower_priority()
-        self.background[process.task.queue], self.front = process, None
+        self.background[place], self.front = process, None
+
+    def free_place(self, task: Task) -> int | None:
+        """Returns the place in the background that the task may have; None where it is taken."""
+        places = [task.queue]
+        if task.claim:
+            places = [FITS] if task.project_id in self.long_projects else [FITS, SHORT_FITS]
+        return next((place for place in places if not self.is_occupied(place)), None)
+
+    def end_short_turn(self) -> None:
+        """Moves a fit that is no short one to the other place, or asks it to stop until that is free."""
+        process = self.background.get(SHORT_FITS)
+        if process is None or process.task is None or process.seconds <= SHORT_FIT_SECONDS:
+            return
+        self.long_projects.add(process.task.project_id)
+        if self.is_occupied(FITS):
+            process.ask_to_stop()
+        else:
+            self.background[FITS] = self.background.pop(SHORT_FITS)
 
     def wait(self, seconds: float) -> None:
         """Waits so long at most, or until a job is done; records what came of every job that is."""
@@ -115,6 +140,7 @@ class Lanes:
             elif process.asked_to_stop_at and time.monotonic() - process.asked_to_stop_at > STOP_SECONDS:
                 process.kill()
                 self.finish(process, Outcome(killed=True))
+        self.end_short_turn()
 
     def finish(self, process: JobProcess, outcome: Outcome) -> None:
         """Takes the process off its task and records what came of that."""
@@ -123,8 +149,8 @@ class Lanes:
             return
         self.front = None if self.front is process else self.front
         self.background = {kind: one for kind, one in self.background.items() if one is not process}
-        if task.claim and not outcome.crossed and process.seconds <= LONG_SECONDS:
-            self.long_projects.discard(task.project_id)
+        if task.claim and outcome.published:
+            self.note_seconds(task.project_id, process.seconds)
         is_wanted = process.is_reusable(outcome) and self.spare is None
         process.task = None
         if is_wanted:
@@ -137,6 +163,11 @@ class Lanes:
             self.release(task)
         elif outcome.crossed:
             self.record_crossing(task, outcome, timezone.now())
+
+    def note_seconds(self, project_id: UUID, seconds: float) -> None:
+        """Remembers how long the project's fit took, which says where the next one has its place."""
+        for projects, limit in ((self.slow_projects, LONG_SECONDS), (self.long_projects, SHORT_FIT_SECONDS)):
+            (projects.add if seconds > limit else projects.discard)(project_id)
 
     def record_crossing(self, task: Task, outcome: Outcome, now: datetime) -> None:
         logger.warning("Project %s: a job was ended. %s", task.project_id, render_message(outcome.crossed))

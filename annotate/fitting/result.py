@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop
 from annotate.core.stored_messages import store_message
 from annotate.criteria import Criterion
 from annotate.fitting.arrays import pack, warm_start
-from annotate.fitting.automatic import choose_estimator
+from annotate.fitting.automatic import choose_estimator, last_choice, quick_estimator
 from annotate.fitting.best_worst_counts import count_best_worst
 from annotate.fitting.estimates import LEVEL, annotator_estimate_rows, estimate_rows
 from annotate.fitting.goal import count_block_pairs, evaluate_goal
@@ -21,7 +21,9 @@ from annotate.fitting.machines import counts_machines, machines_in_fit
 from annotate.fitting.misfit import flagged_json, measure_misfit
 from annotate.fitting.reading import Labels, read_labels
 from annotate.fitting.reliability import measure_separation
+from annotate.fitting.settling import measure_settling
 from annotate.fitting.tastes import components_of
+from annotate.fitting.undecided import measure_undecided
 from annotate.jobs.queues import Progress
 from annotate.models import Project
 from models_engine.analysis.scores import common_unit
@@ -107,6 +109,7 @@ class FitResult:
         labels: Labels,
         fitted: "FittedPosterior",
         choice: dict[str, Any] | None,
+        choosing: bool = False,
     ) -> Self:
         """Builds the result of `fit`, the row that its estimates refer to."""
         posterior, diagnostics = fitted.posterior, fitted.posterior.diagnostics
@@ -147,6 +150,7 @@ class FitResult:
                     else {}
                 ),
                 **({} if choice is None else {"choice": choice}),
+                **({"choosing": True} if choosing else {}),
             },
             estimates=rows,
             annotator_estimates=tuple(of_people),
@@ -164,11 +168,12 @@ class FittedPosterior:
 
 
 def compute_result(
-    fit: Fit, criterion: Criterion, former: Fit | None, progress: Progress, watch: Stopwatch
+    fit: Fit, criterion: Criterion, former: Fit | None, progress: Progress, watch: Stopwatch, quick: bool = False
 ) -> FitResult:
     """Reads the labels, fits the project's estimator and builds the result; writes nothing.
 
     `fit` is the row that the result's estimates refer to.   `former`: the published fit, to start from.
+    quick: of a project that chooses its estimator, by the one it chose last, without choosing.
     Raises what the estimator raises, Cancelled and UnknownEstimator.
     """
     project = criterion.project
@@ -179,18 +184,29 @@ def compute_result(
     watch.lap("reading")
     if labels is None:
         return FitResult.without_items(project)
-    choice = choose_estimator(labels, former, fit.seed, progress) if automatic else None
-    if choice is not None:
+    if quick:
+        name, choice = quick_estimator(former), last_choice(former)
+    elif automatic:
+        choice = choose_estimator(labels, former, fit.seed, progress)
+        name = choice["estimator"]
         watch.lap("choosing")
-    name = project.estimator if choice is None else choice["estimator"]
+    else:
+        name, choice = project.estimator, None
     fitted = fit_posterior(name, labels, former, fit.seed, progress)
     watch.lap("fitting")
-    result = FitResult.of_posterior(fit, project, labels, fitted, choice)
+    result = FitResult.of_posterior(fit, project, labels, fitted, choice, choosing=quick)
     watch.lap("estimates")
+    told = {name: getattr(result, name) for name in ("estimator", "n_labels", "n_items")}
+    told["n_parts"] = sum(1 for _part in labels.ranked_parts())
+    settling = measure_settling(criterion, fit, result.arrays, former, told)
+    watch.lap("settling")
+    undecided = measure_undecided(criterion, labels)
+    watch.lap("undecided")
     leaderboard = compute_leaderboard(criterion, labels, former, progress)
     if leaderboard is not None:
         watch.lap("leaderboard")
-    return replace(result, leaderboard=leaderboard)
+    told_besides = {"settling": settling, "undecided": undecided}
+    return replace(result, leaderboard=leaderboard, diagnostics=result.diagnostics | told_besides)
 
 
 def fit_posterior(name: str, labels: Labels, former: Fit | None, seed: int, progress: Progress) -> FittedPosterior:

@@ -13,6 +13,7 @@ from annotate.core.stored_messages import render_message
 from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion, list_criteria
 from annotate.fitting import scheduling
+from annotate.fitting.automatic import needs_quick_fit
 from annotate.fitting.overall import compute_overall, load_criterion
 from annotate.fitting.pausing import pause_at_goal
 from annotate.fitting.reading import Ints
@@ -111,19 +112,48 @@ def waits_for_retry(criterion: Criterion, failing: dict[str, Any], now: datetime
 
 def outdated_criteria(project: Project, claim: Claim) -> list[Criterion]:
     """Returns each criterion whose published fit has not seen this version of the labels."""
-    seen = Fit.objects.filter(project_id=project.pk, published=True, data_version=claim.version)
-    fitted = set(seen.values_list("criterion", flat=True))
+    seen = Fit.objects.filter(project_id=project.pk, published=True, data_version=claim.version).defer("arrays")
+    fitted = {fit.criterion for fit in seen if not fit.diagnostics.get("choosing")}
     return [one for one in list_criteria(project) if one.number not in fitted]
 
 
 def fit_criterion(criterion: Criterion, claim: Claim, progress: Progress, clock: Clock, settles: bool = True) -> Fit:
-    """Fits and publishes one criterion; the last one completes the claim."""
-    project = criterion.project
-    former = Fit.objects.filter(project_id=project.pk, criterion=criterion.number, published=True).first()
+    """Fits and publishes one criterion; the last one completes the claim. Where the estimator is to be chosen first, a
+    quick fit is published before.
+    """
+    former = Fit.objects.filter(project_id=criterion.project.pk, criterion=criterion.number, published=True).first()
+    if needs_quick_fit(criterion, former):
+        former = try_quick_fit(criterion, claim, former, progress, clock) or former
+    return fit_and_publish(criterion, claim, former, progress, clock, settles)
+
+
+def try_quick_fit(
+    criterion: Criterion, claim: Claim, former: Fit | None, progress: Progress, clock: Clock
+) -> Fit | None:
+    """Publishes a fit by the estimator chosen last; None where it fails, which the choice goes on without."""
+    try:
+        return fit_and_publish(criterion, claim, former, progress, clock, settles=False, quick=True)
+    except (Cancelled, LeaseLost, LimitCrossed, DatabaseError):
+        raise
+    except Exception:
+        logger.exception("The quick fit of project %s failed.", criterion.project.pk)
+        return None
+
+
+def fit_and_publish(
+    criterion: Criterion,
+    claim: Claim,
+    former: Fit | None,
+    progress: Progress,
+    clock: Clock,
+    settles: bool,
+    quick: bool = False,
+) -> Fit:
+    """Computes, writes and publishes one fit, in place of the former one."""
     fit = create_fit(criterion, claim, clock())
     watch = Stopwatch()
     try:
-        result = compute_result(fit, criterion, former, progress, watch)
+        result = compute_result(fit, criterion, former, progress, watch, quick)
         write_result(fit, result, progress, watch, clock)
         publish(fit, claim, former, settles, derived_rankings(criterion, fit, clock()))
     except (Cancelled, LeaseLost):
@@ -138,7 +168,7 @@ def fit_criterion(criterion: Criterion, claim: Claim, progress: Progress, clock:
     write_suggestions(criterion, fit)
     pause_at_goal(fit, clock())
     delete_superseded(fit, former)
-    notify_new_flags(project=project, since=former.started_at if former else None, now=clock())
+    notify_new_flags(project=criterion.project, since=former.started_at if former else None, now=clock())
     return fit
 
 

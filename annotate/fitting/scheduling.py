@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import F, Q, QuerySet
 
 from annotate.jobs.leases import worker_died
-from annotate.models import FitState, WorkerProcess
+from annotate.models import FitState, Project, WorkerProcess
 from annotate.models.leased_jobs import LeaseLost, lease_duration
 from models_engine.models import Fit
 
@@ -195,6 +195,11 @@ def record_heartbeat(name: str, *, started_at: datetime, now: datetime, project_
 
 def remove_worker(name: str) -> None:
     WorkerProcess.objects.filter(name=name).delete()
+
+
+def n_fitted_elsewhere(project: Project, now: datetime) -> int:
+    """Return how many other projects are being fitted."""
+    return FitState.objects.exclude(pk=project.pk).exclude(owner="").filter(lease_until__gt=now).count()
 
 
 def live_workers(now: datetime) -> QuerySet[WorkerProcess]:

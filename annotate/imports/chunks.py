@@ -90,6 +90,7 @@ class Sink:
                 title=one.title,
                 pages=pages.get(one.place, ()),
                 competitor=one.competitor,
+                metadata=tuple((name, value) for name, value in one.metadata),
             )
             for one, name in zip(entries, stored, strict=True)
         ]

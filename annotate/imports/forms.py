@@ -11,7 +11,7 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotate.core.languages import language_name
-from annotate.files.column_guessing import Columns, translation_columns
+from annotate.files.column_guessing import Columns, metadata_columns, section_columns, translation_columns
 from annotate.files.csv_reader import DELIMITERS
 from annotate.files.layout import FORMATS, Layout, guess_columns, numeric_columns
 from annotate.files.limits import MAX_KEY, MAX_TEXT, MAX_TITLE
@@ -21,7 +21,9 @@ from annotate.models import Item
 
 TEXT_KINDS = [(Item.Kind.TEXT.value, _("Plain text")), (Item.Kind.MARKDOWN.value, _("Markdown"))]
 TEXT_KINDS.append((Item.Kind.HTML.value, _("HTML (words, structure and links are kept)")))
+TEXT_KINDS.append((Item.Kind.SECTIONS.value, _("Several sections (a JSON list, each with kind and text)")))
 TEXT_KINDS.append((Item.Kind.CHAT.value, _("Chat (a JSON list of turns, each with role and content)")))
+MANY = ("features", "translations", "sections", "metadata")  # of Columns: those that hold several
 LONGEST_PASTE = 5_000_000
 
 
@@ -98,8 +100,8 @@ class ArchiveForm(forms.Form):
         widget=forms.ClearableFileInput(attrs={"accept": ".zip"}),
         help_text=_(
             "Media files, PDF and DOCX and, if you like, a manifest.csv or manifest.jsonl beside them with the "
-            "columns file, key, title, text (or alt), tags, context, competitor and feature_…; up to 500 MB and 10,000 "
-            "files."
+            "columns file, key, title, text (or alt), sections, tags, context, competitor and feature_…; up to 500 MB "
+            "and 10,000 files."
         ),
     )
 
@@ -193,6 +195,14 @@ class ColumnsForm(forms.Form):
         help_text=_("Columns of numbers that describe the items. Rankings by CollaborativeGP learn from them."),
     )
 
+    metadata = forms.TypedMultipleChoiceField(
+        label=_("Metadata"),
+        coerce=int,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Columns that are kept as they are. The project's settings say which of them annotators see."),
+    )
+
     def __init__(self, names: Sequence[str], numeric: Sequence[int], *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"auto_id": "id_column_%s", **kwargs})  # the pasted text is a field on the same page
         places = [(str(place), name[:60]) for place, name in enumerate(names)]
@@ -202,7 +212,7 @@ class ColumnsForm(forms.Form):
         self.choose("kind_column", [("", _("none: all the same")), *places])
         for field in ("tags", "context", "competitor", "link"):
             self.choose(field, [("", _("none")), *places])
-
+        self.choose("metadata", places)
         if numeric:
             self.fields["features"].choices = [places[place] for place in numeric]  # type: ignore[attr-defined]
         else:
@@ -244,6 +254,7 @@ class Reading:
             "link": columns.link,
             "kind": self.kind,
             "features": [place for place, _name in columns.features],
+            "metadata": [place for place, _name in columns.metadata],
         }
 
     @property
@@ -255,7 +266,8 @@ class Reading:
     def unused(self) -> list[str]:
         """Return the columns that are not imported."""
         values = vars(self.columns)
-        used = {values[name] for name in values if name not in ("features", "translations")}
+        used = {values[name] for name in values if name not in MANY}
+        used |= {place for place, _kind in (*self.columns.sections, *self.columns.metadata)}
         used |= {place for place, _name in self.columns.features}
         used |= {place for place, _what, _language in self.columns.translations}
         return [name for place, name in enumerate(self.names) if place not in used]
@@ -268,8 +280,9 @@ class Reading:
     def fields(self) -> list[tuple[str, str]]:
         """Return the same reading as fields of a form."""
         values = {**asdict(self.layout), **self.column_values(), "cut": self.cut}
-        one = {name: value for name, value in values.items() if name != "features"}
+        one = {name: value for name, value in values.items() if name not in MANY}
         many = [("features", str(place)) for place, _name in self.columns.features]
+        many += [("metadata", str(place)) for place, _name in self.columns.metadata]
         return [(name, str(value)) for name, value in one.items() if value is not None and value is not False] + many
 
 
@@ -289,12 +302,20 @@ def reading_of(text: str, guessed: Layout, data: Mapping[str, Any]) -> Reading:
     features = {names[place]: place for place in chosen.get("features", [])}  # the last one of a name
     taken = {chosen[name] for name in ("text", "title", "key", "kind_column", "tags", "context", "link")}
     columns = Columns(
+        sections=section_columns(names),
+        metadata=chosen_metadata(names, chosen["metadata"], chosen["text"]),
         translations=translation_columns(names, taken={*taken, *features.values()}),
         **{name: chosen[name] for name in ("text", "title", "key", "tags", "context", "competitor", "link")},
         kind=chosen["kind_column"],
         features=tuple((place, name) for name, place in features.items()),
     )
     return Reading(layout, names, columns, chosen["kind"], numeric)
+
+
+def chosen_metadata(names: Sequence[str], places: Sequence[int], text: int) -> tuple[tuple[int, str], ...]:
+    """Return the columns ticked, with what each is called; they may be used for something else, too, but the text."""
+    called = dict(metadata_columns(names))
+    return tuple((place, called.get(place, names[place])) for place in places if place != text)
 
 
 def layout_of(guessed: Layout, data: Mapping[str, Any]) -> Layout:

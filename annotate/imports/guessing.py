@@ -27,12 +27,16 @@ def items_mapping(layout: Layout, columns: Columns, kind: str = Item.Kind.TEXT) 
 def guess_items(
     text: str, name: str, *, columns: Mapping[str, Any] | None = None, kind: str = Item.Kind.TEXT
 ) -> dict[str, Any]:
-    """columns: the names of those that are said (None: there is none), of features a list. Raises BadFile."""
+    """columns: the names of those that are said (None: there is none), of features and metadata a list.
+
+    Raises BadFile.
+    """
     layout = guess_layout(text, name)
     names, guessed = guess_columns(text, layout)
     said = dict(columns or {})
     features = said.pop("features", None) or []
-    known = {one.name for one in fields(Columns)} - {"features", "translations"}
+    kept = said.pop("metadata", None)
+    known = {one.name for one in fields(Columns)} - {"features", "translations", "sections", "metadata"}
     places: dict[str, Any] = {what: place_of(column, names) for what, column in said_of(said, known).items()}
     if places.get("text", 0) is None:
         raise BadFile(_("Choose the column that holds the text."))
@@ -41,10 +45,14 @@ def guess_items(
     numbers = {one: place for one in features if (place := place_of(one, names)) is not None}
     if set(numbers.values()) - set(numeric_columns(text, layout)):
         raise BadFile(_("Features must be columns of numbers; one of these is not."))
-    taken = {*places.values(), *numbers.values()}
+    if kept is not None and not isinstance(kept, list):
+        raise BadFile(_("Give the metadata as a list of columns."))
+    kept_places = [(place, one) for one in kept or () if (place := place_of(one, names)) is not None]
+    taken = {*places.values(), *numbers.values(), *(place for place, _name in kept_places)}
     translations = tuple(one for one in guessed.translations if one[0] not in taken)
     named = tuple((place, one) for one, place in numbers.items())
-    chosen = replace(guessed, **places, translations=translations, features=named)
+    metadata = guessed.metadata if kept is None else tuple(kept_places)
+    chosen = replace(guessed, **places, translations=translations, features=named, metadata=metadata)
     return items_mapping(layout, chosen, kind)
 
 

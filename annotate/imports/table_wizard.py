@@ -125,6 +125,7 @@ class TableWizard(Wizard[ParsedTable]):
             context["errors"] = parsed.checked.errors[:SHOWN_ERRORS]
             context["warnings"] = parsed.checked.warnings[:SHOWN_ERRORS]
             context["n_contexts"] = len({item.context for item in parsed.checked.items} - {""})
+            context["n_competitors"] = len({item.competitor for item in parsed.checked.items} - {""})
         return context
 
     def store(self, upload: Upload, parsed: ParsedTable) -> HttpResponseBase:

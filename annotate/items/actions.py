@@ -121,6 +121,7 @@ def new_item(project: Project, row: NewItem, now: datetime, rng: random.Random) 
         key=row.key,
         name=row.title,
         competitor=row.competitor,
+        metadata=dict(row.metadata),
         kind=row.kind,
         body=row.body,
         media=row.media,

@@ -1,5 +1,6 @@
 """Items: the list with filters, adding many at once with an error for each row, retiring, tags, deleting."""
 
+import json
 import random
 from typing import Any
 from uuid import UUID, uuid4
@@ -32,11 +33,14 @@ from annotate.api.base import (
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.api.problems import Unprocessable
 from annotate.core.languages import is_language_tag
-from annotate.files.column_guessing import Columns
+from annotate.core.sections import MAX_SECTIONS, sections_in
+from annotate.files.cells import Unusable
+from annotate.files.column_guessing import SECTIONS, Columns
 from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_LINK, MAX_TAG, MAX_TAGS, MAX_TEXT, MAX_TITLE
 from annotate.files.sheets import Sheet, SheetRow
 from annotate.items import actions
 from annotate.items.media.delivery import send_media
+from annotate.items.metadata import set_metadata
 from annotate.items.queries import filtered, keys, lines
 from annotate.items.rows import check
 from annotate.items.translations import translate_all, translate_contexts
@@ -91,6 +95,10 @@ class ItemRow(serializers.Serializer):
     )
     kind = serializers.CharField(source="item.kind")
     text = serializers.CharField(source="item.body", help_text="For images, what they show; for sound, a transcript.")
+    sections = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="Of an item of several sections: each with kind, text and what else it has; files by their number.",
+    )
     media = serializers.URLField(allow_null=True, help_text="Only for images, sound and video.")
     link = serializers.CharField(source="item.link", allow_blank=True)
     context = serializers.CharField(  # type: ignore[assignment]
@@ -100,6 +108,9 @@ class ItemRow(serializers.Serializer):
         source="item.competitor",
         allow_blank=True,
         help_text="Who or what made it, such as a model; never shown to annotators.",
+    )
+    metadata = serializers.DictField(
+        source="item.metadata", child=serializers.CharField(), help_text="What your own columns say of it, by name."
     )
     tags = serializers.ListField(child=serializers.CharField())
     translations = serializers.DictField(
@@ -121,7 +132,17 @@ class NewItem(StrictSerializer):
         help_text="The item's name in results, such as a pupil's name; if left out, its first words. Never shown "
         "to annotators.",
     )
-    kind = serializers.ChoiceField(choices=["text", "markdown", "html", "chat", "link"], required=False, default="text")
+    kind = serializers.ChoiceField(
+        choices=["text", "markdown", "html", "chat", "link", "sections"], required=False, default="text"
+    )
+    sections = serializers.ListField(
+        child=serializers.DictField(),
+        required=False,
+        default=list,
+        max_length=MAX_SECTIONS,
+        help_text="In place of `text`: several sections, shown one below the other. Each has a `kind` (text, markdown, "
+        "html, code, chat or link) and a `text` or `link`; perhaps a `heading`, and of code its `language`.",
+    )
     link = serializers.CharField(
         max_length=MAX_LINK,
         required=False,
@@ -145,6 +166,12 @@ class NewItem(StrictSerializer):
     )
     tags = serializers.ListField(
         child=serializers.CharField(max_length=MAX_TAG), max_length=MAX_TAGS, required=False, default=list
+    )
+    metadata = serializers.DictField(
+        child=serializers.CharField(allow_blank=True),
+        required=False,
+        default=dict,
+        help_text="Values by name; annotators see those that the project's `shown_metadata` names.",
     )
     translations = TranslationsField(
         required=False, default=dict, help_text="Its text and title in further languages, by language code."
@@ -174,6 +201,9 @@ class ItemChange(StrictSerializer):
     )
     retired = serializers.BooleanField(required=False)
     tags = serializers.ListField(child=serializers.CharField(max_length=MAX_TAG), max_length=MAX_TAGS, required=False)
+    metadata = serializers.DictField(
+        child=serializers.CharField(allow_blank=True), required=False, help_text="Replaces all its metadata."
+    )
     translations = TranslationsField(
         required=False,
         help_text="Replaces text and title in the languages that are sent; two empty ones remove them. "
@@ -185,6 +215,7 @@ def represented(request: ApiRequest, project: Project, items: list[Item]) -> lis
     rows = lines(items)
     for row in rows:
         address = reverse("api-item-media", args=[project.pk, row.item.pk], request=request)
+        row.__dict__["sections"] = sections_json(row.item)
         row.__dict__["media"] = address if row.item.media else None
         row.__dict__["translations"] = {
             one.language: {"text": one.body, "title": one.name} for one in row.item.translations.all()
@@ -193,6 +224,19 @@ def represented(request: ApiRequest, project: Project, items: list[Item]) -> lis
             told = row.__dict__["translations"].setdefault(one.language, {"text": "", "title": ""})
             told["context"] = one.body
     return list(ItemRow(rows, many=True).data)
+
+
+def sections_json(item: Item) -> list[dict[str, Any]]:
+    found = sections_in(item.body) if item.kind == Item.Kind.SECTIONS else []
+    return [{name: value for name, value in one._asdict().items() if value} for one in found]
+
+
+def cells_of(row: dict[str, Any]) -> list[Any]:
+    """Return the values of COLUMNS, and sections and metadata in JSON."""
+    return [
+        *(row[name] for name in COLUMNS),
+        *(json.dumps(row[name], ensure_ascii=False) if row[name] else "" for name in ("sections", "metadata")),
+    ]
 
 
 def with_tags(project: Project) -> Any:
@@ -233,11 +277,9 @@ class Items(ApiView):
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         given = validated_body(request, NewItems)["items"]
-        sheet = Sheet(
-            list(COLUMNS), [SheetRow(place, [row[name] for name in COLUMNS]) for place, row in enumerate(given)]
-        )
+        sheet = Sheet(list(COLUMNS), [SheetRow(place, cells_of(row)) for place, row in enumerate(given)])
         places: dict[str, Any] = {name: place for place, name in enumerate(COLUMNS)}
-        columns = Columns(**places)
+        columns = Columns(**places, sections=((len(COLUMNS), SECTIONS),), metadata=((len(COLUMNS) + 1, ""),))
         found = check(sheet, columns, kind=Item.Kind.TEXT, keys=keys(project), known_text=lambda text: False)
         if found.errors:
             raise Unprocessable({f"items.{place}": [message] for place, message in found.errors})
@@ -264,7 +306,7 @@ class ItemView(ApiView):
 
     @extend_schema(operation_id="items_update", request=ItemChange, responses=ItemRow)
     def patch(self, request: ApiRequest, project_id: UUID, item_id: int) -> Response:
-        """Retires the item or restores it; replaces its title, competitor, tags or translations.
+        """Retires the item or restores it; replaces its title, competitor, metadata, tags or translations.
 
         Its own text can't be changed.
         """
@@ -276,6 +318,11 @@ class ItemView(ApiView):
             actions.set_title(item=item, actor=request.user, title=change["title"], now=now)
         if "competitor" in change:
             actions.set_competitor(item=item, actor=request.user, name=change["competitor"], now=now)
+        if "metadata" in change:
+            try:
+                set_metadata(item=item, actor=request.user, metadata=change["metadata"], now=now)
+            except Unusable as problem:
+                raise Unprocessable({"metadata": [str(problem)]}) from problem
         if "tags" in change:
             actions.set_tags(item=item, actor=request.user, names=change["tags"], now=now)
         for language, texts in change.get("translations", {}).items():

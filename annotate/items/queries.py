@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Page
 from django.db.models import Count, Prefetch, Q, QuerySet
 
+from annotate.core.paging import page_of
 from annotate.models import Item, Presentation, PresentedItem, Project, Tag
-
-PAGE_SIZE = 50
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ def items_page(project: Project, *, search: str, state: str, tag: str, number: s
     counts = project.items.aggregate(all=Count("pk"), retired=Count("pk", filter=Q(retired_at__isnull=False)))
     found = filtered(project.items.all(), search, state, tag)
     tags = Prefetch("tags", Tag.objects.order_by("name"))
-    page = Paginator(found.order_by("pk").select_related("context").prefetch_related(tags), PAGE_SIZE).get_page(number)
+    page = page_of(found.order_by("pk").select_related("context").prefetch_related(tags), number)
     return ItemsPage(page, lines(list(page)), counts["all"] - counts["retired"], counts["retired"])
 
 

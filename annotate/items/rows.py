@@ -10,10 +10,12 @@ from django.utils.translation import gettext as _
 from annotate.core.chat import parse_turns
 from annotate.core.embeds import is_web_address
 from annotate.core.sanitizing import strip_tags
+from annotate.core.sections import Section, parse_sections, write_sections
 from annotate.files.cells import RowError, Unusable, shortened, tags_in, text_in
-from annotate.files.column_guessing import Columns
+from annotate.files.column_guessing import SECTIONS, Columns
 from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_LINK, MAX_ROWS, MAX_TEXT, MAX_TITLE, BadFile
 from annotate.files.sheets import Cell, Sheet, SheetRow
+from annotate.items.metadata import metadata_in
 from annotate.models import Item
 
 KINDS = {
@@ -23,6 +25,7 @@ KINDS = {
     "md": Item.Kind.MARKDOWN,
     "html": Item.Kind.HTML,
     "chat": Item.Kind.CHAT,
+    "sections": Item.Kind.SECTIONS,
     "link": Item.Kind.LINK,
     "url": Item.Kind.LINK,
 }
@@ -44,6 +47,7 @@ class NewItem(NamedTuple):
     pages: tuple[str, ...] = ()  # the stored pictures of a document
     translations: tuple[tuple[str, ...], ...] = ()  # language, text, title and perhaps the context's text
     competitor: str = ""
+    metadata: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass
@@ -125,7 +129,8 @@ def item_of(row: SheetRow, columns: Columns, kind: str, keys: Keys) -> NewItem:
         raise Unusable(row.problem)
     named = "" if columns.kind is None else kind_in(row.cells[columns.kind])
     link = link_in(row, columns.link, named)
-    body = text_in(row.cells[columns.text]) or link
+    sections = "" if link else sections_in_row(row, columns.sections)
+    body = sections or text_in(row.cells[columns.text]) or link
     if len(body) > MAX_TEXT:
         raise Unusable(
             _("The text has %(length)d characters; the limit is %(limit)d. Shorten it or split it into several items.")
@@ -133,11 +138,13 @@ def item_of(row: SheetRow, columns: Columns, kind: str, keys: Keys) -> NewItem:
         )
     if not body:
         raise Unusable(_("The text is missing. Fill the cell or remove the row."))
-    kind = Item.Kind.LINK if link else named or kind
+    kind = Item.Kind.SECTIONS if sections else Item.Kind.LINK if link else named or kind
     if kind == Item.Kind.HTML and not strip_tags(body).strip():
         raise Unusable(_("The HTML contains no text that can be shown. Add some text."))
     if kind == Item.Kind.CHAT:
         check_chat(body)
+    if kind == Item.Kind.SECTIONS:
+        body = checked_sections(body)
     return NewItem(
         row.place,
         key_in(row, columns, keys),
@@ -150,6 +157,7 @@ def item_of(row: SheetRow, columns: Columns, kind: str, keys: Keys) -> NewItem:
         title="" if columns.title is None else title_in(row.cells[columns.title]),
         translations=translations_in(row, columns.translations),
         competitor="" if columns.competitor is None else competitor_in(row.cells[columns.competitor]),
+        metadata=metadata_in(row, columns.metadata),
     )
 
 
@@ -158,6 +166,29 @@ def check_chat(body: str) -> None:
         parse_turns(body)
     except ValueError as problem:
         raise Unusable(str(problem)) from problem
+
+
+def sections_in_row(row: SheetRow, columns: Sequence[tuple[int, str]]) -> str:
+    """Return the sections that the row's columns hold, as JSON; empty cells are none."""
+    found = []
+    for place, kind in columns:
+        text = text_in(row.cells[place])
+        if text and kind == SECTIONS:
+            return text
+        if text:
+            found.append(Section(kind, link=text) if kind == Item.Kind.LINK else Section(kind, text))
+    return write_sections(found) if found else ""
+
+
+def checked_sections(body: str) -> str:
+    """Return the sections as they are stored. Files come by a zip file alone."""
+    try:
+        sections = parse_sections(body)
+    except ValueError as problem:
+        raise Unusable(str(problem)) from problem
+    if any(one.is_file for one in sections):
+        raise Unusable(_("A section is an image, sound or video. Import such items as a zip file with a manifest."))
+    return write_sections(sections)
 
 
 def translations_in(row: SheetRow, columns: Sequence[tuple[int, str, str]]) -> tuple[tuple[str, ...], ...]:
@@ -274,8 +305,8 @@ def kind_in(cell: Cell) -> str:
         message = _("The kind is “%(kind)s”. Images, sound and video come as files: upload them under “Upload media”.")
         raise Unusable(message % {"kind": name})
     raise Unusable(
-        _("The kind “%(kind)s” is unknown. Write “text”, “markdown”, “html” or “link”, or leave the cell empty.")
-        % {"kind": shortened(name)}
+        _("The kind “%(kind)s” is unknown. Use one of: %(known)s. Or leave the cell empty.")
+        % {"kind": shortened(name), "known": "text, markdown, html, chat, sections, link"}
     )
 
 

@@ -17,10 +17,11 @@ from django.views.decorators.http import require_http_methods
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core.errors import UserError
+from annotate.core.paging import PAGE_SIZE
 from annotate.items import actions
 from annotate.items.bulk_actions import name_competitor, retire_items, tag_items, untag_items
 from annotate.items.forms import ItemActionForm, ItemsForm, ManyItemsForm
-from annotate.items.queries import PAGE_SIZE, filtered, items_page
+from annotate.items.queries import filtered, items_page
 from annotate.models import Item, Project
 
 
@@ -102,7 +103,7 @@ def chosen(request: SignedInRequest, project: Project, every: bool) -> list[int]
         asked = ItemsForm(request.GET, project=project).asked()
         found = filtered(project.items.all(), asked["q"], asked["state"], asked["tag"])
         return list(found.order_by("pk").values_list("pk", flat=True))
-    return [int(pk) for pk in request.POST.getlist("items")[:PAGE_SIZE] if pk.isdecimal() and len(pk) < 19]
+    return [int(pk) for pk in request.POST.getlist("items")[: 2 * PAGE_SIZE] if pk.isdecimal() and len(pk) < 19]
 
 
 def act(request: SignedInRequest, item: Item, asked: dict[str, Any]) -> None:

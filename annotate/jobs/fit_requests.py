@@ -2,15 +2,20 @@
 
 from django.db.models import F
 
+from annotate.core.statements import Given, UpdateStatement
 from annotate.models import FitState, Project
 
 
 def request_fit(project: Project) -> None:
     """Raises the project's data version; call in the transaction that changes its labels or features."""
-    state = FitState.objects.filter(project=project)
-    if not state.update(wanted=F("wanted") + 1):
+    if not raise_version(project=project.pk):
         FitState.objects.bulk_create([FitState(project=project)], ignore_conflicts=True)  # another may be first
-        state.update(wanted=F("wanted") + 1)
+        raise_version(project=project.pk)
+
+
+raise_version = UpdateStatement(
+    lambda: FitState.objects.filter(project=Given("project", FitState)), wanted=F("wanted") + 1
+)
 
 
 def data_version(project: Project) -> int:

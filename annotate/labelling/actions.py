@@ -10,6 +10,7 @@ from django.db.models.functions import Random
 from django.utils.translation import gettext as _
 
 from annotate.core.errors import InvalidAnswer, NothingToUndo, UserError
+from annotate.core.statements import Given, Statement, UpdateStatement
 from annotate.core.transactions import write_transaction
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling import assignment, item_sets, special_tasks
@@ -34,6 +35,7 @@ from annotate.models import (
     ItemSet,
     Label,
     Presentation,
+    PresentedItem,
     Project,
     Purpose,
 )
@@ -50,12 +52,14 @@ class Answer:
 
     grade: of a choice how much better it is, where that is asked: one of Label.Grade, else "".
     order: the places named, best first: of best and worst these two, of a ranking all, of the best few these; else ().
+    shared: which of these, counted from 0, share the place of the one before, where the project allows it.
     """
 
     outcome: str
     chosen: int | None = None
     grade: str = ""
     order: tuple[int, ...] = ()
+    shared: tuple[int, ...] = ()
     response_ms: int | None = None
     active_ms: int | None = None
     client_at: datetime | None = None
@@ -123,10 +127,25 @@ def counts_more_sets(presentation: Presentation) -> bool:
     return is_late(presentation) or may_screen_out(presentation)
 
 
+items_shown = Statement(
+    lambda: (
+        PresentedItem.objects.filter(presentation=Given("presentation", PresentedItem))
+        .order_by("position")
+        .values_list("item_id", flat=True)
+    )
+)
+
+
+close_answered = UpdateStatement(
+    lambda: Presentation.objects.filter(pk=Given("id", Presentation), state=Presentation.State.OPEN),
+    state=Presentation.State.ANSWERED,
+)
+
+
 def write_label(annotator: Annotator, presentation: Presentation, answer: Answer, now: datetime) -> tuple[Label, bool]:
     """Return the label that record_label tells of, and whether it is new, in the annotator's step."""
     project = annotator.project
-    items = list(presentation.presented.values_list("item_id", flat=True))
+    items = items_shown(presentation=presentation.pk)
     if presentation.state != Presentation.State.OPEN:
         existing = Label.objects.filter(presentation=presentation).first()
         if existing:
@@ -135,8 +154,7 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
     check_answers(project, answer, len(items))
     check_reading_time(project, presentation, now)
     if presentation.state == Presentation.State.OPEN:
-        still_open = Presentation.objects.filter(pk=presentation.pk, state=Presentation.State.OPEN)
-        if not still_open.update(state=Presentation.State.ANSWERED):  # it was read before the lock
+        if not close_answered(id=presentation.pk):  # it was read before the lock
             presentation.refresh_from_db(fields=["state"])
             return write_label(annotator, presentation, answer, now)
         late = False
@@ -153,7 +171,7 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
         grade=answer.grade,
         comment=answer.comment,
         reason=answer.reason,
-        ranks=encode_ranks(answer.outcome, answer.order, len(items)) if answer.order else "",
+        ranks=ranks_of(answer, len(items)),
         created_at=now,
         client_at=answer.client_at,
         response_ms=answer.response_ms,
@@ -176,6 +194,11 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
     return label, True
 
 
+def ranks_of(answer: Answer, k: int) -> str:
+    """Return Label.ranks; "" of an answer that is no order."""
+    return encode_ranks(answer.outcome, answer.order, k, answer.shared) if answer.order else ""
+
+
 def write_criterion_answers(project: Project, label: Label, answer: Answer, items: list[int]) -> None:
     """Write the answers by the criteria after the first; a task that is skipped is skipped by all."""
     skipped = (Answer(Outcome.SKIP),) * (len(project.criteria) - 1) if answer.outcome == Outcome.SKIP else ()
@@ -186,7 +209,7 @@ def write_criterion_answers(project: Project, label: Label, answer: Answer, item
             outcome=one.outcome,
             chosen_id=None if one.chosen is None else items[one.chosen],
             grade=one.grade,
-            ranks=encode_ranks(one.outcome, one.order, len(items)) if one.order else "",
+            ranks=ranks_of(one, len(items)),
         )
         for criterion, one in enumerate(answer.further or skipped, start=2)
     )
@@ -291,6 +314,14 @@ def check_order(project: Project, answer: Answer, n_items: int) -> None:
         )
     if len(set(answer.order)) != len(answer.order) or (answer.order and not ordered):
         raise InvalidAnswer(_("The answer names an item twice. Give each item one place."))
+    if answer.shared and not task_type_of(project).shares_places(project):
+        raise InvalidAnswer(_("In this project each item has a place of its own. Give no two items the same place."))
+    wrong = next((index for index in answer.shared if not 1 <= index < len(answer.order)), None)
+    if wrong is not None:
+        raise InvalidAnswer(
+            _("“shared” names %(value)d; it takes 1 to %(most)d, counted from 0 in “order”.")
+            % {"value": wrong, "most": len(answer.order) - 1}
+        )
 
 
 def is_beyond_cap(annotator: Annotator, presentation: Presentation) -> bool:

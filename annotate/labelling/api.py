@@ -41,6 +41,7 @@ class ShownItem(serializers.Serializer):
         help_text="Of a document: the pages of a PDF, all of them, or the pictures in a text.",
     )
     link = serializers.CharField(allow_blank=True)
+    metadata = serializers.DictField(child=serializers.CharField(), help_text="Shown below it, by name.")
     button = serializers.CharField(help_text="Text of the button that chooses this item, in the owner's words if any.")
 
 
@@ -87,6 +88,7 @@ class TaskDetail(serializers.Serializer):
     asked = serializers.ChoiceField(choices=Label.Outcome.choices, help_text="The outcome that the task asks for.")
     graded = serializers.BooleanField(help_text="Whether a choice says how much better it is.")
     n_named = serializers.IntegerField(help_text="How many places `order` must name, for rankings and best and worst.")
+    shares_places = serializers.BooleanField(help_text="Whether items of a ranking may share a place.")
     others = serializers.ListField(child=serializers.CharField(), help_text="Other allowed outcomes.")
     comments = serializers.BooleanField(help_text="Whether the answer may have a comment.")
     item_comments = serializers.BooleanField(help_text="Whether the answer may have a comment on each item.")
@@ -168,6 +170,14 @@ class OneAnswer(StrictSerializer):
         default=list,
         max_length=MAX_ITEMS_SHOWN,
         help_text="Places, best first: for a ranking, or the best and the worst.",
+    )
+    shared = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=MAX_ITEMS_SHOWN - 1),
+        required=False,
+        default=list,
+        max_length=MAX_ITEMS_SHOWN,
+        help_text="Which entries of `order`, from 0, share the place of the entry before; only where places may be "
+        "shared.",
     )
     grade = serializers.ChoiceField(choices=Label.Grade.choices, required=False, default="", allow_blank=True)
 
@@ -255,6 +265,7 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
         "asked": task.asked,
         "graded": task.graded,
         "n_named": task.n_named,
+        "shares_places": task.shares_places,
         "others": [other.value for other in task.others],
         "comments": project.comments,
         "item_comments": project.item_comments,
@@ -279,6 +290,7 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
                 ],
                 "link": option.link,
                 "button": option.words,
+                "metadata": dict(option.metadata),
             }
             for place, option in enumerate(task.options)
         ],
@@ -329,12 +341,12 @@ class AnswerTask(ApiView):
         values = validated_body(request, GivenAnswer)
         language = validated_language(annotator.project, values["language"].partition(MIXED)[0])
         said: dict[str, Any] = {
-            "order": tuple(values["order"]),
+            **order_given(values),
             "comment": parse_comment(values),
             "item_comments": without_empty_end([clean_comment(text) for text in values["item_comments"]]),
             "reason": parse_reason(values),
         }
-        said["further"] = tuple(Answer(**{**one, "order": tuple(one["order"])}) for one in values["further"])
+        said["further"] = tuple(Answer(**{**one, **order_given(one)}) for one in values["further"])
         answer = Answer(**{**values, **said}, session="api")
         label, refusal = record_and_assign_next(presentation=presentation, answer=answer, now=timezone.now(), rng=RNG)
         stored = {
@@ -343,6 +355,10 @@ class AnswerTask(ApiView):
             "next": step_json(request, presentation.annotator, refusal, language),
         }
         return Response(Stored(stored).data)
+
+
+def order_given(values: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(values[name]) for name in ("order", "shared")}
 
 
 class KnownItem(StrictSerializer):

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
-from django.db.models import Case, F, When
+from django.db.models import F
 from django.db.models.functions import Random
 
 from annotate.core.errors import NothingToCompare
@@ -16,12 +16,10 @@ from annotate.core.transactions import write_transaction
 from annotate.labelling import special_tasks
 from annotate.labelling.choosing import choose_items
 from annotate.labelling.eligibility import check_can_get_task, check_caps
-from annotate.labelling.item_sets import ChosenSet, already_shown_to, set_key
+from annotate.labelling.item_sets import ChosenSet, count_among, named_items, set_key, take_given_set, take_set
 from annotate.labelling.requirements import check_requirements
 from annotate.labelling.special_tasks import conflicting_items
-from annotate.labelling.suggestions import (
-    take_suggestion,
-)
+from annotate.labelling.suggestions import take_suggestion
 from annotate.locks import advisory_lock, lock_annotator
 from annotate.models import (
     Annotator,
@@ -115,11 +113,9 @@ def claim_set(annotator: Annotator, choice: ChosenSet, n: int = 1) -> int | None
     if choice.suggestion and not take_suggestion(choice.suggestion, choice.items, take=n > 0):
         return None
     item_set_id = choice.item_set_id or get_or_create_set(project.pk, set_key(choice.items))
-    free = ItemSet.objects.filter(pk=item_set_id, n_taken__lt=project.overlap).filter(~already_shown_to(annotator))
-    if project.given_order:
-        free = free.filter(place__isnull=False)
-    begun = Case(When(n_taken=0, then=choice.asked_by == AskedBy.ADAPTIVE), default=F("adaptive"))
-    if not free.update(n_taken=F("n_taken") + n, shuffle=Random(), adaptive=begun):
+    take = take_given_set if project.given_order else take_set
+    values = {"id": item_set_id, "overlap": project.overlap, "annotator": annotator.pk, "n": n}
+    if not take(**values, adaptive=choice.asked_by == AskedBy.ADAPTIVE):
         return None
     count_items(choice.items, n, control=choice.asked_by == AskedBy.CONTROL)
     return item_set_id
@@ -180,11 +176,10 @@ def count_presentation(item_set_id: int, items: list[int], change: int) -> None:
 
 
 def count_items(items: Sequence[int], change: int, *, control: bool = False) -> None:
-    chosen = Item.objects.filter(pk__in=items)
     if connection.features.has_select_for_update:  # by key, so that no two steps wait for each other
+        chosen = Item.objects.filter(pk__in=items)
         list(chosen.select_for_update(no_key=True).order_by("pk").values_list("pk"))
-    of_control = {"n_control": F("n_control") + change} if control else {}
-    chosen.update(n_taken=F("n_taken") + change, shuffle=Random(), **of_control)
+    count_among(len(items))(n=change, n_control=change if control else 0, **named_items(items))
 
 
 def release_expired(project: Project, now: datetime, but: Annotator | None = None) -> int:

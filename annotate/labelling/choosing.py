@@ -14,7 +14,17 @@ from itertools import combinations, islice
 from django.db.models import Avg, Exists, F, OuterRef, Q, QuerySet
 
 from annotate.core.errors import NothingToCompare
-from annotate.labelling.item_sets import ChosenSet, already_shown_to, is_check, items_of_key, set_key
+from annotate.labelling.item_sets import (
+    MAX_WAITING_SETS,
+    ChosenSet,
+    active_among,
+    already_shown_to,
+    is_check,
+    items_of_key,
+    named_items,
+    plain_waiting_sets,
+    set_key,
+)
 from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.labelling.special_tasks import conflicting_items
 from annotate.labelling.suggestions import (
@@ -35,7 +45,6 @@ from annotate.models import (
 )
 
 MAX_ITEMS_TRIED_FIRST = 40  # least compared items among which a set is sought first
-MAX_WAITING_SETS = 20
 MAX_COMPANIONS = 400  # items of the same contexts, looked at besides
 # By what the sets of a plan come, before a random number: first a drawn one's, which is balanced in itself.
 RANKS = {
@@ -163,6 +172,9 @@ def waiting_set(
     """
     if project.overlap < 2:
         return None
+    if not (project.has_plan or control or of_items is not None or annotator.has_never_shown):
+        values = {"project": project.pk, "overlap": project.overlap, "annotator": annotator.pk}
+        return first_active_set(row[-2:] for row in rotated(plain_waiting_sets(**values), annotator))
     waiting = project.item_sets.filter(n_taken__gte=1, n_taken__lt=project.overlap)
     waiting = waiting.filter(~already_shown_to(annotator), ~is_check())
     if project.has_plan:
@@ -199,7 +211,7 @@ def first_active_set(sets: Iterable[tuple[int, str]]) -> ChosenSet | None:
     """Return the first of these (primary key, key) none of whose items is retired."""
     for item_set_id, key in sets:
         items = items_of_key(key)
-        if Item.objects.filter(pk__in=items, retired_at=None).count() == len(items):
+        if len(active_among(len(items))(**named_items(items))) == len(items):
             return ChosenSet(items, item_set_id)
     return None
 

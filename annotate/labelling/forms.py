@@ -11,7 +11,7 @@ from django.utils.dateparse import parse_datetime
 
 from annotate.core.languages import MAX_LANGUAGE_LENGTH
 from annotate.labelling.actions import MAX_RESPONSE_MS, Answer, Outcome
-from annotate.labelling.task_types.base import PLACES
+from annotate.labelling.task_types.base import PLACES, Order
 from annotate.labelling.task_types.registry import is_ordered, ordered_task_type, task_type_of
 from annotate.labelling.wording import is_shown_language
 from annotate.models import MAX_CRITERIA, MAX_ITEMS_SHOWN, Project
@@ -77,18 +77,19 @@ class AnswerForm(forms.Form):
                 parse_criterion_answer(project, n, self.data) for n in range(1, len(project.criteria) + 1)
             ]
             return replace(first, further=tuple(further), session=session, **more)
-        answer = parse_answer(said, self.data)
+        answer = parse_answer(said, self.data, project)
         reason = parse_reason(self.data) if said == Outcome.SKIP else ""
         return replace(answer, reason=reason, session=session, **more)
 
 
-def parse_answer(said: str, data: Mapping[str, str]) -> Answer:
+def parse_answer(said: str, data: Mapping[str, str], project: Project) -> Answer:
     """Return the answer that is named, of an order with the fields that tell it. Raises InvalidAnswer."""
     letter, _line, grade = said.partition("_")
     if letter in PLACES:
         return Answer(Outcome.CHOICE, chosen=PLACES.index(letter), grade=grade)
     ordered = ordered_task_type(said)
-    return Answer(said, order=ordered.parse_order(data) if ordered else ())
+    order = ordered.parse_order(data, project) if ordered else Order()
+    return Answer(said, order=order.places, shared=order.shared)
 
 
 def parse_criterion_answer(project: Project, criterion: int, data: Mapping[str, str]) -> Answer:
@@ -96,7 +97,7 @@ def parse_criterion_answer(project: Project, criterion: int, data: Mapping[str, 
     fields = {name: data[own] for name in ORDER_FIELDS if (own := f"{name}_{criterion}") in data}
     asked = task_type_of(project).outcome.value
     ordered = asked if is_ordered(asked) and any(fields.values()) else ""
-    return parse_answer(data.get(f"answer_{criterion}", "")[:100] or ordered, fields)
+    return parse_answer(data.get(f"answer_{criterion}", "")[:100] or ordered, fields, project)
 
 
 def parse_comment(data: Mapping[str, str]) -> str:

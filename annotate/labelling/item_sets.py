@@ -1,16 +1,19 @@
-"""Item sets: their keys, which presentations take them, which are checks."""
+"""Item sets: their keys, which presentations take them, which are checks; and the statements that count them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Case, Exists, F, OuterRef, QuerySet, When
+from django.db.models.functions import Random
 
-from annotate.models import Annotator, AskedBy, GoldSet, Presentation, Purpose
+from annotate.core.statements import Given, Statement, UpdateStatement
+from annotate.models import Annotator, AskedBy, GoldSet, Item, ItemSet, Presentation, Purpose
 
 HIDDEN_CHECKS = [Purpose.GOLD, Purpose.ATTENTION]
-
-
 TAKEN_STATES = [Presentation.State.OPEN, Presentation.State.ANSWERED]
+MAX_WAITING_SETS = 20
 
 
 @dataclass(frozen=True)
@@ -29,10 +32,6 @@ class ChosenSet:
     token: str = ""
 
 
-def already_shown_to(annotator: Annotator) -> Exists:
-    return Exists(Presentation.objects.filter(annotator=annotator, item_set=OuterRef("pk"), state__in=TAKEN_STATES))
-
-
 def is_check() -> Exists:
     """Return whether a set is asked as a gold question or attention check: an ordinary task would use it up."""
     kept = GoldSet.objects.filter(item_set=OuterRef("pk"), purpose__in=HIDDEN_CHECKS, retired_at=None)
@@ -45,3 +44,64 @@ def set_key(items: Sequence[int]) -> str:
 
 def items_of_key(key: str) -> list[int]:
     return [int(item) for item in key.split("-")]
+
+
+@cache
+def active_among(k: int) -> Statement:
+    """Return the statement that reads which of k items, item_0 to item_(k-1), are not retired."""
+    return Statement(lambda: items_given(k).filter(retired_at=None).values_list("pk", flat=True))
+
+
+@cache
+def count_among(k: int) -> UpdateStatement:
+    """Return the statement that counts n more presentations of k items, item_0 to item_(k-1), and n_control more of the
+    control arm; their tie-breakers are drawn anew."""
+    return UpdateStatement(
+        lambda: items_given(k),
+        n_taken=F("n_taken") + Given("n", Item, "n_taken"),
+        n_control=F("n_control") + Given("n_control", Item),
+        shuffle=Random(),
+    )
+
+
+def items_given(k: int) -> QuerySet[Item]:
+    return Item.objects.filter(pk__in=[Given(f"item_{place}", Item, "id") for place in range(k)])
+
+
+def named_items(items: Sequence[int]) -> dict[str, int]:
+    return {f"item_{place}": item for place, item in enumerate(items)}
+
+
+def already_shown_to(annotator: Annotator | Given) -> Exists:
+    return Exists(Presentation.objects.filter(annotator=annotator, item_set=OuterRef("pk"), state__in=TAKEN_STATES))
+
+
+# Of the commonest project, without a plan, for an annotator without conflicts of interest.
+plain_waiting_sets = Statement(
+    lambda: (
+        ItemSet.objects.filter(
+            ~already_shown_to(Given("annotator", Presentation)),
+            ~is_check(),
+            project=Given("project", ItemSet),
+            n_taken__gte=1,
+            n_taken__lt=Given("overlap", ItemSet, "n_taken"),
+        )
+        .order_by("n_taken", "shuffle")
+        .values_list("n_taken", "pk", "key")[:MAX_WAITING_SETS]
+    )
+)
+
+
+def free_sets() -> QuerySet[ItemSet]:
+    free = ItemSet.objects.filter(pk=Given("id", ItemSet), n_taken__lt=Given("overlap", ItemSet, "n_taken"))
+    return free.filter(~already_shown_to(Given("annotator", Presentation)))
+
+
+# n more presentations of a set; adaptive: whether it is a suggestion that begins it.
+TAKEN: dict[str, Any] = {
+    "n_taken": F("n_taken") + Given("n", ItemSet, "n_taken"),
+    "shuffle": Random(),
+    "adaptive": Case(When(n_taken=0, then=Given("adaptive", ItemSet)), default=F("adaptive")),
+}
+take_set = UpdateStatement(free_sets, **TAKEN)
+take_given_set = UpdateStatement(lambda: free_sets().filter(place__isnull=False), **TAKEN)

@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 from annotate.criteria import Criterion
 from annotate.labelling.outcomes import INFORMATIVE, TIES
 from annotate.labelling.special_tasks import correctness
+from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import CHECKED_PURPOSES, Item, ItemComment, Label, PresentedItem, Project
 
 Outcome = Label.Outcome
@@ -153,3 +154,9 @@ def ranked_groups(label: dict[str, Any], shown: list[ShownItem]) -> list[list[Sh
     for item, rank in zip(shown, ranks, strict=False):
         groups.setdefault(rank, []).append(item)
     return [groups[rank] for rank in sorted(groups)]
+
+
+def tied_within(project: Project, label: dict[str, Any]) -> bool:
+    """Return whether items of one group (ranked_groups) are tied, where else it is left open which is better."""
+    shared = task_type_of(project).shares_places(project) and bool(label["ranks"])
+    return shared or label["outcome"] in TIES

@@ -28,11 +28,19 @@ def allowed_extra_outcomes(project: Project) -> list[str]:
     return [outcome for outcome in project.outcomes if project.k == 2 or outcome not in TIES]
 
 
-def encode_ranks(outcome: str, order: Sequence[int], k: int) -> str:
-    """Return the ranks of k items, one digit each. order: places as named, of best and worst the best first."""
-    return BY_OUTCOME[outcome].encode_ranks(order, k)
+def encode_ranks(outcome: str, order: Sequence[int], k: int, shared: Sequence[int] = ()) -> str:
+    """Return the ranks of k items, one digit each. order: places as named, of best and worst the best first.
+
+    shared: which of them, from 0, share the rank of the one before.
+    """
+    return BY_OUTCOME[outcome].encode_ranks(order, k, shared)
 
 
 def decode_ranks(outcome: str, ranks: str) -> list[int]:
     """Return the places that the answer named, as it named them; undoes encode_ranks."""
     return BY_OUTCOME[outcome].decode_ranks(ranks)
+
+
+def decode_shared(outcome: str, ranks: str) -> tuple[int, ...]:
+    """Return which of the places that the answer named, from 0, share the rank of the one before."""
+    return BY_OUTCOME[outcome].decode_shared(ranks)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from annotate.labelling import special_tasks
 from annotate.labelling.answer_options import outcome_words
+from annotate.labelling.answer_text import join_shared
 from annotate.labelling.outcomes import LETTERS
 from annotate.labelling.shown_items import LetteredItem, items_by_presentation
 from annotate.labelling.task_types.registry import BY_OUTCOME
@@ -76,7 +77,8 @@ def practice_feedback(annotator: Annotator, n_done: int) -> Feedback | None:
 
 def describe_right_answer(known: GoldSet, shown: Sequence[int]) -> str:
     """Return the right answer by the letters that its items were shown under."""
-    letters = [LETTERS[shown.index(item)] for item in known.named if item in shown]
+    named = [LETTERS[shown.index(item)] for item in known.named if item in shown]
+    letters = join_shared(named, known.shared)
     if letters and known.outcome in BY_OUTCOME:
         return BY_OUTCOME[known.outcome].describe_right_answer(letters, known.project)
     return outcome_words(known.project, known.outcome)

@@ -6,15 +6,18 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
+from annotate.core.differences import mark_differences
 from annotate.core.errors import UserError
 from annotate.core.languages import language_name
+from annotate.core.sections import Section, sections_in
+from annotate.core.statements import Given, Statement
 from annotate.labelling import eligibility
 from annotate.labelling.answer_options import ExtraAnswer, GradeStep, button_text, extra_answers, grade_steps
 from annotate.labelling.answer_text import describe_answer, describe_answers, summarize_label_by_criterion
 from annotate.labelling.criterion_fields import CriterionFields, fields_by_criterion
 from annotate.labelling.eligibility import counted_labels
 from annotate.labelling.keys.bindings import Keys
-from annotate.labelling.outcomes import LETTERS, decode_ranks
+from annotate.labelling.outcomes import LETTERS, decode_ranks, decode_shared
 from annotate.labelling.plan.queries import is_endless
 from annotate.labelling.practice import Feedback, PracticeStep, practice_feedback, practice_step
 from annotate.labelling.refusals import refusal_of_next_task, refusal_of_task
@@ -28,7 +31,7 @@ from annotate.labelling.wording import Wording, shown_language, translate_contex
 from annotate.models import Annotator, Context, Item, Label, Presentation, PresentedItem, Project
 
 Outcome = Label.Outcome
-ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "n_pages", "context_id")  # of an item
+ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "n_pages", "metadata", "context_id")  # of an item
 SIZES = {"short": 120, "medium": 400}  # characters up to which a text is set larger
 
 
@@ -45,6 +48,8 @@ class Option:
     rank: str = ""  # what a form that is shown again said of it: its place, or “best” or “worst”
     n_pages: int = 0  # pictures of a document
     comment: str = ""  # on it, of a form that is shown again
+    metadata: Sequence[tuple[str, str]] = ()  # names and values that annotators see
+    marked: str = ""  # the text with what differs from the other marked, safe HTML
 
     @property
     def value(self) -> str:
@@ -53,6 +58,10 @@ class Option:
     @property
     def pages(self) -> range:
         return range(1, self.n_pages + 1)
+
+    @property
+    def sections(self) -> list[Section]:
+        return sections_in(self.body) if self.kind == Item.Kind.SECTIONS else []
 
     @property
     def captions_name(self) -> str:
@@ -87,6 +96,7 @@ class Task:
     type: TaskType = TASK_TYPES[Project.TaskType.PAIR]
     k: int = 2
     n_named: int = 1  # how many items the answer names
+    shares_places: bool = False  # several items may have one place
     hint: str = ""  # what to do, where the buttons do not say it
     key_help: str = ""
     best_words: str = ""  # the owner's, for whatever comes first
@@ -233,7 +243,7 @@ def build_task(
     lacks_context = translate_context(context, wording)
     task = Task(
         token=token,
-        options=options_of(wording, rows, given, missing),
+        options=with_differences(project, options_of(wording, rows, given, missing)),
         language=shown_language(wording, missing, lacks_context=lacks_context),
         context=context,
         others=extra_answers(project),
@@ -246,6 +256,7 @@ def build_task(
         type=task_type.on_page(project.k),
         k=project.k,
         n_named=task_type.n_ranked(project),
+        shares_places=task_type.shares_places(project),
         hint=task_type.instruction(project),
         key_help=task_type.key_help(project),
         best_words=project.best_words,
@@ -274,15 +285,22 @@ def remaining_reading_ms(project: Project, token: str, now: datetime) -> int:
     return round(eligibility.remaining_reading_time(project, shown, now).total_seconds() * 1000)
 
 
+rows_shown = Statement(
+    lambda: (
+        PresentedItem.objects.filter(
+            presentation__annotator=Given("annotator", Presentation), presentation__state=Presentation.State.OPEN
+        )
+        .order_by("position")
+        .values_list("presentation__token", "item_id", *(f"item__{column}" for column in ITEM_COLUMNS[1:]))
+    )
+)
+
+
 def open_rows(annotator: Annotator) -> tuple[str, list[tuple]]:
     """Return the token and items (the values of SHOWN), in the order shown, of the open presentation; or nothing.
 
     Its lease may be over."""
-    shown = PresentedItem.objects.filter(
-        presentation__annotator=annotator, presentation__state=Presentation.State.OPEN
-    ).order_by("position")
-    columns = ("item_id", *(f"item__{column}" for column in ITEM_COLUMNS[1:]))
-    rows = list(shown.values_list("presentation__token", *columns))
+    rows = rows_shown(annotator=annotator.pk)
     return rows[0][0] if rows else "", [row[1:] for row in rows]
 
 
@@ -300,6 +318,7 @@ def options_of(
     project = wording.project
     # Of two, one is better; of more, one is chosen.
     meaning = project.more_means if len(rows) == 2 else ""
+    lettered = zip(LETTERS, rows, strict=False)
     return [
         Option(
             letter,
@@ -313,9 +332,19 @@ def options_of(
             submitted_rank(given, letter),
             n_pages,
             given.get(f"comment_{letter.lower()}", ""),
+            [(name, metadata[name]) for name in project.shown_metadata if name in metadata],
         )
-        for letter, (item_id, kind, body, link, captions, n_pages, _context) in zip(LETTERS, rows, strict=False)
+        for letter, (item_id, kind, body, link, captions, n_pages, metadata, _context) in lettered
     ]
+
+
+def with_differences(project: Project, options: list[Option]) -> list[Option]:
+    """Return two plain texts with what differs marked, where the project asks for it; other options as they are."""
+    if not project.marks_differences or [option.kind for option in options] != [Item.Kind.TEXT] * 2:
+        return options
+    found = mark_differences(*(option.body for option in options))
+    marked = found or ("", "")
+    return [replace(option, marked=text) for option, text in zip(options, marked, strict=True)]
 
 
 def submitted_rank(given: Mapping[str, str], letter: str) -> str:
@@ -351,7 +380,8 @@ def last_answer(annotator: Annotator) -> LastAnswer | None:
         return None
     token, outcome, presentation_id, chosen_id, ranks, grade, at = last
     order = decode_ranks(outcome, ranks) if ranks else [position_of(presentation_id, chosen_id)]
-    return LastAnswer(token, describe_answer(annotator.project, outcome, order, grade), at)
+    shared = decode_shared(outcome, ranks) if ranks else ()
+    return LastAnswer(token, describe_answer(annotator.project, outcome, order, grade, shared), at)
 
 
 def last_answer_by_criterion(annotator: Annotator) -> LastAnswer | None:

@@ -12,7 +12,7 @@ from django.utils.crypto import salted_hmac
 
 from annotate.labelling.eligibility import counted_labels, n_counted_labels
 from annotate.labelling.item_sets import items_of_key
-from annotate.labelling.outcomes import INFORMATIVE, decode_ranks
+from annotate.labelling.outcomes import INFORMATIVE, decode_ranks, decode_shared
 from annotate.models import (
     Annotator,
     ConflictOfInterest,
@@ -163,7 +163,21 @@ def items_named(label: Label, shown: Sequence[int]) -> list[int]:
 
 
 def is_correct(known: GoldSet, label: Label, shown: Sequence[int]) -> bool:
-    return label.outcome == known.outcome and items_named(label, shown) == known.named
+    if label.outcome != known.outcome:
+        return False
+    shared = decode_shared(label.outcome, label.ranks) if label.ranks else ()
+    return by_place(items_named(label, shown), shared) == by_place(known.named, known.shared)
+
+
+def by_place(named: Sequence[int], shared: Sequence[int]) -> list[set[int]]:
+    """Return the items by place: those that share one together, in no order."""
+    found: list[set[int]] = []
+    for index, item in enumerate(named):
+        if index in shared and found:
+            found[-1].add(item)
+        else:
+            found.append({item})
+    return found
 
 
 def correctness(labels: QuerySet[Label]) -> dict[int, bool]:

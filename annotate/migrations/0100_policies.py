@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotate', '0096_chats'),
+        ("annotate", "0097_estimator_kept"),
     ]
 
     operations = [

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotate', '0100_policies'),
+        ("annotate", "0100_policies"),
     ]
 
     operations = [

@@ -9,6 +9,7 @@ from annotate.models.evaluation import Evaluation
 from annotate.models.event_verbs import EventVerb
 from annotate.models.events import Event
 from annotate.models.fit_states import FitState, WorkerProcess
+from annotate.models.forecasts import LabelForecast
 from annotate.models.gold_sets import CHECKED_PURPOSES, GoldSet, GoldSetItem, Purpose
 from annotate.models.ideas import IDEA_TAG, MAX_IDEAS, Idea
 from annotate.models.idempotency import StoredResponse
@@ -131,6 +132,7 @@ __all__ = [
     "ItemTranslation",
     "ItemsShownBy",
     "Label",
+    "LabelForecast",
     "LtiCourse",
     "LtiLearner",
     "LtiPlatform",

@@ -24,6 +24,8 @@ class Evaluation(IdleJob):
     split_half = models.JSONField(default=dict)
     # Since when the labels have outgrown it; null where they have not.
     due_since = models.DateTimeField(null=True, blank=True)
+    # When an owner kept the estimator in use although another one predicted better; null again with each evaluation.
+    dismissed_at = models.DateTimeField(null=True, blank=True)
     made_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -124,6 +124,11 @@ class EventVerb(StrEnum):
         _("Items: title changed"),
         _("changed the title of the item “%(key)s”"),
     )
+    ITEM_METADATA_CHANGED = (
+        "item's metadata changed",
+        _("Items: metadata changed"),
+        _("changed the metadata of the item “%(key)s”"),
+    )
     COMPETITOR_CHANGED = (
         "item's competitor changed",
         _("Items: competitor changed"),

@@ -34,6 +34,8 @@ class GoalSettings(models.Model):
     )
     goal_reliability = models.FloatField(_("reliability to reach"), null=True, blank=True)
     goal_places = models.FloatField(_("average error of the places"), null=True, blank=True)
+    # The last day on which it should be met, in UTC.
+    goal_deadline = models.DateField(_("deadline"), null=True, blank=True)
     price = models.DecimalField(_("price"), max_digits=12, decimal_places=4, null=True, blank=True)
     price_per = models.CharField(_("price per"), max_length=5, choices=PricePer, default=PricePer.LABEL)
     currency = models.CharField(_("currency"), max_length=3, default="EUR")

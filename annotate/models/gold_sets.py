@@ -34,6 +34,8 @@ class GoldSet(models.Model):
     # A Label.Outcome, and the primary keys of the items that the right answer names, best first.
     outcome = models.CharField(max_length=10)
     named = models.JSONField(default=list)
+    # Which of them, counted from 0, share the place of the one before.
+    shared = models.JSONField(default=list, db_default=[])
     # Told after practice: why this is right.
     why = models.TextField(blank=True, max_length=2000)
     retired_at = models.DateTimeField(null=True, blank=True)

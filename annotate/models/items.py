@@ -7,6 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.core.chat import chat_words
 from annotate.core.sanitizing import strip_tags
+from annotate.core.sections import section_words
 from annotate.models.projects import ItemsShownBy, Project
 
 
@@ -55,6 +56,7 @@ class Item(models.Model):
         AUDIO = "audio", _("Audio")
         VIDEO = "video", _("Video")
         LINK = "link", _("Link")
+        SECTIONS = "sections", _("Several sections")
 
     RECORDINGS = (Kind.AUDIO, Kind.VIDEO)
 
@@ -68,14 +70,17 @@ class Item(models.Model):
     # annotators; "" where nobody is named.
     competitor = models.CharField(max_length=100, blank=True, default="", db_default="")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.TEXT)
-    # The text; of an image, what it shows in words; of sound and video, their transcript; of a link, its words.
+    # The text; of an image, what it shows in words; of sound and video, their transcript; of a link, its words; of
+    # several sections, their JSON (annotate.core.sections).
     body = models.TextField()
     media = models.FileField(upload_to="items/", blank=True)
     link = models.CharField(max_length=2000, blank=True)
+    # What the owner's own columns say of it, by name: the project says which of them annotators see.
+    metadata = models.JSONField(default=dict, blank=True, db_default={})
     context = models.ForeignKey(Context, on_delete=models.PROTECT, null=True, blank=True, related_name="items")
     tags = models.ManyToManyField(Tag, related_name="items", blank=True)
     # Pictures of a document, in ItemPage: the pages of a PDF, which is an image with the first as its media, or those
-    # in a text.
+    # in a text; or the files of several sections.
     n_pages = models.PositiveSmallIntegerField(default=0, db_default=0)
     retired_at = models.DateTimeField(null=True, blank=True)
     # Presentations that are open or hold an unvoided label, and a random number drawn anew with each: ordering by both
@@ -92,7 +97,7 @@ class Item(models.Model):
             models.CheckConstraint(
                 condition=(Q(kind__in=["image", "audio", "video"], link="") & ~Q(media=""))
                 | (Q(kind="link", media="") & ~Q(link=""))
-                | Q(kind__in=["text", "markdown", "html", "chat"], media="", link=""),
+                | Q(kind__in=["text", "markdown", "html", "chat", "sections"], media="", link=""),
                 name="what_its_kind_needs",
             ),
         ]
@@ -132,7 +137,7 @@ class Item(models.Model):
 
 
 class ItemPage(models.Model):
-    """One picture of an item that has several: a page of a PDF, or a picture in a text."""
+    """One file of an item that has several: a page of a PDF, a picture in a text, or the file of a section."""
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="pages")
     number = models.PositiveSmallIntegerField()  # from 1
@@ -160,6 +165,8 @@ class Captions(models.Model):
 def words_of(text: str, kind: str) -> str:
     if kind == Item.Kind.CHAT:
         return chat_words(text)
+    if kind == Item.Kind.SECTIONS:
+        return section_words(text)
     return strip_tags(text) if kind == Item.Kind.HTML else text
 
 

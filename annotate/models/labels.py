@@ -131,7 +131,7 @@ class Label(models.Model):
     # How much better the chosen one is, where that is asked; fits count the choice and leave this out.
     grade = models.CharField(max_length=10, choices=Grade, blank=True)
     # Best and worst, a ranking, the best few: the rank of each item in the order shown, one digit each; 0 is best,
-    # equal digits were not told apart. Empty for every other outcome.
+    # equal digits were not told apart: of a ranking, they share a place. Empty for every other outcome.
     ranks = models.CharField(max_length=MAX_ITEMS_SHOWN, blank=True)
     comment = models.TextField(max_length=MAX_COMMENT_LENGTH, blank=True)
     # Why it was skipped, where that is asked.

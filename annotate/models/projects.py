@@ -71,6 +71,12 @@ class Project(
         _("items shown at a time"), default=2, validators=[MinValueValidator(2), MaxValueValidator(MAX_ITEMS_SHOWN)]
     )
     m = models.PositiveSmallIntegerField(_("how many are ranked"), null=True, blank=True)
+    # Whether several items of a ranking may have the same place.
+    shared_places = models.BooleanField(_("places may be shared"), default=False, db_default=False)
+    # Which of the items' metadata annotators see, by name, in their order.
+    shown_metadata = models.JSONField(_("metadata shown"), default=list, blank=True, db_default=[])
+    # Whether the words in which two plain texts differ are marked.
+    marks_differences = models.BooleanField(_("differences are marked"), default=False, db_default=False)
     # Outcomes an annotator may give besides what the task asks for: a list of Label.Outcome values.
     outcomes = models.JSONField(_("other answers allowed"), default=list, blank=True)
     comments = models.BooleanField(_("comments allowed"), default=False)

@@ -24,6 +24,7 @@ class Webhook(models.Model):
     class Event(models.TextChoices):
         FIT_PUBLISHED = "fit.published", _("A fit is published: the ranking may have changed")
         GOAL_MET = "goal.met", _("The goal is met: no more labels are needed")
+        DEADLINE_AT_RISK = "deadline.at_risk", _("The goal will probably not be met by its deadline")
         FLAG_RAISED = "annotator.flagged", _("An annotator is flagged: check their answers")
         IDEA_SUBMITTED = "idea.submitted", _("A participant adds an idea: it may wait for your decision")
         STATE_CHANGED = "project.state_changed", _("The project is opened, paused, closed or reopened")

@@ -24,6 +24,7 @@ from annotate.models import (
     FitState,
     ImportJob,
     Label,
+    LabelForecast,
     MeasuredSaving,
     Project,
     RequestCount,
@@ -135,6 +136,7 @@ QUEUES: list[tuple[str, type[Model], Q, Q]] = [
     ("comparison of groups", CohortComparison, Q(status__in=["asked", "running"]), Q(status="failed")),
     ("webhook", WebhookDelivery, Q(state="waiting"), Q(state="failed")),
     ("tastes", TasteMap, Q(made_at=None), Q(given_up__isnull=False)),
+    ("forecast", LabelForecast, Q(as_of=None), Q(crossings__gt=0)),
     ("measured saving", MeasuredSaving, Q(made_at=None), Q(given_up__isnull=False)),
     ("evaluation", Evaluation, Q(due_since__isnull=False), Q(given_up__isnull=False)),
 ]

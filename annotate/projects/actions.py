@@ -63,7 +63,7 @@ STEPS = {
     (State.CLOSED, State.OPEN): EventVerb.PROJECT_REOPENED,
 }
 # Labels answer this question in this way and no other.
-TASK = ("task_type", "k", "m")
+TASK = ("task_type", "k", "m", "shared_places")
 BUTTONS = ("tie_words", "both_good_words", "both_bad_words", "cant_judge_words", "skip_words")
 GRADES = ("slightly_words", "clearly_words")
 WORDS = ("best_words", "worst_words", "choice_words", *GRADES, *BUTTONS, "instruction_line")
@@ -102,7 +102,7 @@ class FixedByLabels(UserError):
     def __init__(self, n_labels: int) -> None:
         super().__init__(
             _(
-                "People have already answered (%(n)d labels), so the question and task are fixed. Create a new "
+                "People have already answered (%(n)d answers), so the question and task are fixed. Create a new "
                 "project for another question."
             )
             % {"n": n_labels}

@@ -25,6 +25,7 @@ from annotate.api.base import (
 )
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.api.problems import Unprocessable
+from annotate.files.limits import MAX_METADATA, MAX_METADATA_NAME
 from annotate.fitting.estimator_choices import CHOICES
 from annotate.fitting.weights import MAX_WEIGHT
 from annotate.models import MAX_CRITERIA, MAX_ITEMS_SHOWN, MAX_REASON_LENGTH, Membership, Project
@@ -62,6 +63,12 @@ class ProjectSettings(serializers.ModelSerializer, StrictSerializer):
         required=False,
         max_length=MAX_CRITERIA,
         help_text="How much each criterion counts in the overall ranking, in their order; empty: all the same.",
+    )
+    shown_metadata = serializers.ListField(
+        child=serializers.CharField(max_length=MAX_METADATA_NAME),
+        required=False,
+        max_length=MAX_METADATA,
+        help_text="Names of the items' metadata that annotators see, in this order.",
     )
     m = serializers.IntegerField(min_value=2, max_value=MAX_ITEMS_SHOWN - 1, required=False, allow_null=True)
     tie_margin = serializers.FloatField(min_value=0, max_value=10, required=False)

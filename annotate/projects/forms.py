@@ -14,6 +14,7 @@ from annotate.models import MAX_ITEMS_SHOWN, Label, Project
 from annotate.models.task_words import LETTER
 from annotate.projects.actions import BUTTONS, FIXED_BY_LABELS, GRADES, WORDS, CriteriaFixed, check_criteria
 from annotate.projects.criteria_forms import CriteriaField, WeightsField
+from annotate.projects.metadata_forms import NamesField, metadata_choices
 
 EXPLAINED = {
     Label.Outcome.TIE: _("Tie: both are equally good"),
@@ -31,8 +32,8 @@ FIXED = _(
 SECTIONS: dict[str, tuple[str, ...]] = {
     "question": ("name", "question", "criteria", "more_means", "instructions"),
     "answers": (
-        *("task_type", "k", "m", *WORDS, "outcomes"),
-        *("comments", "item_comments", "comment_required", "known_button"),
+        *("task_type", "k", "m", "shared_places", *WORDS, "outcomes"),
+        *("comments", "item_comments", "comment_required", "known_button", "marks_differences", "shown_metadata"),
     ),
     "amount": ("overlap", "n_sets", "annotators_expected", "target", "cap"),
     "ranking": ("estimator", "top_k", "tie_margin", "items_shown_by", "weights"),
@@ -89,6 +90,12 @@ class ProjectForm(forms.ModelForm):
             "two items are shown. Answers given before you change this stay as they are."
         ),
     )
+    shown_metadata = NamesField(
+        label=_("Metadata that annotators see"),
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=_("Shown below each item. The others are hidden from annotators."),
+    )
     estimator = forms.ChoiceField(
         label=_("How the ranking is computed"),
         choices=list(CHOICES.items()),
@@ -119,6 +126,7 @@ class ProjectForm(forms.ModelForm):
             "task_type",
             "k",
             "m",
+            "shared_places",
             "best_words",
             "worst_words",
             "choice_words",
@@ -130,6 +138,8 @@ class ProjectForm(forms.ModelForm):
             "item_comments",
             "comment_required",
             "known_button",
+            "marks_differences",
+            "shown_metadata",
             "overlap",
             "n_sets",
             "annotators_expected",
@@ -146,6 +156,10 @@ class ProjectForm(forms.ModelForm):
             "question": _("Asked above every task. For example: Which argument is more convincing?"),
             "instructions": _("Shown before the first task, and later under Help. Markdown: **bold**, lists, links."),
             "more_means": _("One or two words for table headings: better, more convincing, harder."),
+            "shared_places": _(
+                "Only for “Ranking of several”: items that are equal get the same place, and count as tied with each "
+                "other. An answer with all items in one place counts, too."
+            ),
             "best_words": _("In place of “Best”, for example: Most intense. Leave empty for the usual word."),
             "worst_words": _("In place of “Worst”, for example: Least intense. Leave empty for the usual word."),
             "choice_words": _(
@@ -184,6 +198,10 @@ class ProjectForm(forms.ModelForm):
                 "Annotators can say that they know an item, such as their own work: the task is taken back and they "
                 "never see the item again."
             ),
+            "marks_differences": _(
+                "Where two plain texts are compared, the words that only one of them has are marked. Not in texts of "
+                "more than 1,500 words, nor where the two have little in common."
+            ),
             "annotators_expected": _(
                 "With a number, each annotator sees how many answers are asked of them, such as “12 of 60”: their "
                 "share of the answers that show each item 20 times (of pairs: 10 for each item)."
@@ -207,6 +225,7 @@ class ProjectForm(forms.ModelForm):
             self.fields[name].help_text = FIXED
 
         self.fields["items_shown_by"].required = False
+        self.fields["shown_metadata"].choices = metadata_choices(self.instance, section)  # type: ignore[attr-defined]
         self.fix_criteria(has_labels)
         self.fields["weights"].widget.names = [one["name"] for one in self.instance.criteria]
         if section:
@@ -326,7 +345,7 @@ class ProjectForm(forms.ModelForm):
                 _("%(k)d items are shown, so 2 to %(most)d can be ranked. To rank all of them, choose “%(task)s”.")
                 % {"k": k, "most": k - 1, "task": Project.TaskType.RANKING.label},
             )
-        return values | {"k": k, "m": m}
+        return values | {"k": k, "m": m, "shared_places": task.may_share and bool(values.get("shared_places"))}
 
     def values(self) -> dict[str, Any]:
         return {name: self.cleaned_data[name] for name in self.fields}

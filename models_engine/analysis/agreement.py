@@ -103,19 +103,21 @@ def variance_inflation(data: Comparisons, n_both: float) -> float:
             continue
         asked = np.column_stack([np.sort(group.items[kept], axis=1), group.annotators[kept]])
         _, n = np.unique(np.unique(asked, axis=0)[:, :-1], axis=0, return_counts=True)
-        n_shared, variance = _chance_agreement(group.ranks[kept][0])
+        n_shared, variance = _chance_agreement(group.ranks[kept])
         extra += float((n * (n - 1)).sum()) * (variance - n_shared)
     return 1 + max(extra, 0.0) / n_both
 
 
 def _chance_agreement(ranks: Ints) -> tuple[float, float]:
-    """Simulate two random answers to one set, from a fixed seed.
+    """Simulate two random answers to one set, from a fixed seed. ranks: (n_labels, k), whose patterns of shared places
+    are drawn as often as they came.
 
     Returns the mean number of pairs that both answer, and the variance of the number of agreements minus disagreements.
     """
-    drawn = np.random.default_rng(0).permuted(np.tile(ranks, (N_BY_CHANCE, 1)), axis=1)
-    above, below = np.triu_indices(len(ranks), 1)
-    alike = np.sign(ranks[above] - ranks[below]) * np.sign(drawn[:, above] - drawn[:, below])
+    rng = np.random.default_rng(0)
+    one, other = (rng.permuted(ranks[rng.integers(len(ranks), size=N_BY_CHANCE)], axis=1) for _ in range(2))
+    above, below = np.triu_indices(ranks.shape[1], 1)
+    alike = np.sign(one[:, above] - one[:, below]) * np.sign(other[:, above] - other[:, below])
     return float(np.abs(alike).sum(axis=1).mean()), float((alike.sum(axis=1) ** 2).mean())
 
 
@@ -133,7 +135,8 @@ def consensus_inflation(data: Comparisons) -> float:
         if group.size == 2:
             total, inflated = total + kept.sum(), inflated + kept.sum()
             continue
-        drawn = np.random.default_rng(0).permuted(np.tile(group.ranks[kept][0], (N_BY_CHANCE, 1)), axis=1)
+        rng, ranks = np.random.default_rng(0), group.ranks[kept]
+        drawn = rng.permuted(ranks[rng.integers(len(ranks), size=N_BY_CHANCE)], axis=1)
         above, below = np.triu_indices(group.size, 1)
         alike = np.sign(drawn[:, below] - drawn[:, above])
         n_pairs = float(np.abs(alike).sum(axis=1).mean()) * int(kept.sum())

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from models_engine.analysis.agreement import wilson_interval
 from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, EngineError, NotConverged
 from models_engine.estimators.base import Estimator
-from models_engine.estimators.choosing import MAX_LABELS_ALL_FOLDS, N_FOLDS, assign_folds
+from models_engine.estimators.choosing import MAX_LABELS_ALL_FOLDS, N_FOLDS, assign_folds, paired_difference
 from models_engine.posterior import BasePosterior
 from models_engine.progress import Progress
 
@@ -49,6 +49,8 @@ class Evaluation:
 
     bins: calibration, empty ones left out.   z: Spiegelhalter's statistic, standard normal if probabilities are
     correct.   n: labels predicted, n_pairs: pairs.   seconds: mean of a fit.   failed: why there are no figures.
+    gain: how much smaller the loss is than the reference's on the same labels, in nats, gain_error: its standard error;
+    nan without a reference.
     """
 
     name: str
@@ -61,27 +63,49 @@ class Evaluation:
     seconds: float = 0.0
     converged: bool = True
     failed: str = ""
+    gain: float = float("nan")
+    gain_error: float = float("nan")
 
 
 def evaluate_estimators(
-    data: Comparisons, candidates: Mapping[str, Estimator], *, seed: int = 0, progress: Progress | None = None
+    data: Comparisons,
+    candidates: Mapping[str, Estimator],
+    *,
+    reference: str = "",
+    seed: int = 0,
+    progress: Progress | None = None,
 ) -> list[Evaluation]:
     """Evaluate each candidate on one fifth of the labels, fitted to the others; up to 2,000 labels on each fifth in
     turn.
 
+    reference: the candidate against which the others' gains are measured, label by label (choosing.paired_difference).
     Folds are those of the automatic choice. `failed` says why a candidate could not be fitted. Raises Cancelled.
     """
     fold = assign_folds(data, seed)
     tested = range(N_FOLDS) if data.n_labels <= MAX_LABELS_ALL_FOLDS else range(1)
-    found = []
+    held_out = [fold == one for one in tested]
+    found, losses = [], {}
     for name, estimator in candidates.items():
         try:
-            found.append(_evaluation(name, estimator, data, [fold == one for one in tested], seed, progress))
+            evaluation, losses[name] = _evaluation(name, estimator, data, held_out, seed, progress)
+            found.append(evaluation)
         except Cancelled:
             raise
         except EngineError as error:
             found.append(Evaluation(name, failed=str(error)))
-    return found
+    if reference not in losses:
+        return found
+    annotators = np.concatenate([data.annotators[out] for out in held_out])
+    return [_with_gain(one, losses, reference, annotators) for one in found]
+
+
+def _with_gain(
+    one: Evaluation, losses: Mapping[str, Floats], reference: str, annotators: NDArray[np.int64]
+) -> Evaluation:
+    if one.name not in losses or one.name == reference or not one.n:
+        return one
+    gain, error = paired_difference(losses[reference], losses[one.name], annotators)
+    return replace(one, gain=gain, gain_error=error)
 
 
 def _evaluation(
@@ -91,7 +115,8 @@ def _evaluation(
     held_out: Sequence[NDArray[np.bool_]],
     seed: int,
     progress: Progress | None,
-) -> Evaluation:
+) -> tuple[Evaluation, Floats]:
+    """Return the evaluation, and the loss of each held-out label, fold after fold."""
     losses, favourites, seconds, converged = [], [], 0.0, True
     for out in held_out:
         with warnings.catch_warnings():
@@ -105,7 +130,7 @@ def _evaluation(
     loss, pairs = np.concatenate(losses), np.concatenate(favourites)
     probability, came_true = pairs[:, 0], pairs[:, 1]
     accuracy = float(np.mean(came_true)) if len(pairs) else float("nan")
-    return Evaluation(
+    evaluation = Evaluation(
         name=name,
         loss=float(loss.mean()) if len(loss) else float("nan"),
         accuracy=accuracy,
@@ -116,6 +141,7 @@ def _evaluation(
         seconds=seconds / len(held_out),
         converged=converged,
     )
+    return evaluation, loss
 
 
 def sample_annotators(data: Comparisons, n: int, seed: int = 0) -> NDArray[np.bool_]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Groups", "find_groups"]
+__all__ = ["Enough", "Groups", "enough_to_tell", "find_groups"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -18,6 +18,7 @@ CAMPS_WITHIN = 0.1  # variance within each of two clearly opposed groups, of a s
 N_STARTS, N_STEPS = 4, 40
 MAX_NUMBERS = 30_000  # annotators times simulated crowds, of which there are 39 to 199
 MIN_SCALE = 1e-6
+TIMES = (2.0, 3.0, 4.0, 6.0, 8.0, 12.0)  # as many annotators, or answers, as are tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +74,42 @@ def find_groups(scores: Floats, deviations: Floats, *, most: int = MAX_GROUPS, s
     rank[order] = np.arange(len(order))
     share = found[-1].share
     return Groups(len(found), rank[share.argmax(axis=1)], share.max(axis=1), bic, tuple(p_values))
+
+
+@dataclass(frozen=True)
+class Enough:
+    """What would be enough to detect two clearly opposed groups; None where twelve times as much is not.
+
+    annotators: with scores as uncertain as now.   answers: of each annotator, as a multiple of now.
+    """
+
+    annotators: int | None
+    answers: float | None
+
+
+def enough_to_tell(deviations: Floats, *, seed: int = 0) -> Enough:
+    """Find how many more annotators or answers give find_groups a power of 80%.
+
+    deviations: as for find_groups, of the annotators there are. Further annotators are as uncertain as these; a score's
+    information, 1 / s^2 - 1, grows in proportion to answers.
+    """
+    variance = np.clip(np.asarray(deviations) ** 2, 1e-4, 1 - 1e-4)
+    noise, rng = variance / (1 - variance), np.random.default_rng(seed)
+    if not len(noise) or not noise.shape[1]:
+        return Enough(None, None)
+    people = (times for times in TIMES if _power_at(np.resize(noise, (round(times * len(noise)), noise.shape[1])), rng))
+    answers = (times for times in TIMES if _power_at(noise / times, rng))
+    found = next(people, None)
+    return Enough(None if found is None else round(found * len(noise)), next(answers, None))
+
+
+def _power_at(noise: Floats, rng: np.random.Generator) -> bool:
+    """Tell whether two clearly opposed groups would be detected in 80% of crowds with this noise (n_annotators, c)."""
+    if len(noise) < 2 * MIN_MEMBERS or (1 / (1 + noise)).mean(axis=0).max() < MIN_INFORMATION:
+        return False
+    n_crowds = int(np.clip(MAX_NUMBERS // len(noise), 39, 199))
+    null = _ratios(np.sqrt(1 + noise) * rng.standard_normal((n_crowds, *noise.shape)), noise, 2, rng)
+    return _power(float(np.quantile(null, 1 - LEVEL)), noise, rng) >= POWER
 
 
 @dataclass(frozen=True, eq=False)

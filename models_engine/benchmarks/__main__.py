@@ -9,7 +9,9 @@ from models_engine.benchmarks import (
     careless,
     classes,
     competitors,
+    counts,
     coverage,
+    forecast,
     grades,
     peers,
     personal,
@@ -20,6 +22,7 @@ from models_engine.benchmarks import (
     sushi,
     ukp,
     ukp_pairs,
+    undecided,
     weak_orders,
 )
 from models_engine.errors import EngineError
@@ -32,7 +35,9 @@ COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
     "careless": (careless.main, "tastes and carelessness together, on simulated crowds"),
     "classes": (classes.main, "classes of a ranking: are their items alike, is their order the true one?"),
     "competitors": (competitors.main, "systems and models ranked over many contexts: new contexts, halves, seconds"),
+    "counts": (counts.main, "rates of rare events by three links, as a thesis's table: held-out log loss"),
     "coverage": (coverage.main, "coverage of intervals in simulated crowds"),
+    "forecast": (forecast.main, "labels within the next hours, on crowds with times: error, coverage, seconds"),
     "grades": (grades.main, "how much better as evidence: held-out log loss, width and coverage of intervals"),
     "peers": (peers.main, "other libraries and ours on the same data: seconds, memory, predictions, intervals"),
     "plan": (plan.main, "the planner's forecasts beside full simulations"),
@@ -43,6 +48,7 @@ COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
     "sushi": (sushi.main, "personal preferences on the Sushi data (crowd_gppl, Table 2)"),
     "ukp": (ukp.main, "convincing arguments on held-out topics, from their texts: accuracy and log loss"),
     "ukp-pairs": (ukp_pairs.main, "convincing arguments by a crowd: held-out log loss of win, tie and loss"),
+    "undecided": (undecided.main, "who is undecided on what: ties by annotator and item, held-out cells"),
     "weak-orders": (
         weak_orders.main,
         "rankings with ties: held-out log loss and intervals, ties kept or by lot",

@@ -6,7 +6,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,13 @@ from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.competitors import Competitors
 from models_engine.linalg import centre
 from models_engine.posterior import GaussianPosterior
-from models_engine.simulate import competition
+from models_engine.simulate import Competition, competition
 
 __all__ = [
+    "N_CARELESS",
     "OURS",
     "POOLED",
+    "UNWEIGHED",
     "Coverage",
     "Loss",
     "main",
@@ -39,10 +41,11 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-OURS, POOLED = "Competitors", "BradleyTerry pooled"
+OURS, POOLED, UNWEIGHED = "Competitors", "BradleyTerry pooled", "Competitors unweighed"
 PEERS = ("choix opt_pairwise", "choix ilsr_pairwise", "evalica bradley_terry")
 N_FOLDS = 5
-SIMULATED_TASTE = 0.4
+SIMULATED_TASTE, SIMULATED_PEOPLE = 0.4, 30
+N_CARELESS = 6  # of them, in the simulation with careless annotators
 
 
 @dataclass(frozen=True)
@@ -59,21 +62,27 @@ class Loss:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Of 90% intervals: the share that hold, and the standard deviation of error over stated error (1 is right)."""
+    """Of 90% intervals: the share that hold, and the standard deviation of error over stated error (1 is right).
+
+    loss: log loss of new answers in nats, where it was measured.
+    """
 
     estimator: str
     coverage: float
     error: float
     spread: float
     width: float
+    loss: float | None = None
 
 
 def fit_contest(name: str, one: Contest) -> GaussianPosterior:
-    """Fit Competitors to the items, or BradleyTerry with a learned prior to the pooled pairs."""
+    """Fit Competitors to the items, with or without weighing annotators by P(attentive), or BradleyTerry with a learned
+    prior to the pooled pairs.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        if name == OURS:
-            return Competitors(tied_ranks=True).fit(one.data, one.table)
+        if name in (OURS, UNWEIGHED):
+            return Competitors(tied_ranks=True, careless=name == OURS).fit(one.data, one.table)
         return BradleyTerry(prior_sd=None, side=bool((one.data.sizes == 2).all())).fit(pool_contexts(one))
 
 
@@ -150,24 +159,35 @@ def measure_halves(one: Contest, n_splits: int, seed: int) -> list[Coverage]:
     return [summarise_coverage(name, found) for name, found in scores.items()]
 
 
-def measure_simulated(n_crowds: int, seed: int) -> list[Coverage]:
+def measure_simulated(n_crowds: int, seed: int, n_careless: int = 0) -> list[Coverage]:
     """Measure coverage of the truth: 12 competitors, 40 contexts, items of spread 0.8, 30 annotators, tastes of 0.4.
 
-    The truth is that of an average annotator's answer: tastes of spread t draw logits together by the root of
-    1 + 2 t^2 (16 sqrt 3 / 15 pi)^2 (the logistic's nearest normal).
+    n_careless: of the annotators, so many answer at random. The truth is that of an average attentive annotator's
+    answer: tastes of spread t draw logits together by the root of 1 + 2 t^2 (16 sqrt 3 / 15 pi)^2 (the logistic's
+    nearest normal). loss: of 2,000 new answers by attentive annotators, contexts unknown.
     """
     flatter = np.sqrt(1 + 2 * SIMULATED_TASTE**2 * (16 * np.sqrt(3) / (15 * np.pi)) ** 2)
-    scores: dict[str, list[Floats]] = {OURS: [], POOLED: []}
+    scores: dict[str, list[Floats]] = {OURS: [], UNWEIGHED: [], POOLED: []}
+    losses: dict[str, list[float]] = {name: [] for name in scores}
     for crowd in range(n_crowds):
         rng = np.random.default_rng([seed, crowd])
-        truth = competition(rng, 12, 40, 30, item_sd=0.8, taste_sd=SIMULATED_TASTE, side=0.2, tie=0.5)
-        data = truth.pairs(2_000, rng)
-        own = build_contest(data, truth.context[data.items[data.starts[:-1]]], 12)
+        known: dict[str, Any] = {"item_sd": 0.8, "taste_sd": SIMULATED_TASTE, "side": 0.2, "tie": 0.5}
+        truth = replace(competition(rng, 12, 40, SIMULATED_PEOPLE, **known), n_careless=n_careless)
+        own = contest_of(truth, rng)
+        answers = pool_contexts(contest_of(replace(truth, n_careless=0), rng))
         for name, found in scores.items():
             posterior = fit_contest(name, own)
             error = posterior.standard_deviations()
             found.append(np.stack([(posterior.utilities() - centre(truth.utilities) / flatter) / error, error]))
-    return [summarise_coverage(name, found) for name, found in scores.items()]
+            losses[name].append(float(-posterior.log_predictive(answers).mean()))
+    return [
+        replace(summarise_coverage(name, found), loss=float(np.mean(losses[name]))) for name, found in scores.items()
+    ]
+
+
+def contest_of(truth: Competition, rng: np.random.Generator) -> Contest:
+    data = truth.pairs(2_000, rng)
+    return build_contest(data, truth.context[data.items[data.starts[:-1]]], 12)
 
 
 def summarise_coverage(name: str, found: list[Floats]) -> Coverage:
@@ -212,9 +232,11 @@ def loss_table(rows: Sequence[Loss]) -> str:
 
 def coverage_table(rows: Sequence[Coverage]) -> str:
     """Format one line per estimator."""
-    lines = [f"{'':<24}{'coverage of 90%':>17}{'error / stated':>16}{'width':>8}"]
+    lines = [f"{'':<24}{'coverage of 90%':>17}{'error / stated':>16}{'width':>8}{'log loss':>10}"]
     lines += [
-        f"{row.estimator:<24}{row.coverage:>10.3f} ±{row.error:.3f}{row.spread:>16.2f}{row.width:>8.2f}" for row in rows
+        f"{row.estimator:<24}{row.coverage:>10.3f} ±{row.error:.3f}{row.spread:>16.2f}{row.width:>8.2f}"
+        + ("" if row.loss is None else f"{row.loss:>10.4f}")
+        for row in rows
     ]
     return "\n".join(lines)
 
@@ -242,9 +264,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             known[f"{name} halves"] = [asdict(row) for row in found]
             print(f"halves of the contexts, fitted apart, {options.splits} splits:\n" + coverage_table(found))
     if "simulated" in parts:
-        found = measure_simulated(options.crowds, options.seed)
-        known["simulated"] = [asdict(row) for row in found]
-        print(f"\n{options.crowds} simulated crowds:\n" + coverage_table(found))
+        for name, n_careless in (("simulated", 0), ("simulated careless", N_CARELESS)):
+            found = measure_simulated(options.crowds, options.seed, n_careless)
+            known[name] = [asdict(row) for row in found]
+            print(f"\n{options.crowds} simulated crowds, {n_careless} of {SIMULATED_PEOPLE} people careless:")
+            print(coverage_table(found))
     if "speed" in parts:
         known["speed"] = measure_speed(options.seed)
         print("\n" + known["speed"])

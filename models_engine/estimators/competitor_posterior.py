@@ -31,6 +31,8 @@ class Effects:
     features (d,), feature_covariance (d, d): what one unit of an item feature adds.
     tag_utilities (n_tags, n), tag_covariance (n_tags, n, n): centred utilities on the contexts of a tag.
     tag_effects (n_tags, n), tag_effect_sds (n_tags, n): how much better than elsewhere a competitor is there, centred.
+    attentive (n_annotators,): P(an annotator does not answer at random), by which their answers are weighted; ones
+    where careless annotators were not asked for or none was found.
     """
 
     item_sd: Floats
@@ -42,6 +44,7 @@ class Effects:
     tag_covariance: Floats
     tag_effects: Floats
     tag_effect_sds: Floats
+    attentive: Floats
 
     @property
     def item_variance(self) -> float:

@@ -20,6 +20,7 @@ from models_engine.inference.competitors.annotators import (
     taste_spread,
 )
 from models_engine.inference.competitors.blocks import Blocks
+from models_engine.inference.competitors.careless import attentive_shares
 from models_engine.inference.competitors.fit import IntegratedEffects, fit_competitors
 from models_engine.inference.competitors.problem import CompetitorProblem, Rows
 from models_engine.linalg import centre, centre_covariance, sum_by_group
@@ -32,6 +33,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MAX_CONTEXT_ITEMS = 2_000  # compared items of one context, whose covariance is dense
 MAX_EFFECTS = 3_000  # competitors times (1 + tags)
+MAX_REFITS = 4  # for P(attentive)
+SHARE_TOLERANCE = 0.05  # of P(attentive): smaller changes are not worth another fit
 NO_TASTE = TasteSpread(0.0, 0.0, 0.0)
 
 
@@ -47,8 +50,9 @@ class Competitors:
     ties: "davidson" learns P(tie), "half" counts half a win each way, "ignore" leaves ties out.
     tied_ranks: equal ranks in a set of three or more are ties (rankings with ties), and not merely untold.
     side: also infer a utility added to the item shown left, where the order is known.
-    tastes: count that annotators may differ in taste. Careless annotators are not told from careful ones: leave out the
-        labels of those whom CrowdBT finds unreliable, or give them smaller weights.
+    tastes: count that annotators may differ in taste.
+    careless: weigh each annotator's answers by P(attentive), that they follow the utilities at all and are not random;
+        worked out in turn with the fit, at most MAX_REFITS times. Those who answer half at random keep most weight.
     feature_sd, side_sd, tie_sd: prior standard deviations of a standardised feature's worth, of the side's, of log nu.
     """
 
@@ -56,6 +60,7 @@ class Competitors:
     tied_ranks: bool = False
     side: bool = True
     tastes: bool = True
+    careless: bool = True
     feature_sd: float = 1.0
     side_sd: float = 1.0
     tie_sd: float = 3.0
@@ -72,12 +77,20 @@ class Competitors:
         pairs = self._pairs(data)
         _check_size(contexts, pairs, table)
         sided = (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0) & self.side
-        problem, row = self._problem(data, table, contexts, pairs, sided)
-        found = fit_competitors(problem, tolerance=self.tolerance, limit=self.max_iterations, step_done=log.step)
-        taste = NO_TASTE
+        attentive = np.ones(data.n_annotators)
+        for again in range(MAX_REFITS, -1, -1):
+            weighted = replace(pairs, weight=pairs.weight * attentive[pairs.annotator])
+            problem, row = self._problem(data, table, contexts, weighted, sided)
+            found = fit_competitors(problem, tolerance=self.tolerance, limit=self.max_iterations, step_done=log.step)
+            taste = self._taste(problem, weighted, row, found, table, contexts) if self.tastes else NO_TASTE
+            if not (self.careless and again):
+                break
+            former, attentive = attentive, self._attentive(problem, pairs, row, found, taste)
+            if np.abs(attentive - former)[pairs.annotator].max() < SHARE_TOLERANCE:
+                attentive = former
+                break
         if self.tastes:
-            taste = self._taste(problem, pairs, row, found, table, contexts)
-            extra = taste.mean_square * taste_covariance(found.best, pairs, row)
+            extra = taste.mean_square * taste_covariance(found.best, weighted, row)
             found = replace(found, covariance=found.covariance + extra)
         message = "effects and spreads converged" if found.converged else "effects not converged; raise max_iterations"
         diagnostics = log.finish(converged=found.converged, message=message)
@@ -88,7 +101,7 @@ class Competitors:
             diagnostics,
             _likelihood(problem, found),
             prior_sd=found.best.spreads.competitors,
-            effects=_effects(problem, found, taste, data),
+            effects=_effects(problem, found, taste, data, attentive),
         )
 
     def _check(self) -> None:
@@ -140,6 +153,15 @@ class Competitors:
             self.tie_sd if tied.any() else None,
         )
         return problem, row.ravel()
+
+    def _attentive(
+        self, problem: CompetitorProblem, pairs: PairTable, row: Ints, found: IntegratedEffects, taste: TasteSpread
+    ) -> Floats:
+        spread = float(np.sqrt(found.weights @ found.spreads**2))
+        margin, of_items, _log_nu = _expected(problem, pairs, row, found.mean, spread)
+        left, right = (problem.competitor[side[row]] for side in (problem.blocks.left, problem.blocks.right))
+        unknown = found.covariance[left, left] + found.covariance[right, right] - 2 * found.covariance[left, right]
+        return attentive_shares(pairs, margin, of_items + 2 * taste.mean_square + unknown)
 
     def _taste(
         self,
@@ -203,7 +225,9 @@ def _likelihood(problem: CompetitorProblem, found: IntegratedEffects) -> Likelih
     return Likelihood(side=side, tie=tie, side_sd=side_sd)
 
 
-def _effects(problem: CompetitorProblem, found: IntegratedEffects, taste: TasteSpread, data: Comparisons) -> Effects:
+def _effects(
+    problem: CompetitorProblem, found: IntegratedEffects, taste: TasteSpread, data: Comparisons, attentive: Floats
+) -> Effects:
     n, levels, d = problem.n_competitors, problem.n_levels, problem.features.shape[1]
     mean, covariance = found.mean, found.covariance
     scale = np.ones(d)
@@ -224,5 +248,9 @@ def _effects(problem: CompetitorProblem, found: IntegratedEffects, taste: TasteS
         np.array([taste.mean, taste.sd, taste.mean_square]),
         mean[betas] / scale,
         covariance[betas, betas] / np.outer(scale, scale),
-        *by_tag,
+        by_tag[0],
+        by_tag[1],
+        by_tag[2],
+        by_tag[3],
+        attentive,
     )

@@ -146,7 +146,9 @@ function describe() {
   const section = task();
   if (!section.dataset.heading) return section.querySelector(".labelling-stop")?.innerText ?? "";
   const options = [...section.querySelectorAll(".option")].map((option) => {
-    const text = option.querySelector("img")?.alt ?? option.querySelector(".item-body").textContent;
+    const parts = [...option.querySelectorAll(".item-sections .item-section")]; // of each its picture's words, else its text
+    const told = (one) => one.querySelector("img")?.alt ?? (one.querySelector(".item-body") ?? one).textContent;
+    const text = parts.length ? parts.map(told).join(" ") : told(option);
     const line = text.trim().replace(/\s+/g, " ");
     return `${option.querySelector("h2").textContent}, ${line.slice(0, TOLD_CHARACTERS)}${line.length > TOLD_CHARACTERS ? "…" : "."}`;
   });

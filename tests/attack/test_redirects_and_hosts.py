@@ -30,6 +30,7 @@ def test_no_form_of_signing_in_or_out_leads_away(alice, evil):
         assert not leads_out(signed_in(alice).post(reverse(name), data, headers={"Referer": evil}))
 
 
+@pytest.mark.slow
 def test_no_page_leads_away(cast, arguments):  # noqa: F811
     data = dict.fromkeys(NAMES, EVIL[0])
     out = []

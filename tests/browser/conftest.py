@@ -23,11 +23,11 @@ import pytest
 import uvicorn
 from axe_playwright_python.base import AXE_SCRIPT, AxeResults
 from django.conf import settings
-from django.test import Client
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from annotate.asgi import application
 from annotate.models import User
+from tests.site.pages import signed_in
 
 HERE = Path(__file__).parent
 # The headless build opens a page in a quarter of the time, as it draws no window around it.
@@ -127,10 +127,8 @@ def sign_in(page, live_site) -> Callable[..., None]:
     """`sign_in(user)` or, for another page than the fixture's, `sign_in(user, page=other)`."""
 
     def give_session(user: User, page: Page = page) -> None:
-        client = Client()
-        client.force_login(user, backend="allauth.account.auth_backends.AuthenticationBackend")
         name = settings.SESSION_COOKIE_NAME
-        page.context.add_cookies([{"name": name, "value": client.cookies[name].value, "url": live_site}])
+        page.context.add_cookies([{"name": name, "value": signed_in(user).cookies[name].value, "url": live_site}])
 
     return give_session
 

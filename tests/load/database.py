@@ -1,23 +1,20 @@
 """A database of its own for servers started as real processes: a SQLite file, or one made on the PostgreSQL in use."""
 
-import atexit
 import os
 import subprocess
 import sys
-import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psycopg
 from django.db import connections
 
-from tests.migrated import copy_migrated
+from tests.migrated import copy_migrated, migrated_template
 from tests.paths import ROOT
+from tests.postgresql import address, command
 
 ALIAS = "fire"
-TEMPLATES: list[str] = []
 
 
 def environment(url: str, folder: Path) -> dict[str, str]:
@@ -50,7 +47,7 @@ def own_database(folder: Path) -> Iterator[str]:
         url = f"sqlite:///{name}"
     else:
         name = f"fire_{uuid.uuid4().hex[:12]}"
-        command(settings, f"CREATE DATABASE {name} TEMPLATE {template(settings)}")
+        command(settings, f"CREATE DATABASE {name} TEMPLATE {migrated_template(settings)}")
         url, drop = address(settings, name), f"DROP DATABASE {name} WITH (FORCE)"
     connections.settings[ALIAS] = {**settings, "NAME": name, "OPTIONS": without_pool(settings["OPTIONS"])}
     try:
@@ -72,26 +69,6 @@ def as_default() -> Iterator[None]:
         yield
     finally:
         connections["default"] = own
-
-
-def template(settings: dict) -> str:
-    """The name of a migrated database on the PostgreSQL of these settings."""
-    if not TEMPLATES:
-        name = f"fire_template_{uuid.uuid4().hex[:12]}"
-        command(settings, f"CREATE DATABASE {name}")
-        atexit.register(command, settings, f"DROP DATABASE {name} WITH (FORCE)")
-        manage(environment(address(settings, name), Path(tempfile.gettempdir())), "migrate", "--verbosity", "0")
-        TEMPLATES.append(name)
-    return TEMPLATES[0]
-
-
-def address(settings: dict, name: str) -> str:
-    return f"postgres://{settings['USER']}:{settings['PASSWORD']}@{settings['HOST']}:{settings['PORT']}/{name}"
-
-
-def command(settings: dict, statement: str) -> None:
-    with psycopg.connect(address(settings, "postgres"), autocommit=True) as connection:
-        connection.execute(statement)
 
 
 def without_pool(options: dict) -> dict:

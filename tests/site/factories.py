@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from itertools import combinations
 
 import numpy as np
+from django.utils import timezone
 
 from annotate.dashboard.overall.places import Place
 from annotate.labelling import item_sets
@@ -19,6 +20,7 @@ from annotate.models import (
     Item,
     ItemSet,
     Label,
+    LabelForecast,
     Presentation,
     PresentedItem,
     Project,
@@ -227,6 +229,11 @@ def set_key(pair: Sequence[Item]) -> str:
 
 def engine_is_up(now: datetime = NOW) -> WorkerProcess:
     return WorkerProcess.objects.create(name="engine-1", started_at=now, seen_at=now)
+
+
+def forecast_made(project: Project) -> LabelForecast:
+    """A forecast just made, so that a worker's next idle job is another."""
+    return LabelForecast.objects.update_or_create(project=project, defaults={"as_of": timezone.now()})[0]
 
 
 def make_overall(project: Project, fit: Fit, *, criterion: int = OVERALL, track: str = "", **details) -> DerivedRanking:

@@ -26,7 +26,7 @@ def command_of(pid: int) -> str:
         return ""
 
 
-def wait_for(what: Callable[[], object], seconds: float = 30, why: str = "it never came to be") -> object:
+def wait_for(what: Callable[[], object], seconds: float = 120, why: str = "it never came to be") -> object:
     """The first true value of `what`."""
     deadline, pause = time.monotonic() + seconds, 0.05
     while not (value := what()):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import pytest
 from django.db import connection
 
 Row = tuple[Any, ...]
@@ -30,17 +29,17 @@ class Changes:
 KEPT: dict[Any, Changes] = {}
 
 
-def replay(request: pytest.FixtureRequest, name: str, write: Callable[[], object]) -> None:
-    """Call `write`, or write again what it wrote when a test of this module called it by this name from as many rows.
+def replay(name: str, write: Callable[[], object]) -> None:
+    """Call `write`, or write again what it wrote when a test called it by this name from as many rows.
 
-    It may only write to the database, and depend on what every test of the module has. PostgreSQL's sequences go on
-    after a rollback, so that no two tests begin alike there.
+    It may only write to the database, and depend on what every test has that asks for its fixture. PostgreSQL's
+    sequences go on after a rollback, so that no two tests begin alike there.
     """
     if connection.vendor != "sqlite":
         write()
         return
     before = read_tables()
-    start = (request.module.__name__, name, tuple((table, tuple(rows)) for table, rows in before.items() if rows))
+    start = (write.__module__, name, tuple((table, tuple(rows)) for table, rows in before.items() if rows))
     if start in KEPT:
         kept = KEPT[start]
         write_changes(kept, dict(zip(kept.keys, random_keys(before), strict=True)))

@@ -16,6 +16,7 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402
 
+from annotate.fitting import lanes  # noqa: E402
 from models_engine.estimators.base import EstimatorEntry  # noqa: E402
 from models_engine.estimators.bradley_terry import BradleyTerry  # noqa: E402
 from models_engine.estimators.table import ESTIMATORS  # noqa: E402
@@ -74,4 +75,5 @@ for one in (Slow, Hanging, Spinning, Greedy, Dying):
     ESTIMATORS[one.__name__] = EstimatorEntry(one, GaussianPosterior, "For tests.")
 
 if __name__ == "__main__":
+    lanes.SHORT_FIT_SECONDS = float(os.environ.get("SHORT_FIT_SECONDS", lanes.SHORT_FIT_SECONDS))
     call_command("worker", *sys.argv[2:])

@@ -48,6 +48,7 @@ from tests.conftest import NOW, answer_one, make_annotator, make_token, make_use
 from tests.routes import OTHERS, ROUTES
 from tests.site.factories import spread_fit
 from tests.site.machines import make_machine
+from tests.site.pages import signed_in
 from tests.site.participation.lti_platform import lti_platform
 from tests.site.recordings import wav
 from tests.websockets import Visitor
@@ -59,7 +60,6 @@ SEE = {"viewer", "manager", "owner"}
 MANAGE = {"manager", "owner"}
 OWN = {"owner"}
 ACCOUNTS = {"outsider", "annotator", "viewer", "manager", "owner"}
-BACKEND = "allauth.account.auth_backends.AuthenticationBackend"
 ANNOTATE = {"pseudonymous", "annotator", "manager", "owner"}
 NOBODY: set[str] = set()
 
@@ -239,10 +239,10 @@ def cast(project, settings, tmp_path):
     """A client for each kind of visitor, and the arguments that every route is tried with."""
     settings.MEDIA_ROOT = tmp_path
     clients = {who: Client() for who in EVERYONE}
-    clients["owner"].force_login(Membership.objects.get(project=project, role="owner").user, BACKEND)
+    clients["owner"] = signed_in(Membership.objects.get(project=project, role="owner").user)
     for who in ("manager", "annotator", "viewer"):
-        clients[who].force_login(member(project, who, who), BACKEND)
-    clients["outsider"].force_login(make_user("charlie"), BACKEND)
+        clients[who] = signed_in(member(project, who, who))
+    clients["outsider"] = signed_in(make_user("charlie"))
     pseudonymous = make_annotator(project, "Quiet Otter")
     session = clients["pseudonymous"].session
     session[SESSION_KEY] = {str(project.pk): str(pseudonymous.key)}

@@ -14,7 +14,8 @@ from annotate.models import Annotator, ExpectedConflict, ExpectedPerson, Item, M
 from tests.conftest import NOW, make_annotator
 from tests.routes import ROUTES
 from tests.site.factories import make_labels
-from tests.site.test_access import BACKEND, RULES
+from tests.site.pages import BACKEND
+from tests.site.test_access import RULES
 
 pytestmark = pytest.mark.embedded
 

@@ -307,6 +307,8 @@ class MachinePairs(ApiView):
 
 
 def text_of(item: Item) -> str:
+    if item.kind == Item.Kind.SECTIONS:
+        return item.words
     if item.kind not in TEXTS:
         return ""
     return strip_tags(item.body) if item.kind == Item.Kind.HTML else item.body

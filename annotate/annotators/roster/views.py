@@ -39,7 +39,7 @@ from annotate.files.writers import FORMATS, csv_chunks
 from annotate.lti.courses import courses_of, disconnect
 from annotate.models import ExpectedPerson, Project
 
-PAGE_SIZE = 100
+PAGE_SIZE = 50
 SHOWN = 50  # rows of the preview, and rows with a problem
 
 

@@ -25,7 +25,7 @@ from annotate.files.cells import RowError
 from annotate.files.limits import BadFile
 from annotate.models import Annotator, Project
 
-PAGE_SIZE = 100
+PAGE_SIZE = 50
 SHOWN_PROBLEMS = 50
 
 

@@ -20,7 +20,7 @@ from annotate.jobs.idle import IdleJobs
 from annotate.jobs.queues import Progress
 from annotate.models import AnnotatorTaste, TasteMap
 from annotate.models.leased_jobs import LeaseLost
-from models_engine.analysis.groups import Groups, find_groups
+from models_engine.analysis.groups import Enough, Groups, enough_to_tell, find_groups
 from models_engine.analysis.signs import surely_differs
 from models_engine.errors import Cancelled
 from models_engine.estimators.collaborative.annotators import AnnotatorUtilities, annotator_utilities
@@ -54,7 +54,8 @@ def is_long(row: TasteMap) -> bool:
 class Tastes:
     """All over the annotators of a fit: scores and their sds (n_annotators, c), n_labels and who is grouped, own.
 
-    n_told: how many leading components are more than noise; groups are looked for along these."""
+    n_told: how many leading components are more than noise; groups are looked for along these.
+    enough: where these are too few to tell, what would be enough."""
 
     scores: Floats
     score_sds: Floats
@@ -63,6 +64,7 @@ class Tastes:
     found: Groups
     own: dict[int, bytes]
     n_told: int
+    enough: Enough
 
 
 def work(row: TasteMap, progress: Progress) -> None:
@@ -109,7 +111,10 @@ def compute_tastes(fit: Fit, known: FittedTastes, kept: NDArray[np.int64], progr
     grouped = np.flatnonzero(n_labels >= MIN_ANSWERS)
     told = min(int(source.n_told), scores.shape[1])
     found = find_groups(scores[grouped, :told], sds[grouped, :told])
-    return Tastes(scores, sds, n_labels, grouped, found, own, told)
+    # Where no component is more than noise, the first is what little is known.
+    known_sds = sds[grouped, : max(told, 1)]
+    enough = enough_to_tell(known_sds) if found.n == 0 and len(grouped) else Enough(None, None)
+    return Tastes(scores, sds, n_labels, grouped, found, own, told, enough)
 
 
 def pack_ranking(one: AnnotatorUtilities) -> bytes:
@@ -122,7 +127,8 @@ def pack_ranking(one: AnnotatorUtilities) -> bytes:
 def map_arrays(fit: Fit, known: FittedTastes, kept: NDArray[np.int64], tastes: Tastes) -> dict[str, NDArray]:
     """items (n_items,): primary keys.   utility, sd (n_items,): the consensus.   loadings (n_items, c), shares (c,).
     n_told: how many of these are more than noise.   likes (n_groups, n_items): utility for a group's members less that
-    for everybody else, along these."""
+    for everybody else, along these.   enough (2,): people, or answers of each as a multiple, that would be enough to
+    look for groups; NaN where nothing tried is."""
     posterior = known.posterior.restrict(kept)
     loadings = known.posterior.tastes.loadings[kept, :MAX_COMPONENTS]
     scores, inside = tastes.scores[tastes.grouped, : tastes.n_told], tastes.found.member
@@ -137,6 +143,7 @@ def map_arrays(fit: Fit, known: FittedTastes, kept: NDArray[np.int64], tastes: T
         "loadings": loadings.astype(np.float32),
         "shares": np.array((fit.components or {}).get("shares", [])),
         "n_told": np.array(tastes.n_told),
+        "enough": np.array([tastes.enough.annotators, tastes.enough.answers], dtype=np.float64),
         "likes": np.array(likes, dtype=np.float32).reshape(len(likes), len(kept)),
     }
 

@@ -3,12 +3,16 @@
 import io
 from collections.abc import Collection
 from dataclasses import dataclass
+from math import ceil, isnan
+from statistics import median
 
 import numpy as np
 from django.core.paginator import Page, Paginator
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from annotate.core.charts import Scale
+from annotate.core.numbers import format_integer
 from annotate.criteria import Criterion
 from annotate.models import AnnotatorTaste, Item, Project, TasteMap
 
@@ -16,7 +20,7 @@ Floats = NDArray[np.float64]
 SIDE = 460.0  # of the drawing, in its own units
 MAX_DOTS = 2_000
 N_ITEMS = 4
-PAGE_SIZE = 100
+PAGE_SIZE = 50
 LEAST_RADIUS, MOST_RADIUS = 2.0, 6.5
 
 
@@ -71,6 +75,7 @@ class TasteMapView:
     x_ticks: list[tuple[float, str, bool]]
     y_ticks: list[tuple[float, str, bool]]
     groups: list[Group]
+    enough: str = ""  # what would be enough to look for groups
 
     side = SIDE
 
@@ -98,6 +103,7 @@ def taste_map_view(criterion: Criterion, across: int, up: int, page: int) -> Tas
         return None
     with np.load(io.BytesIO(bytes(taste_map.arrays)), allow_pickle=False) as file:
         arrays = {name: file[name] for name in ("items", "loadings", "shares", "likes")}
+        enough = file["enough"].tolist() if "enough" in file.files else []
         n_told = int(file["n_told"]) if "n_told" in file.files else arrays["loadings"].shape[1]
     n = arrays["loadings"].shape[1]
     across, up = min(across, n), min(up, n)
@@ -128,7 +134,30 @@ def taste_map_view(criterion: Criterion, across: int, up: int, page: int) -> Tas
             )
             for number, likes in enumerate(arrays["likes"])
         ],
+        enough=enough_text(rows, *enough) if enough else "",
     )
+
+
+def enough_text(rows: list[AnnotatorTaste], n_people: float, times: float) -> str:
+    """Say how many people, or answers of those who are grouped, would be enough for groups that clearly differ."""
+    typical = median([row.n_labels for row in rows if row.group is not None] or [0])
+    values = {
+        "people": format_integer(0 if isnan(n_people) else n_people),
+        "answers": format_integer(0 if isnan(times) else ceil(times * typical)),
+    }
+    if not isnan(n_people) and not isnan(times):
+        return (
+            _(
+                "About %(people)s people with as many answers each would be enough, or about %(answers)s answers of "
+                "each of these people."
+            )
+            % values
+        )
+    if not isnan(n_people):
+        return _("About %(people)s people with as many answers each would be enough.") % values
+    if not isnan(times):
+        return _("About %(answers)s answers of each of these people would be enough.") % values
+    return _("Even twelve times as many people, or as many answers of each, may not be enough.")
 
 
 def symmetric(values: Floats) -> Scale:

@@ -1,9 +1,11 @@
 """Page of the taste map."""
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
@@ -12,6 +14,7 @@ from annotate.annotators.tastes.queries import taste_map_view
 from annotate.dashboard.pages import render_page
 from annotate.dashboard.project_lookup import requested_criterion
 from annotate.fitting.published import published_fit
+from annotate.fitting.scheduling import n_fitted_elsewhere
 
 
 @login_required
@@ -22,6 +25,8 @@ def tastes(request: HttpRequest, project_id: UUID) -> HttpResponse:
     form = TastesForm(request.GET)
     across, up = form.axes()
     found = taste_map_view(criterion, across, up, form.cleaned().get("page", 1))
-    return render_page(
-        request, criterion, "annotators/tastes", {"form": form, "fit": published_fit(criterion), "map": found}
-    )
+    fit = published_fit(criterion)
+    context: dict[str, Any] = {"form": form, "fit": fit, "map": found}
+    if found is None:
+        context["n_others"] = n_fitted_elsewhere(criterion.project, timezone.now())
+    return render_page(request, criterion, "annotators/tastes", context)

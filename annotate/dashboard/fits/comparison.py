@@ -17,7 +17,7 @@ from models_engine.constants import Z90
 from models_engine.models import Fit
 
 Figures = dict[int, ItemFigures]  # by item
-PAGE_SIZE = 100
+PAGE_SIZE = 50
 
 
 @dataclass(frozen=True)

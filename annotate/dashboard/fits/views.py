@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.dashboard.detail import shows_expert
+from annotate.dashboard.fits.advice import keep_estimator
 from annotate.dashboard.fits.comparison import compare_two_fits, fits_around_event, fits_to_compare
 from annotate.dashboard.fits.forms import CompareForm, PublishEstimatorForm
 from annotate.dashboard.heading import page_heading
@@ -24,7 +25,7 @@ from annotate.projects.actions import change_project
 @login_required
 @require_POST
 def use(request: SignedInRequest, project_id: UUID) -> HttpResponse:
-    """Make the project's next fits use the estimator that was sent."""
+    """Make the project's next fits use the estimator that was sent; the one in use is kept, whatever was advised."""
     criterion = requested_criterion(request, project_id, access.MANAGE)
     project = criterion.project
     form = PublishEstimatorForm(request.POST)
@@ -40,9 +41,12 @@ def use(request: SignedInRequest, project_id: UUID) -> HttpResponse:
             request,
             _("%(name)s is now in use. Its ranking appears as soon as it is computed.") % {"name": values["estimator"]},
         )
+    elif keep_estimator(project, timezone.now()):
+        text = _("%(name)s stays in use. You are told of a better estimator only if a newer test finds one.")
+        messages.success(request, text % {"name": values["estimator"]})
     else:
         messages.info(request, _("%(name)s is already in use.") % {"name": values["estimator"]})
-    page = "tastes" if request.POST.get("next") == "tastes" else "engine"
+    page = request.POST["next"] if request.POST.get("next") in ("tastes", "ranking") else "engine"
     return redirect(reverse(page, args=[project.pk]) + criterion.query)
 
 

@@ -29,6 +29,7 @@ from annotate.models.goals import Goal, PricePer
 from annotate.projects.actions import change_project
 
 NAMES = GoalForm.Meta.fields
+SAID = ("sentence", "verdict", "stands", "needed", "likely", "by_deadline", "reach")
 STATES = {
     "met": "The goal is met; you can stop.",
     "open": "More labels are needed; `needed` gives the forecast.",
@@ -47,6 +48,9 @@ class GoalSettings(StrictSerializer):
     goal_comparisons = serializers.IntegerField(min_value=1, max_value=10**6, required=False, allow_null=True)
     goal_reliability = serializers.FloatField(min_value=0.5, max_value=0.99, required=False, allow_null=True)
     goal_places = serializers.FloatField(min_value=0.1, max_value=1000, required=False, allow_null=True)
+    goal_deadline = serializers.DateField(
+        required=False, allow_null=True, help_text="The last day on which the goal should be met, in UTC."
+    )
     pause_at_goal = serializers.BooleanField(
         required=False, help_text="Whether the project pauses by itself when the goal is met."
     )
@@ -86,6 +90,7 @@ class GoalDetail(serializers.Serializer):
     goal_places = FiniteFloatField(
         allow_null=True, help_text="Mean difference between an item's place and its true one."
     )
+    goal_deadline = serializers.DateField(allow_null=True)
     pause_at_goal = serializers.BooleanField()
     price = serializers.DecimalField(max_digits=12, decimal_places=4, allow_null=True)
     price_per = serializers.ChoiceField(choices=PricePer.choices)
@@ -107,8 +112,15 @@ class GoalDetail(serializers.Serializer):
         help_text="Where the verdict is far: the nearest value of this goal that is within reach, for `top` its size; "
         "null where none was found.",
     )
-    labels_per_hour = FiniteFloatField(allow_null=True, default=None, help_text="Current rate.")
-    hours = serializers.CharField(allow_null=True, default=None, help_text="Time until the goal is met, in words.")
+    likely = serializers.CharField(
+        allow_null=True, default=None, help_text="Time until the goal is met, in words; empty if there is no forecast."
+    )
+    by_deadline = FiniteFloatField(
+        allow_null=True,
+        default=None,
+        help_text="Probability that the goal is met by the deadline; null without one, and if the forecast does not "
+        "reach so far.",
+    )
     cost = Cost(allow_null=True, help_text="Null if no price is set.")
 
 
@@ -117,8 +129,7 @@ def render_goal(criterion: Criterion) -> Response:
     found = goal_status(criterion, fit, timezone.now())
     values: dict[str, Any] = {name: getattr(criterion.project, name) for name in NAMES}
     if found:
-        values |= {name: getattr(found, name) for name in ("sentence", "verdict", "stands", "needed", "hours", "reach")}
-        values["labels_per_hour"] = found.rate and found.rate.per_hour
+        values |= {name: getattr(found, name) for name in SAID}
     values["cost"] = cost_of(criterion.project, found.needed if found else None)
     return Response(GoalDetail(values).data)
 

@@ -59,6 +59,12 @@ class GoalForm(forms.ModelForm):
         widget=forms.NumberInput(attrs={"step": "any"}),
         help_text=_("1: a typical item stands one place from where it belongs."),
     )
+    goal_deadline = forms.DateField(
+        label=_("Deadline"),
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d"),
+        help_text=_("The last day on which the goal should be met (UTC). Progress then says how likely that is."),
+    )
     pause_at_goal = forms.BooleanField(
         label=_("Pause the project when the goal is met"),
         required=False,
@@ -88,8 +94,8 @@ class GoalForm(forms.ModelForm):
     class Meta:
         model = Project
         fields = [
-            *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "pause_at_goal"),
-            *("price", "price_per", "currency"),
+            *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "goal_deadline"),
+            *("pause_at_goal", "price", "price_per", "currency"),
         ]
 
     @property

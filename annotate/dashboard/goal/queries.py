@@ -1,63 +1,38 @@
 """Reads how far the project is from its goal: labels, time and cost still needed."""
 
 import math
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, Sum
 from django.db.models.functions import Coalesce
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotate.core.caching import cached_if_slow
-from annotate.core.numbers import format_integer, format_number
+from annotate.core.numbers import format_number
 from annotate.criteria import Criterion
-from annotate.labelling.label_rows import labels_by_criterion
-from annotate.labelling.outcomes import INFORMATIVE
+from annotate.fitting.forecast_rows import probability_by, stored_forecast
+from annotate.fitting.needed import Needed, current_goal, n_labels_since, remaining_labels
 from annotate.models import IMPORTED_APP_VERSION, Label, Project
 from annotate.models.goals import Goal, PricePer
 from models_engine.models import Fit
 
-# The present rate is that of the shortest of these in which there were labels.
-SPANS = [timedelta(hours=1), timedelta(days=1), timedelta(days=7)]
 MIN_LABELS_FOR_COST = 10  # labels with a time, below which an hourly cost is not forecast
 MS_PER_HOUR = 3_600_000
-
-
-@dataclass(frozen=True)
-class Rate:
-    """Labels an hour that say something of the items, over the span in words."""
-
-    per_hour: float
-    words: str
-
-
-@dataclass(frozen=True)
-class Needed:
-    """Labels still needed until the goal: middle and range, from the labels given by now; None: nobody knows."""
-
-    low: int
-    middle: int
-    high: int | None
-
-    @property
-    def words(self) -> str:
-        if self.high is None:
-            return _("%(low)s or more") % {"low": format_integer(self.low)}
-        if self.low == self.high:
-            return ""
-        return _("%(low)s to %(high)s") % {"low": format_integer(self.low), "high": format_integer(self.high)}
 
 
 @dataclass(frozen=True)
 class GoalStatus:
     """sentence: the goal; verdict: "met", "open", "early", "parts", "far" or "waiting" for the next fit.
 
-    reach, where the goal is "far": the nearest value of this kind of goal that is within reach, if there is one.
+    likely: the time until it is met, in words, "" where nothing is forecast.   by_deadline: P(met by the deadline),
+    None without one and where the forecast does not reach so far.   reach, where the goal is "far": the nearest value
+    of this kind of goal that is within reach, if there is one.
     """
 
     kind: str
@@ -65,8 +40,8 @@ class GoalStatus:
     verdict: str
     stands: str
     needed: Needed | None
-    rate: Rate | None
-    hours: str
+    likely: str = ""
+    by_deadline: float | None = None
     reach: float | None = None
 
     @property
@@ -89,15 +64,45 @@ def goal_status(criterion: Criterion, fit: Fit | None, now: datetime) -> GoalSta
     project = criterion.project
     if not project.goal:
         return None
-    kept = (fit.diagnostics.get("goal") or {}) if fit else {}
-    if fit is None or (kept.get("kind"), kept.get("value")) != (project.goal, project.goal_value):
-        return GoalStatus(project.goal, goal_sentence(project), "waiting", "", None, None, "")
+    kept = current_goal(criterion, fit)
+    if fit is None or kept is None:
+        return GoalStatus(project.goal, goal_sentence(project), "waiting", "", None)
     needed = None if kept["met"] else remaining_labels(kept["needed"], n_labels_since(criterion, fit))
     verdict = "met" if kept["met"] else "open" if needed else kept["why"] or "far"
-    rate = current_rate(criterion, now) if needed else None
-    hours = duration(needed, rate) if needed and rate else ""
     stands, reach = current_state_sentence(project, kept.get("state")), kept.get("reach")
-    return GoalStatus(project.goal, goal_sentence(project), verdict, stands, needed, rate, hours, reach)
+    status = GoalStatus(project.goal, goal_sentence(project), verdict, stands, needed, reach=reach)
+    return replace(status, **likely_time(criterion, now)) if needed else status
+
+
+def likely_time(criterion: Criterion, now: datetime) -> dict[str, Any]:
+    """Return `likely` and `by_deadline` of GoalStatus, from the forecast that the worker stored for the same goal."""
+    project = criterion.project
+    row = stored_forecast(project)
+    goal = row.figures["goals"].get(str(criterion.number)) if row else None
+    if row is None or row.as_of is None or goal is None:
+        return {}
+    if (goal["kind"], goal["value"]) != (project.goal, project.goal_value):
+        return {}
+    gone = (now - row.as_of).total_seconds() / 3600
+    hours = [None if one is None else max(one - gone, 0.0) for one in goal["hours"]]
+    deadline = project.goal_deadline
+    by = None if deadline is None else probability_by(goal, row.as_of, deadline)
+    return {"likely": time_words(hours, row.figures["horizon"]), "by_deadline": by}
+
+
+def time_words(hours: list[float | None], horizon: float) -> str:
+    """Return how long, in words, from hours [low, middle, high] of which those beyond the horizon are None."""
+    low, middle, high = hours
+    values = {"farthest": span_words(horizon)}
+    if low is None:
+        return _("more than %(farthest)s") % values
+    values["low"] = span_words(low)
+    if middle is None:
+        return _("more than %(farthest)s (at least %(low)s)") % values
+    values["middle"] = span_words(middle)
+    if high is None:
+        return _("about %(middle)s (%(low)s to more than %(farthest)s)") % values
+    return _("about %(middle)s (%(low)s to %(high)s)") % (values | {"high": span_words(high)})
 
 
 def goal_sentence(project: Project) -> str:
@@ -149,48 +154,6 @@ def reachable_sentence(kind: str, reach: float) -> str:
         return _("A reliability of %(n)s is within reach.") % {"n": format_number(math.floor(reach * 100) / 100)}
     places = format_number(math.ceil(reach * 10) / 10, 1)
     return _("Places that are off by %(n)s on average are within reach.") % {"n": places}
-
-
-def remaining_labels(kept: list[Any] | None, since: int) -> Needed | None:
-    """Return what the fit forecast, less the labels that came since."""
-    if not kept or kept[1] is None:
-        return None
-    low, middle, high = (None if value is None else max(value - since, 0) for value in kept)
-    return Needed(low or 0, max(middle or 0, 1), high)
-
-
-def n_labels_since(criterion: Criterion, fit: Fit) -> int:
-    """Return labels given since the fit began that the next one will count: the forecast is in those, skips bring it no
-    nearer."""
-    return is_informative(criterion).filter(created_at__gt=fit.started_at).count()
-
-
-def is_informative(criterion: Criterion) -> QuerySet[Label]:
-    """Return labels that say something of the items and reach the engine."""
-    project = criterion.project
-    labels = Label.objects.filter(project=project, voided_at=None, presentation__purpose__in=project.counted_purposes)
-    return labels_by_criterion(criterion, labels, outcomes=INFORMATIVE)
-
-
-def current_rate(criterion: Criterion, now: datetime) -> Rate | None:
-    words = [_("in the last hour"), _("in the last day"), _("in the last week")]
-    labels = is_informative(criterion).exclude(
-        app_version=IMPORTED_APP_VERSION
-    )  # what came in by a file says nothing of people's pace
-    for span, told in zip(SPANS, words, strict=True):
-        n = labels.filter(created_at__gte=now - span, created_at__lte=now).count()
-        if n:
-            return Rate(n / (span.total_seconds() / 3600), told)
-    return None
-
-
-def duration(needed: Needed, rate: Rate) -> str:
-    """Return how long the middle forecast takes at this rate, and its range."""
-    middle = span_words(needed.middle / rate.per_hour)
-    if needed.high is None:
-        return _("about %(middle)s") % {"middle": middle}
-    low, high = span_words(needed.low / rate.per_hour), span_words(needed.high / rate.per_hour)
-    return _("about %(middle)s (%(low)s to %(high)s)") % {"middle": middle, "low": low, "high": high}
 
 
 def span_words(hours: float) -> str:

@@ -96,6 +96,9 @@ class LeaderboardDetail(serializers.Serializer):
     n_left_out = serializers.IntegerField(
         required=False, help_text="Answers left out: an item without a competitor, or items of different contexts."
     )
+    n_careless = serializers.IntegerField(
+        required=False, help_text="People who more likely answer at random than not; their answers count little."
+    )
     rows = BoardRow(many=True, help_text="The best first within each part. The tables below are in this order.")
     uncompared = serializers.ListField(child=serializers.CharField(), required=False)
     wins = Numbers(required=False, help_text="How often the row was preferred to the column.")

@@ -35,6 +35,21 @@ class TargetDetail(serializers.Serializer):
     n_reached = serializers.IntegerField(help_text="Of these, with as many answers as asked for, or more.")
 
 
+class Within(serializers.Serializer):
+    hours = serializers.IntegerField()
+    low = serializers.IntegerField()
+    middle = serializers.IntegerField()
+    high = serializers.IntegerField()
+
+
+class ForecastDetail(serializers.Serializer):
+    as_of = serializers.DateTimeField(help_text="When it was computed, from the answers until then.")
+    within = Within(
+        many=True, help_text="Answers that count, likely to come within so many hours: median and 90% interval."
+    )
+    left = serializers.IntegerField(allow_null=True, help_text="Tasks that the plan still has; null without an end.")
+
+
 class Ratio(serializers.Serializer):
     ratio = FiniteFloatField(allow_null=True, help_text="To the control arm; below 1 saves.")
     low = FiniteFloatField(allow_null=True)
@@ -60,6 +75,12 @@ class ProgressDetail(serializers.Serializer):
     coverage = Count(many=True, help_text="Items by their number of comparisons in the published fit.")
     n_items = serializers.IntegerField(help_text="Number of items in the published fit.")
     n_thin = serializers.IntegerField(help_text="Of these, items with fewer than 5 comparisons.")
+    forecast = ForecastDetail(
+        source="outlook",
+        allow_null=True,
+        help_text="Null where the project is not open, and before the first forecast. After a day or less it reaches "
+        "6 hours, else 7 days.",
+    )
     saving = SavingDetail(allow_null=True, help_text="What the policy saves here; null where none is in force.")
     target = TargetDetail(allow_null=True, help_text="Null where annotators are not asked for a number of answers.")
 

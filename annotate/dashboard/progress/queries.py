@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,9 @@ from django.utils.translation import gettext as _
 
 from annotate.core import charts
 from annotate.core.caching import cached_if_slow
+from annotate.core.time_units import Unit, stamps_between, unit_of
 from annotate.criteria import Criterion
+from annotate.dashboard.progress.forecast import Outlook, outlook
 from annotate.dashboard.ranking.queries import MIN_COMPARISONS
 from annotate.labelling.label_rows import labels_by_criterion
 from annotate.labelling.outcomes import INFORMATIVE
@@ -21,16 +23,6 @@ from annotate.models import Event, EventVerb, Label, Project
 from models_engine.models import Estimate, Fit
 
 HEIGHT = 160.0  # of the chart of labels over time, in pixels
-# Columns are minutes wide while they are at most so many, then ten minutes, hours, days, months.
-MOST_MINUTES, MOST_TENS, MOST_HOURS, MOST_DAYS = 60, 60, 72, 120
-MONTH, DAY, HOUR, TEN_MINUTES, MINUTE = 7, 10, 13, 15, 16  # characters of a stamp
-STEPS = {  # from one column into the next; a month's lands within the next month
-    MINUTE: timedelta(minutes=1),
-    TEN_MINUTES: timedelta(minutes=10),
-    HOUR: timedelta(hours=1),
-    DAY: timedelta(days=1),
-    MONTH: timedelta(days=32),
-}
 # Comparisons of an item, from and to.
 SHOWN_IMPORTS, SHOWN_REFUSALS = 10, 50
 COVERAGE = [(0, 0), (1, 4), (5, 9), (10, 19), (20, 49), (50, 10**9)]
@@ -49,13 +41,6 @@ class Stamp(Func):
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
         template = "SUBSTR(TO_CHAR(%(expressions)s AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI'), 1, %(length)d)"
         return self.as_sql(compiler, connection, template=template, **context)
-
-
-@dataclass(frozen=True)
-class Unit:
-    length: int
-    word: str
-    format: str
 
 
 @dataclass(frozen=True)
@@ -97,6 +82,7 @@ class Progress:
     starts: str
     ends: str
     fullest: str
+    outlook: Outlook | None
     outcomes: list[Counted]
     voided: list[Counted]
     coverage: list[Counted]
@@ -114,7 +100,7 @@ class Progress:
 
 
 def progress(criterion: Criterion, fit: Fit | None) -> Progress:
-    """Read the progress from six queries, whatever the number of labels."""
+    """Read the progress from seven queries, whatever the number of labels."""
     project = criterion.project
     times = Label.objects.filter(project=project).order_by("created_at").values_list("created_at", flat=True)
     # Not Min and Max together: each end alone is one step into the index.
@@ -123,7 +109,8 @@ def progress(criterion: Criterion, fit: Fit | None) -> Progress:
     counts = cached_if_slow(
         f"labels-by-{unit.length}-{project.pk}-{criterion.number}", partial(count_labels, criterion, unit)
     )
-    stamps = stamps_between(span["first"], span["last"], unit)
+    ahead = outlook(project, unit, span["last"])
+    stamps = stamps_between(span["first"], ahead.columns[0].start if ahead and ahead.columns else span["last"], unit)
     names = [date_format(start, unit.format) for _stamp, start in stamps]
     values = [counts["stamp"][stamp] for stamp, _start in stamps]
     n_counting = counts["counting"].total()
@@ -136,10 +123,11 @@ def progress(criterion: Criterion, fit: Fit | None) -> Progress:
         first=span["first"],
         last=span["last"],
         unit=unit.word,
-        chart=charts.columns(values, names, height=HEIGHT),
+        chart=charts.columns(values, names, height=HEIGHT, ahead=ahead.columns if ahead else ()),
         starts=names[0] if names else "",
-        ends=names[-1] if names else "",
+        ends=ahead.columns[-1].label if ahead and ahead.columns else names[-1] if names else "",
         fullest="" if fullest is None else names[fullest],
+        outlook=ahead,
         outcomes=count_by_value(Label.Outcome, counts["outcome"]),
         voided=count_by_value(Label.VoidReason, counts["void_reason"]),
         coverage=coverage,
@@ -168,42 +156,6 @@ def count_labels(criterion: Criterion, unit: Unit) -> dict[str, Counter[str]]:
         if group[outcome] in INFORMATIVE and group[purpose] in counted:
             counts["counting"][group[outcome]] += group["n"]
     return counts
-
-
-def unit_of(first: datetime | None, last: datetime | None) -> Unit:
-    span = (last - first) if first and last else timedelta(0)
-    if span <= timedelta(minutes=MOST_MINUTES):
-        return Unit(MINUTE, _("minute"), _("j M, H:i"))
-    if span <= timedelta(minutes=10 * MOST_TENS):
-        return Unit(TEN_MINUTES, _("ten minutes"), _("j M, H:i"))
-    if span <= timedelta(hours=MOST_HOURS):
-        return Unit(HOUR, _("hour"), _("j M, H:00"))
-    if span <= timedelta(days=MOST_DAYS):
-        return Unit(DAY, _("day"), _("j M Y"))
-    return Unit(MONTH, _("month"), "F Y")
-
-
-def stamps_between(first: datetime | None, last: datetime | None, unit: Unit) -> list[tuple[str, datetime]]:
-    """Return every minute, ten minutes, hour, day or month from the first to the last, the empty ones too."""
-    if first is None or last is None:
-        return []
-    at, end = floor_time(first.astimezone(UTC), unit), last.astimezone(UTC)
-    stamps = []
-    while at <= end:
-        stamps.append((at.isoformat(sep=" ")[: unit.length], at))
-        at = floor_time(at + STEPS[unit.length], unit)
-    return stamps
-
-
-def floor_time(moment: datetime, unit: Unit) -> datetime:
-    moment = moment.replace(second=0, microsecond=0)
-    if unit.length == TEN_MINUTES:
-        return moment.replace(minute=moment.minute // 10 * 10)
-    if unit.length <= HOUR:
-        moment = moment.replace(minute=0)
-    if unit.length <= DAY:
-        moment = moment.replace(hour=0)
-    return moment.replace(day=1) if unit.length == MONTH else moment
 
 
 def count_by_value(kinds: Any, counts: Counter[str]) -> list[Counted]:

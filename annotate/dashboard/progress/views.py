@@ -15,6 +15,7 @@ from annotate.dashboard.progress.queries import progress as progress_page
 from annotate.dashboard.progress.savings import measured_saving
 from annotate.dashboard.project_lookup import requested_criterion
 from annotate.dashboard.trust.coverage import heat_map
+from annotate.dashboard.trust.settling import settling_of
 from annotate.fitting.published import published_fit
 from annotate.labelling.plan.capacity import ending_capacity
 from annotate.labelling.plan.queries import plan_progress
@@ -40,6 +41,7 @@ def progress(request: HttpRequest, project_id: UUID) -> HttpResponse:
         "capacity": ending_capacity(project, plan) if project.role in access.MANAGE else None,
         "saving": measured_saving(criterion),
         "heat": heat_map(fit),
+        "settling": settling_of(fit) if fit and fit.n_items else None,
         "paces": paces(project, now),
     }
     return render_page(request, criterion, "dashboard/progress", context)

@@ -3,20 +3,23 @@
 from dataclasses import dataclass
 from itertools import groupby
 
-from django.core.paginator import Page, Paginator
+from django.core.paginator import Page
 from django.db.models import Case, Count, F, Max, Min, OuterRef, Q, QuerySet, Subquery, TextField, When
 from django.utils.safestring import SafeString
 
 from annotate.core.charts import Interval, Scale, Span, Tick, place_span
+from annotate.core.paging import PAGE_SIZE, page_of
 from annotate.dashboard.ranking.classes import RankClass, classes_of, classes_of_places
 from annotate.dashboard.ranking.headline import Leader, Totals, headline
+from annotate.dashboard.ranking.neighbours import Neighbours, reliability_in
 from annotate.dashboard.ranking.tracks import Track, by_place, track_of
-from annotate.fitting.estimator_choices import CAUTIONS
+from annotate.fitting.estimator_choices import CAUTIONS, SHORT_CAUTIONS
 from annotate.labelling.wording import translate_items
 from annotate.models import Context, Item, ItemsShownBy, Project
 from models_engine.models import Estimate, Fit
 
-PAGE_SIZE = 50
+NextState = Estimate.NextState
+SETTLED = (NextState.SEPARATED, NextState.TIED)
 AVERAGE_SCORE = 50.0  # an average item's
 MIN_COMPARISONS = 5  # comparisons below which an item's place says little
 MAX_TEXT_LENGTH = 2_000  # characters of an item's text that the table unfolds
@@ -112,13 +115,14 @@ class Ranking:
     headline: SafeString
     has_scores: bool
     has_contexts: bool  # items are compared within their context only
+    neighbours: Neighbours
     track: Track | None = None  # whose places are shown
     n_untracked: int = 0  # items with the tag that have no place in its track
 
     @property
     def n_optional(self) -> int:
-        """Return how many columns the table has that others lack."""
-        return int(self.shows_divisiveness) + int(self.track is not None)
+        """Return how many columns the table has that others lack; less one where that of the neighbours is left out."""
+        return int(self.shows_divisiveness) + int(self.track is not None) - int(not self.neighbours.are_shown)
 
     @property
     def ticks(self) -> list[Tick]:
@@ -129,6 +133,10 @@ class Ranking:
         """Return where the intervals of the fit's estimator are known to be too narrow; empty where nothing is
         known."""
         return str(CAUTIONS.get(self.fit.estimator, ""))
+
+    @property
+    def short_caution(self) -> str:
+        return str(SHORT_CAUTIONS.get(self.fit.estimator, ""))
 
     @property
     def n_parts(self) -> int:
@@ -149,6 +157,8 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
         thin=Count("pk", filter=Q(n_comparisons__lt=MIN_COMPARISONS)),
         alone=Count("pk", filter=Q(n_comparisons=0)),
         divisive=Count("divisiveness"),
+        settled=Count("pk", filter=Q(next_state__in=SETTLED)),
+        open=Count("pk", filter=Q(next_state=NextState.NOT_ENOUGH)),
     )
     k = fit.settings.get("top_k", project.top_k)
     has_scores = totals["score_low"] is not None
@@ -157,7 +167,7 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
     track = track_of(project, fit, query.tag, query.q)
     shown = sort_estimates(project, estimates, by_place(query) if track else query)
     n_tagged = shown.count() if track else 0
-    page = Paginator(track.restrict(shown) if track else shown, size).get_page(query.page)
+    page = page_of(track.restrict(shown) if track else shown, query.page, size)
     rows = list(page.object_list)
     if track:
         track.put_places(rows)
@@ -199,8 +209,16 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
             Totals(totals["n"], totals["ranked"], totals["thin"]),
         ),
         has_scores=has_scores,
+        neighbours=neighbours_in(track)
+        if track
+        else Neighbours(totals["settled"], totals["open"], reliability_in(fit.diagnostics)),
         has_contexts=fit.n_parts > 1 and project.items.filter(context__isnull=False).exists(),
     )
+
+
+def neighbours_in(track: Track) -> Neighbours:
+    states = [place.next_state for place in track.places]
+    return Neighbours(sum(state in SETTLED for state in states), states.count(NextState.NOT_ENOUGH))
 
 
 def first_two(project: Project, fit: Fit, language: str = "") -> list[Leader]:

@@ -1,4 +1,4 @@
-"""Serves the checks of the ranking, the report, estimators and fits compared, and one item through the API."""
+"""Serves the checks of the ranking, the report and one item through the API."""
 
 from html import unescape
 from typing import Any
@@ -24,15 +24,12 @@ from annotate.api.base import (
 )
 from annotate.criteria import Criterion
 from annotate.dashboard import item as item_query
-from annotate.dashboard.fits.comparison import compare_two_fits
-from annotate.dashboard.fits.queries import evaluation_table
 from annotate.dashboard.report import build_report
 from annotate.dashboard.trust.check import FAIL, PASS, UNKNOWN
 from annotate.dashboard.trust.queries import trust
+from annotate.dashboard.trust.settling import APART, CHANGES, EARLY, MOVING, SETTLED
 from annotate.fitting.published import published_fit
 from models_engine.models import Fit
-
-MAX_FIT_NUMBER = 2**31 - 1
 
 
 def fit_of(criterion: Criterion) -> Fit:
@@ -110,6 +107,63 @@ class MisfitDetail(serializers.Serializer):
     annotators = MisfitAnnotatorRow(many=True)
 
 
+class TimesRow(serializers.Serializer):
+    times = FiniteFloatField(source="times.value", help_text="How many times as often undecided as on average.")
+    low = FiniteFloatField(source="times.low", help_text="Lower end of the 90% interval.")
+    high = FiniteFloatField(source="times.high", help_text="Upper end of the 90% interval.")
+    n_undecided = serializers.IntegerField(
+        source="times.n_undecided", help_text="Answers that call the items equal or do not judge them."
+    )
+    n = serializers.IntegerField(source="times.n", help_text="Answers.")
+
+
+class UndecidedItemRow(TimesRow):
+    item = serializers.CharField(source="item.key")
+    title = serializers.CharField(source="item.title")
+
+
+class UndecidedAnnotatorRow(TimesRow):
+    annotator = serializers.CharField(source="annotator.pseudonym")
+
+
+class UndecidedDetail(serializers.Serializer):
+    """What nobody can decide, and who is undecided more often than the items explain; the most undecided first."""
+
+    sentence = serializers.CharField()
+    n_undecided = serializers.IntegerField(help_text="Answers that call the items equal or do not judge them.")
+    items = UndecidedItemRow(many=True)
+    annotators = UndecidedAnnotatorRow(many=True)
+
+
+class SettlingPoint(serializers.Serializer):
+    fit = serializers.IntegerField()
+    n_labels = serializers.IntegerField()
+    n_items = serializers.IntegerField()
+    width = FiniteFloatField(help_text="Mean width of the 90% intervals of the scores (0 to 100).")
+    tau = FiniteFloatField(
+        allow_null=True, help_text="Kendall's tau-b with the present order; null without one order of all items."
+    )
+    n_changed = serializers.IntegerField(
+        allow_null=True, help_text="How many of the first k places are another item's now."
+    )
+    changes = serializers.ListField(
+        child=serializers.ChoiceField(choices=list(CHANGES)),
+        help_text="What else changed since the point before: estimator, items, exclusion.",
+    )
+
+
+class SettlingDetail(serializers.Serializer):
+    """Earlier fits held against the present one, oldest first, the present one last; at most 31."""
+
+    state = serializers.ChoiceField(choices=[SETTLED, MOVING, EARLY, APART])
+    sentence = serializers.CharField()
+    k = serializers.IntegerField(help_text="Size of the top whose places are compared.")
+    since = serializers.IntegerField(
+        allow_null=True, help_text="Number of answers since which no fit had other first k places than now."
+    )
+    points = SettlingPoint(many=True)
+
+
 class TrustDetail(serializers.Serializer):
     fit = serializers.IntegerField(help_text="Number of the published fit.")
     n_good = serializers.IntegerField()
@@ -118,6 +172,8 @@ class TrustDetail(serializers.Serializer):
     checks = CheckRow(many=True)
     reliability = Reliability()
     misfit = MisfitDetail(allow_null=True, help_text="Null where the fit did not find out.")
+    undecided = UndecidedDetail(allow_null=True, help_text="Null where too few answers are undecided to say.")
+    settling = SettlingDetail(allow_null=True, help_text="Null where the fit did not find out.")
 
 
 class TrustView(ApiView):
@@ -170,102 +226,6 @@ class ReportView(ApiView):
 def plain_text(html: str) -> str:
     """Return what sentences with marked-up names say."""
     return unescape(strip_tags(html))
-
-
-class EvaluatedRow(serializers.Serializer):
-    name = serializers.CharField()
-    loss = FiniteFloatField(
-        allow_null=True, help_text="Log loss: mean of -log P of labels set aside; null if it failed."
-    )
-    accuracy = FiniteFloatField(allow_null=True, default=None)
-    seconds = FiniteFloatField(allow_null=True, default=None)
-    is_offered = serializers.BooleanField(help_text="Whether a project may use it.")
-
-
-class ModelsDetail(serializers.Serializer):
-    estimator = serializers.CharField(help_text="The project's setting; change it with projects_update.")
-    best = serializers.CharField(allow_null=True)
-    n_labels = serializers.IntegerField(allow_null=True)
-    fit_number = serializers.IntegerField(allow_null=True)
-    made_at = serializers.DateTimeField(allow_null=True)
-    rows = EvaluatedRow(many=True, help_text="Best first; empty until tested.")
-
-
-class ModelsView(ApiView):
-    @extend_schema(operation_id="models_read", parameters=[CriterionQuery], responses=ModelsDetail)
-    def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Compares the estimators by how well they predict labels they have not seen."""
-        project = access.project_for(request, project_id, access.SEE)
-        criterion = validated_criterion(project, validated_query(request, CriterionQuery))
-        found = evaluation_table(criterion)
-        names = ("best", "n_labels", "fit_number", "made_at", "rows")
-        values = {name: getattr(found, name) if found else None for name in names}
-        return Response(ModelsDetail({**values, "rows": values["rows"] or [], "estimator": project.estimator}).data)
-
-
-class CompareQuery(CriterionQuery):
-    first = serializers.IntegerField(min_value=1, max_value=MAX_FIT_NUMBER, help_text="Number of a fit.")
-    second = serializers.IntegerField(min_value=1, max_value=MAX_FIT_NUMBER, help_text="Number of another fit.")
-    page = serializers.IntegerField(required=False, default=1, min_value=1, max_value=10**9)
-
-
-class Place(serializers.Serializer):
-    score = FiniteFloatField(allow_null=True, help_text="Chance, in per cent, to be preferred to an average item.")
-    score_low = FiniteFloatField(allow_null=True)
-    score_high = FiniteFloatField(allow_null=True)
-    utility = FiniteFloatField(allow_null=True)
-    sd = FiniteFloatField(allow_null=True)
-    place = serializers.IntegerField()
-
-
-class ComparedRow(serializers.Serializer):
-    item = serializers.CharField(source="item.key")
-    title = serializers.CharField(source="item.title")
-    first = Place()
-    second = Place()
-    change = FiniteFloatField(allow_null=True)
-    is_far = serializers.BooleanField(help_text="Whether the 90% intervals do not touch.")
-
-
-class ComparedDetail(serializers.Serializer):
-    n_common = serializers.IntegerField()
-    n_only_first = serializers.IntegerField()
-    n_only_second = serializers.IntegerField()
-    n_far = serializers.IntegerField()
-    one_order = serializers.BooleanField(
-        help_text="Whether both fits rank all items in one order, so that places can be compared."
-    )
-    correlation = FiniteFloatField(allow_null=True, help_text="Correlation of the utilities.")
-    n_pages = serializers.IntegerField(source="page.paginator.num_pages")
-    results = ComparedRow(many=True, help_text="Widest differences first.")
-
-
-class CompareView(ApiView):
-    @extend_schema(operation_id="fits_compare", parameters=[CompareQuery], responses=ComparedDetail)
-    def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Compares two fits item by item."""
-        project = access.project_for(request, project_id, access.SEE)
-        query = validated_query(request, CompareQuery)
-        criterion = validated_criterion(project, query)
-        found = compare_two_fits(criterion, (query["first"], query["second"]), str(query["page"]))
-        if found is None:
-            raise NotFound(_("One of these fits is no longer kept. The list of fits names those that are."))
-        found.__dict__["results"] = [
-            {
-                "item": row.item,
-                "change": row.change,
-                "is_far": row.is_far,
-                **{
-                    name: figures._asdict() | {"place": place}
-                    for name, figures, place in (
-                        ("first", row.first, row.first_place),
-                        ("second", row.second, row.second_place),
-                    )
-                },
-            }
-            for row in found.rows
-        ]
-        return Response(ComparedDetail(found).data)
 
 
 class AgainstRow(serializers.Serializer):

@@ -17,6 +17,8 @@ from annotate.dashboard.trust.calibration import calibration_of
 from annotate.dashboard.trust.check import FAIL, PASS, UNKNOWN, Check
 from annotate.dashboard.trust.misfit import MisfitSummary, misfit_summary
 from annotate.dashboard.trust.reliability import Reliability, check_reliability, evaluation_of, reliability_of
+from annotate.dashboard.trust.settling import Settling, settling_of
+from annotate.dashboard.trust.undecided import UndecidedSummary, undecided_summary
 from annotate.models import Evaluation, Project
 from models_engine.models import Estimate, Fit
 
@@ -31,6 +33,8 @@ class Trust:
     checks: list[Check]
     reliability: Reliability
     misfit: MisfitSummary | None
+    settling: Settling | None
+    undecided: UndecidedSummary | None
 
     @property
     def n_good(self) -> int:
@@ -69,7 +73,13 @@ def trust(criterion: Criterion, fit: Fit) -> Trust:
         check_calibration(fit, evaluation),
         check_balance(kept.get("balance", {})),
     ]
-    return Trust(checks=with_notes(checks, kept), reliability=reliability, misfit=misfit_summary(fit))
+    return Trust(
+        checks=with_notes(checks, kept),
+        reliability=reliability,
+        misfit=misfit_summary(fit),
+        settling=settling_of(fit),
+        undecided=undecided_summary(fit),
+    )
 
 
 def check_enough_answers(counts: Mapping[str, int]) -> Check:

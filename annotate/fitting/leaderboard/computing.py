@@ -114,6 +114,7 @@ def board_json(project: Project, found: BoardData, progress: Progress) -> dict[s
         "n_labels": int(found.data.n_labels),
         "n_left_out": found.n_left_out,
         "n_annotators": int((np.unique(found.data.annotators) < found.n_people).sum()),
+        "n_careless": n_careless(found, posterior),
         "n_contexts": n_contexts(found),
         "n_parts": int(evidence.part.max()) + 1,
         "item_spread": list(map(float, effects.item_spread)),
@@ -139,6 +140,12 @@ def evidence_of(data: Comparisons, found: BoardData) -> Evidence:
     if by_people.all():
         return evidence
     return replace(evidence, n_annotators=count_evidence(data.subset(by_people), found.table).n_annotators)
+
+
+def n_careless(found: BoardData, posterior: CompetitorPosterior) -> int:
+    """Return how many people more likely answer at random than not."""
+    seen = np.unique(found.data.annotators)
+    return int((posterior.effects.attentive[seen[seen < found.n_people]] < 0.5).sum())
 
 
 def n_contexts(found: BoardData) -> int:

@@ -17,7 +17,7 @@ from models_engine.io.run_records import encode_name
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-VERSION = 1  # raised whenever equal data give another board
+VERSION = 2  # raised whenever equal data give another board
 MAX_CATEGORIES = 30
 
 

@@ -15,6 +15,7 @@ from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.imports.comparisons.rows import Checked, raise_overlap, write_labels
 from annotate.labelling.outcomes import EXTRA_OUTCOMES, TIES, main_outcome, n_ranked
+from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import MAX_COMMENT_LENGTH, Annotator, Event, EventVerb, Label, Presentation, Project, User
 
 # Labels written in one transaction: others' writes wait for it about a third of a second on SQLite.
@@ -30,6 +31,7 @@ class Comparison(NamedTuple):
     outcome: one of `outcomes_of` the project.   at: when it was given, if that is known.
     grade: of a choice how much better it is, slightly or clearly, if that is known.
     order: the keys named, best first: the chosen one, the best and the worst, a ranking; () for left, right and others.
+    shared: which of these, from 0, share the place of the one before.
     """
 
     row: int
@@ -41,6 +43,7 @@ class Comparison(NamedTuple):
     order: tuple[str, ...] = ()
     grade: str = ""
     comment: str = ""
+    shared: tuple[int, ...] = ()
 
 
 class Refused(NamedTuple):
@@ -84,7 +87,7 @@ def import_comparisons(
     Written in chunks, each whole or not at all. Called again with the same rows it goes on behind the last chunk, and
     raises ImportedBefore once all are in. Overlap is raised to the most annotators that any set has.
     """
-    digest = hashlib.sha256(repr([tuple(row) for row in comparisons]).encode()).hexdigest()
+    digest = hashlib.sha256(repr([digested(row) for row in comparisons]).encode()).hexdigest()
     done = rows_stored(project, digest, len(comparisons))
     checked, refused = check(project, comparisons, annotators_are)
     annotators = ensure_annotators(project, checked, now, annotators_are)
@@ -113,6 +116,11 @@ def import_comparisons(
             digest=digest,
         )
     return report
+
+
+def digested(row: Comparison) -> tuple[object, ...]:
+    """Return what tells a row from others: without `shared` where nothing is, as before there was any."""
+    return tuple(row) if row.shared else tuple(row)[:-1]
 
 
 def rows_stored(project: Project, digest: str, n_rows: int) -> int:
@@ -146,7 +154,7 @@ def with_ids(row: Comparison, items: Mapping[str, int]) -> Checked:
     order = tuple(row.shown.index(key) for key in row.order) if side is None else (side,)
     outcome = row.outcome if side is None else Label.Outcome.CHOICE
     shown = tuple(items[key] for key in row.shown)
-    words = (row.grade, row.comment)
+    words = (row.grade, row.comment, row.shared)
     return Checked(row.row, row.annotator, shown, outcome, order, row.at, row.response_ms, *words)
 
 
@@ -209,6 +217,11 @@ def problems_of_the_order(project: Project, row: Comparison) -> Iterator[str]:
     if len(row.comment) > MAX_COMMENT_LENGTH:
         values = {"n": len(row.comment), "limit": MAX_COMMENT_LENGTH}
         yield _("The comment has %(n)d characters; the limit is %(limit)d. Shorten it.") % values
+    if row.shared and not task_type_of(project).shares_places(project):
+        yield _(
+            "The answer gives several items the same place, which this project does not allow. Switch on “Places may "
+            "be shared” in its settings before the first answer."
+        )
     for place, key in enumerate(row.order):
         if key not in row.shown or key in row.order[:place]:
             yield _("The answer names “%(key)s”, which was not shown or already has a place.") % {"key": key[:80]}

@@ -12,14 +12,18 @@ from annotate.files.cells import shortened
 from annotate.files.limits import MAX_COMPARISONS, BadFile, Unusable
 from annotate.files.sheets import Sheet, SheetRow
 from annotate.imports.comparisons.actions import Comparison
+from annotate.imports.comparisons.sets import shared_of
 from annotate.imports.comparisons.tables import Voting, sided
 from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Label, Project
 
 Groups = list[list[str]]  # keys, best first, those not told apart together
 Outcome = Label.Outcome
-NUMBERS = re.compile(r"[\[(]\s*\d+(?:\s*,\s*\d+)*\s*,?\s*[\])]")
-LINE = re.compile(r"\d+(?:\s*[,;\s]\s*\d+)+")
+# Possessive (++), so that no text takes longer than it is long.
+NUMBERS = re.compile(r"[\[(]\s*+\d++(?:\s*+,\s*+\d++)*+\s*+,?\s*+[\])]")
+BETWEEN = r"(?:\s++[,;]?|[,;])\s*+"
+LINE = re.compile(rf"\d++(?:{BETWEEN}\d++)++")
+TWO_NUMBERS = re.compile(rf"\d{BETWEEN}\d")
 ALTERNATIVE = re.compile(r"#\s*ALTERNATIVE NAME (\d+)\s*:\s*(.*)")
 VOTE = re.compile(r"(\d+)\s*:\s*(.+)")
 GROUP = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
@@ -33,7 +37,7 @@ def looks_like_orders(text: str, name: str) -> bool:
 def looks_like_indices(text: str) -> bool:
     """Return nothing but pairs of numbers, whatever divides them."""
     start = text[:4096].strip()
-    return bool(re.fullmatch(r"[\s\d,;()\[\]]+", start)) and bool(re.search(r"\d+\s*[,;\s]\s*\d+", start))
+    return bool(re.fullmatch(r"[\s\d,;()\[\]]+", start)) and bool(TWO_NUMBERS.search(start))
 
 
 def indices(text: str) -> Sheet:
@@ -130,8 +134,9 @@ class ListReader:
         for _vote in range(n):
             self.voters += 1
             who = self.voting.prefix + (name or _("voter %(n)d") % {"n": self.voters})
+            shared = shared_of(groups) if task_type_of(self.project).shares_places(self.project) else ()
             for shown, outcome, order in found:
-                yield self.comparison(row.place, who, shown, outcome, order)
+                yield self.comparison(row.place, who, shown, outcome, order)._replace(shared=shared if order else ())
 
     def key(self, number: str) -> str:
         if self.voting.numbers != "places":

@@ -44,6 +44,7 @@ class Checked(NamedTuple):
     response_ms: int | None
     grade: str = ""
     comment: str = ""
+    shared: tuple[int, ...] = ()
 
     @property
     def key(self) -> str:
@@ -93,7 +94,9 @@ def write_labels(
                 "chosen_id": row.items[row.order[0]] if row.outcome == Label.Outcome.CHOICE else None,
                 "grade": row.grade,
                 "comment": row.comment,
-                "ranks": encode_ranks(row.outcome, row.order, len(row.items)) if is_ordered(row.outcome) else "",
+                "ranks": encode_ranks(row.outcome, row.order, len(row.items), row.shared)
+                if is_ordered(row.outcome)
+                else "",
                 "created_at": row.at or now,
                 "response_ms": row.response_ms,
                 "app_version": IMPORTED_APP_VERSION,

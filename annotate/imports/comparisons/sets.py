@@ -1,8 +1,10 @@
 """Sets of items and orders of them in one cell of a file: lists in JSON, as exported, or divided by semicolons."""
 
 import json
+from collections.abc import Sequence
 
 from annotate.files.writers import DANGEROUS
+from annotate.labelling.task_types.base import shared_in as ranks_shared
 from annotate.labelling.task_types.registry import BY_OUTCOME
 
 
@@ -18,6 +20,17 @@ def order_in(cell: str, outcome: str) -> tuple[str, ...]:
         return ()
     task_type = BY_OUTCOME.get(outcome)
     return task_type.order_in_groups(groups, with_rest=is_grouped(cell)) if task_type else ()
+
+
+def shared_in(cell: str, outcome: str) -> tuple[int, ...]:
+    """Return which of the keys of order_in, from 0, share the place of the one before, in an answer that can say so."""
+    task_type = BY_OUTCOME.get(outcome)
+    return shared_of(groups_in(cell)) if task_type and task_type.may_share else ()
+
+
+def shared_of(groups: Sequence[Sequence[str]]) -> tuple[int, ...]:
+    """Return which of the keys, one group after the other, from 0, are in the same group as the one before."""
+    return ranks_shared([place for place, group in enumerate(groups) for _key in group])
 
 
 def is_grouped(cell: str) -> bool:

@@ -14,7 +14,7 @@ from annotate.files.cells import shortened
 from annotate.files.limits import Unusable
 from annotate.files.sheets import SheetRow
 from annotate.imports.comparisons.actions import SIDES, Comparison
-from annotate.imports.comparisons.sets import order_in, shown_in, without_apostrophe
+from annotate.imports.comparisons.sets import order_in, shared_in, shown_in, without_apostrophe
 from annotate.labelling.actions import MAX_RESPONSE_MS
 from annotate.models import Label
 
@@ -162,6 +162,7 @@ class TableReader:
             order,
             values.get("grade", "") if own else "",
             values.get("comment", "") if own else "",
+            shared_in(values.get("ranking", ""), outcome) if own else (),
         )
 
     def cell(self, row: SheetRow, place: int, own: bool) -> str:

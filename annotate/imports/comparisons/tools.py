@@ -14,7 +14,7 @@ from annotate.files.sheets import Cell, Sheet, SheetRow
 NAMES = ["annotator", "left", "right", "answer", "at", "seconds", "left_text", "right_text"]
 PLACES = {name: place for place, name in enumerate(NAMES)}
 USERS = ("user_id", "annotator", "user")
-LETTERED = re.compile(r"\s*A\.\s*(.+?)\s*(?:<br\s*/?>|\n)\s*B\.\s*(.+?)\s*", re.DOTALL)
+SECOND = re.compile(r"(?:<br\s*+/?>\s*+|\n[^\S\n]*+)B\.")
 Pair = tuple[str, str]
 
 
@@ -121,12 +121,21 @@ def two_texts(values: dict[str, Cell]) -> Pair:
     lists = [cell for cell in values.values() if isinstance(cell, list) and len(cell) == 2 and all(cell)]
     if len(lists) == 1:
         return lists[0][0], lists[0][1]
-    match = LETTERED.fullmatch(str(values.get("displayed_text") or ""))
-    if match:
-        return match.group(1), match.group(2)
+    if pair := lettered(str(values.get("displayed_text") or "")):
+        return pair
     raise ValueError(
         _("The row does not tell which two items were compared. Add them as “left” and “right” to each row.")
     )
+
+
+def lettered(text: str) -> Pair | None:
+    """Return the two texts of “A. …” and, on another line, “B. …”; None where it is not so."""
+    text = text.strip()
+    found = SECOND.search(text)
+    if not found or not text.startswith("A."):
+        return None
+    first, second = text[2 : found.start()].strip(), text[found.end() :].strip()
+    return (first, second) if first and second else None
 
 
 def key_of(text: str) -> str:

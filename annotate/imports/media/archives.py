@@ -13,7 +13,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.utils.translation import gettext as _
 
 from annotate.files.cells import Unusable, check_characters, names_listed, shortened, tags_in, text_in
-from annotate.files.column_guessing import find
+from annotate.files.column_guessing import find, metadata_columns
 from annotate.files.decoding import decode
 from annotate.files.layout import guess_layout, read_sheet
 from annotate.files.limits import (
@@ -21,6 +21,7 @@ from annotate.files.limits import (
     MAX_ENTRIES,
     MAX_FILE_BYTES,
     MAX_IMAGE_BYTES,
+    MAX_IMPORT_PAGES,
     MAX_KEY,
     MAX_RECORDING_BYTES,
     MAX_TEXT,
@@ -31,10 +32,12 @@ from annotate.files.limits import (
     BadFile,
 )
 from annotate.files.sheets import Cell, Sheet, SheetRow
-from annotate.imports.media.documents import Document, is_document, refuse_other_formats
+from annotate.imports.media.documents import Document, check_pages, is_document, refuse_other_formats
 from annotate.imports.media.pages import Pages, store_over
+from annotate.imports.media.sections import read_sections
 from annotate.imports.prepared import Line, Read
 from annotate.items.media.images import Picture, read_picture
+from annotate.items.metadata import metadata_in
 from annotate.items.rows import Keys, competitor_in, title_in
 
 MANIFESTS = ("manifest.csv", "manifest.tsv", "manifest.jsonl", "manifest.json")
@@ -47,6 +50,7 @@ COLUMNS = {
     "context": ("context", "prompt"),
     "competitor": ("competitor", "model", "system"),
     "features": ("features",),
+    "sections": ("sections",),
 }
 FEATURE = "feature_"
 IGNORED = ("__MACOSX", "Thumbs.db", "desktop.ini")
@@ -68,6 +72,7 @@ class Entry(NamedTuple):
     title: str = ""
     competitor: str = ""
     pages: Sequence[str] = ()  # of a document: the names of its pictures in the archive of pages
+    metadata: Sequence[Sequence[str]] = ()
 
 
 def check_is_zip(file: UploadedFile) -> None:
@@ -176,7 +181,7 @@ class Archive:
         self.sheet = self.manifest(name) if name else self.no_manifest()
         self.columns = self.sheet.columns
         self.at = {what: find(self.columns, names) for what, names in COLUMNS.items()}
-        if self.at["file"] is None:
+        if self.at["file"] is None and self.at["sections"] is None:
             raise BadFile(
                 _("“%(name)s” has no column “file” that names each file. It has: %(columns)s.")
                 % {"name": name, "columns": names_listed(self.columns)}
@@ -215,7 +220,7 @@ class Archive:
                 yield Read(row.place, row.cells, problem=str(problem))
             else:
                 yield Read(row.place, row.cells, [("media", entry)])
-        if self.at["file"] is not None:
+        if self.at["file"] is not None or self.at["sections"] is not None:
             yield from (
                 Read(
                     0,
@@ -233,8 +238,9 @@ class Archive:
         if row.problem:
             raise Unusable(row.problem)
         cells = {what: "" if place is None else row.cells[place] for what, place in self.at.items()}
-        name = self.path_of(text_in(cells["file"]), row.place, used)
-        picture, document = self.read(name, row.place)
+        sections = text_in(cells["sections"])
+        name = "" if sections else self.path_of(text_in(cells["file"]), row.place, used)
+        picture, document = self.sections(sections, row.place, used) if sections else self.read(name, row.place)
         key = text_in(cells["key"]) or picture.key
         if len(key) > MAX_KEY:
             raise Unusable(
@@ -243,7 +249,7 @@ class Archive:
             )
         values = self.values(row, cells["features"])
         said = document.body if document else picture.description
-        body, context = text_in(cells["text"]) or said, text_in(cells["context"])
+        body, context = (not sections and text_in(cells["text"])) or said, text_in(cells["context"])
         for text in (body, context):
             if len(text) > MAX_TEXT:
                 raise Unusable(
@@ -252,13 +258,13 @@ class Archive:
                 )
         tags, title = tags_in(cells["tags"]), title_in(cells["title"])
         key = self.keys.take(key, row.place)
-        competitor = competitor_in(cells["competitor"])
+        competitor, kept = competitor_in(cells["competitor"]), metadata_in(row, metadata_columns(self.columns))
         if document:
-            title = title or title_in(picture.description[:MAX_TITLE])
+            title = title or ("" if sections else title_in(picture.description[:MAX_TITLE]))
             kind, suffix, pages = document.kind, "", document.pages
         else:
             kind, suffix, pages = picture.kind, picture.suffix, ()
-        return Entry(row.place, name, key, body, kind, suffix, tags, context, values, title, competitor, pages)
+        return Entry(row.place, name, key, body, kind, suffix, tags, context, values, title, competitor, pages, kept)
 
     def path_of(self, name: str, place: int, used: dict[str, int]) -> str:
         if not name:
@@ -287,6 +293,21 @@ class Archive:
         if picture.problem:
             raise Unusable(f"“{shortened(name)}”: {picture.problem}")
         return picture, None
+
+    def sections(self, text: str, place: int, used: dict[str, int]) -> tuple[Picture, Document]:
+        """Return the item's sections as a document whose pictures are their files."""
+
+        def stored(name: str, kind: str) -> tuple[str, str]:
+            check_characters(name)
+            check_pages(1, MAX_IMPORT_PAGES - self.pages.n)
+            picture = picture_in(self.zip, self.media[self.path_of(name, place, used)])
+            if picture.problem or picture.kind != kind:
+                problem = picture.problem or _("The file is not of the kind “%(kind)s”.") % {"kind": kind}
+                raise Unusable(f"“{shortened(name)}”: {problem}")
+            data = picture.file.read() if picture.file else picture.content
+            return self.pages.keep(place, data, picture.suffix), picture.description
+
+        return Picture(f"item-{place}"), read_sections(text, stored)
 
     def values(self, row: SheetRow, cell: Cell) -> list[float]:
         """From columns feature_…, or from a column `features` of JSON objects with the same names in every row."""

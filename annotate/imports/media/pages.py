@@ -28,22 +28,20 @@ class Pages:
 
     def read(self, name: str, data: bytes, place: int) -> Document:
         """Raises Unusable, with the document's name."""
-        kept = 0
-
-        def keep(picture: bytes, suffix: str) -> str:
-            nonlocal kept
-            kept += 1
-            self.zip = self.zip or zipfile.ZipFile(self.target, "w")
-            self.zip.writestr(page := f"{place}-{kept}.{suffix}", picture)
-            self.on_page()
-            return page
-
         try:
-            found = read_document(name, data, keep, MAX_IMPORT_PAGES - self.n)
+            return read_document(
+                name, data, lambda picture, suffix: self.keep(place, picture, suffix), MAX_IMPORT_PAGES - self.n
+            )
         except Unusable as problem:
             raise Unusable(f"“{shortened(name)}”: {problem}") from problem
-        self.n += kept
-        return found
+
+    def keep(self, place: int, data: bytes, suffix: str) -> str:
+        """Keep one file of the item in this place; return its name in the zip file."""
+        self.n += 1
+        self.zip = self.zip or zipfile.ZipFile(self.target, "w")
+        self.zip.writestr(page := f"{place}-{self.n}.{suffix}", data)
+        self.on_page()
+        return page
 
 
 def store_pages(file: IO[bytes], documents: Mapping[int, Sequence[str]], prefix: str) -> dict[int, tuple[str, ...]]:

@@ -9,7 +9,8 @@ from django.utils.translation import gettext as _
 
 from annotate.files.limits import Unusable
 
-SPOKEN = re.compile(r"(?:\A|\n\n)\s*(Human|User|Assistant): ?")
+# Atomic, and tried only where blanks begin, so that no text takes longer than it is long.
+SPOKEN = re.compile(r"(?:\A\s*+|(?<!\s)(?>\s*?\n\n\s*))(Human|User|Assistant): ?")
 ROLES = {"human": "user", "gpt": "assistant"}
 
 

@@ -10,6 +10,7 @@ from django.utils.cache import get_conditional_response, patch_cache_control
 from PIL import Image, UnidentifiedImageError
 
 from annotate.core import http_ranges
+from annotate.core.sections import sections_in
 from annotate.items.media.recordings import container_of
 from annotate.models import Item, ItemPage
 
@@ -35,7 +36,7 @@ def send_media(request: HttpRequest, item: Item, page: int | None = None) -> Htt
     etag = version_of(media)
     response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
     if response is None:
-        content_type = type_of(item, media)
+        content_type = type_of(item.kind if page is None else kind_of_page(item, page), media)
         response = http_ranges.send_stored_file(request, media.storage, str(media.name), content_type, etag)
         name = f"item-{item.pk}.{content_type.partition('/')[2]}"
         response["Content-Disposition"] = f'inline; filename="{name}"'
@@ -54,11 +55,17 @@ def version_of(media: FieldFile) -> str:
     return f'"{sha256(version.encode()).hexdigest()[:32]}"'
 
 
-def type_of(item: Item, media: FieldFile) -> str:
+def kind_of_page(item: Item, number: int) -> str:
+    """Return the kind of an item's file with this number: of a section, its own; else it is a picture."""
+    sections = sections_in(item.body) if item.kind == Item.Kind.SECTIONS else []
+    return next((one.kind for one in sections if one.file == number), Item.Kind.IMAGE.value)
+
+
+def type_of(kind: str, media: FieldFile) -> str:
     """Return the type of what the file holds, whatever its name says; what is none of its kind is not found."""
     with media.storage.open(str(media.name)) as file:
-        if item.kind in Item.RECORDINGS:
-            known = RECORDINGS.get((Item.Kind(item.kind), container_of(file.read(16))))
+        if kind in Item.RECORDINGS:
+            known = RECORDINGS.get((Item.Kind(kind), container_of(file.read(16))))
             if known is None:
                 raise Http404
             return known

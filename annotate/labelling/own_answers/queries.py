@@ -11,6 +11,7 @@ from annotate.labelling.answer_text import describe_answers, summarize_label
 from annotate.labelling.eligibility import counted_labels
 from annotate.labelling.outcomes import LETTERS
 from annotate.labelling.shown_items import LetteredItem, items_by_presentation
+from annotate.labelling.wording import Wording, translate_items
 from annotate.models import Annotator, CriterionAnswer, Item, Label, Project, Purpose
 
 PAGE_SIZE = 20
@@ -44,8 +45,12 @@ class OwnAnswers:
     n_counting: int
 
 
-def own_answers(annotator: Annotator, *, number: str | None) -> OwnAnswers:
-    """Read a page of answers; a number that isn't there becomes the nearest that is."""
+def own_answers(annotator: Annotator, *, number: str | None, wording: Wording | None = None) -> OwnAnswers:
+    """Read a page of answers; a number that isn't there becomes the nearest that is.
+
+    wording: the words and the language of the items, as far as they have it; the project's own by default.
+    """
+    wording = wording or Wording(annotator.project)
     told = Q(voided_at=None) | Q(void_reason__in=[VoidReason.UNDONE, VoidReason.LATE])
     labels = Label.objects.filter(told, annotator=annotator).select_related("presentation")
     if annotator.project.criteria:
@@ -54,9 +59,9 @@ def own_answers(annotator: Annotator, *, number: str | None) -> OwnAnswers:
     page = Paginator(labels.order_by("-created_at", "-pk"), PAGE_SIZE).get_page(number)
     last = counted_labels(annotator).order_by("-created_at", "-pk").values_list("pk", flat=True).first()
     shown = items_by_presentation([label.presentation_id for label in page])
+    translate_items([item for items in shown.values() for item in items], wording.language)
     answers = [
-        own_answer_of(annotator.project, label, shown[label.presentation_id], is_last=label.pk == last)
-        for label in page
+        own_answer_of(wording.project, label, shown[label.presentation_id], is_last=label.pk == last) for label in page
     ]
     return OwnAnswers(page, answers, counted_labels(annotator).count())
 
@@ -64,7 +69,7 @@ def own_answers(annotator: Annotator, *, number: str | None) -> OwnAnswers:
 def own_answer_of(project: Project, label: Label, items: list[Item], is_last: bool) -> OwnAnswer:
     keys = [item.pk for item in items]
     said = [summarize_label(one, keys) for one in (label, *(label.further.all() if project.criteria else ()))]
-    named = {place for _outcome, places, _grade in said for place in places}
+    named = {place for one in said for place in one.order}
     words = describe_answers(project, said)
     said_of = {one.item_id: one.text for one in label.item_comments.all()}
     return OwnAnswer(

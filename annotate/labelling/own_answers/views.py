@@ -16,6 +16,7 @@ from annotate.labelling.navigation import own_link
 from annotate.labelling.own_answers import queries
 from annotate.labelling.refusals import refusal_of_task
 from annotate.labelling.stop_pages import stop_page
+from annotate.labelling.wording import Wording, requested_wording
 from annotate.models import Annotator
 
 
@@ -23,7 +24,8 @@ from annotate.models import Annotator
 @require_safe
 def own_answers(request: HttpRequest, project_id: UUID) -> HttpResponse:
     annotator = access.annotator_or_404(request, project_id)
-    found = own_answers_page(annotator, timezone.now(), request.GET.get("page"))
+    wording = requested_wording(request, annotator.project)
+    found = own_answers_page(annotator, timezone.now(), request.GET.get("page"), wording)
     if isinstance(found, str):
         return redirect(found, annotator.project_id)
     template, context, status = found
@@ -33,12 +35,15 @@ def own_answers(request: HttpRequest, project_id: UUID) -> HttpResponse:
     return render(request, template, context, status=status)
 
 
-def own_answers_page(annotator: Annotator, now: datetime, number: str | None) -> str | tuple[str, dict[str, Any], int]:
+def own_answers_page(
+    annotator: Annotator, now: datetime, number: str | None, wording: Wording
+) -> str | tuple[str, dict[str, Any], int]:
     """Return template, context and status of the page of this number; or the name of the page that comes before it."""
     refusal = refusal_of_task(annotator, now)
     if refusal:
         stop = stop_page(refusal, n_done=0)
         context = {"project": annotator.project, "stop": stop}
         return stop.page or ("labelling/not_open.html", context, refusal.status)
-    own = queries.own_answers(annotator, number=number)
-    return "labelling/own_answers.html", {"project": annotator.project, "own": own, "now": now}, 200
+    own = queries.own_answers(annotator, number=number, wording=wording)
+    context = {"project": annotator.project, "wording": wording, "own": own, "now": now}
+    return "labelling/own_answers.html", context, 200

@@ -1,7 +1,7 @@
 """Defines what every task type says of itself; the defaults are those of choosing one item."""
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -14,6 +14,13 @@ T = TypeVar("T")
 PLACES = list("abcdefghijklmnopqrstuvwxyz")  # how a form names the items shown
 
 
+class Order(NamedTuple):
+    """What a form names. places: best first.   shared: which of them, from 0, share the place of the one before."""
+
+    places: tuple[int, ...] = ()
+    shared: tuple[int, ...] = ()
+
+
 class TaskType:
     """One task type. Places count from 0, in the order shown; an order names the best item first."""
 
@@ -23,6 +30,7 @@ class TaskType:
     # How the owner chooses it.
     help_text: ClassVar[Promise]
     n_items: ClassVar[tuple[int, int]] = (2, MAX_ITEMS_SHOWN)  # shown at a time, at least and at most
+    may_share: ClassVar[bool] = False  # the owner says whether places may be shared (Project.shared_places)
     ranks_some: ClassVar[bool] = False  # the owner says how many are ranked (Project.m)
     # The task page: how the items stand, what is below each of them, and the bar that sends the answer ("": none).
     options_template: ClassVar[str] = "labelling/task_types/grid.html"
@@ -55,6 +63,14 @@ class TaskType:
     def n_ranked(self, project: Project) -> int:
         """Return how many items an answer names."""
         return 1
+
+    def shares_places(self, project: Project) -> bool:
+        """Return whether an answer may give several items the same place: then they are tied."""
+        return self.may_share and project.shared_places
+
+    def tells_all_apart(self, project: Project) -> bool:
+        """Return whether every answer tells all the items shown apart."""
+        return self.is_strict and not self.shares_places(project)
 
     def on_page(self, k: int) -> "TaskType":
         """Return the task type whose page is shown for k items."""
@@ -94,14 +110,16 @@ class TaskType:
 
     # --- Answers ---
 
-    def parse_order(self, data: Mapping[str, str]) -> tuple[int, ...]:
+    def parse_order(self, data: Mapping[str, str], project: Project) -> Order:
         """Return the places that a form names, in order. Raises InvalidAnswer."""
-        return ()
+        return Order()
 
-    def encode_ranks(self, order: Sequence[int], k: int) -> str:
+    def encode_ranks(self, order: Sequence[int], k: int, shared: Sequence[int] = ()) -> str:
         """Encode Label.ranks: the rank of each of k items, one digit each; those not named share the last."""
         ranks = [len(order)] * k
-        for rank, place in enumerate(order):
+        rank = -1
+        for index, place in enumerate(order):
+            rank += index not in shared
             ranks[place] = rank
         return "".join(map(str, ranks))
 
@@ -109,6 +127,10 @@ class TaskType:
         """Return the places that the answer named, in order; undoes encode_ranks."""
         places = sorted(range(len(ranks)), key=lambda place: ranks[place])
         return places[: int(max(ranks))]
+
+    def decode_shared(self, ranks: str) -> tuple[int, ...]:
+        """Return which of the places that the answer named, from 0, share the rank of the one before."""
+        return ()
 
     def order_in_groups(self, groups: Sequence[Sequence[T]], *, with_rest: bool) -> tuple[T, ...]:
         """Return what an imported answer names. groups: best first; with_rest: the items left behind are the last
@@ -132,3 +154,8 @@ def ranks_by_place(data: Mapping[str, str]) -> dict[int, int]:
     """Return the ranks from 1 that a form gives in `rank_a`, `rank_b`, ..."""
     given = {place: data.get(f"rank_{letter}", "") for place, letter in enumerate(PLACES[:MAX_ITEMS_SHOWN])}
     return {place: int(rank) for place, rank in given.items() if rank.isdecimal() and len(rank) < 4}
+
+
+def shared_in(ranks: Sequence[object]) -> tuple[int, ...]:
+    """Return which of these ranks, sorted, from 0, are equal to the one before."""
+    return tuple(index for index in range(1, len(ranks)) if ranks[index] == ranks[index - 1])

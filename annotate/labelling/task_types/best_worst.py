@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotate.labelling.task_types.base import PLACES, Outcome, T, TaskType
+from annotate.labelling.task_types.base import PLACES, Order, Outcome, T, TaskType
 from annotate.models import MAX_ITEMS_SHOWN, Project
 
 BEST, MIDDLE, WORST = 0, 1, 2  # ranks
@@ -59,10 +59,10 @@ class BestWorst(TaskType):
     def marks(self, project: Project) -> list[tuple[str, str]]:
         return list(zip(MARKS, ends_of(project).values(), strict=True))
 
-    def parse_order(self, data: Mapping[str, str]) -> tuple[int, ...]:
-        return tuple(PLACES.index(data[name]) for name in MARKS if data.get(name) in PLACES)
+    def parse_order(self, data: Mapping[str, str], project: Project) -> Order:
+        return Order(tuple(PLACES.index(data[name]) for name in MARKS if data.get(name) in PLACES))
 
-    def encode_ranks(self, order: Sequence[int], k: int) -> str:
+    def encode_ranks(self, order: Sequence[int], k: int, shared: Sequence[int] = ()) -> str:
         ranks = [MIDDLE] * k
         for place, rank in zip(order, (BEST, WORST), strict=False):
             ranks[place] = rank

@@ -18,6 +18,7 @@ class Top(Ranking):
     ranks_some = True
     engine_layout = "top"
     is_strict = False
+    may_share = False
 
     def n_ranked(self, project: Project) -> int:
         return project.m or 0
@@ -34,6 +35,9 @@ class Top(Ranking):
 
     def decode_ranks(self, ranks: str) -> list[int]:
         return TaskType.decode_ranks(self, ranks)
+
+    def decode_shared(self, ranks: str) -> tuple[int, ...]:
+        return ()
 
     def order_in_groups(self, groups: Sequence[Sequence[T]], *, with_rest: bool) -> tuple[T, ...]:
         return super().order_in_groups(groups[:-1] if with_rest else groups, with_rest=False)

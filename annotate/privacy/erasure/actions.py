@@ -27,6 +27,7 @@ from annotate.models import (
     FitState,
     ItemComment,
     Label,
+    LabelForecast,
     LtiLearner,
     MachineReport,
     MeasuredSaving,
@@ -137,6 +138,7 @@ def delete_fits_since(project: Project, since: datetime) -> None:
         FitState.objects.filter(project=project, erased_fit__lt=highest).update(erased_fit=highest)
     delete_fits([pk for pk, _number in rows])
     Evaluation.objects.filter(project=project).delete()
+    LabelForecast.objects.filter(project=project).delete()
     TasteMap.objects.filter(project=project).delete()
     AnnotatorTaste.objects.filter(annotator__project=project).delete()
     CohortComparison.objects.filter(project=project).delete()

@@ -13,7 +13,7 @@ from django.template.loader import render_to_string
 
 from annotate.files.columns import Row
 from annotate.files.writers import csv_chunks
-from annotate.labelling.answer_text import describe_answers, summarize_label
+from annotate.labelling.answer_text import describe_answers, join_shared, summarize_label
 from annotate.labelling.outcomes import LETTERS
 from annotate.models import (
     Annotator,
@@ -304,14 +304,14 @@ def answer_row(presentation: Presentation, items: list[Item]) -> Row:
         return [*about, *[None] * (len(ANSWERS) - len(about))]
     keys = [item.pk for item in items]
     said = [summarize_label(one, keys) for one in (label, *(label.further.all() if project.criteria else ()))]
-    order = said[0][1]
+    letters = [LETTERS[place] for place in islice(said[0].order, len(items)) if place is not None]
     comments = {one.item_id: one.text for one in label.item_comments.all()}
     return [
         *about,
         describe_answers(project, said),
         label.outcome,
         label.grade,
-        [LETTERS[place] for place in islice(order, len(items)) if place is not None],
+        join_shared(letters, said[0].shared),
         label.comment,
         [comments.get(key, "") for key in keys] if comments else None,
         label.reason,

@@ -45,7 +45,7 @@ BATCH = 1000
 # the models.
 NOT_COPIED: dict[type[Model], frozenset[str]] = {
     Project: frozenset(
-        # Its own, and what tells of the source's course: its state, its hours, whose labels are simulated.
+        # Its own, and what tells of the source's course: its state, its hours and deadline, whose labels are simulated.
         ["id", "name", "join_token", "state", "created_at", "archived_at", "opens_at", "closes_at", "simulated"]
     )
     | {
@@ -58,6 +58,7 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
         "notes_answers",
         "given_order",
         "count_machines",
+        "goal_deadline",
     },
     ParticipationRules: frozenset({"project", "platform_token"}),
     Retention: frozenset({"project", "done_for"}),

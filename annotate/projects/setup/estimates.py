@@ -1,6 +1,9 @@
 """What a start gives, by the planner's formula: how many answers it holds, what they take and how far they lead."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from math import comb
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -11,25 +14,60 @@ from annotate.models import Project
 from annotate.models.goals import Goal
 from annotate.projects.setup.presets import PRESETS, Preset
 from models_engine.analysis.plan_design import Design, expected_reliability
+from models_engine.errors import InvalidDesign
+
+AMOUNTS = ("task_type", "k", "overlap", "n_sets")  # settings that decide how much is asked
+MANY_ANSWERS = 1_000_000  # nobody comes to the end of more
+USUAL_TYPE: str = Project._meta.get_field("task_type").default
 
 
 def given_starts() -> list[tuple[Preset, str]]:
     return [(start, what_it_gives(start)) for start in PRESETS.values()]
 
 
+def with_choices(start: Preset, settings: Mapping[str, Any], size: Mapping[str, int]) -> Preset:
+    """Return the start with what was chosen on its form; contexts keep as many items as in the example.
+
+    settings: of ProjectForm.   size: n_items, n_people and answers_each, as far as they were given.
+    """
+    known = {name: settings[name] for name in AMOUNTS if name in settings}
+    if TASK_TYPES[known.get("task_type", USUAL_TYPE)].is_fixed_size:
+        known["k"] = TASK_TYPES[known.get("task_type", USUAL_TYPE)].n_items[0]
+    one = replace(start.example, **size)
+    n_contexts = max(1, one.n_items * start.example.n_contexts // start.example.n_items)
+    return replace(start, settings=start.settings | known, example=replace(one, n_contexts=n_contexts))
+
+
 def what_it_gives(start: Preset) -> str:
     """Return what a project of the start's usual size holds, takes and reaches, in words."""
-    one, design = start.example, design_of(start)
-    values = {
-        "items": format_integer(one.n_items),
-        "most": format_integer(n_held(start)),
+    try:
+        design = design_of(start)
+    except InvalidDesign:
+        return _(
+            "With these numbers there is nothing to compare: give at least as many items as are shown at a time, and "
+            "more answers of each person than are checks."
+        )
+    return " ".join(filter(None, (held_text(start), taken_text(start, design), board_text(start, design))))
+
+
+def held_text(start: Preset) -> str:
+    one, most = start.example, n_held(start)
+    values = {"items": format_integer(one.n_items), "most": format_integer(most)}
+    if start.settings["overlap"] == NO_LIMIT or most > MANY_ANSWERS:
+        return _("%(items)s items take answers without a limit.") % values
+    held = _("%(items)s items hold at most %(most)s answers.") % values
+    if one.n_people * one.answers_each > most:
+        held += " " + _("That is fewer than these people give: the rest would find nothing to answer.")
+    return held
+
+
+def taken_text(start: Preset, design: Design) -> str:
+    one = start.example
+    values: dict[str, Any] = {
         "people": one.n_people,
         "answers": one.answers_each,
         "minutes": round(one.answers_each * one.minutes_per_answer),
     }
-    held = _("%(items)s items hold at most %(most)s answers.") % values
-    if start.settings["overlap"] == NO_LIMIT:
-        held = _("%(items)s items take answers without a limit.") % values
     if start.goal["goal"] == Goal.RELIABILITY:
         values["reliability"] = format_number(expected_reliability(design))
         taken = _(
@@ -42,22 +80,32 @@ def what_it_gives(start: Preset) -> str:
             "%(people)d people × %(answers)d answers, about %(minutes)d minutes each: every item is shown about "
             "%(times)d times."
         )
-    board = ""
-    if one.n_competitors:
-        values |= {"competitors": one.n_competitors, "contexts": one.n_contexts}
-        values["each"] = format_integer(round(design.n_labels * design.k / one.n_competitors))
-        board = _(
+    return taken % values
+
+
+def board_text(start: Preset, design: Design) -> str:
+    one = start.example
+    if not one.n_competitors:
+        return ""
+    values = {
+        "competitors": one.n_competitors,
+        "contexts": one.n_contexts,
+        "each": format_integer(round(design.n_labels * design.k / one.n_competitors)),
+    }
+    return (
+        _(
             "Leaderboard: %(competitors)d competitors, each in about %(each)s answers on %(contexts)d prompts or "
             "contexts."
         )
-    return " ".join(filter(None, (held, taken % values, board and board % values)))
+        % values
+    )
 
 
 def n_held(start: Preset) -> int:
-    """Return the answers to all sets of items of one context by as many annotators as the overlap says."""
+    """Return the answers to the sets drawn beforehand, or to all of one context, by as many as the overlap says."""
     one, settings = start.example, start.settings
     n_sets = one.n_contexts * comb(one.n_items // one.n_contexts, settings.get("k", 2))
-    return n_sets * int(settings["overlap"])
+    return min(n_sets, settings.get("n_sets") or n_sets) * int(settings["overlap"])
 
 
 def design_of(start: Preset) -> Design:

@@ -269,6 +269,38 @@ PRESETS = {
             {"ideas_open": True, "show_result": ShowResult.AFTER.value, "show_result_after": 10, "show_groups": True},
             {"policy": Policy.WHOLE.value},
         ),
+        Preset(
+            "best-worst",
+            _("Best-worst scaling study"),
+            _(
+                "Intensity of words, importance of features: people mark the most and the least in sets of four, "
+                "which gives each item a score."
+            ),
+            Example(200, 20, 80, 0.25),
+            reliable(0.9),
+            {
+                "question": _("Which of these is the most intense, and which is the least?"),
+                "more_means": _("more intense"),
+                "instructions": _(
+                    "Four items at a time: mark the most intense and the least intense. Leave the others unmarked.\n\n"
+                    "There is no right answer: your first impression counts."
+                ),
+                "task_type": Task.BEST_WORST.value,
+                "k": 4,
+                "best_words": _("Most intense"),
+                "worst_words": _("Least intense"),
+                "outcomes": [Outcome.SKIP.value],
+                "overlap": 4,
+                "top_k": 10,
+                "estimator": "CrowdBT",
+            },
+            {"min_seconds": 2, "break_every": 40, "attention_every": 20, "repeat_percent": 5},
+            _(
+                "The usual design has twice as many sets as items: enter that number below, under “How many answers”. "
+                "As attention checks, add a few sets that anybody who reads them gets right. Then set up consent, "
+                "places and completion codes under “Who may take part”."
+            ),
+        ),
         BLANK,
     )
 }

@@ -18,6 +18,7 @@ from annotate.models.goals import Goal
 from annotate.projects import actions
 from annotate.projects.forms import ProjectForm
 from annotate.projects.setup.estimates import given_starts, what_it_gives
+from annotate.projects.setup.forms import chosen_start, size_form
 from annotate.projects.setup.presets import BLANK, PRESETS, Preset
 from annotate.projects.setup.queries import setup_state as setup_of
 
@@ -25,7 +26,9 @@ from annotate.projects.setup.queries import setup_state as setup_of
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: SignedInRequest) -> HttpResponse:
-    """Offer what to start from, or the form of one of these; POST makes the project, or starts from another."""
+    """Offer what to start from, or the form of one of these; POST makes the project, starts from another, or says
+    what the settings chosen so far give.
+    """
     asked = request.POST if request.method == "POST" else request.GET
     if request.method != "POST" and "start" not in asked:
         return render(request, "projects/starts.html", {"starts": given_starts()})
@@ -34,6 +37,8 @@ def create(request: SignedInRequest) -> HttpResponse:
         other = PRESETS.get(request.POST["other"], BLANK)
         return render_form(request, ProjectForm(initial=other.values | initial_values(request, start)), other)
     form = ProjectForm(request.POST or None, initial=start.values)
+    if "figures" in request.POST:
+        return render_figures(request, form, start)
     if request.method == "POST" and form.is_valid():
         values = form.values() | start.goal | start.checks | start.participants | start.policy
         project = actions.create_project(owner=request.user, values=values, now=timezone.now())
@@ -42,19 +47,24 @@ def create(request: SignedInRequest) -> HttpResponse:
     return render_form(request, form, start)
 
 
-def render_form(request: SignedInRequest, form: ProjectForm, start: Preset) -> HttpResponse:
+def render_form(
+    request: SignedInRequest, form: ProjectForm, start: Preset, figures: dict[str, Any] | None = None
+) -> HttpResponse:
     others = [one for one in PRESETS.values() if one != start]
     goal = Goal(start.goal["goal"]).label
     policy = Policy(start.policy["policy"]).label if start.policy else ""
-    context = {
-        "form": form,
-        "start": start,
-        "gives": what_it_gives(start),
-        "goal": goal,
-        "policy": policy,
-        "others": others,
-    }
+    shown = figures or {"size": size_form(start), "gives": what_it_gives(start)}
+    context = {"form": form, "start": start, "goal": goal, "policy": policy, "others": others, **shown}
     return render(request, "projects/create.html", context, status=400 if form.errors else 200)
+
+
+def render_figures(request: SignedInRequest, form: ProjectForm, start: Preset) -> HttpResponse:
+    """Say what the settings give: htmx gets that sentence, others the page with all that was typed."""
+    size = size_form(start, request.POST)
+    figures = {"size": size, "gives": what_it_gives(chosen_start(start, form, size))}
+    if request.htmx:  # type: ignore[attr-defined]
+        return render(request, "projects/gives.html", figures)
+    return render_form(request, ProjectForm(initial=start.values | initial_values(request, start)), start, figures)
 
 
 def initial_values(request: SignedInRequest, start: Preset) -> dict[str, Any]:

@@ -26,12 +26,16 @@ SET = Column(
     "set",
     _("Keys of the items in the order shown, separated by semicolons; a semicolon within a key is written as %3B."),
 )
+RANKS = Column("ranks", _("Place of each of them, separated by semicolons: 0 is the best; equal ones share a place."))
+TIED = Column("tied", _("1: items that share a place are tied."), Kind.INTEGER)
 BY_NAME = {column.name: column for column in (CHOSEN, BEST, WORST, TOP)}
 
 
 def columns(project: Project) -> Sequence[Column]:
     if project.k == 2:
         return [ANNOTATOR, LEFT, RIGHT, OUTCOME]
+    if task_type_of(project).shares_places(project):
+        return [ANNOTATOR, SET, RANKS, TIED]
     return [ANNOTATOR, *(with_words(BY_NAME[name], project) for name in task_type_of(project).export_columns), SET]
 
 
@@ -56,6 +60,8 @@ def answer(project: Project, label: dict, shown: list[ShownItem]) -> Row:
         first = groups[0][0] is shown[0]
         return [shown[0].key, shown[1].key, 0.5 if len(groups) == 1 else int(first)]
     shown_keys = ";".join(map(key_in_list, shown))
+    if task_type_of(project).shares_places(project):
+        return [shown_keys, ";".join(label["ranks"]), 1]
     cells = task_type_of(project).exported(groups, project)
     return [*(";".join(map(key_in_list, items)) for items in cells), shown_keys]
 

@@ -12,8 +12,14 @@ CHUNK = 500  # items read at a time
 COLUMNS = [
     Column("item", _("The item's key, unique in the project.")),
     Column("title", _("The title that you gave it; otherwise empty. Annotators never see it.")),
-    Column("kind", _("text, markdown, html, image, audio, video or link.")),
-    Column("text", _("The text; for an image, its description; for sound and video, the transcript.")),
+    Column("kind", _("text, markdown, html, chat, image, audio, video, link or sections.")),
+    Column(
+        "text",
+        _(
+            "The text; for an image, its description; for sound and video, the transcript; for several sections and "
+            "chats, their JSON."
+        ),
+    ),
     Column(
         "context",
         _(
@@ -33,6 +39,7 @@ COLUMNS = [
         _("Text, title and context in further languages, by language code; a JSON object."),
         Kind.OBJECT,
     ),
+    Column("metadata", _("What your own columns say of the item, by name; a JSON object."), Kind.OBJECT),
 ]
 
 
@@ -66,4 +73,4 @@ def rows(project: Project) -> Iterator[Row]:
             tags = sorted(tag.name for tag in item.tags.all())
             retired = item.retired_at is not None
             texts = [item.key, item.name, item.kind, item.body, context, item.competitor, file, item.link]
-            yield [*texts, tags, retired, item.retired_at, item.created_at, translations_of(item)]
+            yield [*texts, tags, retired, item.retired_at, item.created_at, translations_of(item), item.metadata]

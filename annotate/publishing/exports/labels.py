@@ -54,13 +54,15 @@ COLUMNS = [
     Column("grade", _("How much better the chosen item is: slightly or clearly; empty if not asked.")),
     Column("reason", _("Reason for skipping, if it was asked for; otherwise empty.")),
     Column("comment", _("The annotator's comment.")),
-    Column("winner", _("Key of the item chosen or put first; empty if there is none.")),
+    Column(
+        "winner", _("Key of the item chosen or put first; empty if there is none, or several share the first place.")
+    ),
     Column("loser", _("Key of the other item of a pair, or of the item chosen as worst; empty if there is none.")),
     Column(
         "ranking",
         _(
             "The order that the answer gives, best first: a JSON list of lists of keys, where items in the same "
-            "inner list are not ordered. Empty if the answer gives no order."
+            "inner list are not ordered; in a ranking, they share a place. Empty if the answer gives no order."
         ),
         Kind.GROUPS,
     ),
@@ -168,7 +170,7 @@ def row(
     project = criterion.project
     left, right = shown if len(shown) == 2 else (None, None)
     groups = ranked_groups(label, shown)
-    winner = groups[0][0] if len(groups) > 1 else None
+    winner = groups[0][0] if len(groups) > 1 and len(groups[0]) == 1 else None
     names_last = len(shown) == 2 or (label["ranks"] and task_type_of(project).names_last)
     loser = groups[-1][0] if winner and names_last else None
     voided = label["voided_at"] is not None

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from annotate.criteria import Criterion
 from annotate.files.columns import Column, Kind, Row
 from annotate.files.counting import Counts, Rows, Tally
-from annotate.labelling.label_rows import is_informative, label_chunks, labels_by_criterion, ranked_groups
+from annotate.labelling.label_rows import is_informative, label_chunks, labels_by_criterion, ranked_groups, tied_within
 from annotate.labelling.outcomes import INFORMATIVE
 from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Item, Label, Project
@@ -96,14 +96,16 @@ def count_wins(criterion: Criterion, keys: Mapping[int, str]) -> tuple[Rows, Cou
         for label in labels:
             if is_informative(criterion.project, label) and place.keys() >= set(shown[label["presentation"]]):
                 groups = ranked_groups(label, [items[item] for item in shown[label["presentation"]]])
-                found += pairs_of([[place[item.pk] for item in group] for group in groups])
+                tied = tied_within(criterion.project, label)
+                found += pairs_of([[place[item.pk] for item in group] for group in groups], tied)
         tally.add(found)
     return tally.result()
 
 
-def pairs_of(groups: list[list[int]]) -> Iterator[tuple[int, int, int]]:
-    if len(groups) == 1:
-        yield from ((min(pair), max(pair), TIED) for pair in combinations(groups[0], 2))
+def pairs_of(groups: list[list[int]], tied: bool) -> Iterator[tuple[int, int, int]]:
+    """tied: whether items of one group are tied."""
+    for group in groups if tied else ():
+        yield from ((min(pair), max(pair), TIED) for pair in combinations(group, 2))
     for above, below in combinations(groups, 2):
         for better in above:
             for worse in below:

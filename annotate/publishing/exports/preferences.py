@@ -9,6 +9,7 @@ import numpy as np
 from django.utils.translation import gettext_lazy as _
 
 from annotate.core.chat import turns_in
+from annotate.core.sections import section_words
 from annotate.criteria import Criterion
 from annotate.files.columns import Column, Kind, Row
 from annotate.labelling.label_rows import is_informative, label_chunks, pad_to_power_of_two, ranked_groups
@@ -60,6 +61,7 @@ def rows(criterion: Criterion, options: PreferenceOptions = ALL) -> Iterator[Row
         side = split_of(row[0], options.held_out)
         if options.split not in ("all", side):
             continue
+        row[1:3] = map(section_words, row[1:3])
         if options.form == "chat":
             row[:3] = [messages("user", row[0]), messages("assistant", row[1]), messages("assistant", row[2])]
         yield [*row, *([side] if options.held_out else [])]

@@ -26,7 +26,7 @@ def kind(criterion: Criterion) -> str:
     complete = project.k == project.items.count()
     labels = Label.objects.filter(project=project, voided_at=None, presentation__purpose__in=project.counted_purposes)
     ties = labels_by_criterion(criterion, labels, outcomes=TIES)
-    strict = task_type_of(project).is_strict or (project.k == 2 and not ties.exists())
+    strict = task_type_of(project).tells_all_apart(project) or (project.k == 2 and not ties.exists())
     return f"{'so' if strict else 'to'}{'c' if complete else 'i'}"
 
 

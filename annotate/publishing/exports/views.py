@@ -41,6 +41,7 @@ def choose(request: HttpRequest, project_id: UUID) -> HttpResponse:
         "heading": page_heading(criterion, now),
         "now": now,
         "tables": [(table, table.columns(project)) for table in TABLES.values()],
+        "explained": request.GET.get("columns", ""),
         "formats": list(FORMATS),
         "preference_form": PreferenceForm(auto_id="preferences-%s"),
         "has_matrix": project.items.count() <= MAX_ITEMS,
@@ -102,6 +103,8 @@ def report_page(request: HttpRequest, project_id: UUID) -> HttpResponse:
         "expert": shows_expert(request),
         "frozen": frozen,
         "deviations": deviations_of(criterion.project, frozen),
-        "report": build_report(criterion.project, fit, now) if fit and fit.n_items else None,
+        "report": build_report(criterion.project, fit, now, whole="all" in request.GET)
+        if fit and fit.n_items
+        else None,
     }
     return render(request, "publishing/report.html", context)

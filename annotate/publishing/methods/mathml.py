@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-TOKEN = re.compile(r"\s*(?:(?P<word>[^\W\d_]+′?)|(?P<number>\d+)|(?P<sign>\S))")
+TOKEN = re.compile(r"(?P<word>[^\W\d_]+′?)|(?P<number>\d+)|(?P<sign>\S)")
 PLAIN_WORDS = frozenset({"beats", "out", "of", "prefers", "to", "tie", "ranking", "by", "grade"})  # words within P(...)
 
 

@@ -25,12 +25,13 @@ from annotate.access import SignedInRequest
 from annotate.core.framing import allow_framing
 from annotate.core.languages import is_language_tag, language_name
 from annotate.core.page_language import NO_COOKIE
+from annotate.core.paging import PAGE_SIZE
 from annotate.core.rate_limits import check_rate_limit
 from annotate.criteria import Criterion
 from annotate.dashboard.leaderboard.queries import leaderboard_page
 from annotate.dashboard.overall.queries import overall_of
 from annotate.dashboard.ranking.forest_plot import forest_plot
-from annotate.dashboard.ranking.queries import PAGE_SIZE, Ranking, RankingQuery, ranking
+from annotate.dashboard.ranking.queries import Ranking, RankingQuery, ranking
 from annotate.dashboard.report import cautions
 from annotate.fitting.published import published_fit
 from annotate.items.media.delivery import send_media

@@ -26,6 +26,8 @@ OWN = {
         Column("set", _("Keys of the items in the order shown, separated by semicolons, percent-encoded.")),
         Column("ranks", _("Rank of each of them: 0 is best; equal ranks were not told apart, in a pair a tie.")),
         Column("weight", _("Weight of the answer in the fit."), Kind.NUMBER),
+        Column("grade", _("How much better the preferred item of a pair is, 1 least; only where that is asked.")),
+        Column("tied", _("1 where equal ranks of three or more items are ties; only where places may be shared.")),
     ],
     "items.csv": [
         Column("item", _("The item's key, percent-encoded.")),

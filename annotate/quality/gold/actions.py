@@ -10,6 +10,7 @@ from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.labelling.item_sets import set_key
 from annotate.labelling.plan.actions import draw_plan
+from annotate.labelling.special_tasks import by_place
 from annotate.locks import lock_project
 from annotate.models import Annotator, EventVerb, GoldSet, Item, ItemSet, Project, User
 from annotate.quality.gold.table import NewGoldSet
@@ -42,6 +43,7 @@ def add_gold_sets(
                 item_set=item_set,
                 outcome=row.outcome,
                 named=list(row.named),
+                shared=list(row.shared),
                 why=row.why,
             )
             known.items.set(row.items)
@@ -70,7 +72,8 @@ def change_gold_set(*, known: GoldSet, actor: User, row: NewGoldSet, only_for_ch
     """
     with write_transaction():
         same = (known.purpose, set(known.items.values_list("pk", flat=True))) == (row.purpose, set(row.items))
-        if same and (known.outcome, known.named) == (row.outcome, list(row.named)) and not only_for_checks:
+        before, after = (known.outcome, known.named, known.shared), (row.outcome, [*row.named], [*row.shared])
+        if same and before == after and not only_for_checks:
             GoldSet.objects.filter(pk=known.pk).update(why=row.why)
             record_event(
                 known.project,
@@ -91,7 +94,8 @@ def remove_gold_set(*, known: GoldSet, actor: User, now: datetime) -> None:
         if known.retired_at is None:
             keys = dict(known.items.values_list("pk", "key"))
             items = ", ".join(keys.values())
-            answer = " > ".join(keys.get(pk, "?") for pk in known.named) or known.outcome
+            places = by_place(known.named, known.shared)
+            answer = " > ".join(" = ".join(keys.get(pk, "?") for pk in sorted(one)) for one in places) or known.outcome
             retire_gold_set(known, now)
             draw_plan(known.project)
             record_event(

@@ -45,6 +45,11 @@ class KnownRow(serializers.Serializer):
     named = serializers.ListField(
         child=serializers.CharField(), help_text="Keys of the items that the right answer names, in order."
     )
+    shared = serializers.ListField(
+        source="known.shared",
+        child=serializers.IntegerField(),
+        help_text="Which entries of `named`, from 0, share the place of the entry before.",
+    )
     why = serializers.CharField(source="known.why", allow_blank=True)
     n_labels = serializers.IntegerField(
         help_text="Number of answers to it that are not voided, among the latest 20,000."
@@ -62,7 +67,8 @@ class NewKnown(StrictSerializer):
     )
     answer = serializers.CharField(
         max_length=(MAX_KEY + 3) * MAX_ITEMS_SHOWN,
-        help_text="A key; several keys separated by “>”, best first; or another allowed outcome, such as tie.",
+        help_text="A key; several keys separated by “>”, best first, or by “=” where they share a place and the "
+        "project allows it; or another allowed outcome, such as tie.",
     )
     why = serializers.CharField(max_length=MAX_WHY_LENGTH, required=False, default="", allow_blank=True)
 

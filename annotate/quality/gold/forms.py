@@ -10,6 +10,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.files.limits import MAX_FILE_BYTES, MAX_KEY
 from annotate.labelling.outcomes import allowed_extra_outcomes
+from annotate.labelling.special_tasks import by_place
+from annotate.labelling.task_types.base import shared_in
 from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import GoldSet, Item, Label, Project
 from annotate.quality.gold.table import MAX_WHY_LENGTH, PURPOSES, InvalidRow, NewGoldSet, checked_order
@@ -106,7 +108,7 @@ class GoldSetForm(forms.Form):
     def values_of(self, known: GoldSet) -> dict[str, Any]:
         """Return the set as the form shows it."""
         items = list(known.items.order_by("pk"))
-        place = {item: place for place, item in enumerate(known.named, 1)}
+        place = {item: place for place, items in enumerate(by_place(known.named, known.shared), 1) for item in items}
         values: dict[str, Any] = {"purpose": known.purpose, "why": known.why, "answer": known.outcome}
         for n, item in enumerate(items, 1):
             values[f"item_{n}"] = item.key
@@ -149,30 +151,32 @@ class GoldSetForm(forms.Form):
             self.add_error("item_1", words)
         if not self.errors:
             try:
-                values["outcome"], values["named"] = self.right(values, keys)
+                values["outcome"], values["named"], values["shared"] = self.right(values, keys)
             except InvalidRow as refusal:
                 self.add_error("answer", str(refusal))
         return values
 
-    def right(self, values: dict[str, Any], keys: list[str]) -> tuple[str, list[str]]:
-        """Return the outcome and the keys that it names, best first."""
+    def right(self, values: dict[str, Any], keys: list[str]) -> tuple[str, list[str], tuple[int, ...]]:
+        """Return the outcome, the keys named, best first, and which of them share the place of the one before."""
         answer = values["answer"]
         if answer.isdecimal():
-            return self.task_type.outcome.value, [keys[int(answer) - 1]]
+            return self.task_type.outcome.value, [keys[int(answer) - 1]], ()
         if answer != ORDER:
-            return answer, []
+            return answer, [], ()
         given = [(values[place], key) for place, key in zip(self.names("place"), keys, strict=True) if values[place]]
-        if len({place for place, _key in given}) != len(given):
+        given.sort(key=position_of)
+        shared = shared_in([place for place, _key in given])
+        if shared and not self.task_type.shares_places(self.project):
             raise InvalidRow(gettext("Two items have the same place. Give each its own."))
-        return self.task_type.outcome.value, checked_order(
-            self.project, [key for _place, key in sorted(given, key=position_of)]
-        )
+        return self.task_type.outcome.value, checked_order(self.project, [key for _place, key in given]), shared
 
     def row(self) -> NewGoldSet:
         values = self.cleaned_data
         items = tuple(self.found[values[name]].pk for name in self.names("item"))
         named = tuple(self.found[key].pk for key in values["named"])
-        return NewGoldSet(0, values["purpose"], items, values["outcome"], named, values["why"].strip())
+        return NewGoldSet(
+            0, values["purpose"], items, values["outcome"], named, values["why"].strip(), values["shared"]
+        )
 
 
 def position_of(given: tuple[str, str]) -> int:

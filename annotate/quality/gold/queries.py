@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from django.core.paginator import Page, Paginator
 from django.db.models import Count
 
+from annotate.labelling.answer_text import join_shared
 from annotate.labelling.special_tasks import correctness
 from annotate.models import GoldSet, Item, Label, Project, Purpose
 
@@ -58,5 +59,5 @@ def n_sets_by_purpose(project: Project) -> dict[str, int]:
 
 def describe_right_answer(known: GoldSet) -> str:
     keys = {item.pk: item.key for item in known.items.all()}
-    named = [keys[item] for item in known.named if item in keys]
+    named = join_shared([keys[item] for item in known.named if item in keys], known.shared)
     return " > ".join(named) if named else str(Label.Outcome(known.outcome).label)

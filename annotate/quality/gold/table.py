@@ -10,17 +10,22 @@ from annotate.files.cells import RowError
 from annotate.files.limits import BadFile
 from annotate.files.sheets import Sheet, SheetRow
 from annotate.labelling.outcomes import allowed_extra_outcomes, main_outcome, n_ranked
+from annotate.labelling.task_types.base import shared_in
+from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Project, Purpose
 
 PURPOSES = {"practice": Purpose.PRACTICE, "gold": Purpose.GOLD, "attention": Purpose.ATTENTION}
 MAX_ROWS = 1000
 MAX_WHY_LENGTH = 2000
-DIVIDER = ">"
+DIVIDER, SHARING = ">", "="
 
 
 @dataclass(frozen=True)
 class NewGoldSet:
-    """items, named: primary keys; `named` best first."""
+    """items, named: primary keys; `named` best first.
+
+    shared: which of `named`, from 0, share the place of the one before.
+    """
 
     line: int
     purpose: str
@@ -28,6 +33,7 @@ class NewGoldSet:
     outcome: str
     named: tuple[int, ...]
     why: str
+    shared: tuple[int, ...] = ()
 
 
 class InvalidRow(Exception):
@@ -97,26 +103,31 @@ def parse_row(project: Project, row: SheetRow, places: Mapping[str, int], items:
             raise InvalidRow(_("There is no item with the key “%(key)s” in this project.") % {"key": key[:80]})
     if len(set(keys)) != len(keys):
         raise InvalidRow(_("An item is named twice. Name %(n)d different items.") % {"n": project.k})
-    outcome, named = parse_right_answer(project, cell["answer"], keys)
+    outcome, named, shared = parse_right_answer(project, cell["answer"], keys)
     why = cell.get("why", "")
     if len(why) > MAX_WHY_LENGTH:
         raise InvalidRow(
             _("“why” has %(n)d characters; the limit is %(limit)d. Shorten it.")
             % {"n": len(why), "limit": MAX_WHY_LENGTH}
         )
-    return NewGoldSet(
-        row.place, purpose.value, tuple(items[key] for key in keys), outcome, tuple(items[key] for key in named), why
-    )
+    members, right = tuple(items[key] for key in keys), tuple(items[key] for key in named)
+    return NewGoldSet(row.place, purpose.value, members, outcome, right, why, shared)
 
 
-def parse_right_answer(project: Project, text: str, keys: list[str]) -> tuple[str, list[str]]:
-    """Return (outcome, the keys that it names, best first). The text: one key, several divided by “>”, or another
-    outcome."""
+def parse_right_answer(project: Project, text: str, keys: list[str]) -> tuple[str, list[str], tuple[int, ...]]:
+    """Return (outcome, the keys that it names, best first, which of them share the place of the one before).
+
+    The text: one key, several divided by “>”, or by “=” where they share a place, or another outcome.
+    """
     asked = main_outcome(project)
     others = allowed_extra_outcomes(project)
     if text in others and text not in keys:
-        return text, []
-    named = [text] if text in keys else [part.strip() for part in text.split(DIVIDER)]
+        return text, [], ()
+    divided = [[text]] if text in keys else [part.split(SHARING) for part in text.split(DIVIDER)]
+    if not task_type_of(project).shares_places(project):
+        divided = [[SHARING.join(part)] for part in divided]
+    named = [key.strip() for part in divided for key in part]
+    shared = shared_in([place for place, part in enumerate(divided) for _key in part])
     for key in named:
         if key not in keys:
             raise InvalidRow(
@@ -126,7 +137,7 @@ def parse_right_answer(project: Project, text: str, keys: list[str]) -> tuple[st
                 )
                 % {"value": key[:80], "items": ", ".join(keys)[:200], "others": ", ".join(others) or "–"}
             )
-    return asked.value, checked_order(project, named)
+    return asked.value, checked_order(project, named), shared
 
 
 def checked_order(project: Project, named: list[str]) -> list[str]:

@@ -17,6 +17,7 @@ const ranked = (criterion) => selects(criterion).filter((one) => one.value).leng
 const wanted = (criterion) => Number(criterion.dataset.named);
 const letterOf = (card) => card.id.replace("option-", "");
 const placeOf = (card) => selects(stepped()).find((one) => one.name.startsWith(`rank_${letterOf(card)}_`));
+const isShared = () => "shared" in box().dataset; // then the lists of places say more than taps could
 const instead = (criterion) => Boolean(criterion.querySelector(".criterion-choices :checked"));
 const isWhole = (criterion) => instead(criterion) || ranked(criterion) === wanted(criterion);
 
@@ -28,7 +29,7 @@ export function stepped() {
 // Sets a task that was just shown out in steps, where the window is narrow.
 export function setOutSteps() {
   const criteria = all();
-  if (!criteria.length || !criteria.every((one) => selects(one).length) || !matchMedia(NARROW).matches) return;
+  if (!criteria.length || !criteria.every((one) => selects(one).length) || !matchMedia(NARROW).matches || isShared()) return;
   box().classList.add("is-stepped");
   cards()[0].parentElement.before(box());
   step = Math.max(0, criteria.findIndex((one) => !isWhole(one)));
@@ -74,7 +75,7 @@ export function toNextPlace(control, criterion) {
   const before = Number(control.value);
   if (before) {
     control.value = "";
-    for (const other of places.filter((one) => Number(one.value) > before)) other.value = Number(other.value) - 1;
+    for (const other of places.filter((one) => !isShared() && Number(one.value) > before)) other.value = Number(other.value) - 1;
     return;
   }
   control.value = 1 + Math.max(0, ...places.map((one) => Number(one.value)));

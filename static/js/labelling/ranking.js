@@ -11,6 +11,8 @@ const ranked = () => box().querySelector("[data-ranked]");
 const wanted = () => Number(box().dataset.ranking);
 const select = (item) => item.querySelector("select");
 const isRanked = (item) => item.parentElement === ranked();
+const sharing = () => "shared" in box().dataset;
+const shares = (item) => "same" in item.dataset; // the place of the item before it
 const hasRoom = () => ranked().children.length < wanted();
 
 // Puts a task that was just shown in the order that its selects say.
@@ -18,7 +20,9 @@ export function setOut() {
   if (!box()) return;
   const given = [...tray().children].filter((item) => select(item).value);
   given.sort((one, other) => select(one).value - select(other).value);
+  const values = given.map((item) => select(item).value);
   ranked().append(...given.slice(0, wanted()));
+  if (sharing()) given.forEach((item, n) => setShared(item, n > 0 && values[n] === values[n - 1]));
   // Else the browser may take a quick drag for a fling, and the next tap for what stops it.
   for (const handle of box().querySelectorAll("[data-handle]")) {
     handle.addEventListener("touchstart", (event) => event.preventDefault(), { passive: false });
@@ -32,10 +36,12 @@ function update() {
     select(item).value = "";
     item.querySelector("[data-place]").textContent = "";
   }
-  order.forEach((item, place) => {
-    select(item).value = place + 1;
-    item.querySelector("[data-place]").textContent = place + 1;
-  });
+  let place = 0;
+  for (const item of order) {
+    place += shares(item) ? 0 : 1;
+    select(item).value = place;
+    item.querySelector("[data-place]").textContent = shares(item) ? `= ${place}` : place;
+  }
   box().querySelector("[data-ranked-empty]").hidden = order.length > 0;
   box().querySelector("[data-tray-empty]").hidden = tray().children.length > 0;
   box().querySelector("[data-tray-full]").hidden = hasRoom() || !tray().children.length;
@@ -45,9 +51,37 @@ function update() {
 }
 
 function tell(item) {
-  const { placed, takenOut } = box().dataset;
-  const text = isRanked(item) ? placed.replace("{n}", select(item).value) : takenOut;
+  const { placed, takenOut, shared } = box().dataset;
+  const text = isRanked(item) ? (shares(item) ? shared : placed).replace("{n}", select(item).value) : takenOut;
   announce(text.replace("{letter}", item.dataset.letter));
+}
+
+// --- Shared places: an item marked “same” has the place of the one before it ---------------------------------------------
+
+function setShared(item, same) {
+  if (same) item.dataset.same = "";
+  else delete item.dataset.same;
+  item.querySelector("[data-share]")?.setAttribute("aria-pressed", String(same));
+}
+
+function toggleShared(item) {
+  if (!sharing() || !isRanked(item) || !item.previousElementSibling) return;
+  setShared(item, !shares(item));
+  update();
+  tell(item);
+}
+
+// Before an item leaves its place: those that share it stay together without it.
+function detach(item) {
+  const next = item.nextElementSibling;
+  if (isRanked(item) && !shares(item) && next && shares(next)) setShared(next, false);
+  setShared(item, false);
+}
+
+// Once an item has a new place: between items that share one, it shares it too.
+function attach(item) {
+  const next = item.nextElementSibling;
+  if (isRanked(item) && next && shares(next)) setShared(item, true);
 }
 
 function rankNext(item) {
@@ -61,6 +95,7 @@ function rankNext(item) {
 }
 
 function takeOut(item) {
+  detach(item);
   const after = [...tray().children].find((other) => other.dataset.letter > item.dataset.letter);
   tray().insertBefore(item, after ?? null);
   update();
@@ -70,7 +105,9 @@ function takeOut(item) {
 function move(item, step) {
   const other = step < 0 ? item.previousElementSibling : item.nextElementSibling;
   if (!isRanked(item) || !other) return;
+  detach(item);
   other[step < 0 ? "before" : "after"](item);
+  attach(item);
   update();
   tell(item);
 }
@@ -100,6 +137,8 @@ document.addEventListener("click", (event) => {
   if (control?.matches("[data-move]")) {
     move(item, Number(control.dataset.move));
     control.focus({ preventScroll: true });
+  } else if (control?.matches("[data-share]")) {
+    toggleShared(item);
   } else if (control?.matches("[data-out]")) {
     takeOut(item);
     if (byKey) item.querySelector("[data-pick]").focus();
@@ -107,7 +146,7 @@ document.addEventListener("click", (event) => {
     rankNext(item);
     if (byKey) ((hasRoom() && tray().querySelector("[data-pick]")) || document.querySelector("[data-done]")).focus();
   }
-  if (!byKey && control?.matches("[data-pick], [data-out]")) document.getElementById("task").focus({ preventScroll: true });
+  if (!byKey && control?.matches("[data-pick], [data-out], [data-share]")) document.getElementById("task").focus({ preventScroll: true });
 });
 
 document.addEventListener("keydown", (event) => {
@@ -117,6 +156,17 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   move(control.closest(".ranking-item"), step);
   control.focus();
+});
+
+// "=" is about the item that has the focus, else the one ranked last.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "=" || event.ctrlKey || event.altKey || event.metaKey || event.repeat || !box() || !sharing()) return;
+  if (document.querySelector("dialog[open], :popover-open") || event.target.closest?.("input, textarea, select")) return;
+  if (document.getElementById("shortcuts")?.dataset.shortcuts !== "on") return;
+  const item = event.target.closest?.("[data-ranked] .ranking-item") ?? ranked().lastElementChild;
+  if (!item) return;
+  event.preventDefault();
+  toggleShared(item);
 });
 
 // --- Dragging ---------------------------------------------------------------------------------------------------------
@@ -153,7 +203,11 @@ function dragTo(x, y) {
   if (list === ranked() && (isRanked(dragged) || hasRoom())) {
     const others = [...list.children].filter((item) => item !== dragged);
     const next = others.find((item) => y < middle(item)) ?? null;
-    if (!isRanked(dragged) || dragged.nextElementSibling !== next) list.insertBefore(dragged, next);
+    if (!isRanked(dragged) || dragged.nextElementSibling !== next) {
+      detach(dragged);
+      list.insertBefore(dragged, next);
+      attach(dragged);
+    }
     update();
   } else if (list === tray() && isRanked(dragged)) {
     takeOut(dragged);

@@ -24,6 +24,7 @@ from models_engine.analysis.evaluation import (
 from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, InsufficientData
 from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.choosing import assign_folds
 from models_engine.estimators.plackett_luce import PlackettLuce
 
 
@@ -178,6 +179,22 @@ def test_evaluation_of_choices_and_of_an_estimator_that_fails():
         evaluate_estimators(data, {"BradleyTerry": BradleyTerry()}, progress=lambda *_: False)
 
 
+def test_the_gain_over_a_reference_is_paired_by_label():
+    """One fifth of the labels of two annotators is predicted: labels count as independent."""
+    data = pairs(2500, 10, 2, seed=4, worth=np.linspace(3, -3, 10))
+    candidates = {"flat": BradleyTerry(prior_sd=0.3), "BradleyTerry": BradleyTerry()}
+    flat, right = evaluate_estimators(data, candidates, reference="flat")
+    out = assign_folds(data, 0) == 0
+    losses = [
+        -estimator.fit(data.subset(~out), rng=np.random.default_rng(0)).log_predictive(data.subset(out))
+        for estimator in candidates.values()
+    ]
+    difference = losses[0] - losses[1]
+    assert right.gain == pytest.approx(difference.mean()) == pytest.approx(flat.loss - right.loss)
+    assert right.gain_error == pytest.approx(difference.std(ddof=1) / np.sqrt(len(difference)))
+    assert np.isnan([flat.gain, evaluate_estimators(data, candidates)[1].gain]).all()
+
+
 def test_sampling_annotators_keeps_all_their_labels():
     annotators = np.repeat(np.arange(30), np.arange(1, 31))  # 465 labels, annotator j gave j + 1
     data = Comparisons.from_pairs(np.zeros(465, int), np.ones(465, int), np.ones(465), annotators)
@@ -211,10 +228,26 @@ def test_random_rankings_rarely_show_agreement_beyond_chance(n_people, k):
 def test_the_variance_of_chance_agreement_on_one_set(ranks, expected):
     """Of rankings by Kendall (1938); of the best of k, by hand: k - 1 alike with 1/k, else 1 otherwise, gives k/2."""
     one = Comparisons.from_ranks([ranks] * 12, [list(range(len(ranks)))] * 12, np.arange(12))
-    shared = _chance_agreement(np.array(ranks))[0]
+    shared = _chance_agreement(np.array([ranks]))[0]
     assert variance_inflation(one, 12 * 11 * shared) == pytest.approx(expected, rel=0.06)
     pair = Comparisons.from_pairs([0, 0], [1, 1], [1, 0], [0, 1])
     assert variance_inflation(pair, 2) == 1
+
+
+def test_the_variance_of_chance_agreement_where_places_are_shared():
+    """Against all random orders of both answers, listed; the first pattern alone would count no pair."""
+    patterns = [[0, 0, 0], [0, 1, 1], [0, 1, 2], [0, 1, 2]]
+    orders = [list(order) for pattern in patterns for order in permutations(pattern)]  # each pattern in 3! orders
+    pairs = list(combinations(range(3), 2))
+    signs = [np.sign([one[a] - one[b] for a, b in pairs]) for one in orders]
+    scores = [one * other for one in signs for other in signs]
+    n_shared, variance = _chance_agreement(np.array(patterns))
+    assert n_shared == pytest.approx(np.mean([np.abs(row).sum() for row in scores]), rel=0.05)
+    assert variance == pytest.approx(np.mean([np.sum(row) ** 2 for row in scores]), rel=0.06)
+    data = Comparisons.from_ranks(patterns, [[0, 1, 2]] * 4, np.arange(4), tied=True)
+    key = [[np.sign(one[b] - one[a]) for a, b in pairs] for one in orders]  # beside one order of all items
+    expected = np.mean(np.sum(key, axis=1) ** 2) / np.mean(np.abs(key).sum(axis=1))
+    assert consensus_inflation(data) == pytest.approx(expected, rel=0.05)
 
 
 def test_a_probability_of_one_half_has_no_favourite():
@@ -229,6 +262,14 @@ def test_a_probability_of_one_half_has_no_favourite():
 def test_pairs_of_a_ranking_count_as_kendall_says(k):
     data = Comparisons.from_rankings([list(range(k))] * 3, annotators=[0, 1, 2])
     assert consensus_inflation(data) == pytest.approx((2 * k + 5) / 9, rel=0.05)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [3, 2, 1, 0]])
+def test_each_pattern_of_shared_places_counts_as_often_as_it_came(order):
+    """By hand: the best of 5 answers 4 pairs, agreeing 4, 2, 0, -2 or -4 (mean square 8); a ranking 10 (10 x 15/9)."""
+    patterns = [[0, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 1, 1, 1, 1], [0, 1, 2, 3, 4]]
+    data = Comparisons.from_ranks([patterns[i] for i in order], [[0, 1, 2, 3, 4]] * 4, [0, 1, 2, 3])
+    assert consensus_inflation(data) == pytest.approx((3 * 8 + 10 * 15 / 9) / (3 * 4 + 10), rel=0.04)
 
 
 def test_pairs_alone_count_as_they_are():

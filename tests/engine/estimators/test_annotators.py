@@ -7,7 +7,7 @@ import pytest
 
 from models_engine.analysis.agreement import count_first_shown_wins, first_shown_share
 from models_engine.analysis.cycles import count_cycles
-from models_engine.analysis.groups import find_groups
+from models_engine.analysis.groups import Enough, enough_to_tell, find_groups
 from models_engine.constants import Z90
 from models_engine.data import Comparisons
 from models_engine.estimators.collaborative.annotators import annotator_utilities
@@ -174,3 +174,30 @@ def test_twelve_people_of_two_clear_camps_are_two_groups():
         places = camp[:, None] + 0.2 * rng.standard_normal((12, 1))
         right += find_groups(simulate_scores(places, sds, rng), sds, seed=seed).n == 2
     assert right >= 7
+
+
+@pytest.mark.slow
+def test_what_would_be_enough_to_find_groups_is():
+    """Twelve people known to 0.5, or a crowd as large or as well known as is said: camps as they are found or not."""
+    sds = np.full((12, 1), 0.5)
+    enough = enough_to_tell(sds)
+    assert share_found(12, 0.5) < 0.6
+    assert enough.annotators is not None
+    assert share_found(enough.annotators, 0.5) >= 0.7
+    known = enough_to_tell(np.full((20, 1), 0.6))
+    assert known.answers is not None
+    information = known.answers * (1 / 0.6**2 - 1)
+    assert share_found(20, 0.6) < 0.6
+    assert share_found(20, float((1 + information) ** -0.5)) >= 0.7
+    assert enough_to_tell(np.full((41, 1), 0.97)) == Enough(None, None), "hardly anything is known of anybody"
+    assert enough_to_tell(np.zeros((0, 1))) == Enough(None, None)
+
+
+def share_found(n: int, sd: float) -> float:
+    """Of 20 crowds of two opposed camps, variance 0.1 within each, where find_groups sees more than one group."""
+    sds, found = np.full((n, 1), sd), 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        places = np.resize([1.0, -1.0], n) * np.sqrt(0.9) + np.sqrt(0.1) * rng.standard_normal(n)
+        found += find_groups(simulate_scores(places[:, None], sds, rng), sds).n > 1
+    return found / 20

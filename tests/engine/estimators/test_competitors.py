@@ -9,12 +9,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_expit, logsumexp
 
 from models_engine.analysis.scores import score_competitors
-from models_engine.benchmarks.competitors import OURS, POOLED, measure_simulated, measure_speed
+from models_engine.benchmarks.competitors import N_CARELESS, OURS, POOLED, UNWEIGHED, measure_simulated, measure_speed
 from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, InsufficientData, InvalidData, InvalidSetting, NotConverged, TooLarge
 from models_engine.estimators.competitor_posterior import CompetitorPosterior
 from models_engine.estimators.competitor_table import CompetitorTable, count_evidence
 from models_engine.estimators.competitors import MAX_EFFECTS, Competitors
+from models_engine.inference.competitors.careless import attentive_shares
 from models_engine.simulate import Competition, competition
 
 
@@ -40,13 +41,53 @@ def test_intervals_hold_the_truth_where_those_of_pooled_pairs_are_too_narrow():
     assert 0.85 < found[OURS].spread < 1.15, found
 
 
+@pytest.mark.slow
+def test_intervals_hold_the_truth_where_a_fifth_of_the_annotators_answer_at_random():
+    """25 crowds; the same fit without weighing annotators is the control that must fail."""
+    found = {row.estimator: row for row in measure_simulated(25, seed=3, n_careless=N_CARELESS)}
+    assert found[OURS].coverage >= 0.8, found
+    assert found[OURS].coverage > found[UNWEIGHED].coverage + 0.15, found
+    assert found[OURS].loss < found[UNWEIGHED].loss, found
+
+
+def test_who_answers_at_random_loses_their_weight_and_attentive_annotators_keep_theirs():
+    truth, data, table = contest(labels=3_000, n_careless=3)
+    attentive = Competitors().fit(data, table).effects.attentive
+    assert attentive.shape == (15,)
+    assert attentive[:3].max() < 0.2
+    assert attentive[3:].min() > 0.9
+    assert_array_equal(Competitors(careless=False).fit(data, table).effects.attentive, 1)
+    assert truth.n_careless == 3
+
+
+def test_the_chance_to_be_attentive_is_that_of_a_mixture_by_hand():
+    """One pair of items shown to three annotators ten times, ties left out: Bayes' rule with the share of the careless
+    at its expectation, found by bisection."""
+    right = np.array([10, 7, 0])
+    outcome = np.concatenate([np.repeat([1.0, 0.0], [n, 10 - n]) for n in right])
+    who = np.repeat(np.arange(3), 10)
+    pairs = Comparisons.from_pairs(np.zeros(30, int), np.ones(30, int), outcome, who).pairs()
+    margin = np.full(30, 1.5)
+    ratio = np.exp(right * log_expit(1.5) + (10 - right) * log_expit(-1.5) - 10 * np.log(0.5))
+
+    def attentive(careless):
+        return (1 - careless) * ratio / ((1 - careless) * ratio + careless)
+
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        expected = (1 + (1 - attentive(middle)).sum()) / (10 + 3)
+        low, high = (middle, high) if expected > middle else (low, middle)
+    assert_allclose(attentive_shares(pairs, margin, np.zeros(30)), attentive(low), rtol=1e-4)
+
+
 def test_the_posterior_is_that_of_quadrature():
     """Two competitors: the items' difference in each context, their spread and the competitors' difference summed over
     grids."""
     rng = np.random.default_rng(1)
     truth = competition(rng, 2, 40, 5, item_sd=0.8)
     data, table = truth.pairs(400, rng), table_of(truth)
-    found = Competitors(tastes=False, side=False, tolerance=1e-6).fit(data, table)
+    found = Competitors(tastes=False, careless=False, side=False, tolerance=1e-6).fit(data, table)
     pairs = data.pairs()
     context = truth.context[pairs.left]
     first = np.bincount(context, (pairs.left % 2 == 0) == (pairs.outcome == 1), minlength=40)

@@ -36,9 +36,12 @@ def test_a_goal_is_set_told_as_on_the_page_and_removed(alice, project):
     assert told["cost"]["n_paid"] == 12
     context = signed_in(alice).get(reverse("progress", args=[project.pk])).context
     goal, cost = context["goal"], context["cost"]
-    assert (told["sentence"], told["stands"], told["hours"]) == (goal.sentence, goal.stands, goal.hours)
+    assert (told["sentence"], told["stands"], told["likely"]) == (goal.sentence, goal.stands, goal.likely)
     assert told["cost"] == {name: getattr(cost, name) for name in ("spent", "rate", "n_paid", "total", "between")}
-    assert told["labels_per_hour"] == (goal.rate and goal.rate.per_hour)
+    assert (told["goal_deadline"], told["by_deadline"]) == (None, None)
+    assert api("patch", "goal", {"goal_deadline": "2027-01-31"}).json()["goal_deadline"] == "2027-01-31"
+    assert set(api("patch", "goal", {"goal_deadline": "soon"}).json()["errors"]) == {"goal_deadline"}
+    assert api("patch", "goal", {"goal_deadline": None}).json()["goal_deadline"] is None
     assert set(api("patch", "goal", {"goal": "width"}).json()["errors"]) == {"goal_width"}
     assert set(api("patch", "goal", {"price": 0.1}).json()["errors"]) == {"price"}
     assert set(api("patch", "goal", {"goal": "plan"}).json()["errors"]) == {"goal"}

@@ -64,6 +64,10 @@ def test_the_pages_lead_there_and_tell(project, careless, alice):
     alice.save()
     owner = signed_in(alice)
     people = page(owner, project, "annotators")
+    assert 'name="reason"' not in people, "the form of one person at a time"
+    assert f"?exclude={careless.key}#annotator-{careless.key}" in people
+    people = page(owner, project, "annotators", f"?exclude={careless.key}")
+    assert people.count('name="reason"') == 1
     assert "15 of 45 answers are from Careless and will no longer count." in people
     address = reverse("annotator-exclude", args=[project.pk, careless.key])
     told = owner.post(address, {"reason": ""}, follow=True).content.decode()

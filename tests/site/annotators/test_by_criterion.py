@@ -35,12 +35,12 @@ pytestmark = pytest.mark.embedded
 
 
 @pytest.fixture
-def crossed(request, project) -> Project:
+def crossed(project) -> Project:
     """Eight people and six items: by clarity the first four rank them by their order and the others the other way
     round, by correctness every second one does."""
     project.criteria, project.estimator, project.overlap = CRITERIA, "CollaborativeGP", 30
     project.save()
-    replay(request, "crossed", lambda: answer_crossed(project))
+    replay("crossed", lambda: answer_crossed(project))
     return project
 
 
@@ -64,8 +64,8 @@ def draw_taste_map(project: Project) -> list[TasteMap]:
 
 
 @pytest.fixture
-def mapped(request, crossed) -> None:
-    replay(request, "mapped", lambda: draw_taste_map(crossed))
+def mapped(crossed) -> None:
+    replay("mapped", lambda: draw_taste_map(crossed))
 
 
 def sides(taste_map: TasteMap) -> list[bool]:
@@ -186,6 +186,7 @@ def test_cohorts_are_fitted_by_the_answers_to_the_criterion(alice, crossed):
     assert [one["criterion"] for one in details] == [1, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("mapped")
 def test_groups_are_those_of_the_criterion(crossed):
     """Whatever eight people's groups are, here there are said to be two by the second criterion, none by the first."""

@@ -34,9 +34,9 @@ def otter(project) -> Annotator:
 
 
 @pytest.fixture
-def mapped(request, divided) -> Project:  # noqa: F811
+def mapped(divided) -> Project:  # noqa: F811
     """Eight people of two opposed tastes, with a taste map."""
-    replay(request, "mapped", lambda: draw_taste_map(divided))
+    replay("mapped", lambda: draw_taste_map(divided))
     Project.objects.update(show_result="after", show_result_after=10, show_groups=True)
     return Project.objects.get(pk=divided.pk)
 

@@ -1,6 +1,7 @@
 """The pages about people: one annotator, the taste map, cohorts; what the engine makes for them, and from what."""
 
 import io
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -11,13 +12,15 @@ from django.utils import timezone
 from annotate.annotators.cohorts import job as cohorts_job
 from annotate.annotators.tastes import job as tastes_job
 from annotate.annotators.tastes.forms import TastesForm
+from annotate.annotators.tastes.queries import enough_text
 from annotate.core.stored_messages import render_message
 from annotate.fitting import evaluation_job
-from annotate.models import AnnotatorTaste, CohortComparison, Event, Item, Membership, Project, TasteMap
+from annotate.models import AnnotatorTaste, CohortComparison, Event, FitState, Item, Membership, Project, TasteMap
 from annotate.projects.copies.archiving import archive_project, unarchive_project
 from models_engine.errors import InsufficientData
 from models_engine.models import AnnotatorEstimate
 from tests.conftest import make_annotator
+from tests.site.factories import engine_is_up
 from tests.site.fitting.test_run import fit_now
 from tests.site.fitting.test_tastes import divided  # noqa: F401  (a fixture)
 from tests.site.pages import page, signed_in
@@ -104,12 +107,49 @@ def test_groups_are_turned_on_where_they_are_looked_for(alice, divided):  # noqa
     assert divided.estimator == "CollaborativeGP"
     changes = Event.objects.filter(project=divided, actor=alice, details__icontains="CollaborativeGP")
     assert changes.count() == 1
-    assert "The map appears after the next update" in page(client, divided, "tastes")
+    html = page(client, divided, "tastes")
+    assert "The map appears after the next update" in html
+    assert "The engine is not running" in html
     draw_taste_map(divided)
     Item.objects.filter(project=divided).update(body="Coffee at cost.", name="")
     html = page(client, divided, "tastes")
     assert "Who stands where" in html
     assert "prefer <bdi>“Coffee at cost”</bdi>." in html
+
+
+@pytest.mark.slow
+def test_the_page_says_what_the_map_waits_for(alice, bob, divided):  # noqa: F811
+    Project.objects.filter(pk=divided.pk).update(estimator="CrowdBT")
+    fit_now(divided)
+    Project.objects.filter(pk=divided.pk).update(estimator="CollaborativeGP")
+    now, client = timezone.now(), signed_in(alice)
+    engine_is_up(now)
+    assert "The engine is computing" not in page(client, divided, "tastes")
+    lease = {"owner": "engine-1#a", "lease_until": now + timedelta(minutes=1)}
+    other = Project.objects.create(name="Other", state="open")
+    FitState.objects.create(project=other, wanted=1, **lease)
+    assert "The engine is computing 1 other project at the moment." in page(client, divided, "tastes")
+    FitState.objects.filter(project=divided).update(**lease, step=3, steps=200)
+    assert "That update is being computed now: step 3 of at most 200." in page(client, divided, "tastes")
+    FitState.objects.filter(project=divided).update(step=0, steps=0)
+    assert "That update is being computed now." in page(client, divided, "tastes")
+
+
+@pytest.mark.parametrize(
+    ("enough", "told"),
+    [
+        ((82, 3.0), "About 82 people with as many answers each would be enough, or about 36 answers of each"),
+        ((82, float("nan")), "About 82 people with as many answers each would be enough."),
+        ((float("nan"), 2.0), "About 24 answers of each of these people would be enough."),
+        (
+            (float("nan"), float("nan")),
+            "Even twelve times as many people, or as many answers of each, may not be enough.",
+        ),
+    ],
+)
+def test_too_few_to_tell_says_how_many_would_be_enough(enough, told):
+    rows = [AnnotatorTaste(n_labels=n, group=0) for n in (11, 12, 12)] + [AnnotatorTaste(n_labels=1, group=None)] * 9
+    assert enough_text(rows, *enough).startswith(told)
 
 
 @pytest.mark.slow

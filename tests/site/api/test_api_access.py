@@ -47,8 +47,9 @@ from tests.conftest import answer_one, make_annotator, make_token, make_user, me
 from tests.site.dashboard.test_fits import arrays
 from tests.site.factories import spread_fit
 from tests.site.machines import let_judge, make_machine
+from tests.site.pages import BACKEND
 from tests.site.participation.lti_platform import lti_platform
-from tests.site.test_access import BACKEND, as_it_was
+from tests.site.test_access import as_it_was
 
 pytestmark = pytest.mark.embedded
 
@@ -172,7 +173,7 @@ RULES = {
     "api-item-figures": {"get": (READ, SEE, None)},
     "api-annotator-let-in": {"post": (WRITE, MANAGE, {})},
     "api-fits-compare": {"get": (READ, SEE, None)},
-    "api-models": {"get": (READ, SEE, None)},
+    "api-models": {"get": (READ, SEE, None), "post": (WRITE, MANAGE, {})},
     "api-trust": {"get": (READ, SEE, None)},
     "api-report": {"get": (READ, SEE, None)},
     "api-methods": {"get": (READ, SEE, None)},

@@ -162,7 +162,7 @@ COVERED = {
     "policy": ["policies_read", "policies_update"],
     "engine": ["fits_list", "models_read"],
     "compare": ["fits_compare"],
-    "estimator-use": ["projects_update"],
+    "estimator-use": ["projects_update", "models_keep"],
     "annotators": ["annotators_list", "annotators_read"],
     "annotator": ["annotators_read", "annotators_ranking"],
     "machines": ["machines_list", "machines_create", "machines_report"],

@@ -26,7 +26,7 @@ from annotate.models import FitState, Item, RunRecord
 from annotate.publishing.run_records import job as run_records_job
 from tests.conftest import NOW, make_annotator, make_token
 from tests.site.annotators.test_by_criterion import crossed  # noqa: F401  (a fixture)
-from tests.site.factories import spread_fit
+from tests.site.factories import forecast_made, spread_fit
 from tests.site.fitting.test_run import fit_now
 
 pytestmark = pytest.mark.embedded
@@ -202,6 +202,7 @@ def test_a_run_record_of_either_criterion(run, project, engine, tmp_path, capsys
 def test_tastes_and_cohorts_of_either_criterion(run, crossed, engine, monkeypatch):  # noqa: F811
     monkeypatch.setattr(command_line, "BETWEEN_LOOKS", 0.05)
     fit_now(crossed)
+    forecast_made(crossed)
     assert [create_worker("test").run_idle_job() for _criterion in (1, 2)] == [True, True]
     here = str(crossed.pk)
     for number, n_apart in (("1", 6), ("2", 0)):

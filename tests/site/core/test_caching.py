@@ -1,4 +1,4 @@
-"""Redis away: pages, joining and limits go on as with an empty cache."""
+"""Redis away: pages and joining go on, and each process holds the limits for itself."""
 
 import os
 import subprocess
@@ -9,29 +9,48 @@ from django.test import RequestFactory
 from rest_framework.throttling import SimpleRateThrottle
 
 from annotate.core import rate_limits
-from annotate.core.redis_cache import FailOpenRedisCache
+from annotate.core.errors import RateLimited
+from annotate.core.redis_cache import FailOverRedisCache
 
 
 @pytest.fixture
 def away():
-    return FailOpenRedisCache("redis://127.0.0.1:1/0", {})
+    cache = FailOverRedisCache("redis://127.0.0.1:1/0", {})
+    yield cache
+    cache.own.clear()
 
 
-def test_it_answers_as_an_empty_cache(away, caplog):
+def test_it_answers_as_a_cache_of_the_process(away, caplog):
     assert away.get("a", 3) == 3
     assert away.get_many(["a"]) == {}
-    assert away.set("a", 1) is None
-    assert away.add("a", 1) is True
-    assert away.incr("a") == 1
-    assert "a" not in away
-    assert away.delete("a") is False
+    away.set("a", 1)
+    assert away.add("a", 2) is False
+    assert away.incr("a") == 2
+    assert away.incr("counted-in-redis-before") == 1
+    assert away.get_many(["a"]) == {"a": 2}
+    assert "a" in away
+    assert away.touch("a") is True
+    assert away.delete("a") is True
+    assert away.set_many({"b": 1}) == []
     assert "Redis did not answer" in caplog.text
 
 
-def test_nobody_is_sent_away(away, monkeypatch):
+def test_limits_hold_in_each_process(away, monkeypatch):
     monkeypatch.setattr(SimpleRateThrottle, "cache", away)
-    for _ in range(100):
+    monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", {"join": "3/min"})
+    for _ in range(3):
         rate_limits.check_rate_limit(RequestFactory().get("/"), "join")
+    with pytest.raises(RateLimited):
+        rate_limits.check_rate_limit(RequestFactory().get("/"), "join")
+    rate_limits.check_rate_limit(RequestFactory(REMOTE_ADDR="203.0.113.9").get("/"), "join")
+
+
+def test_once_redis_is_back_nothing_is_kept_of_that_time(away, monkeypatch):
+    away.set("a", 1)
+    with monkeypatch.context() as back:
+        back.setattr(type(away._cache), "get", lambda self, key, default: "from Redis")
+        assert away.get("a") == "from Redis"
+    assert away.get("a") is None
 
 
 @pytest.mark.process
@@ -39,4 +58,4 @@ def test_the_site_uses_it():
     environment = os.environ | {"REDIS_URL": "redis://127.0.0.1:1/0", "DEBUG": "true"}
     code = "from annotate import settings; print(settings.CACHES['default']['BACKEND'])"
     said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "annotate.core.redis_cache.FailOpenRedisCache"
+    assert said.stdout.strip() == "annotate.core.redis_cache.FailOverRedisCache"

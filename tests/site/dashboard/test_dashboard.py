@@ -205,7 +205,7 @@ def n_queries(client: Client, url: str, **headers) -> int:
         "exports",
     ],
 )
-def test_pages_ask_the_database_as_often_for_500_as_for_10(request, owner, project, address):
+def test_pages_ask_the_database_as_often_for_500_as_for_10(owner, project, address):
     def grow(n: int) -> None:
         items = Item.objects.bulk_create(Item(project=project, key=f"k{n}-{i}", body=f"e {i}") for i in range(n))
         tag, _ = Tag.objects.get_or_create(project=project, name="all")
@@ -222,8 +222,8 @@ def test_pages_ask_the_database_as_often_for_500_as_for_10(request, owner, proje
 
     name, _, query = address.partition("?")
     url = reverse(name, args=[project.pk]) + (f"?{query}" if query else "")
-    replay(request, "10", lambda: grow(10))
+    replay("10", lambda: grow(10))
     small = n_queries(owner, url)
-    replay(request, "500", lambda: grow(500))
+    replay("500", lambda: grow(500))
     assert n_queries(owner, url) == small
     assert n_queries(owner, url, headers=HTMX) <= small

@@ -70,7 +70,7 @@ def test_a_width_is_too_early_then_forecast_then_met(plain, alice):
     assert 0 <= low <= middle <= high
     html = page(signed_in(alice), plain, "progress")
     assert f"About {middle} more answers are needed." in html
-    assert "At 20 answers an hour, as in the last hour, that takes about" in html
+    assert "can't be forecast at present" in html.replace("&#x27;", "'")
     assert "<strong>6.00 EUR</strong>" in html
     assert f"<strong>{(60 + middle) / 10:.2f} EUR</strong>" in html
     answers(plain, 400, seed=3)
@@ -108,12 +108,8 @@ def test_only_labels_that_tell_something_bring_the_goal_nearer(plain, alice):
     just_now = timezone.now() - timedelta(seconds=3)  # a label comes three seconds later
     make_labels(plain, people, 10, seed=6, start=just_now, every=timedelta(0), outcome="skip", chosen=None)
     make_labels(plain, people, 12, seed=7, start=just_now, every=timedelta(0))
-    make_labels(
-        plain, people, 40, seed=8, start=just_now - timedelta(minutes=30), every=timedelta(0), app_version="import"
-    )
     html = page(signed_in(alice), plain, "progress")
     assert f"About {middle - 12} more answers are needed." in html
-    assert "At 12 answers an hour, as in the last hour" in html
 
 
 @pytest.mark.slow

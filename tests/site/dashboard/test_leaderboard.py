@@ -25,7 +25,7 @@ NAMES = ["Alpaca", "Llama", "Orca"]
 
 
 @pytest.fixture
-def competition(project, request):
+def competition(project):
     project.estimator, project.top_k, project.style_features = "BradleyTerry", 3, ["length"]
     project.save()
 
@@ -33,7 +33,7 @@ def competition(project, request):
         make_competition(project, NAMES, n_prompts=6, tags=["code", "law"])
         fit_now(project)
 
-    replay(request, "competition", write)
+    replay("competition", write)
     project.refresh_from_db()
     return project
 

@@ -34,7 +34,7 @@ def project(project) -> Project:
 
 
 @pytest.fixture
-def fitted(request, project) -> Project:
+def fitted(project) -> Project:
     """Six items: clarity follows the keys upwards, correctness downwards; clarity counts three times as much."""
 
     def write() -> None:
@@ -42,7 +42,7 @@ def fitted(request, project) -> Project:
         answer_all(project, make_annotator(project, "Otter"), 15)
         fit_now(Project.objects.get(pk=project.pk))
 
-    replay(request, "two criteria", write)
+    replay("two criteria", write)
     project.refresh_from_db()
     return project
 

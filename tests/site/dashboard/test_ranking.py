@@ -1,5 +1,7 @@
 """The ranking's page: the headline and the table say what the fit can carry, in the order asked for."""
 
+from html import unescape
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -71,6 +73,43 @@ def test_tied_needs_data(owner, project, items):
     assert "not enough data" in html
 
 
+def neighbours_of(html: str) -> str:
+    """What is said of neighbours above the table."""
+    if 'id="neighbours"' not in html:
+        return ""
+    start = html.index(">", html.index('id="neighbours"')) + 1
+    return html[start : html.index("</p>", start)].replace("&#x27;", "'")
+
+
+def test_open_pairs_of_neighbours_are_told_once_and_not_in_every_row(owner, project, items):
+    fit_of(project, items, [0.1, 0.05, 0, 0, -0.05, -0.1], sd=1)
+    html = page(owner, project)
+    told = "There is not enough data yet to say which of two neighbours is ahead."
+    assert neighbours_of(html) == f"{told} Each item's 90% places show where it may truly stand."
+    assert "Against the next" not in html.split("how-to-read")[0], "a column that says nothing is left out"
+    fit_of(project, items, [0.1, 0, 0, 0, 0, -0.1], sd=1, diagnostics={"reliability": {"value": 0.82}})
+    assert "reliable all the same (reliability 0.82)" in neighbours_of(page(owner, project))
+    fit_of(project, items, [0.1, 0, 0, 0, 0, -0.1], sd=1, diagnostics={"reliability": {"value": 0.5}})
+    assert "reliable" not in neighbours_of(page(owner, project))
+
+
+def test_settled_pairs_of_neighbours_are_shown_and_the_open_ones_counted(owner, project, items):
+    fit_of(project, items, [3, 1.0, 0.9, 0.8, 0.7, -3], sd=0.2)
+    html = page(owner, project)
+    n_open = Estimate.objects.filter(next_state="not_enough").count()
+    assert 0 < n_open < 5
+    assert f"For {n_open} of 5 pairs of neighbours there is not enough data to say which is ahead." in html
+    assert html.count('class="next next-separated"') == 5 - n_open
+    assert "tied</span>" not in html
+    assert html.count('<span class="visually-hidden">not enough data</span>') == n_open
+    assert 'id="neighbours"' not in page(owner, project, query="?sort=score")
+
+
+def test_nothing_is_said_of_neighbours_where_all_are_settled(owner, project, items):
+    fit_of(project, items, [3, 2, 1, 0, -1, -2], sd=0.05)
+    assert neighbours_of(page(owner, project)) == ""
+
+
 def test_nobody_leads_where_all_intervals_overlap(owner, project, items):
     fit_of(project, items, [0.1, 0.05, 0, 0, -0.05, -0.1], sd=1)
     assert said(page(owner, project)) == "No leader yet: no clear gap between places 1 and 6."
@@ -115,7 +154,9 @@ def test_titles_are_escaped_in_the_headline_and_everywhere(owner, project, items
 
 def test_it_says_in_words_where_the_estimator_is_known_to_be_overconfident(owner, project, items):
     fit_of(project, items, [3, 2, 1, 0, -1, -2], estimator="BradleyTerry")
-    assert str(CAUTIONS["BradleyTerry"]) in page(owner, project)
+    html = unescape(page(owner, project))
+    assert str(CAUTIONS["BradleyTerry"]) in html.partition('id="how-to-read"')[2]
+    assert "then they hold the true value about 2 times in 3." in html.partition('id="how-to-read"')[0]
     fit_of(project, items, [3, 2, 1, 0, -1, -2], estimator="GPPL")
     assert "too narrow" not in page(owner, project)
 
@@ -276,13 +317,15 @@ def test_neighbours_are_compared_only_where_they_stand_together(owner, project, 
     assert page(owner, project, query="?sort=-utility").count("next-separated") == 0
 
 
-def test_long_rankings_come_in_pages_of_50(owner, project):
+def test_long_rankings_come_in_pages_and_short_ones_whole(owner, project):
     items = Item.objects.bulk_create(Item(project=project, key=f"more-{i}", body=f"More {i}") for i in range(110))
     spread_fit(project, items)
-    assert len(rows_shown(page(owner, project))) == 50
-    last = page(owner, project, query="?page=3")
-    assert len(rows_shown(last)) == 10
-    assert "101 to 110 of 110" in last
+    assert len(rows_shown(page(owner, project))) == 20
+    last = page(owner, project, query="?page=5")
+    assert len(rows_shown(last)) == 30
+    assert "81 to 110 of 110" in last
+    spread_fit(project, items[:40])
+    assert len(rows_shown(page(owner, project))) == 40
 
 
 def test_items_added_after_the_fit_are_announced(owner, project, items):

@@ -24,7 +24,7 @@ EVEN = ["item-0", "item-2", "item-4"]
 
 
 @pytest.fixture
-def fitted(request, project) -> Project:
+def fitted(project) -> Project:
     """Six items by two criteria; three of them carry the tag “even”, one the tag “alone”."""
 
     def write() -> None:
@@ -37,7 +37,7 @@ def fitted(request, project) -> Project:
         answer_all(tagged, make_annotator(tagged, "Otter"), 15)
         fit_now(tagged)
 
-    replay(request, "tracks", write)
+    replay("tracks", write)
     project.refresh_from_db()
     return project
 

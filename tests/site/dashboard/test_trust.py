@@ -18,7 +18,7 @@ from annotate.management.commands.worker import create_worker
 from annotate.models import Context, Evaluation, FitState, Item, Label, Project, TasteMap
 from models_engine.models import Estimate, Fit
 from tests.conftest import NOW, make_annotator
-from tests.site.factories import make_fit, make_labels, spread_fit
+from tests.site.factories import forecast_made, make_fit, make_labels, spread_fit
 from tests.site.pages import page, signed_in
 
 pytestmark = pytest.mark.embedded
@@ -161,7 +161,9 @@ def fitted(project: Project, n_labels: int = 120) -> Fit:
     Label.objects.bulk_update(labels, ["chosen_id"])
     FitState.objects.create(project=project, wanted=1)
     claim = scheduling.claim_next(owner="test", now=timezone.now(), pause=timedelta(0))
-    return fitting_run.run(claim, progress=lambda *_: True)
+    fit = fitting_run.run(claim, progress=lambda *_: True)
+    forecast_made(project)
+    return fit
 
 
 @pytest.mark.slow

@@ -269,9 +269,9 @@ def test_the_labels_are_read_as_the_obvious_way_reads_them(project, otter):
 
 
 @pytest.fixture
-def fitted(request, project, otter, alice, client):
+def fitted(project, otter, alice, client):
     """Two fits, and a browser of the owner."""
-    replay(request, "fitted", lambda: (answer_all(project, otter, 15), fit_now(project)))
+    replay("fitted", lambda: (answer_all(project, otter, 15), fit_now(project)))
     client.force_login(alice)
     return project
 

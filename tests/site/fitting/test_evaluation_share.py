@@ -13,7 +13,7 @@ from annotate.management.commands.worker import create_worker
 from annotate.models import Evaluation, FitState, Label, Project
 from models_engine.models import Fit
 from tests.conftest import make_annotator, make_items
-from tests.site.factories import make_labels, spread_fit
+from tests.site.factories import forecast_made, make_labels, spread_fit
 
 
 @pytest.fixture
@@ -33,6 +33,7 @@ def give_labels(project: Project, n: int) -> None:
         label.chosen_id = sorted(one.item_id for one in label.presentation.presented.all())[int(rng.random() < 0.2)]
     Label.objects.bulk_update(labels, ["chosen_id"])
     FitState.objects.update_or_create(project=project, defaults={"wanted": 1})
+    forecast_made(project)
 
 
 def wait_for_fits(n: int) -> None:

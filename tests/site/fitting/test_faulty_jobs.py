@@ -97,17 +97,41 @@ def test_while_a_fit_hangs_others_are_fitted_at_once(site):  # noqa: F811
     assert site.state(hanging).owner
 
 
-def test_of_two_long_fits_one_waits_and_neither_holds_up_the_others(site):  # noqa: F811
-    long = [site.project(f"Long {n}", "Slow") for n in range(2)]
+def test_of_three_long_fits_one_waits_and_none_holds_up_the_others(site):  # noqa: F811
+    long = [site.project(f"Long {n}", "Slow") for n in range(3)]
     site.vote("Long", 4)
     site.slow_engine(8)
-    wait_for(lambda: all(site.fits(one).exists() for one in long), 60, "the second did not have its turn")
+    wait_for(lambda: all(site.fits(one).exists() for one in long), 60, "the third did not have its turn")
     healthy = site.project("Healthy")
     site.vote("Healthy", 2)
     wait_for(lambda: site.published(healthy), 20, "it waited for the long ones")
     for project in long:
         wait_for(lambda project=project: site.published(project), 60, "a long fit never came to its end")
         assert not failed_fit(site, project)
+
+
+def test_a_fit_of_some_seconds_does_not_wait_for_one_that_hangs(site):  # noqa: F811
+    hanging, slow = site.project("Hanging", "Hanging"), site.project("Slow", "Slow")
+    site.vote("Hanging", 4)
+    site.slow_engine(5)
+    wait_for(lambda: site.fits(hanging).exists(), 60, "no fit was under way")
+    for n in range(1, 3):
+        site.vote("Slow", 2, seed=n)
+        assert wait_for(lambda: site.published(slow), 60, "it waited for the one that hangs").n_labels == 2 * n
+    assert site.state(hanging).owner
+
+
+def test_a_fit_that_turns_out_long_gives_the_short_ones_their_place_and_waits(site):  # noqa: F811
+    site.env |= {"SHORT_FIT_SECONDS": "4", "WORKER_JOB_SECONDS": "40"}
+    hanging, long = site.project("Hanging", "Hanging"), site.project("Long", "Slow")
+    site.vote("Hanging", 4)
+    site.slow_engine(9)
+    wait_for(lambda: site.fits(hanging).exists(), 60, "no fit was under way")
+    site.vote("Long", 4)
+    wait_for(lambda: site.in_mid_fit(long), 30, "the long fit never began")
+    wait_for(lambda: not site.state(long).owner, 30, "the long fit kept the place of the short ones")
+    wait_for(lambda: site.published(long), 110, "it had no turn after the limit ended the one that hangs")
+    assert not failed_fit(site, long)
 
 
 def own_fork_servers() -> list[int]:

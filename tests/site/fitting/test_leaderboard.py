@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
+from django.urls import reverse
 
 from annotate.criteria import Criterion
 from annotate.fitting.leaderboard import computing
 from annotate.fitting.leaderboard.reading import read_board_data
 from annotate.fitting.reading import read_labels
 from annotate.items.bulk_actions import name_competitor
-from annotate.models import Context, Item
+from annotate.models import Annotator, Context, Item, Label
 from models_engine.models import Leaderboard
 from tests.conftest import NOW
 from tests.site.competitions import make_competition
@@ -19,7 +20,7 @@ NAMES = ["Alpaca", "Llama", "Orca"]
 
 
 @pytest.fixture
-def competition(project, request):
+def competition(project):
     project.estimator, project.top_k, project.style_features = "BradleyTerry", 2, ["length"]
     project.save()
 
@@ -27,7 +28,7 @@ def competition(project, request):
         make_competition(project, NAMES, n_prompts=9, tags=["code", "law", "code"])
         fit_now(project)
 
-    replay(request, "competition", write)
+    replay("competition", write)
     project.refresh_from_db()
     return project
 
@@ -114,3 +115,18 @@ def test_without_competitors_there_is_no_board(project):
     project.save()
     fit_now(project)
     assert not Leaderboard.objects.exists()
+
+
+def test_somebody_who_answers_against_all_others_counts_little_and_the_page_says_so(competition, alice, client):
+    assert board_of(competition)["n_careless"] == 0
+    contrary = Annotator.objects.filter(project=competition).order_by("pk").first()
+    for label in contrary.labels.select_related("presentation"):
+        other = label.presentation.items.exclude(pk=label.chosen_id).get()
+        Label.objects.filter(pk=label.pk).update(chosen=other)
+    fit_now(competition)
+    board = board_of(competition)
+    assert board["n_careless"] == 1
+    assert [row["name"] for row in board["rows"]] == ["Orca", "Llama", "Alpaca"]
+    client.force_login(alice)
+    html = client.get(reverse("leaderboard", args=[competition.pk])).content.decode()
+    assert "1 person seems to answer at random: their answers count little." in html

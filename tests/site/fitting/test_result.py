@@ -57,7 +57,14 @@ def test_what_was_computed_is_what_is_stored(project, fit):
             assert getattr(stored, name) == value, name
     assert bytes(stored.arrays) == result.arrays
     assert stored.diagnostics.keys() - {"stages"} == result.diagnostics.keys()
-    assert stored.diagnostics["stages"].keys() == {"reading", "fitting", "estimates", "writing"}
+    assert stored.diagnostics["stages"].keys() == {
+        "reading",
+        "fitting",
+        "estimates",
+        "settling",
+        "undecided",
+        "writing",
+    }
     assert Estimate.objects.filter(fit=fit).count() == len(result.estimates) == result.n_items
     assert AnnotatorEstimate.objects.filter(fit=fit).count() == len(result.annotator_estimates)
     assert (stored.status, stored.published) == ("done", False)

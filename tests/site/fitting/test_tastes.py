@@ -16,9 +16,9 @@ pytestmark = pytest.mark.embedded
 
 
 @pytest.fixture
-def divided(request, project) -> Project:
+def divided(project) -> Project:
     """Six items, ranked by their order by half of the crowd and the other way round by the other half."""
-    replay(request, "divided", lambda: answer_divided(project))
+    replay("divided", lambda: answer_divided(project))
     return project
 
 

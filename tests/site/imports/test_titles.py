@@ -115,3 +115,15 @@ def test_the_api_imports_titles_and_lets_another_column_be_said(alice, project):
     assert api.client.post(url, data, headers={"Authorization": f"Bearer {api.secret}"}).status_code == 202
     work()
     assert Item.objects.get(key="Anna Berg").title == "7b"
+
+
+def test_the_check_of_a_leaderboards_rows_says_that_it_joins_all_prompts(owner, project):
+    rows = "".join(
+        f"Prompt {p},{model},Answer of {model} to {p}\n" for p in (1, 2) for model in ("orca", "finch", "wren")
+    )
+    told = send(owner, project, f"prompt,model,answer\n{rows}".encode()).content.decode()
+    assert "joins all contexts in one ranking, of the <strong>3 competitors</strong> named" in told
+    assert "a ranking of its own" not in told
+    plain = send(owner, project, b"prompt,text\nOne,First text\nOne,Second text\nTwo,Third text\n").content.decode()
+    assert "so each context gets a ranking of its own" in plain
+    assert "choose below which column names the competitor" in plain

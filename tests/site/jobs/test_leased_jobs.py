@@ -6,16 +6,16 @@ import pytest
 from django.db.models import Q
 from django.utils import timezone
 
-from annotate.models import CohortComparison, Evaluation, ImportJob, MeasuredSaving, RunRecord, TasteMap
+from annotate.models import CohortComparison, Evaluation, ImportJob, LabelForecast, MeasuredSaving, RunRecord, TasteMap
 from annotate.models.leased_jobs import LeaseLost, lease_duration
 
 NOW = timezone.now()
-KINDS = [Evaluation, TasteMap, MeasuredSaving, RunRecord, CohortComparison, ImportJob]
+KINDS = [Evaluation, TasteMap, LabelForecast, MeasuredSaving, RunRecord, CohortComparison, ImportJob]
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
 def job(request, project):
-    values = {} if request.param in (Evaluation, TasteMap, MeasuredSaving) else {"asked_at": NOW}
+    values = {} if request.param in (Evaluation, TasteMap, LabelForecast, MeasuredSaving) else {"asked_at": NOW}
     values |= {"folder": "x", "digest": "x"} if request.param is ImportJob else {}
     return request.param.objects.create(project=project, **values)
 

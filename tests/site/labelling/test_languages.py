@@ -108,6 +108,30 @@ def test_joining_and_results_are_in_it_too(annotator):
     assert not response.cookies
 
 
+def test_ones_own_answers_are_in_it_question_words_and_items(annotator):
+    ProjectTranslation.objects.filter(language="fr").update(choice_words="{letter} convainc plus")
+    Project.objects.update(choice_words="{letter} is stronger")
+    client = as_annotator(annotator)
+    label = send_form(client, annotator, task_of(client, annotator, "?lang=fr"))
+    shown = [item.key for item in label.presentation.items.all()]
+    address = reverse("own-answers", args=[annotator.project_id])
+    french = client.get(address).content.decode()
+    assert "Quel argument convainc" in french
+    assert all(f"Texte {key}" in french for key in shown)
+    assert "Text number" not in french
+    with CaptureQueriesContext(connection) as two:
+        client.get(address)
+    english = client.get(address + "?lang=en").content.decode()
+    assert english.count("Text number") == 2
+    assert "Texte" not in english
+    for _ in range(3):
+        send_form(client, annotator, task_of(client, annotator, "?lang=fr"))
+    client.get(address)
+    with CaptureQueriesContext(connection) as many:
+        client.get(address)
+    assert len(many) <= len(two), "one query brings the texts of all items"
+
+
 def test_exports_tell_the_language(annotator):
     client = as_annotator(annotator)
     send_form(client, annotator, task_of(client, annotator, "?lang=fr"))

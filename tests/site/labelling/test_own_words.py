@@ -13,9 +13,9 @@ from annotate.publishing.exports.registry import TABLES
 from tests.conftest import NOW, make_annotator
 from tests.site.labelling.test_labelling import as_annotator
 from tests.site.labelling.test_task_types import next_for, send
+from tests.site.pages import BACKEND
 from tests.site.projects.test_projects import VALID, settings_of
 from tests.site.task_types import form_of, set_task
-from tests.site.test_access import BACKEND
 
 ENDS = {"best_words": "Most intense", "worst_words": "Least intense"}
 BEST_WORST = {**VALID, "task_type": "best_worst", "k": "4"}

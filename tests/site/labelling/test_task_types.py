@@ -34,10 +34,9 @@ from models_engine.io.label_tables import read_labels as read_file
 from tests.budget import examples
 from tests.conftest import NOW, make_annotator
 from tests.site.labelling.test_labelling import HTMX, as_annotator
-from tests.site.pages import leases_looked_at
+from tests.site.pages import BACKEND, leases_looked_at
 from tests.site.projects.test_projects import VALID, settings_of
 from tests.site.task_types import TASKS, expected_ranks, form_of, set_task, shown_keys
-from tests.site.test_access import BACKEND
 
 SLOW = settings(
     max_examples=examples(2),
@@ -480,7 +479,7 @@ def test_the_task_can_change_until_somebody_has_answered(owner, project):
     send(next_for(Annotator.objects.get(pk=otter.pk)), form_of(project, [3, 1, 0, 2]))
 
     page = owner.get(url).content.decode()
-    assert page.count("People have already answered this") == 14
+    assert page.count("People have already answered this") == 15
     owner.post(url, settings_of(project, task_type="top", k=5, m=2, comments=True))
     project.refresh_from_db()
     assert (project.task_type, project.k, project.m, project.comments) == ("ranking", 4, None, True)

@@ -54,6 +54,7 @@ LEFT = {
     "Preregistration": None,  # what was frozen is the source's; a clone freezes its own
     "Deviation": "deviations",
     "Evaluation": None,
+    "LabelForecast": None,
     "SuggestedSet": "suggested_sets",
     "MeasuredSaving": "measured_savings",
     "DerivedRanking": "derived_rankings",
@@ -82,6 +83,7 @@ PROJECTS_OWN = {
     "has_idea_items",
     "has_competitors",
     "given_order",
+    "goal_deadline",
 }
 
 

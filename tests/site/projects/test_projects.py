@@ -225,7 +225,7 @@ class TestSettings:
             "better",
             "New",
         )
-        with pytest.raises(actions.FixedByLabels, match="1 labels"):
+        with pytest.raises(actions.FixedByLabels, match="1 answers"):
             actions.change_project(project=project, actor=None, values={"question": "Another?"}, now=NOW)
 
     def test_lowering_overlap_is_allowed_and_its_meaning_said(self, owner, project):

@@ -1,5 +1,6 @@
 """Setting a project up: what it starts from, nothing lost on the way back, the steps and which of them is next."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -108,6 +109,79 @@ def test_the_cards_say_what_a_project_of_that_size_holds_and_takes(alice):
     assert "30 items hold at most 435 answers." in shown, "30 essays make 435 pairs, each for one annotator"
     assert "8 people × 36 answers, about 50 minutes each: reliability about 0.8" in shown
     assert "200 items hold at most 900 answers." in shown, "50 sources of 4 translations make 6 pairs each, three times"
+
+
+def typed_form(client, start, **changes):
+    """Return what the browser sends of the form of a start, with these changes."""
+    context = client.get(CREATE, {"start": start}).context
+    fields = [*context["form"], *context["size"]]
+    data = {bound.html_name: bound.value() for bound in fields if bound.value() not in (None, False)}
+    return {**data, "start": start, **changes}
+
+
+def gives(client, start, **changes):
+    sent = typed_form(client, start, figures="1", **changes)
+    return client.post(CREATE, sent, headers={"HX-Request": "true"}).content.decode()
+
+
+def test_a_best_worst_study_uses_the_words_of_its_field(alice):
+    client = signed_in(alice)
+    shown = client.get(CREATE, {"start": "best-worst"}).content.decode()
+    for words in ("Best-worst scaling study", "Most intense", "Least intense", "twice as many sets as items"):
+        assert words in shown
+    start = PRESETS["best-worst"]
+    assert (start.goal["goal"], start.settings["task_type"]) == ("reliability", "best_worst")
+    assert share_of_checks(start) == pytest.approx(1 / 20 + 0.05)
+
+
+def test_what_a_start_gives_follows_what_is_chosen_below(alice):
+    client, start = signed_in(alice), PRESETS["best-worst"]
+    design = design_of(start)
+    usual = gives(client, "best-worst")
+    assert f"reliability about {expected_reliability(design):.2f}" in usual
+    assert "200 items take answers without a limit." in usual
+    planned = gives(client, "best-worst", n_sets="400", overlap="3")
+    assert "200 items hold at most 1,200 answers." in planned
+    assert "fewer than these people give" in planned, "20 people give 1,600 answers"
+    fewer = gives(client, "best-worst", **{"size-n_people": "10", "size-answers_each": "40"})
+    smaller = replace(design, n_people=10, answers_each=40, checks_each=4)
+    assert (
+        f"10 people × 40 answers, about 10 minutes each: reliability about {expected_reliability(smaller):.2f}" in fewer
+    )
+    pairs = gives(client, "best-worst", task_type="pair")
+    assert f"reliability about {expected_reliability(replace(design, kind='pairs', k=2)):.2f}" in pairs
+    larger_sets = gives(client, "best-worst", k="5")
+    assert f"reliability about {expected_reliability(replace(design, k=5)):.2f}" in larger_sets
+
+
+def test_contexts_grow_with_the_number_of_items(alice):
+    shown = gives(signed_in(alice), "translation", **{"size-n_items": "400"})
+    assert "400 items hold at most 1,800 answers." in shown, "100 sources of 4 translations make 6 pairs each, 3 times"
+    assert "on 100 prompts or contexts" in shown
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"size-n_items": "3"}, "there is nothing to compare"),
+        ({"size-answers_each": "0"}, "20 people × 80 answers"),
+        ({"size-n_people": "many", "overlap": "x"}, "20 people × 80 answers"),
+        ({"k": "99"}, "20 people × 80 answers"),
+    ],
+)
+def test_numbers_that_cannot_be_are_told_or_left_as_they_were(alice, changes, told):
+    assert told in gives(signed_in(alice), "best-worst", **changes)
+
+
+def test_the_estimate_without_javascript_keeps_what_was_typed(alice):
+    client = signed_in(alice)
+    sent = typed_form(client, "best-worst", figures="1", name="Anger", n_sets="400", **{"size-n_people": "15"})
+    answer = client.post(CREATE, sent)
+    assert not Project.objects.exists()
+    form, shown = answer.context["form"], answer.content.decode()
+    assert (form["name"].value(), form["n_sets"].value()) == ("Anger", "400")
+    assert "15 people × 80 answers" in shown
+    assert 'value="15"' in shown
 
 
 def test_the_choice_comes_first_and_says_what_each_is(alice):

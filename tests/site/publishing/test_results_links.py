@@ -88,7 +88,10 @@ def test_tied_is_not_too_little_data_and_parts_stay_apart(project, link):
     )
     html = " ".join(seen(link, "?view=details").content.decode().split())
     assert 'next-tied"><span class="next-words">tied' in html
-    assert 'next-not-enough"><span class="next-words">not enough data' in html
+    assert '<span class="visually-hidden">not enough data</span>' in html, (
+        "said once in sight, and to screen readers here"
+    )
+    assert "of 4 pairs of neighbours there is not enough data to say which is ahead" in html
     assert "Part 2" in html
     assert "have fewer than 5 comparisons" in html
 

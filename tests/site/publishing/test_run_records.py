@@ -258,8 +258,8 @@ def test_the_r_script_repeats_bradley_terry_and_says_where_it_does_not(package, 
 
 @pytest.mark.process
 @pytest.mark.parametrize("options", [{}, {"inference": "variational", "prior_sd": 4.0}, {"ties": "half"}])
-@pytest.mark.parametrize("k", [2, 4])
-def test_the_r_script_agrees_on_pairs_and_on_best_and_worst(tmp_path, options, k):
+@pytest.mark.parametrize(("k", "tied"), [(2, False), (4, False), (4, True)])
+def test_the_r_script_agrees_on_pairs_best_and_worst_and_shared_places(tmp_path, options, k, tied):
     """Items apart, ties, wide priors, parts that nothing connects, and names that a list would break."""
     if shutil.which("Rscript") is None:
         pytest.skip("Rscript is not on the PATH; on Debian: apt-get install --no-install-recommends r-base-core")
@@ -271,6 +271,9 @@ def test_the_r_script_agrees_on_pairs_and_on_best_and_worst(tmp_path, options, k
     if k == 2:
         outcome = np.where(rows < 6, 0.5, (best == sets[:, 0]).astype(float))
         data = Comparisons.from_pairs(sets[:, 0], sets[:, 1], outcome, annotators=rows % 5, n_items=n)
+    elif tied:  # one answer in four puts all items in one place
+        ranks = [[0] * k if row % 4 == 0 else [[0, 1, 1, 2][place] for place in (-seen[row]).argsort()] for row in rows]
+        data = Comparisons.from_ranks(ranks, sets, annotators=rows % 5, n_items=n, tied=True)
     else:
         data = Comparisons.from_best_worst(best, worst, sets, annotators=rows % 5, n_items=n)
     names = [f"item;{i}" for i in range(n)]

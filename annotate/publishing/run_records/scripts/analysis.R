@@ -24,6 +24,7 @@ n <- length(items)
 
 # --- Answers as pairs; a set of three or more as the pairs it implies, with composite-likelihood weights -------------
 
+is_tied <- if ("tied" %in% names(labels)) labels$tied == "1" else rep(FALSE, nrow(labels))
 pairs_of <- function(row) {
   set <- match(strsplit(labels$set[row], ";", fixed = TRUE)[[1]], items)
   ranks <- as.numeric(strsplit(labels$ranks[row], ";", fixed = TRUE)[[1]])
@@ -33,8 +34,9 @@ pairs_of <- function(row) {
   weight <- 1
   if (k > 2) {
     balance <- colSums(sign(outer(ranks, ranks, function(a, b) a - b)))
-    keep <- outcome != 0.5
-    weight <- if (any(balance != 0)) 2 * sum(keep) / sum(balance^2) else 1
+    strict <- outcome != 0.5
+    keep <- strict | is_tied[row]
+    weight <- if (any(balance != 0)) 2 * sum(strict) / sum(balance^2) else 3 / (k + 1)
     both <- both[, keep, drop = FALSE]
     outcome <- outcome[keep]
   }

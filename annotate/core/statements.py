@@ -1,0 +1,91 @@
+"""Compiles a query once and runs it with other values: building and compiling it takes longer than running it.
+
+For the few queries that every answer runs (docs/adr/0021). Such a query is written like any other, with `Given` in
+place of what changes:
+
+    by_token = Statement(lambda: Presentation.objects.filter(token=Given("token", Presentation)))
+    by_token(token=token)
+"""
+
+from collections.abc import Callable
+from threading import local
+from typing import Any
+
+from django.db import connections
+from django.db.models import Model, QuerySet, Value
+from django.db.models.sql import UpdateQuery
+from django.db.models.sql.constants import ROW_COUNT
+
+
+class Given(Value):
+    """A value by its name, which is that of its column unless said otherwise."""
+
+    def __init__(self, name: str, model: type[Model], column: str = "") -> None:
+        self.name = name
+        super().__init__(None, output_field=model._meta.get_field(column or name))  # type: ignore[arg-type]
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        return "%s", [self]
+
+
+class Compiled:
+    """A query whose SQL is ready, for one connection."""
+
+    def __init__(self, query: Any, using: str) -> None:
+        self.compiler = compiler = query.get_compiler(using=using)
+        self.connection = compiler.connection
+        self.sql, self.params = compiler.as_sql()
+        self.bound: tuple[Any, ...] = ()
+        # Whatever runs a query asks it for its compiler, and that for its SQL and for what turns columns into values.
+        compiler.as_sql = lambda *_args, **_options: (self.sql, self.bound)
+        query.get_compiler = lambda *_args, **_options: compiler
+        if hasattr(compiler, "select") and compiler.select:
+            converters = compiler.get_converters([column[0] for column in compiler.select])
+            compiler.get_converters = lambda _columns: converters
+
+    def bind(self, values: dict[str, Any]) -> None:
+        self.bound = tuple(self.stored(param, values) if isinstance(param, Given) else param for param in self.params)
+
+    def stored(self, param: Given, values: dict[str, Any]) -> Any:
+        return param.output_field.get_db_prep_value(values[param.name], self.connection)
+
+
+class Statement:
+    """A query; calling it with its values by name returns its rows, newly read.
+
+    `build` returns it as any queryset: of instances or values, with related rows, annotations, an order and a limit.
+    It is compiled once by each thread, for the connection that the thread has.
+    """
+
+    def __init__(self, build: Callable[[], QuerySet[Any]]) -> None:
+        self.build = build
+        self.thread = local()
+
+    def __call__(self, **values: Any) -> list[Any]:
+        compiled: Compiled | None = getattr(self.thread, "compiled", None)
+        if compiled is None or compiled.connection is not connections[compiled.connection.alias]:
+            rows = self.build()
+            compiled = self.thread.compiled = Compiled(rows.query, rows.db)
+            self.thread.rows = rows._iterable_class(rows)
+        compiled.bind(values)
+        return list(self.thread.rows)
+
+
+class UpdateStatement:
+    """An UPDATE of these rows; calling it with its values by name returns how many rows it changed."""
+
+    def __init__(self, build: Callable[[], QuerySet[Any]], **changes: Any) -> None:
+        self.build = build
+        self.changes = changes
+        self.thread = local()
+
+    def __call__(self, **values: Any) -> int:
+        compiled: Compiled | None = getattr(self.thread, "compiled", None)
+        if compiled is None or compiled.connection is not connections[compiled.connection.alias]:
+            rows = self.build()
+            query: Any = rows.query.chain(UpdateQuery)
+            query.add_update_values(self.changes)
+            compiled = self.thread.compiled = Compiled(query, rows.db)
+        compiled.bind(values)
+        n_changed: int = compiled.compiler.execute_sql(ROW_COUNT)
+        return n_changed

@@ -1,0 +1,32 @@
+"""Reads what a stored forecast says; without numpy, for pages and the worker alike."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from annotate.models import LabelForecast, Project
+
+
+def stored_forecast(project: Project) -> LabelForecast | None:
+    """Return the project's forecast where there is one with figures and nobody has closed the project."""
+    if project.state != Project.State.OPEN:
+        return None
+    row = LabelForecast.objects.filter(project=project).only("project", "as_of", "figures").first()
+    return row if row and row.figures and row.as_of else None
+
+
+def end_of_day(day: date) -> datetime:
+    """Return the moment at which the day has ended, UTC."""
+    return datetime.combine(day + timedelta(days=1), time(), UTC)
+
+
+def probability_by(goal: dict[str, Any], as_of: datetime, deadline: date) -> float | None:
+    """Return P(the goal is met by the end of that day), None beyond the horizon; `goal`: goal_figures of a forecast."""
+    hours = (end_of_day(deadline) - as_of).total_seconds() / 3600
+    steps: list[list[float]] = goal["by"]
+    if hours > steps[-1][0]:
+        return 1.0 if steps[-1][1] >= 0.9995 else None
+    if hours <= 0:
+        return steps[0][1]
+    after = next(i for i, (at, _p) in enumerate(steps) if at >= hours)
+    (low, p_low), (high, p_high) = steps[after - 1], steps[after]
+    return round(p_low + (p_high - p_low) * (hours - low) / (high - low), 4)

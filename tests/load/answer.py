@@ -1,0 +1,95 @@
+"""Measures the CPU time of an answer and the next task in one process: `python -m tests.load.answer --beside ../other`.
+
+Nothing but this process works: the figure is what the web process spends on an answer, without HTTP and threads. With
+`--beside` another checkout is measured in turns with this one, five times each, since machines are noisy.
+"""
+
+import argparse
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import django
+from django.core.management import call_command
+from django.test import Client
+
+HERE = Path(__file__).resolve().parents[2]
+TOKEN = re.compile(r'/label/([\w-]{10,})/"')
+HIDDEN = re.compile(r'<input type="hidden" name="([\w-]+)" value="([^"]*)"')
+
+
+def milliseconds_each(n_items: int, n_labels: int, n_answers: int) -> float:
+    """Return the CPU time of an answer and the next task on the database that DATABASE_URL names, which is empty."""
+    django.setup()
+    from tests.load import seed  # noqa: PLC0415  (its models need Django set up)
+
+    call_command("migrate", verbosity=0)
+    call_command("collectstatic", interactive=False, verbosity=0)
+    seed.ALIAS = "default"
+    address = f"/join/{seed.seed_project(n_items, n_labels)}/"
+    client, rng = Client(), random.Random(1)
+    form = dict(HIDDEN.findall(client.get(address).content.decode()))
+    joined = client.post(address, {**form, "pseudonym": "One"})
+    page = client.post(joined["Location"], follow=True).content.decode()
+    began = 0.0
+    for n in range(n_answers + 20):
+        if n == 20:  # what is compiled and kept is by now
+            began = time.process_time()
+        answer = {"answer": rng.choice("ab"), "response_ms": "1500"}
+        token = TOKEN.search(page)
+        assert token, page[:500]
+        page = client.post(f"/label/{token[1]}/", answer, headers={"HX-Request": "true"}).content.decode()
+    return 1000 * (time.process_time() - began) / n_answers
+
+
+def measure(root: Path, options: argparse.Namespace) -> float:
+    """Return the figure of a checkout, measured in a process of its own with this very file."""
+    with tempfile.TemporaryDirectory() as folder:
+        env = {
+            **os.environ,
+            "PYTHONPATH": str(root),
+            "DJANGO_SETTINGS_MODULE": "annotate.settings",
+            "DATABASE_URL": f"sqlite:///{folder}/db.sqlite3",
+            "STATIC_ROOT": f"{folder}/static",
+            "SECRET_KEY": "only for this measurement, fifty characters long or more",
+            "ALLOWED_HOSTS": "testserver",
+            "DEBUG": "false",
+            "HTTPS": "false",
+            "RATE_LIMIT_ANSWER": "1000000/min",
+        }
+        numbers = [str(n) for n in (options.items, options.labels, options.answers)]
+        done = subprocess.run(
+            [sys.executable, __file__, "--alone", *numbers], cwd=root, env=env, stdout=subprocess.PIPE, check=True
+        )
+    return float(done.stdout.split()[-1])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.load.answer", description=__doc__)
+    parser.add_argument("--items", type=int, default=3_000)
+    parser.add_argument("--labels", type=int, default=15_000)
+    parser.add_argument("--answers", type=int, default=200)
+    parser.add_argument("--beside", type=Path, help="another checkout, with the same dependencies")
+    options = parser.parse_args()
+    roots = [HERE, *([options.beside.resolve()] if options.beside else [])]
+    figures: dict[Path, list[float]] = {root: [] for root in roots}
+    for turn in range(5):
+        for root in roots:
+            figures[root].append(measure(root, options))
+            print(f"{turn + 1} of 5: {root.name}: {figures[root][-1]:.2f} ms", flush=True)
+    for root in roots:
+        print(f"{root.name}: {min(figures[root]):.2f} ms of CPU for an answer and the next task, the best of five")
+    if options.beside:
+        print(f"ratio: {min(figures[roots[0]]) / min(figures[roots[1]]):.2f}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--alone"]:
+        print(milliseconds_each(*map(int, sys.argv[2:])))
+    else:
+        main()

@@ -1,0 +1,134 @@
+"""Queries compiled once return what the plain query returns, with whatever values, in whatever thread."""
+
+import threading
+
+import pytest
+from django.db import connection
+from django.db.models import Count, F
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotate.core.statements import Given, Statement, UpdateStatement
+from annotate.models import Annotator, Item, Project
+
+pytestmark = pytest.mark.django_db
+
+
+def with_project() -> Statement:
+    return Statement(
+        lambda: (
+            Annotator.objects.select_related("project")
+            .defer("project__instructions")
+            .filter(project=Given("project", Annotator))
+            .order_by("pseudonym")
+        )
+    )
+
+
+def two_annotators(pseudonyms: str = "ab") -> Project:
+    project = Project.objects.create(name="Statements", question="Which?")
+    for pseudonym in pseudonyms:
+        Annotator.objects.create(project=project, pseudonym=pseudonym, excluded_at=timezone.now())
+    return project
+
+
+def test_instances_have_the_values_and_related_rows_of_the_plain_query():
+    project, statement = two_annotators(), with_project()
+    plain = Annotator.objects.select_related("project").defer("project__instructions")
+    expected = list(plain.filter(project=project).order_by("pseudonym"))
+    for _ in range(2):  # the first run compiles
+        found = statement(project=project.pk)
+        assert [vars(one)["excluded_at"] for one in found] == [one.excluded_at for one in expected]
+        assert found == expected
+        assert found[0].project == project
+        assert found[0].project.get_deferred_fields() == {"instructions"}
+
+
+def test_each_run_takes_its_own_values_and_reads_anew():
+    statement, first, second = with_project(), two_annotators("ab"), two_annotators("cde")
+    assert [one.pseudonym for one in statement(project=first.pk)] == ["a", "b"]
+    assert [one.pseudonym for one in statement(project=second.pk)] == ["c", "d", "e"]
+    Annotator.objects.create(project=first, pseudonym="z")
+    assert [one.pseudonym for one in statement(project=first.pk)] == ["a", "b", "z"]
+
+
+def test_a_run_is_one_statement():
+    statement, project = with_project(), two_annotators()
+    for _ in range(2):
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            statement(project=project.pk)
+        assert len(asked) == 1
+
+
+def test_values_are_converted_as_by_the_plain_query():
+    project = two_annotators()
+    rows = Annotator.objects.filter(project=project).values_list("project_id", "key", "excluded_at")
+    statement = Statement(
+        lambda: Annotator.objects.filter(key=Given("key", Annotator)).values_list("project_id", "key", "excluded_at")
+    )
+    for row in rows:
+        assert statement(key=row[1]) == [row]
+        assert statement(key=str(row[1])) == [row]
+
+
+def test_a_count_has_no_row_where_there_is_nothing():
+    project = two_annotators("abc")
+    count = Statement(
+        lambda: (
+            Annotator.objects.filter(
+                project=Given("project", Annotator), excluded_at__lt=Given("now", Annotator, "excluded_at")
+            )
+            .values("project")
+            .annotate(n=Count("pk"))
+            .values_list("n", flat=True)
+        )
+    )
+    assert count(project=project.pk, now=timezone.now()) == [3]
+    assert count(project=Project.objects.create(name="Statements", question="Which?").pk, now=timezone.now()) == []
+
+
+def test_an_update_changes_the_named_rows_by_the_given_number():
+    project = Project.objects.create(name="Statements", question="Which?")
+    one, other = (Item.objects.create(project=project, key=key, body=key, n_taken=3) for key in "ab")
+    change = UpdateStatement(
+        lambda: Item.objects.filter(pk__in=[Given("item", Item, "id")], n_taken__lt=Given("limit", Item, "n_taken")),
+        n_taken=F("n_taken") + Given("n", Item, "n_taken"),
+    )
+    assert change(item=one.pk, limit=10, n=2) == 1
+    assert change(item=one.pk, limit=10, n=-1) == 1
+    assert change(item=one.pk, limit=4, n=5) == 0
+    assert list(Item.objects.filter(project=project).order_by("key").values_list("n_taken", flat=True)) == [4, 3]
+    assert Item.objects.get(pk=other.pk).n_taken == 3
+
+
+def test_a_missing_value_is_refused_by_name():
+    with pytest.raises(KeyError, match="project"):
+        with_project()()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_threads_that_run_it_at_once_do_not_mix_their_values():
+    projects = [two_annotators("ab"), two_annotators("cde")]
+    statement, wrong, start = with_project(), [], threading.Barrier(2)
+
+    def ask(project: Project, expected: list[str]) -> None:
+        start.wait()
+        try:
+            for _ in range(50):
+                found = [one.pseudonym for one in statement(project=project.pk)]
+                if found != expected:
+                    wrong.append(found)
+        finally:
+            connection.close()
+
+    threads = [
+        threading.Thread(target=ask, args=(project, list(names)))
+        for project, names in zip(projects, ("ab", "cde"), strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
