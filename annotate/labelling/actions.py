@@ -10,7 +10,7 @@ from django.db.models.functions import Random
 from django.utils.translation import gettext as _
 
 from annotate.core.errors import InvalidAnswer, NothingToUndo, UserError
-from annotate.core.statements import Given, Statement, UpdateStatement
+from annotate.core.statements import Given, UpdateStatement
 from annotate.core.transactions import write_transaction
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling import assignment, item_sets, special_tasks
@@ -24,6 +24,7 @@ from annotate.labelling.eligibility import (
 )
 from annotate.labelling.outcomes import allowed_extra_outcomes, encode_ranks
 from annotate.labelling.screening import apply_rule, may_screen_out
+from annotate.labelling.shown_items import items_shown
 from annotate.labelling.task_types.registry import is_ordered, task_type_of
 from annotate.locks import lock_annotator
 from annotate.models import (
@@ -35,7 +36,6 @@ from annotate.models import (
     ItemSet,
     Label,
     Presentation,
-    PresentedItem,
     Project,
     Purpose,
 )
@@ -125,15 +125,6 @@ def is_late(presentation: Presentation) -> bool:
 def counts_more_sets(presentation: Presentation) -> bool:
     """Return whether storing the answer may count further sets, so that nobody else may count meanwhile."""
     return is_late(presentation) or may_screen_out(presentation)
-
-
-items_shown = Statement(
-    lambda: (
-        PresentedItem.objects.filter(presentation=Given("presentation", PresentedItem))
-        .order_by("position")
-        .values_list("item_id", flat=True)
-    )
-)
 
 
 close_answered = UpdateStatement(

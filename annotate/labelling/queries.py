@@ -10,7 +10,6 @@ from annotate.core.differences import mark_differences
 from annotate.core.errors import UserError
 from annotate.core.languages import language_name
 from annotate.core.sections import Section, sections_in
-from annotate.core.statements import Given, Statement
 from annotate.labelling import eligibility
 from annotate.labelling.answer_options import ExtraAnswer, GradeStep, button_text, extra_answers, grade_steps
 from annotate.labelling.answer_text import describe_answer, describe_answers, summarize_label_by_criterion
@@ -22,6 +21,7 @@ from annotate.labelling.plan.queries import is_endless
 from annotate.labelling.practice import Feedback, PracticeStep, practice_feedback, practice_step
 from annotate.labelling.refusals import refusal_of_next_task, refusal_of_task
 from annotate.labelling.remaining import max_remaining_answers
+from annotate.labelling.shown_items import rows_shown
 from annotate.labelling.stop_pages import StopPage, stop_page
 from annotate.labelling.targets import answer_target
 from annotate.labelling.task_types.base import TaskType
@@ -31,7 +31,6 @@ from annotate.labelling.wording import Wording, shown_language, translate_contex
 from annotate.models import Annotator, Context, Item, Label, Presentation, PresentedItem, Project
 
 Outcome = Label.Outcome
-ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "n_pages", "metadata", "context_id")  # of an item
 SIZES = {"short": 120, "medium": 400}  # characters up to which a text is set larger
 
 
@@ -235,7 +234,7 @@ def build_task(
     practice: PracticeStep | None = None,
     feedback: Feedback | None = None,
 ) -> Task:
-    """Return what the page says. rows: of the items shown, in their order, the values of SHOWN."""
+    """Return what the page says. rows: of the items shown, in their order, the values of ITEM_COLUMNS."""
     project = wording.project
     given, task_type = given or {}, task_type_of(project)
     rows, missing = translate_rows(rows, wording.language)
@@ -285,19 +284,8 @@ def remaining_reading_ms(project: Project, token: str, now: datetime) -> int:
     return round(eligibility.remaining_reading_time(project, shown, now).total_seconds() * 1000)
 
 
-rows_shown = Statement(
-    lambda: (
-        PresentedItem.objects.filter(
-            presentation__annotator=Given("annotator", Presentation), presentation__state=Presentation.State.OPEN
-        )
-        .order_by("position")
-        .values_list("presentation__token", "item_id", *(f"item__{column}" for column in ITEM_COLUMNS[1:]))
-    )
-)
-
-
 def open_rows(annotator: Annotator) -> tuple[str, list[tuple]]:
-    """Return the token and items (the values of SHOWN), in the order shown, of the open presentation; or nothing.
+    """Return the token and items (values of ITEM_COLUMNS), in the order shown, of the open presentation; or nothing.
 
     Its lease may be over."""
     rows = rows_shown(annotator=annotator.pk)

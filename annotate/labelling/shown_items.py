@@ -3,7 +3,10 @@
 from collections import defaultdict
 from dataclasses import dataclass
 
-from annotate.models import Item, PresentedItem
+from annotate.core.statements import Given, Statement
+from annotate.models import Item, Presentation, PresentedItem
+
+ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "n_pages", "metadata", "context_id")  # of an item
 
 
 @dataclass(frozen=True)
@@ -22,3 +25,24 @@ def items_by_presentation(presentations: list[int]) -> dict[int, list[Item]]:
     for row in rows.order_by("presentation", "position"):
         found[row.presentation_id].append(row.item)
     return found
+
+
+# Item ids of a presentation, in the order shown.
+items_shown = Statement(
+    lambda: (
+        PresentedItem.objects.filter(presentation=Given("presentation", PresentedItem))
+        .order_by("position")
+        .values_list("item_id", flat=True)
+    )
+)
+
+# Token and, of each item of an annotator's open presentation in the order shown, the ITEM_COLUMNS.
+rows_shown = Statement(
+    lambda: (
+        PresentedItem.objects.filter(
+            presentation__annotator=Given("annotator", Presentation), presentation__state=Presentation.State.OPEN
+        )
+        .order_by("position")
+        .values_list("presentation__token", "item_id", *(f"item__{column}" for column in ITEM_COLUMNS[1:]))
+    )
+)
