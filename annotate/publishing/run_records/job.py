@@ -40,7 +40,8 @@ This installs numpy and scipy and nothing of the site. The version that made the
 
 labels.csv        every label that counts: who, the items in the order shown, the rank given to each, its weight
 items.csv         the items        annotators.csv   the annotators, by pseudonym, and numbers of the questionnaire
-record.json       estimator, settings, seed, hash of the data, versions of everything; which annotators are machines
+record.json       estimator, settings, seed, hash of the data, versions of everything; which annotators are machines;
+                  where questions were chosen by the ranking, the rule and how many (answers.csv: which)
 ranking.csv       the ranking of a fit that started from nothing but these files
 competitors.csv   only where every item names who made it: item, competitor, context, tag. For the leaderboard:
                   python -m models_engine fit labels.csv --competitors competitors.csv
@@ -88,6 +89,11 @@ def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, 
         **({"criterion": criterion.name} if project.criteria else {}),
         "task_type": project.task_type,
         **({"given_questions": project.given_order} if project.given_order else {}),
+        **(
+            {"policy": project.policy, "n_adaptive": labels.n_adaptive}
+            if project.is_adaptive or labels.n_adaptive
+            else {}
+        ),
         "made_at": now.isoformat(),
         "data_version": version,
         "published_fit": fit.number,

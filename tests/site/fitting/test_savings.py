@@ -1,5 +1,8 @@
 """What a policy saves on a project's own answers: measured against the control arm, and told once it is known."""
 
+import csv
+import json
+from collections import Counter
 from datetime import timedelta
 
 import numpy as np
@@ -11,6 +14,7 @@ from annotate.fitting import savings_job
 from annotate.fitting.label_checks import check_labels
 from annotate.fitting.reading import read_labels
 from annotate.models import AskedBy, Label, MeasuredSaving, Policy, Presentation, Project
+from annotate.publishing.run_records.job import write_run_record
 from tests.conftest import NOW, make_annotator, make_items
 from tests.site.api_client import Api
 from tests.site.factories import make_labels
@@ -135,3 +139,15 @@ def test_agreement_and_sides_are_those_of_questions_not_chosen_by_the_ranking(pr
     words = signed_in(alice).get(f"/projects/{project.pk}/trust/").content.decode()
     assert words.count("80 answers are left out here") == 2
     assert "compared more often on purpose" in words
+
+
+@pytest.mark.slow
+def test_the_run_record_says_how_many_questions_were_chosen_by_the_ranking(project, tmp_path):
+    collected(project, 120, 0.5)
+    fit_now(project, NOW)
+    record = write_run_record(Criterion(project), tmp_path / "record", progress=go_on, now=NOW)
+    told = json.loads((tmp_path / "record" / "record.json").read_text())
+    assert record == told
+    assert (told["about"]["policy"], told["about"]["n_adaptive"]) == ("best", 60)
+    with (tmp_path / "record" / "answers.csv").open(encoding="utf-8-sig") as file:
+        assert Counter(row["asked_by"] for row in csv.DictReader(file)) == {"control": 60, "adaptive": 60}

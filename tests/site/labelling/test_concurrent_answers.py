@@ -15,6 +15,7 @@ from models_engine.models import Fit
 from tests.load.client import AnnotatorClient
 from tests.load.database import ALIAS, environment, own_database
 from tests.load.servers import engine, free_port, wait_until_it_answers, web
+from tests.site.processes import wait_for
 
 N_ANNOTATORS = 50
 ANSWERS = ["a", "b", "a", "b", "tie", "skip", "cant_judge"]
@@ -175,6 +176,34 @@ def test_fifty_annotators_with_server_and_engine_killed(fire):
             project=project, voided_at=None, outcome__in=["choice", "tie", "both_good", "both_bad"]
         )
         assert fit.n_labels == counted.count()
+    finally:
+        server.stop()
+        worker.stop()
+
+
+@pytest.mark.process
+def test_fifty_annotators_under_a_policy_with_the_engine_killed(fire):
+    """Suggestions are replaced while people take them; without an engine the questions are balanced in the end."""
+    env, folder = fire
+    project = make_project(overlap=3, n_items=40)
+    Project.objects.using(ALIAS).filter(pk=project.pk).update(policy="best", top_k=10, estimator="BradleyTerry")
+    asked = Presentation.objects.using(ALIAS).filter(project=project)
+    port = free_port()
+    server, worker = web(env, port, folder).start(), engine(env, folder).start()
+    try:
+        wait_until_it_answers(port)
+        crowd = Crowd(port, project)
+        crowd.start()
+        wait_for(lambda: asked.filter(asked_by="adaptive").count() > 100, seconds=90)
+        worker.kill()
+        wait_for_answers(crowd, len(crowd.confirmed) + 100)
+        worker.start()
+        n_fits = asked.filter(asked_by="adaptive").values("asked_fit").distinct().count()
+        wait_for(lambda: asked.values("asked_fit").distinct().count() > n_fits + 1, seconds=90)
+        crowd.stop()
+        assert not crowd.failures, crowd.failures[:5]
+        nothing_lost_or_doubled(project, crowd)
+        assert asked.filter(asked_by="control").count() > 20
     finally:
         server.stop()
         worker.stop()
