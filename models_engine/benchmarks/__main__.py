@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from models_engine.benchmarks import (
+    active,
     angle,
     apa,
     careless,
@@ -27,6 +28,7 @@ from models_engine.errors import EngineError
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
+    "active": (active.main, "which questions to ask: labels each rule needs, on simulated collections"),
     "angle": (angle.main, "rankings of ten sushi in East and West Japan (angle-based models, Table 2)"),
     "apa": (apa.main, "groups among the ballots of an election: held-out log likelihood, DIC"),
     "careless": (careless.main, "tastes and carelessness together, on simulated crowds"),
