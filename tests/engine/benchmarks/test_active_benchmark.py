@@ -1,4 +1,4 @@
-"""The benchmark of choosing questions: its arithmetic on made-up curves, and a small run."""
+"""The benchmarks of choosing questions and of stopping: their arithmetic on made-up curves, and a small run of each."""
 
 import json
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from models_engine.benchmarks import active
+from models_engine.benchmarks import active, stopping
 from models_engine.benchmarks.label_ratio import labels_ratio
 
 
@@ -43,3 +43,32 @@ def test_active_benchmark_runs_in_parts(tmp_path, capsys):
     assert len(json.loads(second.read_text())["found"]) == 4
     assert active.main(["--scenarios", "", "--add", str(second)]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == shown.splitlines()[-4:]
+
+
+def trace(expected, truly, rule="balanced"):
+    labels = tuple(100 + 50 * place for place in range(len(expected)))
+    return stopping.Trace(rule, 0, labels, {"best": tuple(expected)}, {"best": tuple(truly)})
+
+
+def test_false_done_is_counted_where_it_is_said():
+    traces = [
+        trace([0.5, 0.1, 0.1, 0.0], [0.6, 0.4, 0.4, 0.0]),  # said at 200 labels, too early
+        trace([0.5, 0.1, 0.1, 0.0], [0.6, 0.4, 0.2, 0.0]),  # at 200 labels, rightly
+        trace([0.5, 0.4, 0.3, 0.3], [0.6, 0.4, 0.2, 0.0]),  # never
+    ]
+    assert stopping.false_rate(traces, "best", 0.2, 0.5) == (0.5, 2, 200.0)
+    rate, said, labels = stopping.false_rate(traces, "best", 0.2, 0.01)
+    assert (rate, said) == (0.0, 0)
+    assert np.isnan(labels)
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_stopping_benchmark_runs_in_parts(tmp_path, capsys):
+    file = tmp_path / "traces.json"
+    assert stopping.main(["--projects", "2", "--rules", "balanced", "--json", str(file)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("1 and 1 traces")
+    assert shown.count("reliability") >= 4
+    assert stopping.main(["--rules", "", "--add", str(file)]) == 0
+    assert capsys.readouterr().out == shown
