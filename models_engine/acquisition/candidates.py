@@ -10,7 +10,7 @@ from models_engine.acquisition.gains import PairGains
 from models_engine.acquisition.matching import match_pairs, match_sets
 from models_engine.arrays import read_count, read_floats
 from models_engine.errors import InvalidData
-from models_engine.validation import check_mask
+from models_engine.validation import check_items, check_mask
 
 __all__ = ["Candidates", "candidate_sets"]
 
@@ -47,6 +47,7 @@ def candidate_sets(
     margin: float = 0.0,
     lapse: float = 0.0,
     eligible: ArrayLike | None = None,
+    asked: ArrayLike | None = None,
     limit: int = 4096,
     rng: np.random.Generator,
 ) -> Candidates:
@@ -58,12 +59,13 @@ def candidate_sets(
     k are those of each; a part of k items or fewer has nothing to ask.   covariance: (n_items, n_items) of the
     utilities, used up to 1,000 items; otherwise they count as independent.   margin: difference below which items
     count as tied, in logits.   lapse: the crowd's mean share of reversed answers.   eligible: (n_items,) whether an
-    item may be asked about.   rng: decides among equals.
+    item may be asked about.   asked: (n, set_size) sets that are not to be asked again, such as those that enough
+    people answered.   rng: decides among equals.
 
     An item's worth is sd^4 times how fast the loss falls with its variance, a pair's gain the expected fall of the
     variances times those. Of items worth at least 5% of the most, and of pairs within 24 places, those with at least a
     tenth of the largest gain are matched in rounds. An empty table: nothing is worth asking.
-    Memory: about 1 KB an item, and with a covariance 32 bytes an entry of it.
+    Memory: 3 KB an item for pairs, at most 10 KB for larger sets; with a covariance some 64 bytes an entry of it.
     Raises InvalidData (values, shapes), InvalidAim (k of the number of items or more, a single item).
     """
     marginals = read_marginals(mean, sd, aim, parts, margin)
@@ -81,7 +83,11 @@ def candidate_sets(
     gains = PairGains.of(marginals, aim, margin, lapse, known)
     order = marginals.order(rng)
     order = order[_worth_asking(gains.worth, marginals, allowed, aim, size)[order]]
+    done = _keys(_asked(asked, size, marginals.n_items), marginals.n_items)
     one, other, gain = _near_pairs(order, marginals, gains)
+    if size == 2 and len(done):
+        new = ~np.isin(_keys(np.column_stack([order[one], order[other]]), marginals.n_items), done)
+        one, other, gain = one[new], other[new], gain[new]
     if not len(one):
         return Candidates(np.zeros((0, size), np.int64), np.zeros(0), np.zeros(0, np.int64))
     best_first = np.lexsort((rng.permutation(len(gain)), -gain))
@@ -93,6 +99,8 @@ def candidate_sets(
     else:
         places, gain, rounds = match_sets(_band(one, other, gain, len(order)), one, other, size, most)
         sets = order[places]
+        new = ~np.isin(_keys(sets, marginals.n_items), done)
+        sets, gain, rounds = sets[new], gain[new], rounds[new]
     first = np.lexsort((-gain, rounds))[:most]
     return Candidates(sets[first], gain[first], rounds[first])
 
@@ -128,6 +136,23 @@ def _band(one: Ints, other: Ints, gain: Floats, n: int) -> Floats:
     band[one, other - one + N_PLACES] = gain
     band[other, one - other + N_PLACES] = gain
     return band
+
+
+def _keys(sets: Ints, n_items: int) -> NDArray:
+    """Return one value for each set, (n,), the same for the same items in any order."""
+    ordered = np.ascontiguousarray(np.sort(sets, axis=1))
+    if sets.shape[1] == 2:
+        return ordered[:, 0] * n_items + ordered[:, 1]
+    return ordered.view([("", ordered.dtype)] * sets.shape[1])[:, 0]
+
+
+def _asked(asked: ArrayLike | None, size: int, n_items: int) -> Ints:
+    if asked is None:
+        return np.zeros((0, size), dtype=np.int64)
+    sets = check_items(asked, n_items)
+    if sets.ndim != 2 or sets.shape[1] != size:
+        raise InvalidData(f"asked has shape {sets.shape}; give sets of {size} items, shape (n, {size}).")
+    return sets
 
 
 def _covariance(covariance: ArrayLike | None, n: int) -> Floats | None:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from models_engine.benchmarks import (
+    active,
     angle,
     apa,
     careless,
@@ -19,6 +20,7 @@ from models_engine.benchmarks import (
     plan,
     readability,
     speed,
+    stopping,
     sushi,
     ukp,
     ukp_pairs,
@@ -30,6 +32,7 @@ from models_engine.errors import EngineError
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
+    "active": (active.main, "which questions to ask: labels each rule needs, on simulated collections"),
     "angle": (angle.main, "rankings of ten sushi in East and West Japan (angle-based models, Table 2)"),
     "apa": (apa.main, "groups among the ballots of an election: held-out log likelihood, DIC"),
     "careless": (careless.main, "tastes and carelessness together, on simulated crowds"),
@@ -45,6 +48,7 @@ COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
     "plackett-luce": (plackett_luce.main, "rankings explained by item features: AUC, top-K, bound against eta"),
     "readability": (readability.main, "reading difficulty ranked by a crowd: AUC and Spearman against grade levels"),
     "speed": (speed.main, "seconds and memory of cold and warm fits"),
+    "stopping": (stopping.main, "when to say done: how often falsely, on simulated projects looked at repeatedly"),
     "sushi": (sushi.main, "personal preferences on the Sushi data (crowd_gppl, Table 2)"),
     "ukp": (ukp.main, "convincing arguments on held-out topics, from their texts: accuracy and log loss"),
     "ukp-pairs": (ukp_pairs.main, "convincing arguments by a crowd: held-out log loss of win, tie and loss"),

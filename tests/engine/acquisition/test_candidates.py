@@ -76,7 +76,7 @@ def test_sets_are_grown_greedily(size):
     assert rounds.tolist() == [number for _, _, number in wanted]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=15)
 @given(st.integers(0, 10_000), st.sampled_from(AIMS), st.sampled_from([2, 3, 5]), st.integers(8, 60), st.booleans())
 def test_what_every_table_keeps(seed, aim, size, n, with_covariance):
     rng = np.random.default_rng(seed)

@@ -1,0 +1,172 @@
+"""Which questions to ask: labels that each rule needs for what the balanced rule reaches, on simulated collections."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from models_engine.acquisition import Aim
+from models_engine.analysis.collecting.collect import collect
+from models_engine.analysis.collecting.measures import Quality, measure_fit
+from models_engine.analysis.collecting.quick_fit import QuickFit
+from models_engine.analysis.collecting.rules import Adaptive, Balanced, Gavel, Random, Rule
+from models_engine.analysis.collecting.worlds import Scenario, World, draw_world
+from models_engine.benchmarks.label_ratio import labels_ratio
+from models_engine.benchmarks.machine import describe_machine
+
+__all__ = ["RULES", "SCENARIOS", "ActiveResult", "main", "measure"]
+
+K, N_LABELS, MOST, STEP = 10, 2_000, 1.3, 100  # best k; labels of the balanced rule; looked for up to MOST times those
+SCENARIOS: dict[str, tuple[Scenario, str]] = {
+    "usual": (Scenario(), "20 to 100 people of mixed care, tastes, a tenth answer anything"),
+    "spam": (Scenario(spammers=0.3), "three in ten answer anything"),
+    "taste": (Scenario(taste_sd=1.0), "tastes as large as the differences between items"),
+    "ties": (Scenario(step=0.5, margin=0.2), "true utilities are multiples of .5; margin .2"),
+    "narrow": (Scenario(utility_sd=0.65), "items half as far apart"),
+    "wide": (Scenario(utility_sd=2.6), "items twice as far apart"),
+    "late": (Scenario(lag=(300, 300)), "300 labels come in while a fit runs"),
+    "once": (Scenario(overlap=1), "one person is asked about a pair"),
+    "few": (Scenario(n_items=40), "40 items, the balanced rule with 1,000 labels"),
+}
+MEASURES = ("tau", "recall", "classes", "width")
+
+
+def _classes(world: World) -> Aim:
+    return Aim("classes", boundaries=tuple(class_cuts(world).tolist()))
+
+
+RULES: dict[str, tuple[Callable[[World, np.random.Generator], Rule], str]] = {
+    "balanced": (Balanced, "the least compared first"),
+    "random": (Random, "any pair"),
+    "gavel": (Gavel, "Gavel's rule: CrowdBT's expected gain, at once"),
+    "whole": (lambda world, rng: Adaptive(world, rng, Aim("whole"), 0.1), "whole ranking, 10% balanced"),
+    "whole-alone": (lambda world, rng: Adaptive(world, rng, Aim("whole"), 0.0), "whole ranking, none balanced"),
+    "best": (lambda world, rng: Adaptive(world, rng, Aim("best", K), 0.3), "best 10, 30% balanced"),
+    "best-alone": (lambda world, rng: Adaptive(world, rng, Aim("best", K), 0.0), "best 10, none balanced"),
+    "best-marginal": (
+        lambda world, rng: Adaptive(world, rng, Aim("best", K), 0.3, by_covariance=False),
+        "best 10, 30% balanced, from means and sds alone",
+    ),
+    "classes": (lambda world, rng: Adaptive(world, rng, _classes(world), 0.1), "four classes, 10% balanced"),
+    "classes-alone": (lambda world, rng: Adaptive(world, rng, _classes(world), 0.0), "four classes, none balanced"),
+}
+
+
+@dataclass(frozen=True)
+class ActiveResult:
+    """One rule in one simulated project: what was known after each number of labels."""
+
+    scenario: str
+    rule: str
+    seed: int
+    looks: tuple[int, ...]
+    found: tuple[Quality, ...]
+    cpu_s: float
+
+
+def class_cuts(world: World) -> np.ndarray:
+    """Return the boundaries of four classes: fixed shares of how utilities are spread."""
+    return np.array([-0.674, 0.0, 0.674]) * float(world.truth.std())
+
+
+def looks_of(scenario: str, n_labels: int) -> tuple[int, ...]:
+    """Return the numbers of labels at which a collection is measured; a project of few items is half as long."""
+    scale = 0.5 if SCENARIOS[scenario][0].n_items < 100 else 1.0
+    return tuple(int(scale * n) for n in range(2 * STEP, round(n_labels * MOST) + 1, STEP))
+
+
+def measure(scenario: str, rule: str, seed: int, n_labels: int = N_LABELS) -> ActiveResult:
+    """Simulate one project under one rule; the same seed is the same project under every rule."""
+    begun = time.process_time()
+    world = draw_world(SCENARIOS[scenario][0], np.random.default_rng([seed, list(SCENARIOS).index(scenario)]))
+    rng = np.random.default_rng([seed, list(RULES).index(rule), 1])
+    found: list[Quality] = []
+    looks = looks_of(scenario, n_labels)
+
+    def see(_: int, fit: QuickFit) -> None:
+        found.append(measure_fit(fit, world.truth, K, class_cuts(world)))
+
+    collect(world, RULES[rule][0](world, rng), rng, looks=looks, see=see)
+    return ActiveResult(scenario, rule, seed, looks, tuple(found), time.process_time() - begun)
+
+
+def format_table(found: Sequence[ActiveResult]) -> str:
+    """Format by scenario and rule: ratios of labels with standard errors, and coverage less that of the balanced."""
+    lines = []
+    for scenario in dict.fromkeys(one.scenario for one in found):
+        here = [one for one in found if one.scenario == scenario]
+        looks = np.array(here[0].looks)
+        at = int(np.searchsorted(looks, looks[-1] / MOST))
+        curves = {
+            rule: np.array(
+                [
+                    [[getattr(q, m) for m in (*MEASURES, "coverage")] for q in one.found]
+                    for one in here
+                    if one.rule == rule
+                ]
+            )
+            for rule in dict.fromkeys(one.rule for one in here)
+        }
+        n_crowds = len(next(iter(curves.values())))
+        lines.append(f"{scenario}: {SCENARIOS[scenario][1]} ({n_crowds} crowds, {looks[at]:,} labels)")
+        lines.append(f"  {'':<46}" + "".join(f"{name:>15}" for name in (*MEASURES, "coverage")) + f"{'CPU s':>8}")
+        for rule, values in curves.items():
+            told = f"  {RULES[rule][1]:<46}"
+            for column, name in enumerate(MEASURES):
+                sign = -1.0 if name == "width" else 1.0
+                if rule == "balanced" or "balanced" not in curves:
+                    cell = f"{values[:, at, column].mean():.3f}"
+                else:
+                    ratio = partial(labels_ratio, looks, place=at)
+                    middle, error = ratio(sign * curves["balanced"][:, :, column], sign * values[:, :, column])
+                    cell = f"{middle:.2f} ±{error:.2f}" if np.isfinite(middle) else f"over {looks[-1] / looks[at]:.2f}"
+                told += f"{cell:>15}"
+            covered = values[:, at, -1]
+            cell = (
+                f"{covered.mean():.3f} ±{covered.std(ddof=1) / np.sqrt(len(covered)):.3f}" if len(covered) > 1 else ""
+            )
+            seconds = np.mean([one.cpu_s for one in here if one.rule == rule])
+            lines.append(told + f"{cell:>15}{seconds:>8.1f}")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; progress on stderr, the table on stdout."""
+    options = _parser().parse_args(arguments)
+    found = [_read(row) for path in options.add for row in json.loads(path.read_text())["found"]]
+    for scenario in filter(None, options.scenarios.split(",")):
+        for rule in options.rules.split(","):
+            for seed in range(options.seed, options.seed + options.crowds):
+                found.append(measure(scenario, rule, seed, options.labels))
+                last = found[-1].found[-1]
+                print(f"{scenario} {rule} {seed}: {last} {found[-1].cpu_s:.1f} s", file=sys.stderr, flush=True)
+            if options.json:
+                facts = {"measured": describe_machine()}
+                options.json.write_text(json.dumps({"facts": facts, "found": [asdict(one) for one in found]}))
+    print(f"first seed {options.seed}, measured {describe_machine()}")
+    print(format_table(found))
+    return 0
+
+
+def _read(row: dict) -> ActiveResult:
+    return ActiveResult(
+        **(row | {"looks": tuple(row["looks"]), "found": tuple(Quality(**one) for one in row["found"])})
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks active", description=__doc__)
+    parser.add_argument("--rules", default=",".join(RULES), help=f"of {', '.join(RULES)}")
+    parser.add_argument("--scenarios", default=",".join(SCENARIOS), help=f"of {', '.join(SCENARIOS)}")
+    parser.add_argument("--crowds", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--labels", type=int, default=N_LABELS, help="with which the balanced rule is measured")
+    parser.add_argument("--json", type=Path, help="also write every figure to this file, after every rule")
+    parser.add_argument("--add", type=Path, action="append", default=[], help="also show what such a file holds")
+    return parser
