@@ -15,6 +15,7 @@ UNLOGGED = {
     ("api-webhook-test", "post"): "only tries the way; the message stands among the deliveries",
     ("api-oneself", "post"): "an annotator's coming is a row of its own, with its moment",
     ("api-machine-answers", "post"): "answers are facts with their own moments",
+    ("api-models", "post"): "only puts a hint away; the estimator stays as it is",
     ("api-next", "post"): "asks for a task",
     ("api-own-ideas", "post"): "each idea is a row of its own, with its moment",
     ("api-similar-items", "post"): "only looks for items",

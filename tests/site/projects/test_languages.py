@@ -217,7 +217,8 @@ def test_columns_bring_contexts_in_and_the_export_takes_them_out(project, alice)
     ]
     import_items(project=project, actor=alice, rows=rows, upload="u", source="test", now=NOW, rng=random.Random(1))
     assert ContextTranslation.objects.get().body == "Pourquoi ?"
-    found = {row[0]: row[-1] for row in items_table.rows(project)}
+    column = [one.name for one in items_table.COLUMNS].index("translations")
+    found = {row[0]: row[column] for row in items_table.rows(project)}
     assert found["n-1"] == {"fr": {"text": "Neuf 1", "context": "Pourquoi ?"}}
     clone = clone_project(source=project, actor=alice, name="Two", with_items=True, now=NOW, rng=random.Random(1))
     assert ContextTranslation.objects.get(context__project=clone).body == "Pourquoi ?"
