@@ -11,7 +11,7 @@ from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion
 from annotate.fitting.grades import cuts_of, cuts_of_shares
 from annotate.fitting.overall import load_criterion
-from annotate.labelling.item_sets import set_key
+from annotate.labelling.item_sets import items_of_key, set_key
 from annotate.models import MAX_SUGGESTED_SETS, Item, ItemSet, Policy, Project, SuggestedSet
 from models_engine.acquisition import Aim, Candidates, candidate_sets, settled
 from models_engine.errors import InvalidAim
@@ -104,9 +104,10 @@ def suggested_keys(criterion: Criterion, fit: Fit) -> list[str]:
         margin=project.tie_margin,
         eligible=eligible,
         limit=MAX_SUGGESTED_SETS,
+        asked=full_sets(project, items),
         rng=rng,
     )
-    keys = without_full(project, [set_key(items[one].tolist()) for one in found.sets[order_of(found, rng)]])
+    keys = [set_key(items[one].tolist()) for one in found.sets[order_of(found, rng)]]
     return keys * (min(MAX_TIMES, project.overlap) if len(keys) < FEW else 1)
 
 
@@ -173,10 +174,10 @@ def order_of(found: Candidates, rng: np.random.Generator) -> Ints:
     return np.lexsort((rng.random(len(found.rounds)), found.rounds))
 
 
-def without_full(project: Project, keys: Sequence[str]) -> list[str]:
-    """Returns the sets that have not all their annotators."""
-    full: set[str] = set()
-    for start in range(0, len(keys), BATCH):
-        some = ItemSet.objects.filter(project=project, key__in=keys[start : start + BATCH])
-        full.update(some.filter(n_taken__gte=project.overlap).values_list("key", flat=True))
-    return [key for key in keys if key not in full]
+def full_sets(project: Project, items: Ints) -> Ints | None:
+    """Returns (n, k) places among the items, which ascend, of the sets that have all their annotators."""
+    full = ItemSet.objects.filter(project=project, n_taken__gte=project.overlap).values_list("key", flat=True)
+    sets: Ints = np.array([items_of_key(key) for key in full.iterator(20_000)], dtype=np.int64)
+    sets = sets.reshape(-1, project.k)
+    known = np.isin(sets, items).all(axis=1)
+    return np.searchsorted(items, sets[known]) if known.any() else None
