@@ -146,7 +146,9 @@ function describe() {
   const section = task();
   if (!section.dataset.heading) return section.querySelector(".labelling-stop")?.innerText ?? "";
   const options = [...section.querySelectorAll(".option")].map((option) => {
-    const text = option.querySelector("img")?.alt ?? option.querySelector(".item-body").textContent;
+    const image = option.querySelector("img");
+    const title = option.querySelector(".item-caption-title")?.textContent;
+    const text = title ?? image?.dataset.words ?? image?.alt ?? option.querySelector(".item-body").textContent;
     const line = text.trim().replace(/\s+/g, " ");
     return `${option.querySelector("h2").textContent}, ${line.slice(0, TOLD_CHARACTERS)}${line.length > TOLD_CHARACTERS ? "…" : "."}`;
   });
