@@ -26,7 +26,7 @@ from annotate.models import (
 # Columns of Project, in the order in which a preregistration lists them.
 FIELDS = (
     *("question", "criteria", "more_means", "instructions", "task_type", "k", "m", "shared_places", "outcomes"),
-    *("shown_metadata", "marks_differences"),
+    *("shown_metadata", "marks_differences", "media_captions"),
     *("comments", "item_comments", "comment_required", "known_button", "weights", "annotators_expected", "target"),
     *("best_words", "worst_words", "choice_words", "instruction_line"),
     *("slightly_words", "clearly_words", "tie_words", "both_good_words", "both_bad_words"),
@@ -61,6 +61,7 @@ PLANNED = frozenset(
         EventVerb.ITEMS_IMPORTED,
         EventVerb.COMPARISONS_IMPORTED,
         EventVerb.ITEM_RETIRED,
+        EventVerb.ITEM_TITLE_CHANGED,
         EventVerb.ITEM_BROUGHT_BACK,
         EventVerb.ITEM_DELETED,
         EventVerb.ITEMS_RETIRED,
@@ -83,7 +84,7 @@ def plan_values(project: Project) -> dict[str, Any]:
     """Return the values of the plan as JSON, read anew; ten queries however many items there are."""
     stored = Project.objects.get(pk=project.pk)
     rules = ParticipationRules.objects.filter(project=project).first() or ParticipationRules(project=project)
-    n_items, items = digest_of_items(project)
+    n_items, items = digest_of_items(stored)
     n_known, known = digest_of_right_answers(project)
     n_questions, questions = digest_of_questions(project)
     fields = project.fields.filter(retired_at=None).order_by("position", "pk")
@@ -98,7 +99,7 @@ def plan_values(project: Project) -> dict[str, Any]:
         "questions": questions,
         "n_right_answers": n_known,
         "right_answers": known,
-        "translations": digest_of_translations(project),
+        "translations": digest_of_translations(stored),
     }
 
 
@@ -120,7 +121,7 @@ def digest(text: str) -> str:
 
 def digest_of_items(project: Project) -> tuple[int, str]:
     """Return how many active items there are, and a hash of what people are shown of them, in order of their keys."""
-    columns = ("key", "kind", "body", "link", "media", "context__digest")
+    columns = ("key", "kind", "body", "link", "media", "context__digest", *(["name"] if project.shows_titles else []))
     rows = project.items.filter(retired_at=None).order_by("key").values_list(*columns)
     return _digest_of_rows(rows.iterator(2000))
 
@@ -146,7 +147,8 @@ def digest_of_translations(project: Project) -> str:
     items = ItemTranslation.objects.filter(item__project=project, item__retired_at=None).order_by(
         "item__key", "language"
     )
-    texts = items.values_list("item__key", "language", "body").iterator(2000)
+    shown = ("item__key", "language", "body", *(["name"] if project.shows_titles else []))
+    texts = items.values_list(*shown).iterator(2000)
     contexts = ContextTranslation.objects.filter(context__project=project).order_by("context__digest", "language")
     prompts = contexts.values_list("context__digest", "language", "body").iterator(2000)
     n, found = _digest_of_rows(chain(words, texts, prompts))

@@ -150,15 +150,9 @@ class NothingToCompare(UserError):
                 "n": n_items,
                 "k": k,
             }
-        elif k == 2:
-            text = _(
-                "Thank you! There is nothing to compare at the moment: every pair has enough answers, or you have "
-                "already seen it."
-            )
         else:
             text = _(
-                "Thank you! There is nothing to compare at the moment: every set has enough answers, or you have "
-                "already seen it."
+                "Thank you for coming! All questions have been answered for now, or you have answered them already."
             )
         super().__init__(text)
 

@@ -54,6 +54,7 @@ def make_jury(owner: User, now: datetime) -> Project:
             "comments": True,
             "item_comments": True,
             "known_button": True,
+            "media_captions": "both",
             "overlap": NO_LIMIT,
             "estimator": "PlackettLuce",
             "top_k": 3,

@@ -120,7 +120,7 @@ def translate_all(
         project = lock_project(project.pk)
         before = {one.item_id: one for one in ItemTranslation.objects.filter(item__in=texts, language=language)}
         changed = {pk: new for pk, new in texts.items() if new != texts_of(before.get(pk))}
-        reworded = [pk for pk, (body, _title) in changed.items() if pk in before and before[pk].body not in ("", body)]
+        reworded = [pk for pk, new in changed.items() if pk in before and is_reworded(project, before[pk], *new)]
         if labels_in(project, language).filter(presentation__presented__item__in=reworded).exists():
             raise ShownInLanguage(language)
         keys = dict(project.items.filter(pk__in=changed).values_list("pk", "key"))
@@ -133,6 +133,11 @@ def translate_all(
         if keys:
             record_event(project, actor, EventVerb.ITEMS_TRANSLATED, now, language=language, items=len(keys))
     return len(keys)
+
+
+def is_reworded(project: Project, before: ItemTranslation, body: str, title: str) -> bool:
+    """Tell whether what annotators saw of it would be another; titles count where they are shown."""
+    return before.body not in ("", body) or (project.shows_titles and before.name not in ("", title))
 
 
 def texts_of(translation: ItemTranslation | None) -> tuple[str, str]:

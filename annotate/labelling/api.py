@@ -35,6 +35,12 @@ class ShownItem(serializers.Serializer):
     place = serializers.IntegerField(help_text="From 0, in the order in which to show them. Answers name places.")
     kind = serializers.CharField()
     text = serializers.CharField(allow_blank=True)
+    title = serializers.CharField(
+        allow_blank=True, help_text="To be shown under an image or recording; empty unless the owner wants that."
+    )
+    shows_text = serializers.BooleanField(
+        help_text="Whether the text of an image is to be shown under it; it is its alternative text otherwise."
+    )
     media = serializers.URLField(allow_null=True, help_text="Only for images, sound and video.")
     pages = serializers.ListField(
         child=serializers.URLField(),
@@ -281,6 +287,8 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
                 "place": place,
                 "kind": option.kind,
                 "text": option.body,
+                "title": option.caption.title,
+                "shows_text": option.caption.shows_text,
                 "media": reverse("api-item-media", args=[project.pk, option.item_id], request=request)
                 if option.kind in IN_FILES
                 else None,

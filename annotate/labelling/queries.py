@@ -1,6 +1,6 @@
 """What the task page shows one annotator: the open presentation, how far they are, what they said last."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -16,6 +16,7 @@ from annotate.labelling.answer_text import describe_answer, describe_answers, su
 from annotate.labelling.criterion_fields import CriterionFields, fields_by_criterion
 from annotate.labelling.eligibility import counted_labels
 from annotate.labelling.keys.bindings import Keys
+from annotate.labelling.media_captions import MediaCaption, media_caption, titles_missing
 from annotate.labelling.outcomes import LETTERS, decode_ranks, decode_shared
 from annotate.labelling.plan.queries import is_endless
 from annotate.labelling.practice import Feedback, PracticeStep, practice_feedback, practice_step
@@ -27,7 +28,7 @@ from annotate.labelling.targets import answer_target
 from annotate.labelling.task_types.base import TaskType
 from annotate.labelling.task_types.registry import TASK_TYPES, task_type_of
 from annotate.labelling.time_left import ClientTiming, describe_time_left
-from annotate.labelling.wording import Wording, shown_language, translate_context, translate_rows
+from annotate.labelling.wording import TranslatedRows, Wording, shown_language, translate_context, translate_rows
 from annotate.models import Annotator, Context, Item, Label, Presentation, PresentedItem, Project
 
 Outcome = Label.Outcome
@@ -48,7 +49,12 @@ class Option:
     n_pages: int = 0  # pictures of a document
     comment: str = ""  # on it, of a form that is shown again
     metadata: Sequence[tuple[str, str]] = ()  # names and values that annotators see
+    caption: MediaCaption = field(default_factory=MediaCaption)  # under its image or recording
     marked: str = ""  # the text with what differs from the other marked, safe HTML
+
+    @property
+    def alternative_text(self) -> str:
+        return self.caption.alternative_text(self.body)
 
     @property
     def value(self) -> str:
@@ -237,13 +243,15 @@ def build_task(
     """Return what the page says. rows: of the items shown, in their order, the values of ITEM_COLUMNS."""
     project = wording.project
     given, task_type = given or {}, task_type_of(project)
-    rows, missing = translate_rows(rows, wording.language)
+    translated = translate_rows(rows, wording.language)
+    rows, missing = translated.rows, translated.missing
+    lacking = missing | titles_missing(project, rows, translated.untitled)
     context = context_of(rows)
     lacks_context = translate_context(context, wording)
     task = Task(
         token=token,
-        options=with_differences(project, options_of(wording, rows, given, missing)),
-        language=shown_language(wording, missing, lacks_context=lacks_context),
+        options=with_differences(project, options_of(wording, translated, given)),
+        language=shown_language(wording, lacking, lacks_context=lacks_context),
         context=context,
         others=extra_answers(project),
         n_done=n_done,
@@ -299,14 +307,10 @@ def context_of(rows: Sequence[tuple]) -> Context | None:
     return Context.objects.get(pk=context) if context else None
 
 
-def options_of(
-    wording: Wording, rows: Sequence[tuple], given: Mapping[str, str], missing: Collection[int]
-) -> list[Option]:
-    """missing: the items whose texts are in the project's own language."""
-    project = wording.project
+def options_of(wording: Wording, translated: TranslatedRows, given: Mapping[str, str]) -> list[Option]:
+    project, rows = wording.project, translated.rows
     # Of two, one is better; of more, one is chosen.
     meaning = project.more_means if len(rows) == 2 else ""
-    lettered = zip(LETTERS, rows, strict=False)
     return [
         Option(
             letter,
@@ -316,13 +320,15 @@ def options_of(
             body,
             link,
             captions or "",
-            project.language if item_id in missing else wording.shown,
+            project.language if item_id in translated.missing else wording.shown,
             submitted_rank(given, letter),
             n_pages,
             given.get(f"comment_{letter.lower()}", ""),
             [(name, metadata[name]) for name in project.shown_metadata if name in metadata],
+            media_caption(wording, row, translated.untitled),
         )
-        for letter, (item_id, kind, body, link, captions, n_pages, metadata, _context) in lettered
+        for letter, row in zip(LETTERS, rows, strict=False)
+        for item_id, kind, body, _name, link, captions, n_pages, metadata, _context in [row]
     ]
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from annotate.core.statements import Given, Statement
 from annotate.models import Item, Presentation, PresentedItem
 
-ITEM_COLUMNS = ("pk", "kind", "body", "link", "captions__language", "n_pages", "metadata", "context_id")  # of an item
+# Of an item, as annotators see it.
+ITEM_COLUMNS = ("pk", "kind", "body", "name", "link", "captions__language", "n_pages", "metadata", "context_id")
 
 
 @dataclass(frozen=True)

@@ -125,12 +125,25 @@ def translate_context(context: Context | None, wording: "Wording") -> bool:
     return bool(language) and found is None
 
 
-def translate_rows(rows: Sequence[tuple[Any, ...]], language: str) -> tuple[list[tuple[Any, ...]], set[int]]:
-    """Return rows (item, kind, body, ...) with the texts of this language, and the items that have none."""
+@dataclass(frozen=True)
+class TranslatedRows:
+    """rows: (item, kind, body, title, ...). missing, untitled: the items without a text, a title of this language."""
+
+    rows: list[tuple[Any, ...]]
+    missing: set[int]
+    untitled: set[int]
+
+
+def translate_rows(rows: Sequence[tuple[Any, ...]], language: str) -> TranslatedRows:
+    """Give rows (item, kind, body, title, ...) the texts and titles of this language."""
     texts = item_texts([row[0] for row in rows], language)
-    shown = {pk: text.body for pk, text in texts.items() if text.body}
-    missing = {row[0] for row in rows if language and row[0] not in shown}
-    return [(pk, kind, shown.get(pk, body), *rest) for pk, kind, body, *rest in rows], missing
+    bodies = {pk: text.body for pk, text in texts.items() if text.body}
+    titles = {pk: text.name for pk, text in texts.items() if text.name}
+    return TranslatedRows(
+        [(pk, kind, bodies.get(pk, body), titles.get(pk, name), *rest) for pk, kind, body, name, *rest in rows],
+        {row[0] for row in rows if language and row[0] not in bodies},
+        {row[0] for row in rows if language and row[3] and row[0] not in titles},
+    )
 
 
 def shown_language(wording: Wording, missing: Collection[int], *, lacks_context: bool = False) -> str:

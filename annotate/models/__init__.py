@@ -51,6 +51,7 @@ from annotate.models.projects import (
     MAX_PLANNED_SETS,
     GivenOrder,
     ItemsShownBy,
+    MediaCaptions,
     Membership,
     Project,
 )
@@ -140,6 +141,7 @@ __all__ = [
     "MachineAnswer",
     "MachineReport",
     "MeasuredSaving",
+    "MediaCaptions",
     "MemberInvitation",
     "Membership",
     "ParticipationRules",

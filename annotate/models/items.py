@@ -63,8 +63,8 @@ class Item(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="items")
     # The owner's own name for the item: unique, exported, never shown to annotators.
     key = models.CharField(max_length=200)
-    # What the owner calls it in tables and results, such as a pupil's name: never shown to annotators, need not be
-    # unique. Pages show `title`, which falls back to the first words.
+    # What the owner calls it in tables and results, such as a pupil's name: need not be unique. Annotators see it only
+    # where Project.media_captions says so. Pages show `title`, which falls back to the first words.
     name = models.CharField(max_length=200, blank=True, default="", db_default="")
     # Who or what made it, such as a model, a translator or a school: the leaderboard ranks these. Never shown to
     # annotators; "" where nobody is named.
@@ -115,7 +115,7 @@ class Item(models.Model):
 
     @property
     def title(self) -> str:
-        """Return one line that names the item to those who see the results, never to annotators."""
+        """Return one line that names the item to those who see the results."""
         return self.name or self.first_words
 
     def shown_as(self, by: str) -> str:

@@ -31,6 +31,15 @@ class ItemsShownBy(models.TextChoices):
     BOTH = "both", _("Title and first words")
 
 
+class MediaCaptions(models.TextChoices):
+    """What annotators see under an item's image or recording."""
+
+    NOTHING = "none", _("Nothing")
+    TITLE = "title", _("Its title")
+    TEXT = "text", _("Its text")
+    BOTH = "both", _("Title and text")
+
+
 class GivenOrder(models.TextChoices):
     """In which order the owner's own questions are asked."""
 
@@ -88,6 +97,10 @@ class Project(
     comment_required = models.BooleanField(_("comments required"), default=False, db_default=False)
     # Whether annotators may say of an item shown that they know it, such as their own work.
     known_button = models.BooleanField(_("“I know this one” on each item"), default=False, db_default=False)
+    # What stands under images and recordings on the task; without it annotators never see titles.
+    media_captions = models.CharField(
+        _("under images and recordings"), max_length=5, choices=MediaCaptions, default="none", db_default="none"
+    )
     overlap = models.PositiveIntegerField(
         _("annotators per set"), default=3, validators=[MinValueValidator(1), MaxValueValidator(1000)]
     )
@@ -185,6 +198,15 @@ class Project(
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def shows_titles(self) -> bool:
+        """Return whether annotators see the titles of images and recordings."""
+        return self.media_captions in (MediaCaptions.TITLE, MediaCaptions.BOTH)
+
+    @property
+    def shows_image_texts(self) -> bool:
+        return self.media_captions in (MediaCaptions.TEXT, MediaCaptions.BOTH)
 
     @property
     def has_plan(self) -> bool:

@@ -26,14 +26,17 @@ EXPLAINED = {
 FIXED = _(
     "People have already answered this, so it can no longer be changed. Create a new project for another question."
 )
-
+QUESTION_FIXED = _(
+    "People have answered this question, so its wording is fixed now. Create a new project for another question."
+)
 
 # The pages of a project's settings and the fields on each; a new project has all of them on one page.
 SECTIONS: dict[str, tuple[str, ...]] = {
     "question": ("name", "question", "criteria", "more_means", "instructions"),
     "answers": (
         *("task_type", "k", "m", "shared_places", *WORDS, "outcomes"),
-        *("comments", "item_comments", "comment_required", "known_button", "marks_differences", "shown_metadata"),
+        *("comments", "item_comments", "comment_required", "known_button", "media_captions", "marks_differences"),
+        "shown_metadata",
     ),
     "amount": ("overlap", "n_sets", "annotators_expected", "target", "cap"),
     "ranking": ("estimator", "top_k", "tie_margin", "items_shown_by", "weights"),
@@ -117,40 +120,7 @@ class ProjectForm(forms.ModelForm):
 
     class Meta:
         model = Project
-        fields = [
-            "name",
-            "question",
-            "criteria",
-            "instructions",
-            "more_means",
-            "task_type",
-            "k",
-            "m",
-            "shared_places",
-            "best_words",
-            "worst_words",
-            "choice_words",
-            *GRADES,
-            *BUTTONS,
-            "instruction_line",
-            "outcomes",
-            "comments",
-            "item_comments",
-            "comment_required",
-            "known_button",
-            "marks_differences",
-            "shown_metadata",
-            "overlap",
-            "n_sets",
-            "annotators_expected",
-            "target",
-            "cap",
-            "estimator",
-            "top_k",
-            "tie_margin",
-            "weights",
-            "items_shown_by",
-        ]
+        fields = [name for names in SECTIONS.values() for name in names]
         help_texts = {
             "name": _("Everybody sees it: you, your team and annotators."),
             "question": _("Asked above every task. For example: Which argument is more convincing?"),
@@ -198,6 +168,10 @@ class ProjectForm(forms.ModelForm):
                 "Annotators can say that they know an item, such as their own work: the task is taken back and they "
                 "never see the item again."
             ),
+            "media_captions": _(
+                "What annotators see below each image, document or recording. Its text is the description of an image; "
+                "transcripts stay folded in any case. Who knows whose work it is may judge otherwise."
+            ),
             "marks_differences": _(
                 "Where two plain texts are compared, the words that only one of them has are marked. Not in texts of "
                 "more than 1,500 words, nor where the two have little in common."
@@ -209,8 +183,8 @@ class ProjectForm(forms.ModelForm):
             "target": _("Your own number in place of that. Nobody is stopped: people may go on beyond it."),
             "cap": _("Leave empty for no limit."),
             "items_shown_by": _(
-                "In tables, plots, the report and results links. Annotators never see titles. Exports always have keys "
-                "and titles."
+                "In tables, plots, the report and results links. Annotators see titles only if you show them under "
+                "images and recordings. Exports always have keys and titles."
             ),
             "top_k": _("The ranking shows each item's chance of being among this many best items."),
         }
@@ -222,9 +196,10 @@ class ProjectForm(forms.ModelForm):
             self.fields[name].widget.attrs["dir"] = "auto"
         for name in FIXED_BY_LABELS if has_labels else ():
             self.fields[name].disabled = True
-            self.fields[name].help_text = FIXED
+            self.fields[name].help_text = QUESTION_FIXED if name == "question" else FIXED
 
-        self.fields["items_shown_by"].required = False
+        for name in ("items_shown_by", "media_captions"):
+            self.fields[name].required = False
         self.fields["shown_metadata"].choices = metadata_choices(self.instance, section)  # type: ignore[attr-defined]
         self.fix_criteria(has_labels)
         self.fields["weights"].widget.names = [one["name"] for one in self.instance.criteria]
@@ -267,6 +242,9 @@ class ProjectForm(forms.ModelForm):
     def clean_items_shown_by(self) -> str:
         """Keep what is set where nothing is sent."""
         return str(self.cleaned_data["items_shown_by"] or self.instance.items_shown_by)
+
+    def clean_media_captions(self) -> str:
+        return str(self.cleaned_data["media_captions"] or self.instance.media_captions)
 
     def clean_choice_words(self) -> str:
         return self.words_with_letter("choice_words")

@@ -147,8 +147,10 @@ function describe() {
   if (!section.dataset.heading) return section.querySelector(".labelling-stop")?.innerText ?? "";
   const options = [...section.querySelectorAll(".option")].map((option) => {
     const parts = [...option.querySelectorAll(".item-sections .item-section")]; // of each its picture's words, else its text
-    const told = (one) => one.querySelector("img")?.alt ?? (one.querySelector(".item-body") ?? one).textContent;
-    const text = parts.length ? parts.map(told).join(" ") : told(option);
+    const image = (one) => one.querySelector("img");
+    const told = (one) => image(one)?.dataset.words ?? image(one)?.alt ?? (one.querySelector(".item-body") ?? one).textContent;
+    const title = option.querySelector(".item-caption-title")?.textContent;
+    const text = title ?? (parts.length ? parts.map(told).join(" ") : told(option));
     const line = text.trim().replace(/\s+/g, " ");
     return `${option.querySelector("h2").textContent}, ${line.slice(0, TOLD_CHARACTERS)}${line.length > TOLD_CHARACTERS ? "…" : "."}`;
   });

@@ -200,6 +200,33 @@ def test_images_are_told_in_words_shown_whole_and_open_in_full(live_site, page, 
     expect(page.locator("#announcer")).to_contain_text(re.compile("Option A, A plain .* picture"))
 
 
+def test_titles_and_texts_under_images_are_told_once_on_a_phone(live_site, open_page, axe, project, settings, tmp_path):
+    settings.MEDIA_ROOT = tmp_path
+    project.items.update(retired_at=project.created_at)
+    for colour in ("teal", "salmon", "gold"):
+        item = Item(
+            project=project, key=colour, name=f"Team {colour}", kind=Item.Kind.IMAGE, body=f"Our {colour} pitch."
+        )
+        item.media.save(f"{colour}.png", ContentFile(picture(colour)), save=True)
+    type(project).objects.filter(pk=project.pk).update(media_captions="both")
+    page = open_page(viewport=PHONE["viewport"])
+    come_in(page, live_site, project)
+    option = page.locator("#option-a")
+    told = option.aria_snapshot()
+    assert len(re.findall("Team (?:teal|salmon|gold)", told)) == 1, told
+    assert len(re.findall("Our (?:teal|salmon|gold) pitch", told)) == 1, told
+    look(page, axe)
+    zoom, caption = option.get_by_role("link", name="Full size of A"), option.locator(".item-caption")
+    assert zoom.bounding_box()["y"] + zoom.bounding_box()["height"] <= caption.bounding_box()["y"] + 1
+    zoom.click()
+    closely = page.get_by_role("dialog", name="Enlarged image")
+    expect(closely.get_by_role("img", name=re.compile("Our .* pitch"))).to_be_in_viewport()
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+    expect_done(page, 1)
+    expect(page.locator("#announcer")).to_contain_text(re.compile("Option A, Team (teal|salmon|gold)"))
+
+
 # --- Every state ------------------------------------------------------------------------------------------------------
 
 

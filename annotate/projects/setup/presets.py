@@ -214,6 +214,7 @@ PRESETS = {
                 "outcomes": [Outcome.CANT_JUDGE.value],
                 "comments": True,
                 "known_button": True,
+                "media_captions": "both",
                 "overlap": 3,
                 "top_k": 3,
                 "estimator": "CollaborativeGP",

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotate.models import Membership, ParticipationRules, Project
 from annotate.projects.actions import n_comparable
@@ -48,12 +49,20 @@ class SetupState:
         return next((step.name for step in self.steps if page in PAGES[step.name]), "")
 
 
+def items_found(n_items: int, k: int) -> str:
+    if n_items < k:
+        text = ngettext("%(n)d item; you need at least %(limit)d", "%(n)d items; you need at least %(limit)d", n_items)
+    else:
+        text = _("%(n)d items (%(limit)d are enough to start)")
+    return text % {"n": n_items, "limit": k}
+
+
 def setup_state(project: Project) -> SetupState:
     n_items = n_comparable(project)
     has_items = n_items >= project.k
     invited = ParticipationRules.objects.filter(project=project).exists()
     invited = invited or Membership.objects.filter(project=project).exclude(role=Membership.Role.OWNER).exists()
-    found = _("Items to compare: %(n)d (you need at least %(limit)d)") % {"n": n_items, "limit": project.k}
+    found = items_found(n_items, project.k)
     checks = any((project.min_seconds, project.break_every, project.gold_every, project.repeat_percent))
     checks = checks or project.practice_pass is not None
     texts = {

@@ -98,7 +98,8 @@ async function fill() {
     const name = pane.querySelector(".zoom-name");
     name.textContent = name.dataset.name.replace("{letter}", option.id.replace("option-", "").toUpperCase());
     view.setAttribute("aria-label", name.textContent);
-    image.alt = (looked[n].closest("figure") ?? option).querySelector("img.item-image").alt;
+    const picture = (looked[n].closest("figure") ?? option).querySelector("img.item-image");
+    image.alt = picture.dataset.words ?? picture.alt;  // empty on the task where the words stand below it
     image.style.inlineSize = "";
     image.src = looked[n].href;
   }

@@ -146,7 +146,7 @@ def test_when_nothing_is_left_it_says_so_and_offers_to_look_again(client, projec
     for _ in range(15):
         answer_one(otter)
     page = client.get(task_of(project)).content.decode()
-    assert "There is nothing to compare at the moment" in page
+    assert "Thank you for coming! All questions have been answered for now" in page
     assert "15 answers of yours count" in page
     assert "Look again" in page
 
