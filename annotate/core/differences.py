@@ -17,7 +17,7 @@ from annotate.core.sanitizing import CACHED_LENGTH, CACHED_SECONDS
 MAX_WORDS = 1500  # of each text; the comparison takes time with the square of it
 LEAST_ALIKE = 0.2  # of the words of both; below it nearly all would be marked, which tells nobody anything
 CACHED_AS = "differences-1"
-WORD = re.compile(r"\s*(?:\w+|[^\w\s])")
+TOKEN = re.compile(r"\s+|\w+|[^\w\s]")
 
 
 class Run(NamedTuple):
@@ -32,7 +32,7 @@ def compare(first: str, second: str) -> tuple[list[Run], list[Run]] | None:
 
     None where a text has more than MAX_WORDS words, or both have too little in common.
     """
-    words = WORD.findall(first), WORD.findall(second)
+    words = words_of(first), words_of(second)
     if max(map(len, words)) > MAX_WORDS:
         return None
     plain = [[word.strip() for word in some] for some in words]
@@ -45,6 +45,18 @@ def compare(first: str, second: str) -> tuple[list[Run], list[Run]] | None:
             if low < high:
                 side.append(Run("".join(some[low:high]), tag != "equal"))
     return runs
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words and signs, each with the white space before it; white space at the end is left out."""
+    words, space = [], ""
+    for token in TOKEN.findall(text):
+        if token.isspace():
+            space = token
+        else:
+            words.append(space + token)
+            space = ""
+    return words
 
 
 def mark_differences(first: str, second: str) -> tuple[SafeString, SafeString] | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from threading import local
 from typing import Any
 
-from django.db import connections
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import Model, QuerySet, Value
 from django.db.models.sql import UpdateQuery
 from django.db.models.sql.constants import ROW_COUNT
@@ -63,7 +63,7 @@ class Statement:
 
     def __call__(self, **values: Any) -> list[Any]:
         compiled: Compiled | None = getattr(self.thread, "compiled", None)
-        if compiled is None or compiled.connection is not connections[compiled.connection.alias]:
+        if compiled is None or compiled.connection is not connections[DEFAULT_DB_ALIAS]:
             rows = self.build()
             compiled = self.thread.compiled = Compiled(rows.query, rows.db)
             self.thread.rows = rows._iterable_class(rows)
@@ -81,7 +81,7 @@ class UpdateStatement:
 
     def __call__(self, **values: Any) -> int:
         compiled: Compiled | None = getattr(self.thread, "compiled", None)
-        if compiled is None or compiled.connection is not connections[compiled.connection.alias]:
+        if compiled is None or compiled.connection is not connections[DEFAULT_DB_ALIAS]:
             rows = self.build()
             query: Any = rows.query.chain(UpdateQuery)
             query.add_update_values(self.changes)

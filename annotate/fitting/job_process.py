@@ -30,6 +30,8 @@ START_ATTEMPTS = 4
 # A process that holds more afterwards is replaced, so that one large project does not keep the memory for good.
 MAX_RESIDENT_BYTES = 400 * 2**20
 STOP = "stop"
+# What multiprocessing says of a process whose fork server has ended, and with it, whatever it was working on.
+STATUS_LOST = 255
 BACKGROUND_NICENESS = 10
 
 
@@ -82,6 +84,8 @@ class JobProcess:
 
     def _death(self) -> Outcome:
         self.process.join(1)
+        if self.process.exitcode == STATUS_LOST:
+            return Outcome(crossed=worker_died(f"{self.process.pid}"), killed=True, with_server=True)
         number = -(self.process.exitcode or 0)
         if number == signal.SIGXCPU:
             return Outcome(crossed=self.limits.cpu_message())

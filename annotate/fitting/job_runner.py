@@ -65,11 +65,13 @@ class Outcome:
     """What came of a task.
 
     crossed: the stored message of the limit that it crossed.   killed: its process ended by itself, with that message.
+    with_server: because the fork server ended, which is no fault of the task.
     """
 
     published: bool = False
     crossed: str = ""
     killed: bool = False
+    with_server: bool = False
     database_failed: bool = False
     resident_bytes: int = 0
 

@@ -159,7 +159,7 @@ class Lanes:
             process.end()
         self.n_published += outcome.published
         self.database_failed |= outcome.database_failed
-        if outcome.killed and (process.asked_to_stop_at or self.stopping.is_set()):
+        if outcome.killed and (process.asked_to_stop_at or self.stopping.is_set() or outcome.with_server):
             self.release(task)
         elif outcome.crossed:
             self.record_crossing(task, outcome, timezone.now())

@@ -6,7 +6,6 @@ import time
 import pytest
 from django.conf import settings
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotate.items.actions import add_items
@@ -14,8 +13,8 @@ from annotate.items.rows import NewItem
 from annotate.models import Annotator, Item, Project, User
 from tests.conftest import NOW, make_annotator
 from tests.site.factories import estimate_annotator, make_labels, make_overall, spread_fit
-from tests.site.pages import page
-from tests.site.test_access import BACKEND, RULES
+from tests.site.pages import page, signed_in
+from tests.site.test_access import RULES
 from tests.site.test_query_counts import address
 
 N_ITEMS, N_PEOPLE, N_LABELS = 1_200, 150, 3_000
@@ -55,8 +54,7 @@ def test_pages_of_many_items_are_small_at_first_sight(project, alice, detail, la
     """With -s it prints bytes, queries and milliseconds of CPU of the largest, which are not asserted."""
     own = make_large(project, alice)
     User.objects.filter(pk=alice.pk).update(is_expert=detail == "expert")
-    client = Client()
-    client.force_login(alice, BACKEND)
+    client = signed_in(alice)
     client.cookies[settings.LANGUAGE_COOKIE_NAME] = language
     found = {}
     for name in PAGES:
@@ -74,8 +72,7 @@ def test_pages_of_many_items_are_small_at_first_sight(project, alice, detail, la
 
 
 def test_the_report_lists_all_where_it_is_asked(project, alice):
-    owner = Client()
-    owner.force_login(alice, BACKEND)
+    owner = signed_in(alice)
     spread_fit(project, make_more(project, 101))
     html = page(owner, project, "report")
     assert html.count('<th scope="row" dir="auto">') == 30

@@ -217,6 +217,7 @@ def test_own_answers_and_what_owners_look_at(api, project, alice):
     assert api("get", "models").json() == {
         "estimator": project.estimator,
         "best": None,
+        "advice": None,
         "n_labels": None,
         "fit_number": None,
         "made_at": None,

@@ -218,7 +218,8 @@ def test_answers_become_features_and_columns(project, owner, asked):
     text = b"".join(owner.get(reverse("export", args=[project.pk, "annotators", "csv"])).streaming_content).decode()
     rows = list(csv.DictReader(io.StringIO(text.lstrip("\ufeff"))))
     assert [[row[f"field_{n}"] for n in (1, 2, 3, 4)] for row in rows] == [[*values, ""] for values in said]
-    assert "Your age" in owner.get(reverse("exports", args=[project.pk])).content.decode()
+    exports = reverse("exports", args=[project.pk])
+    assert "Your age" in owner.get(exports, {"columns": "annotators"}).content.decode()
 
 
 def test_projects_without_fields_cost_no_look(project, django_assert_num_queries):

@@ -63,7 +63,7 @@ def test_parquet_holds_the_rows_of_json_with_their_types(alice, project, table):
     read = parquet.read_table(io.BytesIO(content("parquet")))
     rows = [{name: comparable(value) for name, value in row.items()} for row in read.to_pylist()]
     for row in rows:
-        row.update({name: json.loads(row[name]) for name in ("settings", "translations") if name in row})
+        row.update({name: json.loads(row[name]) for name in ("settings", "translations", "metadata") if name in row})
     assert rows == [json.loads(line) for line in content("jsonl").splitlines()] != []
     told = {field.name: field.metadata[b"meaning"].decode() for field in read.schema}
     assert told == {column.name: str(column.meaning) for column in TABLES[table].columns(project)}
