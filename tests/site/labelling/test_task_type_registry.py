@@ -20,7 +20,8 @@ NAMED_IN_PAGES = re.compile(
 # first choice and a hint at another, and the page of a task when nothing is asked.
 ALLOWED = {
     "annotate/models/projects.py": 1,
-    "annotate/projects/setup/presets.py": 8,
+    "annotate/projects/setup/presets.py": 9,
+    "annotate/projects/setup/estimates.py": 1,
     "annotate/demo/jury.py": 1,
     "annotate/demo/projects.py": 1,
     "annotate/projects/forms.py": 2,
