@@ -10,7 +10,7 @@ from annotate.client.__main__ import main as run_client
 NEEDED = ("allauth", "channels", "csp", "django", "environ", "rest_framework", "uvicorn")
 SITE_INSTALLED = all(find_spec(name) for name in NEEDED)
 NOT_INSTALLED = (
-    "This command needs the site, which is not installed: pip install 'crowdrank[site]' "
+    "This command needs the site, which is not installed: install the wheel with [site], as in pip install '.[site]' "
     "(without it there are `crowdrank client` and `python -m models_engine`)."
 )
 

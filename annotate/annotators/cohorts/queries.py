@@ -40,7 +40,7 @@ class SideBySideRow:
     difference: float
     low: float
     high: float
-    mark: Interval
+    marks: tuple[Interval, Interval]  # of both cohorts, on one scale
 
     @property
     def is_separated(self) -> bool:
@@ -128,22 +128,27 @@ def side_by_side(project: Project, data: bytes, query: SideBySideQuery) -> SideB
     page = Paginator(order.tolist(), PAGE_SIZE).get_page(query.page)
     shown = [int(i) for i in page.object_list]
     known = Item.objects.filter(project=project).in_bulk([int(items[i]) for i in shown])
-    scale = Scale.around(float(min(low.min(initial=0), 0)), float(max(high.max(initial=0), 0)))
+    scale = scale_of(arrays)
 
     def told_of(name: str, place: np.ndarray, i: int) -> tuple[int, float, float, float]:
         middle, half = float(arrays[name][i]), Z90 * float(arrays[f"{name}_sd"][i])
         return int(place[i]), middle, middle - half, middle + half
 
+    def mark_of(told: tuple[int, float, float, float]) -> Interval:
+        _place, middle, least, most = told
+        return scale.interval(least, middle, most)
+
+    both = {i: (told_of("first", places[0], i), told_of("second", places[1], i)) for i in shown}
     return SideBySide(
         rows=[
             SideBySideRow(
                 item=known[int(items[i])],
-                first=told_of("first", places[0], i),
-                second=told_of("second", places[1], i),
+                first=both[i][0],
+                second=both[i][1],
                 difference=float(difference[i]),
                 low=float(low[i]),
                 high=float(high[i]),
-                mark=scale.interval(low[i], difference[i], high[i]),
+                marks=(mark_of(both[i][0]), mark_of(both[i][1])),
             )
             for i in shown
             if int(items[i]) in known
@@ -154,3 +159,10 @@ def side_by_side(project: Project, data: bytes, query: SideBySideQuery) -> SideB
         n_separated=int(((low > 0) | (high < 0)).sum()),
         correlation=correlation(first.tolist(), second.tolist()),
     )
+
+
+def scale_of(arrays: dict[str, np.ndarray]) -> Scale:
+    """Return a scale that holds the intervals of every item in both cohorts, and zero."""
+    middles = np.concatenate([arrays["first"], arrays["second"]])
+    reach = Z90 * np.concatenate([arrays["first_sd"], arrays["second_sd"]])
+    return Scale.around(float((middles - reach).min(initial=0)), float((middles + reach).max(initial=0)))

@@ -33,7 +33,7 @@ PART_BYTES = 2**19  # SQLite's one write lock is held for a few milliseconds eac
 SITE_SETTINGS = ("level", "top_k", "tie_margin", "count_machines")  # in Fit.settings, besides the estimator's own
 README = """A run record of Crowdrank: all it takes to repeat the fit that gave ranking.csv, and to analyse the answers.
 
-    pip install crowdrank            or, in a checkout of its source: pip install .
+    pip install .                    in a checkout of the source of Crowdrank, or with the path of its wheel
     python -m models_engine reproduce {folder}
 
 This installs numpy and scipy and nothing of the site. The version that made the record is in record.json.

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.annotators.cohorts import job as cohorts_job
+from annotate.annotators.cohorts.queries import SideBySideQuery, side_by_side
 from annotate.annotators.tastes import job as tastes_job
 from annotate.annotators.tastes.forms import TastesForm
 from annotate.annotators.tastes.queries import enough_text
@@ -202,6 +203,13 @@ def test_two_cohorts_side_by_side(alice, divided, estimator):  # noqa: F811
     assert order == sorted(order)
     assert "1 likes it more" in html
     assert "2 likes it more" in html
+    table = side_by_side(divided, bytes(row.arrays), SideBySideQuery())
+    for one in table.rows:  # the drawing has the order of the figures, in both cohorts and within each
+        a, b = ([float(x.removesuffix("%")) for x in (m.low, m.middle, m.high)] for m in one.marks)
+        assert 0 <= a[0] < a[1] < a[2] <= 100
+        assert 0 <= b[0] < b[1] < b[2] <= 100
+        assert (a[1] > b[1]) == (one.difference > 0)
+    assert html.count('class="mark-bell"') == len(table.rows)
 
 
 def test_cohorts_of_different_lists_or_too_small_are_refused(alice, divided):  # noqa: F811

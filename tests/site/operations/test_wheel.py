@@ -104,7 +104,7 @@ def test_engine_and_client_run_with_numpy_and_scipy_alone(wheel, tmp_path):
     for command in (["demo"], []):
         refused = run(crowdrank, *command, cwd=here, env=BARE)
         assert refused.returncode == 1
-        assert "pip install 'crowdrank[site]'" in refused.stderr
+        assert "pip install '.[site]'" in refused.stderr
         assert refused.stderr.count("\n") == 1
     assert {path.name for path in here.iterdir()} == {"labels.csv", "out"}
 
