@@ -10,7 +10,7 @@ from django.db.models.functions import Random
 from django.utils.translation import gettext as _
 
 from annotate.core.errors import InvalidAnswer, NothingToUndo, UserError
-from annotate.core.statements import Given, Statement, UpdateStatement
+from annotate.core.statements import Given, InsertStatement, Statement, UpdateStatement
 from annotate.core.transactions import write_transaction
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling import assignment, item_sets, special_tasks
@@ -140,6 +140,9 @@ close_answered = UpdateStatement(
 )
 
 
+insert_label = InsertStatement(Label)
+
+
 def write_label(annotator: Annotator, presentation: Presentation, answer: Answer, now: datetime) -> tuple[Label, bool]:
     """Return the label that record_label tells of, and whether it is new, in the annotator's step."""
     project = annotator.project
@@ -160,25 +163,27 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
         late = is_beyond_cap(annotator, presentation) or not reclaim_expired_set(project, presentation, items)
         state = Presentation.State.VOIDED if late else Presentation.State.ANSWERED
         Presentation.objects.filter(pk=presentation.pk).update(state=state)
-    label = Label.objects.create(
-        project=project,
-        presentation=presentation,
-        annotator=annotator,
-        outcome=answer.outcome,
-        chosen_id=None if answer.chosen is None else items[answer.chosen],
-        grade=answer.grade,
-        comment=answer.comment,
-        reason=answer.reason,
-        ranks=encode_ranks(answer.outcome, answer.order, len(items)) if answer.order else "",
-        created_at=now,
-        client_at=answer.client_at,
-        response_ms=answer.response_ms,
-        active_ms=answer.active_ms,
-        session=answer.session,
-        language=answer.language,
-        app_version=settings.VERSION,
-        voided_at=now if late else None,
-        void_reason=Label.VoidReason.LATE if late else "",
+    label = insert_label(
+        Label(
+            project=project,
+            presentation=presentation,
+            annotator=annotator,
+            outcome=answer.outcome,
+            chosen_id=None if answer.chosen is None else items[answer.chosen],
+            grade=answer.grade,
+            comment=answer.comment,
+            reason=answer.reason,
+            ranks=encode_ranks(answer.outcome, answer.order, len(items)) if answer.order else "",
+            created_at=now,
+            client_at=answer.client_at,
+            response_ms=answer.response_ms,
+            active_ms=answer.active_ms,
+            session=answer.session,
+            language=answer.language,
+            app_version=settings.VERSION,
+            voided_at=now if late else None,
+            void_reason=Label.VoidReason.LATE if late else "",
+        )
     )
     if project.criteria:
         write_criterion_answers(project, label, answer, items)
