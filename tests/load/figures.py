@@ -116,9 +116,9 @@ def site() -> Iterator[tuple[str, Work]]:
 def measure() -> dict[str, float]:
     """Return every ratio by the name of its figure."""
     found = {}
-    for source in (fits, site):
+    for source, repeats in ((fits, 3), (site, 10)):
         for name, work in source():
-            found[name] = measure_ratio(work, repeats=3)
+            found[name] = measure_ratio(work, repeats)
             print(f"{name}: {found[name]:.3f}", file=sys.stderr, flush=True)
     return found
 
