@@ -14,7 +14,7 @@ export OMP_NUM_THREADS ?= 1
 # Images often set it. Then every process of the tests, and there are hundreds, compiles and rewrites all its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: backup restore check screenshots help demo install test test-together test-alone test-large test-search test-services services-named services-together services-alone test-failed lint lock messages bench peers load faults audit release release-check clean
+.PHONY: backup restore check screenshots help demo install test test-together test-alone test-large test-search test-services services-named services-together services-alone test-failed lint lock messages bench bench-check peers load faults audit release release-check clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -98,6 +98,9 @@ lock: $(BIN)/uv  ## resolve the dependencies of pyproject.toml anew
 
 bench: $(VENV)/dev $(if $(PEERS),peers)  ## measure the engine and print a table (PEERS=1: beside other libraries; DATA=folder: on a real crowd)
 	$(BIN)/python -m models_engine.benchmarks $(if $(PEERS),peers --python $(PEER_VENV)/bin/python $(if $(DATA),--data $(DATA)),speed)
+
+bench-check: $(VENV)/dev  ## compare a few figures, as ratios to a fixed computation, with those kept (UPDATE=1: keep these)
+	@$(BIN)/python -m tests.load.figures $(if $(UPDATE),--update)
 
 # One by one, so that what can't be installed leaves only its own rows out. botorch brings gpytorch and PyTorch (gigabytes).
 peers: $(BIN)/uv

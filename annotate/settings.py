@@ -46,6 +46,7 @@ if env.switch("BEHIND_PROXY", default=False):
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 # A join link's annotator is known by the session alone, so it lasts as long as a study may.
+SESSION_ENGINE = "annotate.accounts.sessions"
 SESSION_COOKIE_AGE = 180 * 24 * 3600
 SESSION_COOKIE_HTTPONLY = True
 CSRF_COOKIE_HTTPONLY = False

@@ -9,12 +9,15 @@ place of what changes:
 
 from collections.abc import Callable
 from threading import local
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import DEFAULT_DB_ALIAS, connections, router
 from django.db.models import Model, QuerySet, Value
-from django.db.models.sql import UpdateQuery
+from django.db.models.sql import InsertQuery, UpdateQuery
 from django.db.models.sql.constants import ROW_COUNT
+from django.db.transaction import mark_for_rollback_on_error
+
+M = TypeVar("M", bound=Model)
 
 
 class Given(Value):
@@ -89,3 +92,48 @@ class UpdateStatement:
         compiled.bind(values)
         n_changed: int = compiled.compiler.execute_sql(ROW_COUNT)
         return n_changed
+
+
+class CompiledInsert:
+    """An INSERT of one row of a model, whose SQL is ready, for one connection."""
+
+    def __init__(self, model: type[Model], using: str) -> None:
+        self.meta = meta = model._meta
+        self.fields = [field for field in meta.local_concrete_fields if field is not meta.auto_field]
+        if any(field.generated or (field.has_db_default() and not field.has_default()) for field in self.fields):
+            raise TypeError(f"{meta.label} leaves columns to the database; insert it as any other model.")
+        query = InsertQuery(model)
+        query.insert_values(self.fields, [model()])
+        self.compiler: Any = query.get_compiler(using=using)
+        self.connection = self.compiler.connection
+        self.compiler.returning_fields = meta.db_returning_fields
+        [(self.sql, _params)] = self.compiler.as_sql()
+        self.bound: tuple[Any, ...] = ()
+        self.compiler.as_sql = lambda: [(self.sql, self.bound)]
+
+    def run(self, instance: Model) -> None:
+        values = [field.get_db_prep_save(field.pre_save(instance, True), self.connection) for field in self.fields]
+        self.bound = (*values, *self.compiler.returning_params)
+        with mark_for_rollback_on_error(using=self.connection.alias):
+            [row] = self.compiler.execute_sql(self.meta.db_returning_fields)
+        for field, value in zip(self.meta.db_returning_fields, row, strict=True):
+            setattr(instance, field.attname, value)
+        instance._state.adding, instance._state.db = False, self.connection.alias
+
+
+class InsertStatement(Generic[M]):
+    """An INSERT of one row; calling it with a new instance stores that and returns it with its key.
+
+    No signals are sent, and no column may be left to the database.
+    """
+
+    def __init__(self, model: type[M]) -> None:
+        self.model = model
+        self.thread = local()
+
+    def __call__(self, instance: M) -> M:
+        compiled: CompiledInsert | None = getattr(self.thread, "compiled", None)
+        if compiled is None or compiled.connection is not connections[DEFAULT_DB_ALIAS]:
+            compiled = self.thread.compiled = CompiledInsert(self.model, router.db_for_write(self.model))
+        compiled.run(instance)
+        return instance

@@ -10,7 +10,6 @@ from django.db.models.functions import Random
 from django.utils.translation import gettext as _
 
 from annotate.core.errors import InvalidAnswer, NothingToUndo, UserError
-from annotate.core.statements import Given, UpdateStatement
 from annotate.core.transactions import write_transaction
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling import assignment, item_sets, special_tasks
@@ -25,6 +24,7 @@ from annotate.labelling.eligibility import (
 from annotate.labelling.outcomes import allowed_extra_outcomes, encode_ranks
 from annotate.labelling.screening import apply_rule, may_screen_out
 from annotate.labelling.shown_items import items_shown
+from annotate.labelling.stored_answers import close_answered, insert_label
 from annotate.labelling.task_types.registry import is_ordered, task_type_of
 from annotate.locks import lock_annotator
 from annotate.models import (
@@ -127,12 +127,6 @@ def counts_more_sets(presentation: Presentation) -> bool:
     return is_late(presentation) or may_screen_out(presentation)
 
 
-close_answered = UpdateStatement(
-    lambda: Presentation.objects.filter(pk=Given("id", Presentation), state=Presentation.State.OPEN),
-    state=Presentation.State.ANSWERED,
-)
-
-
 def write_label(annotator: Annotator, presentation: Presentation, answer: Answer, now: datetime) -> tuple[Label, bool]:
     """Return the label that record_label tells of, and whether it is new, in the annotator's step."""
     project = annotator.project
@@ -153,25 +147,27 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
         late = is_beyond_cap(annotator, presentation) or not reclaim_expired_set(project, presentation, items)
         state = Presentation.State.VOIDED if late else Presentation.State.ANSWERED
         Presentation.objects.filter(pk=presentation.pk).update(state=state)
-    label = Label.objects.create(
-        project=project,
-        presentation=presentation,
-        annotator=annotator,
-        outcome=answer.outcome,
-        chosen_id=None if answer.chosen is None else items[answer.chosen],
-        grade=answer.grade,
-        comment=answer.comment,
-        reason=answer.reason,
-        ranks=ranks_of(answer, len(items)),
-        created_at=now,
-        client_at=answer.client_at,
-        response_ms=answer.response_ms,
-        active_ms=answer.active_ms,
-        session=answer.session,
-        language=answer.language,
-        app_version=settings.VERSION,
-        voided_at=now if late else None,
-        void_reason=Label.VoidReason.LATE if late else "",
+    label = insert_label(
+        Label(
+            project=project,
+            presentation=presentation,
+            annotator=annotator,
+            outcome=answer.outcome,
+            chosen_id=None if answer.chosen is None else items[answer.chosen],
+            grade=answer.grade,
+            comment=answer.comment,
+            reason=answer.reason,
+            ranks=ranks_of(answer, len(items)),
+            created_at=now,
+            client_at=answer.client_at,
+            response_ms=answer.response_ms,
+            active_ms=answer.active_ms,
+            session=answer.session,
+            language=answer.language,
+            app_version=settings.VERSION,
+            voided_at=now if late else None,
+            void_reason=Label.VoidReason.LATE if late else "",
+        )
     )
     if project.criteria:
         write_criterion_answers(project, label, answer, items)

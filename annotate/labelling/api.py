@@ -1,5 +1,6 @@
 """Front ends of one's own: joining, the next task, answering it, undoing; the same rules as on the site's pages."""
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -261,6 +262,7 @@ def step_json(
 
 
 def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, Any]:
+    at = partial(reverse, request=request)
     return {
         "language": task.language,
         "token": task.token,
@@ -289,13 +291,8 @@ def task_json(request: ApiRequest, project: Project, task: Task) -> dict[str, An
                 "text": option.body,
                 "title": option.caption.title,
                 "shows_text": option.caption.shows_text,
-                "media": reverse("api-item-media", args=[project.pk, option.item_id], request=request)
-                if option.kind in IN_FILES
-                else None,
-                "pages": [
-                    reverse("api-item-page", args=[project.pk, option.item_id, number], request=request)
-                    for number in option.pages
-                ],
+                "media": at("api-item-media", args=[project.pk, option.item_id]) if option.kind in IN_FILES else None,
+                "pages": [at("api-item-page", args=[project.pk, option.item_id, number]) for number in option.pages],
                 "link": option.link,
                 "button": option.words,
                 "metadata": dict(option.metadata),

@@ -12,6 +12,7 @@ from django.db.models import F
 from django.db.models.functions import Random
 
 from annotate.core.errors import NothingToCompare
+from annotate.core.statements import InsertStatement
 from annotate.core.transactions import write_transaction
 from annotate.labelling import special_tasks
 from annotate.labelling.choosing import choose_items
@@ -137,6 +138,9 @@ def reopen_presentation(
     return create_presentation(annotator, item_set.pk, items, now, reopens=reopens)
 
 
+insert_presentation = InsertStatement(Presentation)
+
+
 def create_presentation(
     annotator: Annotator,
     item_set_id: int,
@@ -149,19 +153,21 @@ def create_presentation(
 ) -> Presentation:
     like = reopens or special
     asked_by, asked_fit = (choice.asked_by, choice.fit) if choice else ("", None)
-    presentation = Presentation.objects.create(
-        token=(choice.token if choice else "") or new_token(),
-        asked_by=reopens.asked_by if reopens else asked_by,
-        asked_fit=reopens.asked_fit if reopens else asked_fit,
-        project_id=annotator.project_id,
-        annotator=annotator,
-        item_set_id=item_set_id,
-        purpose=like.purpose if like else Purpose.ORDINARY,
-        known_id=like.known_id if like else None,
-        repeat=like.repeat if like else 0,
-        reopens=reopens,
-        created_at=now,
-        leased_until=now + lease_duration(),
+    presentation = insert_presentation(
+        Presentation(
+            token=(choice.token if choice else "") or new_token(),
+            asked_by=reopens.asked_by if reopens else asked_by,
+            asked_fit=reopens.asked_fit if reopens else asked_fit,
+            project_id=annotator.project_id,
+            annotator=annotator,
+            item_set_id=item_set_id,
+            purpose=like.purpose if like else Purpose.ORDINARY,
+            known_id=like.known_id if like else None,
+            repeat=like.repeat if like else 0,
+            reopens=reopens,
+            created_at=now,
+            leased_until=now + lease_duration(),
+        )
     )
     PresentedItem.objects.bulk_create(
         PresentedItem(presentation=presentation, item_id=item, position=place) for place, item in enumerate(items)

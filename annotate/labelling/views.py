@@ -148,6 +148,7 @@ def task_page(
         "wording": wording,
         "task": task,
         "notice": notice,
+        "preview": None,
     }
     if is_htmx(request):
         return render(request, "labelling/task.html", context, status=status)

@@ -1,7 +1,7 @@
 """Measures the CPU time of an answer and the next task in one process: `python -m tests.load.answer --beside ../other`.
 
 Nothing but this process works: the figure is what the web process spends on an answer, without HTTP and threads. With
-`--beside` another checkout is measured in turns with this one, five times each, since machines are noisy.
+`--beside` another checkout is measured in turns with this one, `--turns` times each, since machines are noisy.
 """
 
 import argparse
@@ -32,36 +32,50 @@ def milliseconds_each(n_items: int, n_labels: int, n_answers: int) -> float:
     call_command("collectstatic", interactive=False, verbosity=0)
     seed.ALIAS = "default"
     address = f"/join/{seed.seed_project(n_items, n_labels)}/"
-    client, rng = Client(), random.Random(1)
+    client, page = join(address)
+    rng = random.Random(1)
+    page = answer_often(client, page, 20, rng)  # what is compiled and kept is from here on
+    began = time.process_time()
+    answer_often(client, page, n_answers, rng)
+    return 1000 * (time.process_time() - began) / n_answers
+
+
+def join(address: str) -> tuple[Client, str]:
+    """Return a browser that has joined by this link, and the page with its first task."""
+    client = Client()
     form = dict(HIDDEN.findall(client.get(address).content.decode()))
     joined = client.post(address, {**form, "pseudonym": "One"})
-    page = client.post(joined["Location"], follow=True).content.decode()
-    began = 0.0
-    for n in range(n_answers + 20):
-        if n == 20:  # what is compiled and kept is by now
-            began = time.process_time()
-        answer = {"answer": rng.choice("ab"), "response_ms": "1500"}
+    return client, client.post(joined["Location"], follow=True).content.decode()
+
+
+def answer_often(client: Client, page: str, n: int, rng: random.Random) -> str:
+    """Answers the task on the page and those that come after it; return the last page."""
+    for _ in range(n):
         token = TOKEN.search(page)
         assert token, page[:500]
+        answer = {"answer": rng.choice("ab"), "response_ms": "1500"}
         page = client.post(f"/label/{token[1]}/", answer, headers={"HX-Request": "true"}).content.decode()
-    return 1000 * (time.process_time() - began) / n_answers
+    return page
+
+
+def settings_for(folder: Path) -> dict[str, str]:
+    """Return what the site runs with while it is measured, its database in the folder."""
+    return {
+        "DJANGO_SETTINGS_MODULE": "annotate.settings",
+        "DATABASE_URL": f"sqlite:///{folder}/db.sqlite3",
+        "STATIC_ROOT": f"{folder}/static",
+        "SECRET_KEY": "only for this measurement, fifty characters long or more",
+        "ALLOWED_HOSTS": "testserver",
+        "DEBUG": "false",
+        "HTTPS": "false",
+        "RATE_LIMIT_ANSWER": "1000000/min",
+    }
 
 
 def measure(root: Path, options: argparse.Namespace) -> float:
     """Return the figure of a checkout, measured in a process of its own with this very file."""
     with tempfile.TemporaryDirectory() as folder:
-        env = {
-            **os.environ,
-            "PYTHONPATH": str(root),
-            "DJANGO_SETTINGS_MODULE": "annotate.settings",
-            "DATABASE_URL": f"sqlite:///{folder}/db.sqlite3",
-            "STATIC_ROOT": f"{folder}/static",
-            "SECRET_KEY": "only for this measurement, fifty characters long or more",
-            "ALLOWED_HOSTS": "testserver",
-            "DEBUG": "false",
-            "HTTPS": "false",
-            "RATE_LIMIT_ANSWER": "1000000/min",
-        }
+        env = {**os.environ, "PYTHONPATH": str(root), **settings_for(Path(folder))}
         numbers = [str(n) for n in (options.items, options.labels, options.answers)]
         done = subprocess.run(
             [sys.executable, __file__, "--alone", *numbers], cwd=root, env=env, stdout=subprocess.PIPE, check=True
@@ -74,16 +88,18 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=3_000)
     parser.add_argument("--labels", type=int, default=15_000)
     parser.add_argument("--answers", type=int, default=200)
+    parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--beside", type=Path, help="another checkout, with the same dependencies")
     options = parser.parse_args()
     roots = [HERE, *([options.beside.resolve()] if options.beside else [])]
     figures: dict[Path, list[float]] = {root: [] for root in roots}
-    for turn in range(5):
+    for turn in range(options.turns):
         for root in roots:
             figures[root].append(measure(root, options))
-            print(f"{turn + 1} of 5: {root.name}: {figures[root][-1]:.2f} ms", flush=True)
+            print(f"{turn + 1} of {options.turns}: {root.name}: {figures[root][-1]:.2f} ms", flush=True)
     for root in roots:
-        print(f"{root.name}: {min(figures[root]):.2f} ms of CPU for an answer and the next task, the best of five")
+        best = min(figures[root])
+        print(f"{root.name}: {best:.2f} ms of CPU for an answer and the next task, the best of {options.turns}")
     if options.beside:
         print(f"ratio: {min(figures[roots[0]]) / min(figures[roots[1]]):.2f}")
 

@@ -3,13 +3,13 @@
 import threading
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Count, F
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotate.core.statements import Given, Statement, UpdateStatement
-from annotate.models import Annotator, Item, Project
+from annotate.core.statements import Given, InsertStatement, Statement, UpdateStatement
+from annotate.models import Annotator, Item, ItemSet, Project
 
 pytestmark = pytest.mark.django_db
 
@@ -101,6 +101,35 @@ def test_an_update_changes_the_named_rows_by_the_given_number():
     assert change(item=one.pk, limit=4, n=5) == 0
     assert list(Item.objects.filter(project=project).order_by("key").values_list("n_taken", flat=True)) == [4, 3]
     assert Item.objects.get(pk=other.pk).n_taken == 3
+
+
+def test_an_inserted_row_is_that_of_create():
+    project, insert = two_annotators(""), InsertStatement(ItemSet)
+    for n in range(3):  # the first run compiles
+        values = {"project": project, "n_taken": n, "shuffle": n / 7}
+        kept, plain = insert(ItemSet(key=f"‘{n}’ %s", **values)), ItemSet.objects.create(key=f"plain {n}", **values)
+        stored, expected = (ItemSet.objects.filter(pk=one.pk).values()[0] for one in (kept, plain))
+        assert {name for name in stored if stored[name] != expected[name]} == {"id", "key"}
+        assert stored["key"] == f"‘{n}’ %s"
+        assert not kept._state.adding
+        kept.n_taken = 9
+        kept.save()
+        assert ItemSet.objects.get(pk=kept.pk).n_taken == 9
+    assert project.item_sets.count() == 6
+
+
+def test_an_insert_that_breaks_a_rule_leaves_nothing_and_the_next_one_works():
+    project, insert = two_annotators(""), InsertStatement(ItemSet)
+    insert(ItemSet(project=project, key="a"))
+    with pytest.raises(IntegrityError), transaction.atomic():
+        insert(ItemSet(project=project, key="a"))
+    assert insert(ItemSet(project=project, key="b")).pk == project.item_sets.get(key="b").pk
+    assert project.item_sets.count() == 2
+
+
+def test_an_insert_whose_columns_the_database_fills_is_refused():
+    with pytest.raises(TypeError, match="Annotator"):
+        InsertStatement(Annotator)(Annotator(project=two_annotators("")))
 
 
 def test_a_missing_value_is_refused_by_name():
