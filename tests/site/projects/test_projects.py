@@ -217,7 +217,8 @@ class TestSettings:
         page = owner.get(url).content.decode()
         for field in ("question", "more_means"):
             assert re.search(rf'<input[^>]*name="{field}"[^>]*disabled', page)
-        assert "People have already answered this" in page
+        assert "People have answered this question, so its wording is fixed now." in page
+        assert "People have already answered this" in page, "more_means is no question"
         owner.post(url, settings_of(project, question="Another?", more_means="worse", name="New"))
         project.refresh_from_db()
         assert (project.question, project.more_means, project.name) == (
