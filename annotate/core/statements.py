@@ -98,7 +98,7 @@ class CompiledInsert:
     """An INSERT of one row of a model, whose SQL is ready, for one connection."""
 
     def __init__(self, model: type[Model], using: str) -> None:
-        self.meta = meta = model._meta
+        self.using, self.meta = using, (meta := model._meta)
         self.fields = [field for field in meta.local_concrete_fields if field is not meta.auto_field]
         if any(field.generated or (field.has_db_default() and not field.has_default()) for field in self.fields):
             raise TypeError(f"{meta.label} leaves columns to the database; insert it as any other model.")
@@ -114,11 +114,11 @@ class CompiledInsert:
     def run(self, instance: Model) -> None:
         values = [field.get_db_prep_save(field.pre_save(instance, True), self.connection) for field in self.fields]
         self.bound = (*values, *self.compiler.returning_params)
-        with mark_for_rollback_on_error(using=self.connection.alias):
+        with mark_for_rollback_on_error(using=self.using):
             [row] = self.compiler.execute_sql(self.meta.db_returning_fields)
         for field, value in zip(self.meta.db_returning_fields, row, strict=True):
             setattr(instance, field.attname, value)
-        instance._state.adding, instance._state.db = False, self.connection.alias
+        instance._state.adding, instance._state.db = False, self.using
 
 
 class InsertStatement(Generic[M]):
