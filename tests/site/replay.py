@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 Row = tuple[Any, ...]
 Tables = dict[str, dict[int, Row]]  # by table and rowid
@@ -109,7 +109,9 @@ def renamed(value: Any, new: dict[str, str]) -> Any:
 
 
 def write_changes(changes: Changes, new: dict[str, str]) -> None:
-    with connection.cursor() as cursor:  # in this order: of some rows only one at a time may be, say, published
+    # One transaction, since tables may come before those that they refer to. In this order: of some rows only one at a
+    # time may be, say, published.
+    with transaction.atomic(), connection.cursor() as cursor:
         for table, rowid in changes.deleted:
             cursor.execute(f'DELETE FROM "{table}" WHERE rowid = %s', [rowid])
         for table, rowid, values in changes.updated:

@@ -99,6 +99,9 @@ class Side(serializers.Serializer):
     utility = FiniteFloatField()
     low = FiniteFloatField(help_text="Lower end of the 90% interval.")
     high = FiniteFloatField()
+    score = FiniteFloatField(allow_null=True, help_text="0 to 100, an average item has 50; null in older comparisons.")
+    score_low = FiniteFloatField(allow_null=True)
+    score_high = FiniteFloatField(allow_null=True)
 
 
 class SideBySideRow(serializers.Serializer):
@@ -180,6 +183,7 @@ def comparison_row(row: Any) -> dict[str, Any]:
     names = ("item", "difference", "low", "high", "is_separated")
     sides = {
         name: dict(zip(("place", "utility", "low", "high"), getattr(row, name), strict=True))
-        for name in ("first", "second")
+        | dict(zip(("score", "score_low", "score_high"), row.scores[n] if row.scores else (None,) * 3, strict=True))
+        for n, name in enumerate(("first", "second"))
     }
     return {name: getattr(row, name) for name in names} | sides

@@ -17,6 +17,7 @@ from annotate.fitting.stored_posterior import fit_posterior, require_labels
 from annotate.jobs.queues import Progress
 from annotate.jobs.requested import RequestedJobs
 from annotate.models import CohortComparison
+from models_engine.analysis.scores import compute_scores
 from models_engine.data import Comparisons
 from models_engine.estimators.table import ESTIMATORS
 from models_engine.models import Fit
@@ -90,8 +91,9 @@ def check_enough(n_people: int, n_labels: int, name: str) -> None:
 
 def compare_cohorts(labels: Labels, rows: list[Ints], fit: Fit, progress: Progress) -> dict[str, NDArray]:
     """items (n_items,): those that both cohorts compared, in the largest connected part of either.   first, first_sd,
-    second, second_sd (n_items,): utilities centred over these items. The cohorts share no label, so that the variance
-    of a difference is the sum of both."""
+    second, second_sd (n_items,): utilities centred over these items. first_scores, second_scores (n_items, 3): scores
+    with the ends of their intervals. The cohorts share no label, so that the variance of a difference is the sum of
+    both."""
     halves = [labels.data.subset(one) for one in rows]
     kept = np.flatnonzero(labels.ranked & in_largest_part(halves[0], labels) & in_largest_part(halves[1], labels))
     if len(kept) < 2:
@@ -99,7 +101,9 @@ def compare_cohorts(labels: Labels, rows: list[Ints], fit: Fit, progress: Progre
     found: dict[str, NDArray] = {"items": labels.item_ids[kept]}
     for name, data in zip(("first", "second"), halves, strict=True):
         own = fit_posterior(ESTIMATORS[fit.estimator], data, fit.seed, progress).restrict(kept)
+        scores = compute_scores(own)
         found |= {name: own.utilities(), f"{name}_sd": own.standard_deviations()}
+        found[f"{name}_scores"] = np.stack([scores.score, scores.low, scores.high], axis=1)
     return found
 
 

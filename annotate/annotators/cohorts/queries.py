@@ -13,6 +13,7 @@ from annotate.core.charts import Interval, Scale, Tick
 from annotate.core.stored_messages import render_message
 from annotate.criteria import Criterion
 from annotate.dashboard.fits.comparison import correlation
+from annotate.dashboard.ranking.queries import AVERAGE_SCORE
 from annotate.models import CohortComparison, Item, Project, Tag
 from models_engine.constants import Z90
 
@@ -32,11 +33,15 @@ class SideBySideQuery:
 
 @dataclass(frozen=True)
 class SideBySideRow:
-    """first, second: (place, utility, low, high). is_separated: the 90% interval of the difference leaves 0 out."""
+    """first, second: (place, utility, low, high). is_separated: the 90% interval of the difference leaves 0 out.
+
+    scores: of both cohorts (score, low, high); None in a comparison of a version before 0.2, which has none.
+    """
 
     item: Item
     first: tuple[int, float, float, float]
     second: tuple[int, float, float, float]
+    scores: tuple[tuple[float, float, float], tuple[float, float, float]] | None
     difference: float
     low: float
     high: float
@@ -55,6 +60,7 @@ class SideBySide:
     n_items: int
     n_separated: int
     correlation: float | None
+    has_scores: bool
 
 
 @dataclass(frozen=True)
@@ -128,15 +134,21 @@ def side_by_side(project: Project, data: bytes, query: SideBySideQuery) -> SideB
     page = Paginator(order.tolist(), PAGE_SIZE).get_page(query.page)
     shown = [int(i) for i in page.object_list]
     known = Item.objects.filter(project=project).in_bulk([int(items[i]) for i in shown])
+    has_scores = "first_scores" in arrays
     scale = scale_of(arrays)
 
     def told_of(name: str, place: np.ndarray, i: int) -> tuple[int, float, float, float]:
         middle, half = float(arrays[name][i]), Z90 * float(arrays[f"{name}_sd"][i])
         return int(place[i]), middle, middle - half, middle + half
 
-    def mark_of(told: tuple[int, float, float, float]) -> Interval:
-        _place, middle, least, most = told
-        return scale.interval(least, middle, most)
+    def scores_of(name: str, i: int) -> tuple[float, float, float]:
+        score, least, most = arrays[f"{name}_scores"][i].tolist()
+        return score, least, most
+
+    def marks_of(i: int) -> tuple[Interval, Interval]:
+        drawn = [scores_of(name, i) if has_scores else both[i][n][1:] for n, name in enumerate(("first", "second"))]
+        first, second = (scale.interval(least, middle, most) for middle, least, most in drawn)
+        return first, second
 
     both = {i: (told_of("first", places[0], i), told_of("second", places[1], i)) for i in shown}
     return SideBySide(
@@ -148,7 +160,8 @@ def side_by_side(project: Project, data: bytes, query: SideBySideQuery) -> SideB
                 difference=float(difference[i]),
                 low=float(low[i]),
                 high=float(high[i]),
-                marks=(mark_of(both[i][0]), mark_of(both[i][1])),
+                marks=marks_of(i),
+                scores=(scores_of("first", i), scores_of("second", i)) if has_scores else None,
             )
             for i in shown
             if int(items[i]) in known
@@ -158,11 +171,16 @@ def side_by_side(project: Project, data: bytes, query: SideBySideQuery) -> SideB
         n_items=len(items),
         n_separated=int(((low > 0) | (high < 0)).sum()),
         correlation=correlation(first.tolist(), second.tolist()),
+        has_scores=has_scores,
     )
 
 
 def scale_of(arrays: dict[str, np.ndarray]) -> Scale:
-    """Return a scale that holds the intervals of every item in both cohorts, and zero."""
+    """Return a scale that holds the intervals of every item in both cohorts, and an average item."""
+    if "first_scores" in arrays:
+        scores = np.concatenate([arrays["first_scores"], arrays["second_scores"]])
+        low, high = float(scores.min(initial=AVERAGE_SCORE)), float(scores.max(initial=AVERAGE_SCORE))
+        return Scale.around(low, high, reference=AVERAGE_SCORE)
     middles = np.concatenate([arrays["first"], arrays["second"]])
     reach = Z90 * np.concatenate([arrays["first_sd"], arrays["second_sd"]])
     return Scale.around(float((middles - reach).min(initial=0)), float((middles + reach).max(initial=0)))

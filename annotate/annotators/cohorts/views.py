@@ -20,6 +20,7 @@ from annotate.annotators.cohorts.queries import cohorts as cohorts_page
 from annotate.annotators.cohorts.queries import tags_of
 from annotate.core.errors import UserError
 from annotate.core.rate_limits import check_rate_limit
+from annotate.dashboard.detail import shows_expert
 from annotate.dashboard.pages import render_page
 from annotate.dashboard.project_lookup import requested_criterion
 from annotate.fitting.published import published_fit
@@ -33,6 +34,7 @@ def cohorts(request: HttpRequest, project_id: UUID) -> HttpResponse:
     form = CohortsForm(tags_of(criterion.project), request.GET)
     query = form.query()
     context = {"form": form, "query": query, "fit": published_fit(criterion), "cohorts": cohorts_page(criterion, query)}
+    context["expert"] = shows_expert(request)
     return render_page(request, criterion, "annotators/cohorts", context)
 
 

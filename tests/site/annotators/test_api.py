@@ -126,8 +126,8 @@ def test_cohorts_are_asked_for_and_read_as_on_the_page(alice, divided):  # noqa:
     )
     for mine, theirs in zip(told["results"], table.rows, strict=True):
         assert (mine["item"], mine["difference"], mine["low"]) == (theirs.item.key, theirs.difference, theirs.low)
-        assert tuple(mine["first"].values()) == theirs.first
-        assert tuple(mine["second"].values()) == theirs.second
+        for name, place, scores in zip(("first", "second"), (theirs.first, theirs.second), theirs.scores, strict=True):
+            assert tuple(mine[name].values()) == (*place, *scores)
     whole = api("get", "cohorts").json()
     [division] = [one for one in whole["divisions"] if one["key"] == "source"]
     assert {(one["key"], one["n"]) for one in division["values"]} == {("platform", 4), ("link", 4)}

@@ -16,7 +16,8 @@ from annotate.annotators.tastes.forms import TastesForm
 from annotate.annotators.tastes.queries import enough_text
 from annotate.core.stored_messages import render_message
 from annotate.fitting import evaluation_job
-from annotate.models import AnnotatorTaste, CohortComparison, Event, FitState, Item, Membership, Project, TasteMap
+from annotate.fitting.arrays import to_bytes
+from annotate.models import AnnotatorTaste, CohortComparison, Event, FitState, Item, Membership, Project, TasteMap, User
 from annotate.projects.copies.archiving import archive_project, unarchive_project
 from models_engine.errors import InsufficientData
 from models_engine.models import AnnotatorEstimate
@@ -206,10 +207,27 @@ def test_two_cohorts_side_by_side(alice, divided, estimator):  # noqa: F811
     table = side_by_side(divided, bytes(row.arrays), SideBySideQuery())
     for one in table.rows:  # the drawing has the order of the figures, in both cohorts and within each
         a, b = ([float(x.removesuffix("%")) for x in (m.low, m.middle, m.high)] for m in one.marks)
-        assert 0 <= a[0] < a[1] < a[2] <= 100
-        assert 0 <= b[0] < b[1] < b[2] <= 100
+        for low, middle, high in (a, b):
+            assert 0 <= low < high <= 100
+            assert low - 0.1 < middle < high + 0.1
         assert (a[1] > b[1]) == (one.difference > 0)
     assert html.count('class="mark-bell"') == len(table.rows)
+    assert "Score in 1" in html
+    assert "Utility in 1" not in html
+    for one in table.rows:  # the chance against an average item, on either side of one half as the utility of zero
+        for (score, low, high), (_place, utility, *_ends) in zip(one.scores, (one.first, one.second), strict=True):
+            assert 0 <= low < high <= 100
+            assert low - 0.1 < score < high + 0.1  # near 0 and 100 the mean may lie a hair outside
+            assert (score > 50) == (utility > 0)
+    User.objects.filter(pk=alice.pk).update(is_expert=True)
+    assert "Utility in 1" in page(signed_in(alice), divided, "cohorts", f"?show={row.pk}")
+    with np.load(io.BytesIO(bytes(row.arrays))) as arrays:
+        older = to_bytes({name: values for name, values in arrays.items() if not name.endswith("_scores")})
+    CohortComparison.objects.filter(pk=row.pk).update(arrays=older)
+    User.objects.filter(pk=alice.pk).update(is_expert=False)
+    html = page(signed_in(alice), divided, "cohorts", f"?show={row.pk}")
+    assert "Score in 1" not in html
+    assert "Utility in 1" in html
 
 
 def test_cohorts_of_different_lists_or_too_small_are_refused(alice, divided):  # noqa: F811
