@@ -14,6 +14,7 @@ pytestmark = pytest.mark.embedded
 UNASKED = {"is_staff": True, "owner": "mallory", "join_token": "A" * 22, "simulated": True, "id": 7, "role": "owner"}
 
 
+@pytest.mark.slow
 def test_the_api_names_an_unknown_field(people, arguments, project):  # noqa: F811
     secrets = {who: make_token(people[who])[1] for who in ("annotator", "owner")}
     taken, n = [], 0
@@ -37,6 +38,7 @@ def test_the_api_names_an_unknown_field(people, arguments, project):  # noqa: F8
     assert n > 30
 
 
+@pytest.mark.slow
 def test_forms_set_nothing_that_they_do_not_show(project, alice):
     """Each form of the owner's, sent with names of columns that no form may set."""
     before = Project.objects.values("join_token", "simulated", "created_at").get()

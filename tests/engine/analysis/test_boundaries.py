@@ -45,6 +45,7 @@ def test_what_is_certain():
     assert 0 < grade_probabilities([-30.0], [1.0], [0.0])[0, 1] < 1e-190  # not lost as the difference of two ones
 
 
+@pytest.mark.slow
 def test_grades_of_simulated_crowds_are_as_likely_as_it_says():
     """Of the items given a grade with probability p, a share p has it; and the expected error is the real one."""
     said, right, expected, wrong = [], [], [], []

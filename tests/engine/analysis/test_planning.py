@@ -58,6 +58,7 @@ def test_more_answers_than_are_simulated():
     assert plan.width.middle == pytest.approx(real[:, 1].mean(), rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_same_design_and_seed_give_the_same_plan():
     assert plan_project(ESSAYS, n_crowds=6) == plan_project(ESSAYS, n_crowds=6)
     assert plan_project(ESSAYS, n_crowds=6) != plan_project(ESSAYS, n_crowds=6, seed=1)

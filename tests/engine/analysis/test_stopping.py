@@ -38,6 +38,7 @@ def needed(n_items: int, data: Comparisons, is_met, start: int, step: float) -> 
     return None
 
 
+@pytest.mark.slow
 def test_the_width_is_forecast_within_a_factor_of_two_from_a_third_of_the_labels():
     """Stated in the module: the total lies in the range for nine of ten crowds, the middle is off by two at most."""
     inside, ratios = [], []

@@ -22,6 +22,7 @@ def by_definition(posterior, order, level=0.95):
     return result
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(st.integers(0, 10_000), st.integers(1, 12), st.sampled_from([0.05, 0.2, 0.6]), st.booleans(), st.booleans())
 def test_tiers_match_the_definition(seed, n, noise, ranked, drawn):

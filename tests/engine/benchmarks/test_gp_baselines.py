@@ -28,6 +28,7 @@ def smooth_crowd(seed: int = 0, *, n_items: int = 20, n_seen: int = 20, taste: f
     return truth, Comparisons.concatenate([truth.pairs(600, rng, shown=shown), none])
 
 
+@pytest.mark.slow
 def test_each_annotator_is_fitted_alone():
     truth, data = smooth_crowd(taste=1.5)
     found = GPPLPerAnnotator().fit(data)

@@ -36,6 +36,7 @@ needs_tournesol = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_tournesol
 def test_how_much_better_predicts_graded_answers_better_than_their_shares():
     data = grades.read_tournesol(DATA, "importance")
@@ -75,6 +76,7 @@ def test_table_2_of_the_angle_paper_is_reproduced():
         assert found[region].kappa_sampled == pytest.approx(printed.kappa, abs=0.03)
 
 
+@pytest.mark.slow
 @needs_sushi
 def test_features_rank_sushi_for_held_out_people():
     scores, bounds, fall = plackett_luce.run(read_sushi(DATA), repeats=2, seed=0)

@@ -110,6 +110,7 @@ def test_the_map_factorisation_chooses_shrinkage_by_held_out_labels():
         MapFactorisation().units(WinMatrices.of(people.pairs(10, np.random.default_rng(3))))
 
 
+@pytest.mark.slow
 def test_baselines_learn_each_annotators_ranking():
     rng = np.random.default_rng(2)
     people = simulate_crowd(rng, 8, 20, taste_sd=1.5, link="probit")

@@ -109,6 +109,7 @@ def test_standard_deviations_within_three_per_cent_of_exact(make):
     assert ratio.std() < 0.02, "sampling error alone is 0.011"
 
 
+@pytest.mark.slow
 def test_covariance_is_accurate_under_weak_priors():
     """With almost no ridge the clusters' offset is known only through the five bridges."""
     rng = np.random.default_rng(1)

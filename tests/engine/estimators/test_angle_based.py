@@ -331,6 +331,7 @@ def test_gibbs_agrees_with_summing_exactly():
     assert_allclose(eta.std(axis=0), exact.standard_deviations(), rtol=0.15)
 
 
+@pytest.mark.slow
 def test_predictive_probabilities_sum_to_one():
     data = mixed_labels()
     posterior = AngleBased().fit(data)

@@ -215,6 +215,7 @@ def test_bad_settings_are_reported():
         AngleBasedMixture(1).fit(Comparisons.from_pairs([], [], [], n_items=1))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (DATA / "apa1980" / "full_rankings.csv.gz").is_file(), reason=f"the APA ballots are not in {DATA}"
 )

@@ -174,6 +174,7 @@ def test_contexts_are_the_connected_parts_where_none_are_given():
     assert_allclose(found.utilities(), Competitors().fit(data, table).utilities(), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_tags_show_where_a_competitor_shines():
     truth, data, table = contest(7, n=8, contexts=300, labels=12_000, n_tags=3, tag_sd=0.6)
     found = Competitors().fit(data, table)

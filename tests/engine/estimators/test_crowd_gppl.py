@@ -51,6 +51,7 @@ def mixed(seed: int = 0) -> Comparisons:
     )
 
 
+@pytest.mark.slow
 def test_margins_have_the_moments_of_draws():
     data = mixed()
     found, _ = factors_of(data)

@@ -205,6 +205,7 @@ def sparse_problem() -> PairwiseGP:
     return PairwiseGP(PairFactors.of(data.pairs()), prior, GammaPrior(2.0, 2.0))
 
 
+@pytest.mark.slow
 def test_the_scale_includes_the_variance_given_the_points():
     problem = sparse_problem()
     found = maximise_bound(problem.start(), tolerance=1e-8, limit=300, on_step=lambda _: None)
@@ -394,6 +395,7 @@ def test_the_three_schemes_agree_roughly():
 # Features
 
 
+@pytest.mark.slow
 def test_items_never_compared_are_ranked_by_their_features():
     truth, data = simulate_along_features(8, n_items=80, n_labels=900)
     seen = np.flatnonzero((data.items.reshape(-1, 2) < 60).all(axis=1))

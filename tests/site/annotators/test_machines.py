@@ -125,6 +125,7 @@ def test_an_owner_switches_machines_on_and_the_fit_and_the_log_say_so(project, a
     assert labels(project).data.n_labels == 90
 
 
+@pytest.mark.slow
 def test_a_machine_that_reverses_everything_leaves_the_places_within_peoples_intervals(project, alice):
     people(project, 120)
     fit = fit_now(project)
@@ -213,6 +214,7 @@ def go_on(*_progress) -> bool:
     return True
 
 
+@pytest.mark.slow
 def test_the_report_holds_machines_against_people(project, alice):
     people(project, 120)
     fit_now(project)

@@ -540,6 +540,7 @@ def test_a_person_who_was_deactivated_is_locked_out(people, project):
     assert response["WWW-Authenticate"] == "Bearer"
 
 
+@pytest.mark.slow
 def test_strangers_read_the_reference_and_get_problems_elsewhere(db, client):
     assert client.get(reverse("api-reference")).status_code == 200
     assert client.get(reverse("api-schema")).json()["openapi"].startswith("3.")

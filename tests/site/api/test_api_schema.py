@@ -43,6 +43,7 @@ def test_every_operation_says_how_it_fails_and_who_may_ask():
                 assert operation["description"], f"{method} {path} has no description"
 
 
+@pytest.mark.slow
 def test_the_reference_shows_every_operation(client, db):
     page = client.get(reverse("api-reference"))
     html = page.content.decode()

@@ -92,6 +92,7 @@ def judge(live_server, alice, project, monkeypatch, stub, tmp_path):
     return judge
 
 
+@pytest.mark.slow
 def test_each_pair_is_judged_in_both_orders_and_never_twice(judge, stub, capsys):
     assert judge("--price-in", "10", "--price-out", "100", "--currency", "EUR", "--prompt-version", "v2") == 0
     assert len(stub.asked) == len(set(stub.asked)) == MachineAnswer.objects.count() == 30
@@ -113,6 +114,7 @@ def test_only_pairs_that_people_answered_unless_more_are_asked_for(judge, projec
     assert len(stub.asked) == 2
 
 
+@pytest.mark.slow
 def test_rubbish_is_counted_said_and_skipped_and_asked_again_the_next_time(judge, stub, capsys):
     stub.replies = ["I like both!", "I like both!", 503, 429, "b"]
     assert judge("--tries", "2", "--most", "3") == 1

@@ -40,6 +40,7 @@ def test_failed_sign_ins_are_noted_by_the_clients_address(client, db, settings, 
     assert AccessAttempt.objects.get().ip_address == noted
 
 
+@pytest.mark.slow
 def test_one_who_guesses_does_not_keep_others_from_signing_in(client, db, settings):
     settings.REST_FRAMEWORK = behind(1)
     codes = [sign_in(client, "203.0.113.5", f"guess-{n}@example.org").status_code for n in range(32)]
