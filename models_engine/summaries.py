@@ -4,7 +4,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from models_engine.linalg import chunk_slices
 
@@ -98,8 +97,10 @@ def summarise_ranks(mean: Floats, ranks: NDArray, level: float, k: int) -> RankS
         columns = np.sort(ranks[:, part], axis=0)
         low[part] = columns[int(np.floor(tail * last))]
         high[part] = columns[int(np.ceil((1 - tail) * last))]
+    rank = np.empty(len(mean), dtype=np.int64)
+    rank[np.argsort(-mean, kind="stable")] = np.arange(1, len(mean) + 1)
     return RankSummary(
-        rank=rankdata(-mean, method="ordinal").astype(np.int64),
+        rank=rank,
         low=low,
         high=high,
         expected=ranks.mean(axis=0, dtype=np.float64),

@@ -19,7 +19,7 @@ from models_engine.constants import Z90
 from models_engine.errors import InvalidData
 from models_engine.linalg import cholesky
 
-__all__ = ["expected_loss", "settled"]
+__all__ = ["draw_utilities", "draw_wrong_best", "expected_loss", "settled"]
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -61,16 +61,44 @@ def expected_loss(
     whole: mean width of the items' 90% intervals, in logits.
     sd_or_covariance: (n_items,) or (n_items, n_items).   Arguments and errors as for candidate_sets.
     """
-    spread = read_floats(sd_or_covariance, "sd_or_covariance")
-    if spread.ndim == 2 and spread.shape[0] != spread.shape[1]:
-        raise InvalidData(f"sd_or_covariance has shape {spread.shape}; give (n_items,) or (n_items, n_items).")
-    sd = np.sqrt(np.diagonal(spread)) if spread.ndim == 2 else spread
-    marginals = read_marginals(mean, sd, aim, parts, margin)
+    marginals, covariance = _read(mean, sd_or_covariance, aim, margin, parts)
     if aim.kind == "whole":
         return float(2 * Z90 * marginals.sd.mean())
     if aim.kind == "classes":
         return _expected_misplaced(marginals, np.asarray(aim.boundaries, dtype=np.float64), margin)
-    return _expected_wrong_best(marginals, aim.k or 0, margin, spread if spread.ndim == 2 else None)
+    return float(_wrong_best(marginals, aim.k or 0, margin, covariance).mean())
+
+
+def draw_wrong_best(
+    mean: ArrayLike,
+    sd_or_covariance: ArrayLike,
+    aim: Aim,
+    *,
+    margin: float = 0.0,
+    parts: ArrayLike | None = None,
+) -> Floats:
+    """Return how many of the best k by their means are wrong, as in expected_loss, in each draw: (n_draws,)."""
+    marginals, covariance = _read(mean, sd_or_covariance, aim, margin, parts)
+    return _wrong_best(marginals, aim.k or 0, margin, covariance)
+
+
+def draw_utilities(mean: Floats, sd: Floats, covariance: Floats | None, n_draws: int) -> Floats:
+    """Draw (n_draws, n_items), always the same for the same arguments; each draw comes with its mirror image."""
+    half = np.random.default_rng(0).standard_normal((n_draws // 2, len(mean)))
+    noise = np.concatenate([half, -half])
+    if covariance is None:
+        return np.asarray(mean + noise * sd)
+    return np.asarray(mean + noise @ cholesky(covariance + 1e-9 * sd.max() ** 2 * np.eye(len(mean))).T)
+
+
+def _read(
+    mean: ArrayLike, sd_or_covariance: ArrayLike, aim: Aim, margin: float, parts: ArrayLike | None
+) -> tuple[Marginals, Floats | None]:
+    spread = read_floats(sd_or_covariance, "sd_or_covariance")
+    if spread.ndim == 2 and spread.shape[0] != spread.shape[1]:
+        raise InvalidData(f"sd_or_covariance has shape {spread.shape}; give (n_items,) or (n_items, n_items).")
+    sd = np.sqrt(np.diagonal(spread)) if spread.ndim == 2 else spread
+    return read_marginals(mean, sd, aim, parts, margin), spread if spread.ndim == 2 else None
 
 
 def _expected_misplaced(marginals: Marginals, cuts: Floats, margin: float) -> float:
@@ -81,20 +109,16 @@ def _expected_misplaced(marginals: Marginals, cuts: Floats, margin: float) -> fl
     return float((ndtr(low) + ndtr(-high)).sum())
 
 
-def _expected_wrong_best(marginals: Marginals, k: int, margin: float, covariance: Floats | None) -> float:
-    n, rng = marginals.n_items, np.random.default_rng(0)
-    n_draws = int(np.clip(MAX_CELLS // n, MIN_DRAWS, MAX_DRAWS))
-    half = rng.standard_normal((n_draws // 2, n))
-    noise = np.concatenate([half, -half])
-    root = None if covariance is None else cholesky(covariance + 1e-9 * marginals.sd.max() ** 2 * np.eye(n))
-    draws = marginals.mean + (noise * marginals.sd if root is None else noise @ root.T)
-    total = 0.0
+def _wrong_best(marginals: Marginals, k: int, margin: float, covariance: Floats | None) -> Floats:
+    n_draws = int(np.clip(MAX_CELLS // marginals.n_items, MIN_DRAWS, MAX_DRAWS))
+    draws = draw_utilities(marginals.mean, marginals.sd, covariance, n_draws)
+    total = np.zeros(len(draws))
     for part in np.flatnonzero(np.bincount(marginals.part) > k):
         items = np.flatnonzero(marginals.part == part)
         own = draws[:, items]
         last = np.partition(own, len(items) - k, axis=1)[:, len(items) - k]
         chosen = np.argsort(-marginals.mean[items], kind="stable")[:k]
-        total += float((own[:, chosen] < last[:, None] - margin).sum(axis=1).mean())
+        total += (own[:, chosen] < last[:, None] - margin).sum(axis=1)
     return total
 
 

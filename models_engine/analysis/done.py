@@ -10,51 +10,104 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr
 
 from models_engine.acquisition import Aim, expected_loss
+from models_engine.acquisition.loss import draw_utilities, draw_wrong_best
 from models_engine.analysis.reliability import compute_separation
+from models_engine.constants import Z90
 from models_engine.errors import InvalidSetting
+from models_engine.summaries import rank_draws
+from models_engine.validation import check_boundaries
 
-__all__ = ["FACTORS", "LEVELS", "MIN_APART", "Wrong", "expected_wrong", "is_done", "threshold"]
+__all__ = [
+    "FACTORS",
+    "LEVELS",
+    "MIN_APART",
+    "PLAIN",
+    "PLAIN_FACTORS",
+    "Wrong",
+    "expected_wrong",
+    "is_done",
+    "threshold",
+]
 
 Floats = NDArray[np.float64]
-Wrong = Literal["best", "classes", "width", "reliability"]
+Wrong = Literal["best", "top", "classes", "boundary", "width", "widest", "reliability", "places"]
 LEVELS = (0.1, 0.05)  # share of the times that "done" is said at which the truth is worse than the goal, at most
 MIN_APART = 50  # labels between two fits that both have to be under the threshold
+MAX_CELLS, MAX_DRAWS, MIN_DRAWS = 400_000, 400, 40  # of draws of places: draws times items, draws
 # What is expected to be wrong, as a multiple of what the goal allows, at which to stop; for each of LEVELS.
 FACTORS: dict[Wrong, tuple[float, float]] = {
-    "best": (0.75, 0.6),
+    "best": (0.6, 0.5),
+    "top": (0.75, 0.6),
     "classes": (0.45, 0.35),
+    "boundary": (0.35, 0.3),
     "width": (0.65, 0.6),
-    "reliability": (0.65, 0.55),
+    "widest": (0.65, 0.6),
+    "reliability": (0.6, 0.5),
+    "places": (0.65, 0.55),
+}
+PLAIN = ("BradleyTerry", "PlackettLuce")  # estimators that take everybody for equally careful
+# The same of estimators that take everybody for equally careful: with careless people utilities are too flat, and sure
+# of it, which shows most in widths and classes.
+PLAIN_FACTORS: dict[Wrong, tuple[float, float]] = FACTORS | {
+    "best": (0.5, 0.4),
+    "classes": (0.2, 0.15),
+    "boundary": (0.2, 0.15),
+    "width": (0.2, 0.15),
+    "widest": (0.2, 0.15),
+    "reliability": (0.55, 0.45),
 }
 
 
 def expected_wrong(what: Wrong, mean: ArrayLike, covariance: ArrayLike, aim: Aim, *, margin: float = 0.0) -> float:
     """Return what is expected to be wrong if the collection stops now, in the measure of the goal.
 
-    best: share of the best k that is wrong; classes: share of the items in a wrong class; width: mean width of 90%
-    intervals in logits; reliability: 1 - scale-separation reliability.   covariance: (n_items, n_items), or the
-    standard deviations (n_items,).   Errors as for acquisition.expected_loss.
+    best: share of the best k that is wrong; top: P(any of the best k is wrong); classes: share of the items in a wrong
+    class; boundary: share of the items on the wrong side of a boundary, the largest over the boundaries; width, widest:
+    mean and largest width of 90% intervals in logits; reliability: 1 - scale-separation reliability; places: mean
+    difference between an item's place and its true one.
+    covariance: (n_items, n_items), or the standard deviations (n_items,).   margin: the difference up to which items
+    count as tied; for best, top and classes.   Errors as for acquisition.expected_loss.
     """
+    means, spread = np.asarray(mean, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
+    sd = spread if spread.ndim == 1 else np.sqrt(np.diagonal(spread))
     if what == "reliability":
-        spread = np.asarray(covariance, dtype=np.float64)
-        sd = spread if spread.ndim == 1 else np.sqrt(np.diagonal(spread))
-        return 1 - compute_separation(np.asarray(mean, dtype=np.float64), sd)
-    loss = expected_loss(mean, covariance, aim, margin=margin)
+        return 1 - compute_separation(means, sd)
+    if what == "widest":
+        return float(2 * Z90 * sd.max())
+    if what == "boundary":
+        return _most_misplaced(means, sd, aim)
+    if what == "places":
+        return _place_error(means, sd, spread if spread.ndim == 2 else None)
+    if what == "top":
+        return float((draw_wrong_best(means, spread, aim, margin=margin) > 0).mean())
+    loss = expected_loss(means, spread, aim, margin=margin)
     if what == "width":
         return loss
-    return loss / (aim.k or 1 if what == "best" else len(np.asarray(mean)))
+    return loss / (aim.k or 1 if what == "best" else len(means))
 
 
-def threshold(what: Wrong, goal: float, *, level: float = LEVELS[0]) -> float:
-    """Return the expected_wrong at which "done" may be said for a goal (what may be wrong at most).
+def _most_misplaced(mean: Floats, sd: Floats, aim: Aim) -> float:
+    cuts = check_boundaries(aim.boundaries)
+    return float(ndtr(-np.abs(mean[:, None] - cuts) / sd[:, None]).mean(axis=0).max())
 
-    level: one of LEVELS. Raises InvalidSetting.
+
+def _place_error(mean: Floats, sd: Floats, covariance: Floats | None) -> float:
+    n_draws = int(np.clip(MAX_CELLS // len(mean), MIN_DRAWS, MAX_DRAWS))
+    draws = draw_utilities(mean, sd, covariance, n_draws)
+    return float(np.abs(rank_draws(draws) - rank_draws(mean[None, :])).mean())
+
+
+def threshold(what: Wrong, goal: float, *, level: float = LEVELS[0], plain: bool = False) -> float:
+    """Return the expected_wrong at which "done" may be said for a goal (what may be wrong at most; for top, level).
+
+    level: one of LEVELS.   plain: of an estimator that takes everybody for equally careful. Raises InvalidSetting.
     """
     if what not in get_args(Wrong) or level not in LEVELS:
         raise InvalidSetting(f"no threshold for {what!r} at {level}; levels are {LEVELS}, measures {get_args(Wrong)}.")
-    return goal * FACTORS[what][LEVELS.index(level)]
+    return goal * (PLAIN_FACTORS if plain else FACTORS)[what][LEVELS.index(level)]
 
 
 def is_done(history: Iterable[tuple[int, float]], limit: float) -> bool:

@@ -72,6 +72,7 @@ def evaluate_estimators(
     candidates: Mapping[str, Estimator],
     *,
     reference: str = "",
+    fair: NDArray[np.bool_] | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[Evaluation]:
@@ -79,15 +80,18 @@ def evaluate_estimators(
     turn.
 
     reference: the candidate against which the others' gains are measured, label by label (choosing.paired_difference).
+    fair: (n_labels,) the labels whose predictions count for accuracy and calibration; all where it is not given. Labels
+    of questions chosen by the ranking so far are fitted to, but would show both worse than they are.
     Folds are those of the automatic choice. `failed` says why a candidate could not be fitted. Raises Cancelled.
     """
     fold = assign_folds(data, seed)
     tested = range(N_FOLDS) if data.n_labels <= MAX_LABELS_ALL_FOLDS else range(1)
     held_out = [fold == one for one in tested]
+    counted = np.ones(data.n_labels, dtype=bool) if fair is None else fair
     found, losses = [], {}
     for name, estimator in candidates.items():
         try:
-            evaluation, losses[name] = _evaluation(name, estimator, data, held_out, seed, progress)
+            evaluation, losses[name] = _evaluation(name, estimator, data, held_out, counted, seed, progress)
             found.append(evaluation)
         except Cancelled:
             raise
@@ -113,6 +117,7 @@ def _evaluation(
     estimator: Estimator,
     data: Comparisons,
     held_out: Sequence[NDArray[np.bool_]],
+    counted: NDArray[np.bool_],
     seed: int,
     progress: Progress | None,
 ) -> tuple[Evaluation, Floats]:
@@ -125,7 +130,8 @@ def _evaluation(
         converged = converged and posterior.diagnostics.converged
         tested = data.subset(out).without_grades()  # not every estimator predicts these
         losses.append(-posterior.log_predictive(tested))
-        favourites.append(_predict_favourites(posterior, sample_pairs(tested, seed)))
+        judged = tested.subset(counted[out])
+        favourites.append(_predict_favourites(posterior, sample_pairs(judged, seed)))
         seconds += posterior.diagnostics.seconds
     loss, pairs = np.concatenate(losses), np.concatenate(favourites)
     probability, came_true = pairs[:, 0], pairs[:, 1]

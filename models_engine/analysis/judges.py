@@ -1,133 +1,23 @@
-"""What a machine's answers about pairs are worth beside people's: its weight in a fit, and how far it agrees with them.
-
-A machine errs alike each time it sees an item, so that more of its answers do not make its errors smaller. A fit that
-took them for those of one more person would have intervals that are too narrow; `machine_weights` is against that.
-"""
+"""What a machine's answers are worth beside people's: how far it agrees with them, and what it depends on."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
-from scipy.stats import chi2
 
 from models_engine.analysis.agreement import wilson_interval
+from models_engine.analysis.judged_sets import ImpliedAnswers, JudgedSets
 from models_engine.data import Comparisons
-from models_engine.estimators.bradley_terry import BradleyTerry
 
-__all__ = ["Figure", "JudgeFigures", "PairAnswers", "judge", "machine_weights", "pair_answers"]
+__all__ = ["Figure", "JudgeFigures", "best_places", "judge"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-MIN_SHARED = 5  # items that people and a machine compared, below which nothing is known of the machine
-TAIL = 0.1  # the spread of a machine's errors is taken for so large that a larger one has this chance
+MIN_SETS = 5  # below which nothing is said of places
 N_DRAWS = 300
 LEVEL = 0.9
-
-
-# --- The weight in a fit ----------------------------------------------------------------------------------------------
-
-
-def machine_weights(data: Comparisons, n_people: int) -> tuple[Floats, Floats]:
-    """Return ((n_labels,) weights for a fit, (n_machines,) the share at which each machine's comparisons count).
-
-    data: pairs; annotators from n_people on are machines. Labels of people keep weight 1.
-
-    With u the utilities of people alone and m those of one machine alone, both by BradleyTerry and centred over the
-    items that both compared, in each connected part by itself, m_i - u_i = delta_i + errors, delta_i ~ N(0, tau^2).
-    tau^2 is the upper bound of a one-sided interval: where sum (m_i - u_i)^2 / (tau^2 + var m_i + var u_i) falls to the
-    TAIL quantile of chi^2 with one degree of freedom for each item but one of each part. What a machine says of an item
-    has the variance s^2 + tau^2 in place of s^2, the mean of var m_i, so its labels count s^2 / (s^2 + tau^2) each;
-    where it was asked about a pair in both orders they share that. 0 with fewer than MIN_SHARED items in one part, or
-    as many degrees of freedom in several.
-    """
-    weights = np.ones(data.n_labels)
-    shares = np.zeros(max(data.n_annotators - n_people, 0))
-    by_people = data.annotators < n_people
-    of_people = _utilities(data.subset(by_people)) if by_people.any() else None
-    pair = np.sort(data.items.reshape(-1, 2), axis=1) @ np.array([data.n_items, 1])
-    for machine in range(len(shares)):
-        own = np.flatnonzero(data.annotators == n_people + machine)
-        if not len(own):
-            continue
-        if of_people is not None:
-            shares[machine] = _share(of_people, _utilities(data.subset(own)))
-        _, which, n_orders = np.unique(pair[own], return_inverse=True, return_counts=True)
-        weights[own] = shares[machine] / n_orders[which.ravel()]
-    return weights, shares
-
-
-@dataclass(frozen=True, eq=False)
-class _Utilities:
-    """mean, variance (n_items,).   part (n_items,): number of the connected part, -1 of an item not compared."""
-
-    mean: Floats
-    variance: Floats
-    part: Ints
-
-
-def _utilities(data: Comparisons) -> _Utilities:
-    plain = Comparisons.from_pairs(data.items[::2], data.items[1::2], _outcomes(data), n_items=data.n_items)
-    posterior = BradleyTerry().fit(plain)
-    part = np.where(plain.n_comparisons() > 0, plain.connected_parts(), -1)
-    return _Utilities(posterior.utilities(), posterior.standard_deviations() ** 2, part)
-
-
-def _outcomes(data: Comparisons) -> Floats:
-    first, second = data.ranks.reshape(-1, 2).T
-    return np.where(first == second, 0.5, (first < second).astype(float))
-
-
-def _share(people: _Utilities, machine: _Utilities) -> float:
-    both = (people.part >= 0) & (machine.part >= 0)
-    _, group, sizes = np.unique(
-        np.stack([people.part[both], machine.part[both]]), axis=1, return_inverse=True, return_counts=True
-    )
-    group = group.ravel()
-    freedom = int((sizes - 1).sum())
-    if freedom < MIN_SHARED - 1:
-        return 0.0
-    gap = machine.mean[both] - people.mean[both]
-    gap -= (np.bincount(group, gap) / sizes)[group]
-    variance = machine.variance[both] + people.variance[both]
-    limit = float(chi2.ppf(TAIL, freedom))
-
-    def excess(spread: float) -> float:
-        return float((gap**2 / (variance + spread)).sum()) - limit
-
-    highest = float((gap**2).sum()) / limit
-    spread = brentq(excess, 0.0, highest + 1e-9) if excess(0.0) > 0 else 0.0
-    own = float(machine.variance[both].mean())
-    return own / (own + spread)
-
-
-# --- The report -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class PairAnswers:
-    """Answers about pairs of items. pair, who (n,): numbers.   value (n,): 1 where the pair's first item was chosen,
-    -1 where the second, 0 for a tie.   shown_first (n,): whether the pair's first item was the one shown first."""
-
-    pair: Ints
-    who: Ints
-    value: Floats
-    shown_first: Bools
-
-    def subset(self, rows: NDArray) -> "PairAnswers":
-        return PairAnswers(self.pair[rows], self.who[rows], self.value[rows], self.shown_first[rows])
-
-
-def pair_answers(data: Comparisons) -> tuple[PairAnswers, Ints]:
-    """Return the answers of pairs, and (n_pairs, 2) the items of each pair, the smaller number first."""
-    shown = data.items.reshape(-1, 2)
-    items, pair = np.unique(np.sort(shown, axis=1), axis=0, return_inverse=True)
-    pair = pair.ravel().astype(np.int64)
-    straight = shown[:, 0] == items[pair, 0]
-    value = 2 * _outcomes(data) - 1
-    return PairAnswers(pair, data.annotators, np.where(straight, value, -value), straight), items
 
 
 @dataclass(frozen=True)
@@ -147,17 +37,18 @@ UNKNOWN = Figure(float("nan"), float("nan"), float("nan"))
 class JudgeFigures:
     """One machine beside people.
 
-    agreement: with a person beyond chance, of one pair: 1 - D_o / D_e with squared differences of +1, 0, -1 and both
-    orders of a pair equally frequent; 1 is perfect, 0 is chance.   people: the same of two people.
-    worth: how many people's answers a hundred of the machine's are worth.   spared: how many of the people's answers
-    there would have to be beside the machine's for a board as sure as that of people alone.
-    order: share of pairs asked in both orders with the same answer.   position: share of the answers to those that
-    chose what was shown first.   longer, people_longer: share of answers that chose the longer item.
-    tags: agreement over the pairs that have a tag.   n_answers, n_pairs: of the machine.   n_shared: pairs with both.
+    agreement: with a person beyond chance, about one set: 1 - D_o / D_e with squared differences of what both say of
+    its pairs, +1, 0, -1, and both orders of a pair equally frequent; 1 is perfect, 0 is chance.   people: the same of
+    two people.   worth: how many people's answers a hundred of the machine's are worth.   spared: how many of the
+    people's answers there would have to be beside the machine's for a board as sure as that of people alone.
+    order: share of pairs of items, of sets asked in several orders, with the same answer.   position: share of the
+    answers to those that preferred what was shown first.   longer, people_longer: share of answers that preferred the
+    longer item.   tags: agreement over the pairs that have a tag.   n_answers, n_sets: of the machine.
+    n_shared: sets with answers of both.
     """
 
     n_answers: int
-    n_pairs: int
+    n_sets: int
     n_shared: int
     n_people: int
     n_people_answers: int
@@ -174,53 +65,55 @@ class JudgeFigures:
 
 
 def judge(
-    people: PairAnswers,
-    machine: PairAnswers,
-    n_pairs: int,
+    people: ImpliedAnswers,
+    machine: ImpliedAnswers,
+    sets: JudgedSets,
     *,
+    n_people_answers: int | None = None,
     lengths: Floats | None = None,
     tags: dict[str, Bools] | None = None,
     seed: int = 0,
 ) -> JudgeFigures:
-    """Hold one machine against people.
+    """Hold one machine against people, by implied_answers of both; every set counts alike, whatever its size.
 
-    lengths (n_pairs,): how much longer the pair's first item is; nan where unknown.   tags: by name, which pairs have
-    it, (n_pairs,). Intervals are percentiles of a bootstrap that draws pairs and people anew, both with replacement
-    (Owen 2007, the pigeonhole bootstrap), which is wide rather than narrow; those of shares of one answer a pair are
-    Wilson's.
+    n_people_answers: of people in all, where some are left out.   lengths (n_cells,): how much longer the cell's first
+    item is; nan where unknown.   tags: by name, which cells have it, (n_cells,). Intervals are percentiles of a
+    bootstrap that draws sets and people anew, both with replacement (Owen 2007, the pigeonhole bootstrap), which is
+    wide rather than narrow; those of order and position are Wilson's for as many answers as there are sets. What rests
+    on one set alone is not known.
 
-    The worth of n people's answers about a pair is what their mean tells of one more person: its correlation with that
+    The worth of n people's answers about a set is what their mean tells of one more person: its correlation with that
     person's answer is r_n^2 = n r / (1 + (n - 1) r), r that of two people (Spearman 1910, Brown 1910). A machine whose
     answers correlate by q is worth n = q^2 (1 - r) / (r (r - q^2)); infinitely many where q^2 >= r.
     """
-    found = _Moments.of(people, machine, n_pairs, lengths)
+    found = _Moments.of(people, machine, sets, lengths, n_people_answers)
     rng = np.random.default_rng(seed)
-    names = [*_FIGURES]
-    here = found.figures(np.ones(n_pairs), np.ones(found.n_people))
-    tagged = tags or {}
-    here_tags = {name: found.agreement(mask.astype(float), np.ones(found.n_people)) for name, mask in tagged.items()}
+    names, tagged = [*_FIGURES], tags or {}
+    here = found.figures(np.ones(sets.n_sets), np.ones(found.n_people))
+    here_tags = {
+        name: found.agreement(np.ones(sets.n_sets), np.ones(found.n_people), mask) for name, mask in tagged.items()
+    }
     draws: dict[str, list[float]] = {name: [] for name in names}
     tag_draws: dict[str, list[float]] = {name: [] for name in tagged}
     for _ in range(N_DRAWS):
-        of_pairs = rng.multinomial(n_pairs, np.full(n_pairs, 1 / n_pairs)).astype(float) if n_pairs else np.zeros(0)
-        of_people = rng.multinomial(found.n_people, np.full(found.n_people, 1 / found.n_people)).astype(float)
-        drawn = found.figures(of_pairs, of_people)
+        of_sets, of_people = _draw(rng, sets.n_sets), _draw(rng, found.n_people)
+        drawn = found.figures(of_sets, of_people)
         for name in names:
             draws[name].append(drawn[name])
         for name, mask in tagged.items():
-            tag_draws[name].append(found.agreement(of_pairs * mask, of_people))
-    figures = {name: _figure(here[name], draws[name], found.n_of(name)) for name in names}
+            tag_draws[name].append(found.agreement(of_sets, of_people, mask))
     shared = found.shared
     return JudgeFigures(
-        n_answers=len(machine.pair),
-        n_pairs=int((found.n_asked > 0).sum()),
-        n_shared=int(shared.sum()),
+        n_answers=machine.n_answers,
+        n_sets=found.n_judged,
+        n_shared=found.n_sets_with(shared),
         n_people=found.n_people,
-        n_people_answers=len(people.pair),
-        **figures,
-        **_orders(machine, n_pairs),
+        n_people_answers=found.n_people_answers,
+        **{name: _figure(here[name], draws[name], found.n_of(name)) for name in names},
+        **_orders(machine, sets),
         tags={
-            name: _figure(here_tags[name], tag_draws[name], int((shared & mask).sum())) for name, mask in tagged.items()
+            name: _figure(here_tags[name], tag_draws[name], found.n_sets_with(shared & mask))
+            for name, mask in tagged.items()
         },
     )
 
@@ -228,122 +121,190 @@ def judge(
 _FIGURES = ("agreement", "people", "worth", "spared", "longer", "people_longer", "longer_difference")
 
 
+def _draw(rng: np.random.Generator, n: int) -> Floats:
+    """Return (n,) how often each of n is drawn when n are drawn with replacement."""
+    return rng.multinomial(n, np.full(n, 1 / n)).astype(float) if n else np.zeros(0)
+
+
 def _figure(value: float, draws: list[float], n: int) -> Figure:
     known = np.array([one for one in draws if not np.isnan(one)])
-    if np.isnan(value) or len(known) < len(draws) / 2:
+    if np.isnan(value) or n < 2 or len(known) < len(draws) / 2:
         return UNKNOWN
     low, high = np.quantile(known, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], method="nearest")
     return Figure(value, float(low), float(high), n)
 
 
-def _orders(machine: PairAnswers, n_pairs: int) -> dict[str, Figure]:
-    """Return what the pairs asked in both orders tell of the machine."""
-    sums, counts = np.zeros((2, n_pairs)), np.zeros((2, n_pairs))
+def _orders(machine: ImpliedAnswers, sets: JudgedSets) -> dict[str, Figure]:
+    """Return what the cells shown both ways round tell of the machine, each set by the mean over its cells."""
+    sums, told, counts = np.zeros((3, 2, sets.n_cells))
     for side in (0, 1):
         rows = machine.shown_first == bool(side)
-        np.add.at(sums[side], machine.pair[rows], machine.value[rows])
-        np.add.at(counts[side], machine.pair[rows], 1)
-    both = (counts > 0).all(axis=0)
-    n = int(both.sum())
-    if not n:
+        own = machine.cell[rows]
+        sums[side] = np.bincount(own, machine.value[rows], sets.n_cells)
+        told[side] = np.bincount(own, machine.told[rows], sets.n_cells)
+        counts[side] = np.bincount(own, minlength=sets.n_cells)
+    both = np.flatnonzero((counts > 0).all(axis=0) & (told.sum(axis=0) > 0))
+    if not len(both):
         return {"order": UNKNOWN, "position": UNKNOWN}
     swapped, straight = sums[:, both] / counts[:, both]
-    same = float((np.sign(swapped) == np.sign(straight)).mean())
-    first = float((0.5 + (straight - swapped) / 4).mean())
+    said = (told[:, both] / counts[:, both]).sum(axis=0)
+    _, own = np.unique(sets.set_of[both], return_inverse=True)
+    n = int(own.max()) + 1
+    cells = np.bincount(own, minlength=n)
+    same = float((np.bincount(own, np.sign(swapped) == np.sign(straight), n) / cells).mean())
+    first = float(0.5 + (np.bincount(own, straight - swapped, n) / np.bincount(own, said, n)).mean() / 2)
     return {
         "order": Figure(same, *wilson_interval(same, n, LEVEL), n),
         "position": Figure(first, *wilson_interval(first, n, LEVEL), n),
     }
 
 
+def best_places(data: Comparisons) -> list[Figure]:
+    """Return how often the best of a set stood first, second and so on, in sets of the size of most labels.
+
+    Items that share the best place share the answer, and the answers about one set count as one. Empty for pairs, for
+    which the position says it, and for fewer than MIN_SETS sets.
+    """
+    groups = sorted(data.groups(), key=lambda group: len(group.label))
+    if not groups or groups[-1].size == 2:
+        return []
+    group = groups[-1]
+    _, which = np.unique(np.sort(group.items, axis=1), axis=0, return_inverse=True)
+    best = group.ranks == group.ranks.min(axis=1, keepdims=True)
+    share, which = best / best.sum(axis=1, keepdims=True), which.ravel()
+    n_answers = np.bincount(which)
+    if len(n_answers) < MIN_SETS:
+        return []
+    each = [float((np.bincount(which, column) / n_answers).mean()) for column in share.T]
+    return [Figure(one, *wilson_interval(one, len(n_answers), LEVEL), len(n_answers)) for one in each]
+
+
 @dataclass(frozen=True, eq=False)
 class _Moments:
-    """Sums by pair. who, pair, value, square (n,): one row for each person and pair, means over their answers.
+    """Sums by cell. who, cell, value, square, told (n,): one row for each person and cell, means over their answers.
 
-    asked, squared (n_pairs,): the mean of the machine's answers, and of their squares.   n_asked (n_pairs,): how many.
+    asked, squared, said (n_cells,): the mean of the machine's answers, of their squares, and of whether they tell.
+    n_asked (n_cells,): how many.   n_answers: of the machine.
     """
 
-    pair: Ints
+    cell: Ints
     who: Ints
     value: Floats
     square: Floats
-    n_pairs: int
+    told: Floats
+    sets: JudgedSets
     n_people: int
     n_people_answers: int
     asked: Floats
     squared: Floats
+    said: Floats
     n_asked: Floats
+    n_answers: int
     longer: Floats  # sign of the difference in length, 0 where equal or unknown
 
     @classmethod
-    def of(cls, people: PairAnswers, machine: PairAnswers, n_pairs: int, lengths: Floats | None) -> "_Moments":
+    def of(
+        cls,
+        people: ImpliedAnswers,
+        machine: ImpliedAnswers,
+        sets: JudgedSets,
+        lengths: Floats | None,
+        n_people_answers: int | None,
+    ) -> "_Moments":
         names, who = np.unique(people.who, return_inverse=True)
-        cell = people.pair * max(len(names), 1) + who.ravel()
-        cells, row = np.unique(cell, return_inverse=True)
-        n = np.bincount(row.ravel(), minlength=len(cells))
-        value = np.bincount(row.ravel(), people.value, len(cells)) / np.maximum(n, 1)
-        square = np.bincount(row.ravel(), people.value**2, len(cells)) / np.maximum(n, 1)
-        n_asked = np.bincount(machine.pair, minlength=n_pairs).astype(float)
-        asked = np.bincount(machine.pair, machine.value, n_pairs) / np.maximum(n_asked, 1)
-        squared = np.bincount(machine.pair, machine.value**2, n_pairs) / np.maximum(n_asked, 1)
-        sign = np.zeros(n_pairs) if lengths is None else np.nan_to_num(np.sign(lengths))
-        pair, person = cells // max(len(names), 1), cells % max(len(names), 1)
-        return cls(*(pair, person, value, square, n_pairs, len(names), len(people.pair), asked, squared, n_asked, sign))
+        both = people.cell * max(len(names), 1) + who.ravel()
+        rows, row = np.unique(both, return_inverse=True)
+        n = np.maximum(np.bincount(row.ravel(), minlength=len(rows)), 1)
+
+        def by_person(column: NDArray) -> Floats:
+            return np.bincount(row.ravel(), column, len(rows)) / n
+
+        n_asked = np.bincount(machine.cell, minlength=sets.n_cells).astype(float)
+
+        def by_cell(column: NDArray) -> Floats:
+            return np.bincount(machine.cell, column, sets.n_cells) / np.maximum(n_asked, 1)
+
+        value, square, told = (by_person(column) for column in (people.value, people.value**2, people.told))
+        asked, squared, said = (by_cell(column) for column in (machine.value, machine.value**2, machine.told))
+        longer = np.zeros(sets.n_cells) if lengths is None else np.nan_to_num(np.sign(lengths))
+        n_all = people.n_answers if n_people_answers is None else n_people_answers
+        return cls(
+            *(rows // max(len(names), 1), rows % max(len(names), 1), value, square, told, sets, len(names), n_all),
+            *(asked, squared, said, n_asked, machine.n_answers, longer),
+        )
+
+    @property
+    def by_people(self) -> Ints:
+        """Return (n_cells,) the number of people who answered."""
+        return np.bincount(self.cell, minlength=self.sets.n_cells)
 
     @property
     def shared(self) -> Bools:
-        return (np.bincount(self.pair, minlength=self.n_pairs) > 0) & (self.n_asked > 0)
+        return (self.by_people > 0) & (self.n_asked > 0)
+
+    @property
+    def n_judged(self) -> int:
+        return self.n_sets_with(self.n_asked > 0)
+
+    def n_sets_with(self, cells: Bools) -> int:
+        """Return how many sets have one of these cells."""
+        return len(np.unique(self.sets.set_of[cells]))
 
     def n_of(self, name: str) -> int:
         if name in ("longer", "people_longer", "longer_difference"):
-            return int((self.shared & (self.longer != 0)).sum())
-        several = np.bincount(self.pair, minlength=self.n_pairs) > 1
+            return self.n_sets_with(self.shared & (self.longer != 0))
+        several = self.by_people > 1
         if name == "agreement":
-            return int(self.shared.sum())
-        return int((several if name == "people" else self.shared & several).sum())
+            return self.n_sets_with(self.shared)
+        return self.n_sets_with(several if name == "people" else self.shared & several)
 
     def _sums(self, of_people: Floats) -> tuple[Any, Any, Any, Any, Any]:
-        """Return by pair: weight, mean value, mean square, weight of two different people, their mean product."""
-        weight = of_people[self.who]
-        total = np.bincount(self.pair, weight, self.n_pairs)
+        """Return by cell: weight, mean value, mean square, weight of two different people, their mean product."""
+        n, weight = self.sets.n_cells, of_people[self.who]
+        total = np.bincount(self.cell, weight, n)
         some = np.maximum(total, 1e-12)
-        mean = np.bincount(self.pair, weight * self.value, self.n_pairs) / some
-        square = np.bincount(self.pair, weight * self.square, self.n_pairs) / some
-        two = total**2 - np.bincount(self.pair, weight**2, self.n_pairs)
-        product = (mean * total) ** 2 - np.bincount(self.pair, (weight * self.value) ** 2, self.n_pairs)
+        mean = np.bincount(self.cell, weight * self.value, n) / some
+        square = np.bincount(self.cell, weight * self.square, n) / some
+        two = total**2 - np.bincount(self.cell, weight**2, n)
+        product = (mean * total) ** 2 - np.bincount(self.cell, (weight * self.value) ** 2, n)
         return total, mean, square, two, product / np.maximum(two, 1e-12)
 
-    def agreement(self, of_pairs: Floats, of_people: Floats) -> float:
-        total, mean, square, *_ = self._sums(of_people)
-        return self._agreement(of_pairs, total, mean, square)
+    def _of_cells(self, of_sets: Floats) -> Floats:
+        return of_sets[self.sets.set_of] * self.sets.weight
 
-    def _agreement(self, of_pairs: Floats, total: Floats, mean: Floats, square: Floats) -> float:
-        weight = of_pairs * ((total > 0) & (self.n_asked > 0))
+    def agreement(self, of_sets: Floats, of_people: Floats, mask: Bools) -> float:
+        total, mean, square, *_ = self._sums(of_people)
+        return self._agreement(self._of_cells(of_sets) * mask, total, mean, square)
+
+    def _agreement(self, of_cells: Floats, total: Floats, mean: Floats, square: Floats) -> float:
+        weight = of_cells * ((total > 0) & (self.n_asked > 0))
         return _ratio(2 * (weight @ (mean * self.asked)), weight @ (square + self.squared))
 
-    def figures(self, of_pairs: Floats, of_people: Floats) -> dict[str, float]:
+    def figures(self, of_sets: Floats, of_people: Floats) -> dict[str, float]:
+        of_cells = self._of_cells(of_sets)
         total, mean, square, two, product = self._sums(of_people)
-        several = of_pairs * (two > 1e-9)
+        several = of_cells * (two > 1e-9)
         both = several * (self.n_asked > 0)
         r = _ratio(both @ product, both @ square)
         q = _ratio(both @ (mean * self.asked), np.sqrt((both @ square) * (both @ self.asked**2)))
         if np.isnan(q) and both.any():  # in both orders it chose the same place
             q = 0.0
         each = _people_worth(q, r)
-        share = self.n_asked.sum() / max((self.n_asked > 0).sum(), 1)  # answers for each pair
-        n_judged = float((self.n_asked > 0).sum())
-        weight = of_pairs * ((total > 0) & (self.n_asked > 0)) * np.abs(self.longer)
-        longer = 0.5 + _ratio(weight @ (self.longer * self.asked), weight.sum()) / 2
-        people_longer = 0.5 + _ratio(weight @ (self.longer * mean), weight.sum()) / 2
+        judged = self.n_judged
         return {
-            "agreement": self._agreement(of_pairs, total, mean, square),
+            "agreement": self._agreement(of_cells, total, mean, square),
             "people": _ratio(several @ product, several @ square),
-            "worth": 100 * each / share if self.n_asked.any() else float("nan"),
-            "spared": max(self.n_people_answers - each * n_judged, 0.0) if n_judged else float("nan"),
-            "longer": longer,
-            "people_longer": people_longer,
-            "longer_difference": longer - people_longer,
+            "worth": 100 * each * judged / self.n_answers if judged else float("nan"),
+            "spared": max(self.n_people_answers - each * judged, 0.0) if judged else float("nan"),
+            **self._lengths(of_cells, of_people, mean, total),
         }
+
+    def _lengths(self, of_cells: Floats, of_people: Floats, mean: Floats, total: Floats) -> dict[str, float]:
+        said = np.bincount(self.cell, of_people[self.who] * self.told, self.sets.n_cells) / np.maximum(total, 1e-12)
+        weight = of_cells * ((total > 0) & (self.n_asked > 0)) * np.abs(self.longer)
+        longer = 0.5 + _ratio(weight @ (self.longer * self.asked), weight @ self.said) / 2
+        people_longer = 0.5 + _ratio(weight @ (self.longer * mean), weight @ said) / 2
+        return {"longer": longer, "people_longer": people_longer, "longer_difference": longer - people_longer}
 
 
 def _ratio(top: Any, bottom: Any) -> float:
@@ -351,7 +312,7 @@ def _ratio(top: Any, bottom: Any) -> float:
 
 
 def _people_worth(q: float, r: float) -> float:
-    """Return how many people a machine's answer on a pair is worth; see `judge`."""
+    """Return how many people a machine's answer on a set is worth; see `judge`."""
     if np.isnan(q) or np.isnan(r) or r <= 0:
         return float("nan")
     if q <= 0:

@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri, xlogy
-from scipy.stats import kendalltau, spearmanr
 
 from models_engine.linalg import centre, chunk_slices
 from models_engine.posterior import Posterior
+from models_engine.rank_correlations import kendall_tau, spearman_rho
 
 __all__ = [
     "accuracy",
@@ -45,17 +45,17 @@ def kendall_tau_mean(predicted: ArrayLike, gold: ArrayLike) -> float:
     better in both.
     """
     rows = zip(np.atleast_2d(predicted), np.atleast_2d(gold), strict=True)
-    return float(np.nanmean([kendalltau(a, b).statistic for a, b in rows]))
+    return float(np.nanmean([kendall_tau(a, b) for a, b in rows]))
 
 
 def kendall_tau_pooled(predicted: ArrayLike, gold: ArrayLike) -> float:
     """Return one tau-b over all annotators' cells together, as the original crowdGPPL code reports it."""
-    return float(kendalltau(np.ravel(predicted), np.ravel(gold)).statistic)
+    return kendall_tau(predicted, gold)
 
 
 def spearman(predicted: ArrayLike, gold: ArrayLike) -> float:
     """Return Spearman's rank correlation, ties averaged."""
-    return float(spearmanr(np.ravel(predicted), np.ravel(gold)).statistic)
+    return spearman_rho(predicted, gold)
 
 
 def auc_unequal_grades(score: ArrayLike, grade: ArrayLike) -> float:

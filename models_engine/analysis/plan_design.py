@@ -8,9 +8,10 @@ from typing import Literal
 
 import numpy as np
 
+from models_engine.constants import Z90
 from models_engine.errors import InvalidDesign
 
-__all__ = ["Design", "Kind", "expected_reliability"]
+__all__ = ["Design", "Kind", "expected_reliability", "expected_score_width", "expected_top", "pairs_per_answer"]
 
 Kind = Literal["pairs", "choices", "best_worst", "rankings"]
 KINDS: tuple[Kind, ...] = ("pairs", "choices", "best_worst", "rankings")
@@ -18,6 +19,7 @@ KINDS: tuple[Kind, ...] = ("pairs", "choices", "best_worst", "rankings")
 # reliability of .70 took 10 to 14 comparisons of each item and one of .90 took 26 to 37 (Verhavert, Bouwer, Donche & De
 # Maeyer 2019); this spread gives .74 with 12 comparisons and .88 with 31.
 UTILITY_SD, SPREAD_FACTOR = 1.3, 1.3
+MAX_DRAWN, N_DRAWS = 200, 200  # items, and crowds of them, drawn to estimate the top
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,21 @@ class Design:
         return self.n_people * max(self.answers_each - self.checks_each, 0)
 
 
+def comparisons_per_showing(kind: Kind, k: int) -> float:
+    """Return how many comparisons of an item one showing of it in a set of k counts for; see expected_reliability."""
+    return {
+        "pairs": 1.0,
+        "choices": 4 * (k - 1) / k**2,
+        "best_worst": 2 * (2 * k - 3) ** 2 / (k * (k - 1) ** 2),
+        "rankings": 3 * (k - 1) / (k + 1),
+    }[kind]
+
+
+def pairs_per_answer(kind: Kind, k: int) -> float:
+    """Return how many answers to pairs one answer to a set of k counts for: each pair shows two items."""
+    return comparisons_per_showing(kind, k) * k / 2
+
+
 def expected_reliability(design: Design) -> float:
     """Estimate SSR by a formula, without simulation: sd^2 I / (1 + sd^2 I), I the information about one item.
 
@@ -81,14 +98,35 @@ def expected_reliability(design: Design) -> float:
     are unknown too, one comparison of each item is lost to them.
     """
     k, sd = design.k, design.utility_sd
-    effective = {
-        "pairs": 1.0,
-        "choices": 4 * (k - 1) / k**2,
-        "best_worst": 2 * (2 * k - 3) ** 2 / (k * (k - 1) ** 2),
-        "rankings": 3 * (k - 1) / (k + 1),
-    }[design.kind]
+    effective = comparisons_per_showing(design.kind, k)
     points, weights = np.polynomial.hermite_e.hermegauss(40)
     told = float((weights / (2 + 2 * np.cosh(np.sqrt(2) * sd * points))).sum() / weights.sum())
     comparisons = max(effective * design.n_labels * k / design.n_items - 1, 0.0)
     information = sd**2 * told * comparisons
     return information / (1 + information)
+
+
+def expected_score_width(design: Design) -> float:
+    """Estimate the mean width of the scores' 90% intervals, in points, by a formula.
+
+    Utilities are N(0, sd^2), known up to the variance (1 - R) sd^2, R the expected reliability.
+    """
+    points, weights = np.polynomial.hermite_e.hermegauss(40)
+    error = design.utility_sd * np.sqrt(1 - expected_reliability(design))
+    middle = np.sqrt(max(design.utility_sd**2 - error**2, 0.0)) * points
+    high, low = (100 / (1 + np.exp(-(middle + sign * Z90 * error))) for sign in (1, -1))
+    return float((weights * (high - low)).sum() / weights.sum())
+
+
+def expected_top(design: Design) -> float:
+    """Estimate which share of the true best `design.top` is placed among the first that many; 1 where that is all.
+
+    Truth and estimate are normal, their squared correlation the expected reliability; the same draws each time.
+    """
+    n, k = min(design.n_items, MAX_DRAWN), round(design.top * min(1.0, MAX_DRAWN / design.n_items))
+    if k >= n:
+        return 1.0
+    share, (truth, noise) = expected_reliability(design), np.random.default_rng(0).standard_normal((2, N_DRAWS, n))
+    placed = np.sqrt(share) * truth + np.sqrt(1 - share) * noise
+    best, first = (np.argsort(-values, axis=1).argsort(axis=1) < max(k, 1) for values in (truth, placed))
+    return float((best & first).sum() / best.sum())

@@ -45,6 +45,7 @@ def compute_scores(posterior: BasePosterior, level: float = LEVEL) -> Scores:
 
     score averages that chance over the posterior. low, high: the chance at the ends of the central interval of the
     item's utility, exact as the chance rises with utility; tastes are averaged over within it, not part of the doubt.
+    Where the score lies outside, as it may near 0 and 100 where little is known, the nearer end is moved to it.
     """
     if isinstance(posterior, GaussianPosterior):
         return _scores_of_gaussian(posterior, level)
@@ -64,7 +65,11 @@ def score_competitors(posterior: CompetitorPosterior, level: float = LEVEL) -> S
     chance, own = posterior.likelihood.preference, 2 * posterior.effects.item_variance
     reach = ndtri((1 + level) / 2) * deviation
     low, high = chance(mean - reach, own), chance(mean + reach, own)
-    return Scores(100 * chance(mean, deviation**2 + own), 100 * low, 100 * high, level)
+    return _with_ends(100 * chance(mean, deviation**2 + own), 100 * low, 100 * high, level)
+
+
+def _with_ends(score: Floats, low: Floats, high: Floats, level: float) -> Scores:
+    return Scores(score, np.minimum(low, score), np.maximum(high, score), level)
 
 
 def _scores_of_gaussian(posterior: GaussianPosterior, level: float) -> Scores:
@@ -72,7 +77,7 @@ def _scores_of_gaussian(posterior: GaussianPosterior, level: float) -> Scores:
     tastes = np.zeros(len(mean)) if posterior.taste is None else posterior.taste.variances()
     reach = ndtri((1 + level) / 2) * deviation
     chance = posterior.likelihood.preference
-    return Scores(
+    return _with_ends(
         100 * chance(mean, deviation**2 + tastes),
         100 * chance(mean - reach, tastes),
         100 * chance(mean + reach, tastes),
@@ -86,7 +91,7 @@ def _scores_of_draws(draws: Floats, unit: float, level: float) -> Scores:
     for part in chunk_slices(draws.shape[1], len(draws)):
         chance = 100 * expit(unit * draws[:, part])
         found[0, part], found[1:, part] = chance.mean(axis=0), np.quantile(chance, tails, axis=0)
-    return Scores(found[0], found[1], found[2], level)
+    return _with_ends(found[0], found[1], found[2], level)
 
 
 def common_unit(posterior: BasePosterior) -> float:

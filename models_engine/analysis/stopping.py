@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
+from models_engine.analysis.attention import Attention
 from models_engine.analysis.boundaries import CERTAINTY
+from models_engine.constants import Z90
+from models_engine.errors import InvalidSetting
 from models_engine.linalg import centre
 from models_engine.posterior import BasePosterior
 from models_engine.summaries import rank_draws
@@ -19,10 +22,12 @@ __all__ = [
     "MAX_GROWTH",
     "Forecast",
     "ForecastState",
+    "Rule",
     "forecast_labels_for_boundaries",
     "forecast_labels_for_count",
     "forecast_labels_for_places",
     "forecast_labels_for_reliability",
+    "forecast_labels_for_spread",
     "forecast_labels_for_top",
     "forecast_labels_for_width",
     "has_enough_history",
@@ -32,7 +37,7 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 LEVEL = 0.9
-SUPERIORITY = 0.95
+WRONG = 0.1
 PRIOR_SD = 1.5  # of a utility, where the estimator does not say
 N_NEAR_BORDER = 8  # places on either side of the border that are considered for a forecast of the top k
 N_DRAWS, MIN_DRAWS = 400, 40
@@ -45,6 +50,14 @@ ForecastState = Literal["met", "reachable", "not reachable this way"]
 # Factor by which a forecast of the total may be wrong because of what the model ignores; tests/engine/analysis.
 FORECAST_FACTOR = 1.75
 MIN_FITS, MIN_COMPARISONS, MIN_GROWTH = 3, 5, 1.2
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """A rule that asks of some items more often than of others. n_comparisons: (n_items,) so far."""
+
+    attention: Attention
+    n_comparisons: ArrayLike
 
 
 @dataclass(frozen=True)
@@ -136,26 +149,30 @@ def forecast_labels_for_top(
     n_labels: int,
     rng: np.random.Generator,
     prior_sd: float = PRIOR_SD,
-    superiority: float = SUPERIORITY,
+    wrong: float = WRONG,
+    margin: float = 0.0,
+    rule: Rule | None = None,
 ) -> Forecast:
-    """Forecast labels until each of the first k items is separated from every other: P(above) at least `superiority`.
+    """Forecast labels until the first k items are right: P(any of them is worse than any other item) at most `wrong`.
 
+    Items less than `margin` apart count as tied. That P is taken for its bound, the sum over pairs.
     Future labels are simulated from the posterior, N_DRAWS times: a draw of the utilities is the truth, the precision
-    of each utility grows from the prior's in proportion to the labels, its estimate changes as answers with that
-    precision would change it, and the goal is checked at steps of seven percent more labels. Only the N_NEAR_BORDER
-    places on either side of the border are considered. low, middle, high: over the draws; infinite above MAX_GROWTH
-    times the labels, as for a tie at the border.
+    of each utility grows from the prior's in proportion to the labels (under a `rule` to those it gets), its estimate
+    changes as answers with that precision would change it, and the goal is checked at steps of seven percent more
+    labels. Without a rule only the N_NEAR_BORDER places on either side of the border are considered. low, middle,
+    high: over the draws; infinite above MAX_GROWTH times the labels, as for a tie at the border.
     """
     if not 0 < k < posterior.n_items:
         return Forecast(0.0, 0.0, 0.0)
-    items = np.argsort(-posterior.utilities(), kind="stable")[max(0, k - N_NEAR_BORDER) : k + N_NEAR_BORDER]
-    own = posterior.restrict(items)
-    k = min(k, N_NEAR_BORDER)
+    own, n_draws = posterior, _n_draws(posterior.n_items)
+    if rule is None:
+        items = np.argsort(-posterior.utilities(), kind="stable")[max(0, k - N_NEAR_BORDER) : k + N_NEAR_BORDER]
+        own, n_draws, k = posterior.restrict(items), N_DRAWS, min(k, N_NEAR_BORDER)
 
-    def is_separated(mean: Floats, variance: Floats, truth: Floats) -> Bools:
-        return _top_is_separated(mean, variance, k, superiority)
+    def is_right(mean: Floats, variance: Floats, truth: Floats) -> Bools:
+        return _top_is_right(mean, variance, k, wrong, margin)
 
-    return _until(own, is_separated, n_labels=n_labels, n_draws=N_DRAWS, prior_sd=prior_sd, rng=rng)
+    return _until(own, is_right, n_labels=n_labels, n_draws=n_draws, prior_sd=prior_sd, rng=rng, rule=rule)
 
 
 def forecast_labels_for_reliability(
@@ -199,6 +216,7 @@ def forecast_labels_for_boundaries(
     rng: np.random.Generator,
     prior_sd: float = PRIOR_SD,
     certainty: float = CERTAINTY,
+    rule: Rule | None = None,
 ) -> Forecast:
     """Forecast labels until every grade boundary is settled (boundaries.boundary_states), simulated as for the top k.
 
@@ -214,7 +232,36 @@ def forecast_labels_for_boundaries(
     if is_settled(posterior.utilities()[None, :], own, own).all():
         return Forecast(0.0, 0.0, 0.0)
     n_draws = _n_draws(posterior.n_items)
-    return _until(posterior, is_settled, n_labels=n_labels, n_draws=n_draws, prior_sd=prior_sd, rng=rng)
+    return _until(posterior, is_settled, n_labels=n_labels, n_draws=n_draws, prior_sd=prior_sd, rng=rng, rule=rule)
+
+
+def forecast_labels_for_spread(
+    posterior: BasePosterior,
+    *,
+    width: float | None = None,
+    reliability: float | None = None,
+    n_labels: int,
+    rng: np.random.Generator,
+    prior_sd: float = PRIOR_SD,
+    rule: Rule,
+) -> Forecast:
+    """Forecast labels until each interval is at most `width` wide, or until `reliability` is reached, under a rule.
+
+    Simulated as for the top k, with the range of forecast_around: the truth is no matter of chance here.
+    """
+    if (width is None) == (reliability is None):
+        raise InvalidSetting(f"width is {width}, reliability {reliability}; give either of them.")
+    told = float((centre(posterior.utilities()) ** 2).sum() + (posterior.standard_deviations() ** 2).sum())
+
+    def is_met(mean: Floats, variance: Floats, truth: Floats) -> Bools:
+        spread = np.broadcast_to(variance, mean.shape)
+        if width is not None:
+            return np.asarray(2 * Z90 * np.sqrt(spread.max(axis=1)) <= width)
+        return np.asarray(spread.sum(axis=1) <= (1 - (reliability or 0.0)) * told)
+
+    n_draws = min(_n_draws(posterior.n_items), MIN_DRAWS)
+    found = _until(posterior, is_met, n_labels=n_labels, n_draws=n_draws, prior_sd=prior_sd, rng=rng, rule=rule)
+    return forecast_around(found.middle, n_labels, found.middle) if found.is_known and found.middle else found
 
 
 def mean_place_error(posterior: BasePosterior, *, rng: np.random.Generator, n_draws: int = 400) -> float:
@@ -230,6 +277,7 @@ def forecast_labels_for_places(
     n_labels: int,
     rng: np.random.Generator,
     prior_sd: float = PRIOR_SD,
+    rule: Rule | None = None,
 ) -> Forecast:
     """Forecast labels until mean_place_error is at most `places` (stable places), simulated as for the top k."""
     if posterior.n_items < 2 or mean_place_error(posterior, rng=rng) <= places:
@@ -239,7 +287,7 @@ def forecast_labels_for_places(
         return np.asarray(np.abs(rank_draws(mean) - rank_draws(truth)).mean(axis=1) <= places)
 
     n_draws = _n_draws(posterior.n_items)
-    return _until(posterior, is_stable, n_labels=n_labels, n_draws=n_draws, prior_sd=prior_sd, rng=rng)
+    return _until(posterior, is_stable, n_labels=n_labels, n_draws=n_draws, prior_sd=prior_sd, rng=rng, rule=rule)
 
 
 def _n_draws(n_items: int) -> int:
@@ -254,18 +302,20 @@ def _until(
     n_draws: int,
     prior_sd: float,
     rng: np.random.Generator,
+    rule: Rule | None = None,
 ) -> Forecast:
-    """Forecast labels until is_met(means (n_draws, n_items), variances (n_items,), truth (n_draws, n_items)) holds.
+    """Forecast labels until is_met(means (n_draws, n_items), variances, truth (n_draws, n_items)) holds.
 
-    See forecast_labels_for_top for the simulation.
+    variances: (n_items,), or under a rule (n_draws, n_items). See forecast_labels_for_top for the simulation.
     """
     mean, variance = posterior.utilities(), _independent_variances(posterior)
     truth = mean + np.sqrt(variance) * rng.standard_normal((n_draws, posterior.n_items))
-    information = np.maximum(1 / variance - 1 / prior_sd**2, 0.0)
+    information = _information(mean, variance, prior_sd, rule)
     growth, first = np.geomspace(1, 1 + MAX_GROWTH, N_LOOKS), np.full(n_draws, np.inf)
     new_evidence, precision = np.broadcast_to(mean / variance, truth.shape).copy(), 1 / variance
     for before, now in pairwise(growth):
-        step = (now - before) * information
+        spread = 1.0 if rule is None else rule.attention.growth(new_evidence / precision, 1 / precision)
+        step = (now - before) * information * spread
         new_evidence += step * truth + np.sqrt(step) * rng.standard_normal(truth.shape)
         precision = precision + step
         first[np.isinf(first) & is_met(new_evidence / precision, 1 / precision, truth)] = now
@@ -273,6 +323,15 @@ def _until(
             break
     low, middle, high = np.quantile(first, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2], method="higher")
     return Forecast(*(float(n_labels * (value - 1)) for value in (low, middle, high)))
+
+
+def _information(mean: Floats, variance: Floats, prior_sd: float, rule: Rule | None) -> Floats:
+    """Return the precision that as many labels as there are add to each item, (n_items,); evenly spread under a rule,
+    whose attention then spreads them."""
+    if rule is None:
+        return np.maximum(1 / variance - 1 / prior_sd**2, 0.0)
+    n = np.asarray(rule.n_comparisons, dtype=np.float64)
+    return _precision_per_comparison(np.sqrt(variance), n, prior_sd) * n.mean() * rule.attention.gain(mean)
 
 
 def _independent_variances(posterior: BasePosterior) -> Floats:
@@ -296,14 +355,15 @@ def _random_pairs(n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return one, (one + rng.integers(1, n, size=MAX_PAIRS)) % n
 
 
-def _top_is_separated(mean: Floats, variance: Floats, k: int, superiority: float) -> NDArray[np.bool_]:
-    """Return whether each of the k highest is above each of the others with that probability, (n_looks, n_draws)."""
-    order = np.argsort(-mean, axis=-1)
+def _top_is_right(mean: Floats, variance: Floats, k: int, wrong: float, margin: float) -> Bools:
+    """Return whether P(one of the k highest is below one of the others by the margin), summed over pairs, is small."""
+    order = np.argsort(-mean, axis=-1)[:, : k + N_NEAR_BORDER]
     mean = np.take_along_axis(mean, order, axis=-1)
-    variance = np.take_along_axis(np.broadcast_to(variance, mean.shape), order, axis=-1)
-    gap = mean[..., :k, None] - mean[..., None, k:]
-    spread = np.sqrt(variance[..., :k, None] + variance[..., None, k:])
-    return np.asarray((gap >= ndtri(superiority) * spread).all(axis=(-2, -1)))
+    variance = np.take_along_axis(np.broadcast_to(variance, (len(mean), variance.shape[-1])), order, axis=-1)
+    inside = slice(max(0, k - N_NEAR_BORDER), k)
+    gap = mean[:, inside, None] - mean[:, None, k:] + margin
+    spread = np.sqrt(variance[:, inside, None] + variance[:, None, k:])
+    return np.asarray(ndtr(-gap / spread).sum(axis=(-2, -1)) <= wrong)
 
 
 def has_enough_history(n_labels: Iterable[int], n_comparisons: ArrayLike) -> bool:

@@ -7,22 +7,26 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 from models_engine.acquisition import Aim
-from models_engine.analysis.collecting.collect import collect
+from models_engine.analysis.collecting.collect import Collection, collect
 from models_engine.analysis.collecting.measures import Quality, measure_fit
 from models_engine.analysis.collecting.quick_fit import QuickFit
 from models_engine.analysis.collecting.rules import Adaptive, Balanced, Gavel, Random, Rule
 from models_engine.analysis.collecting.worlds import Scenario, World, draw_world
+from models_engine.benchmarks.active_coverage import FITS, format_coverage, run_coverage
+from models_engine.benchmarks.active_replay import REPLAYS, Answers, read_replays, replay
 from models_engine.benchmarks.label_ratio import labels_ratio
 from models_engine.benchmarks.machine import describe_machine
 
 __all__ = ["RULES", "SCENARIOS", "ActiveResult", "main", "measure"]
 
-K, N_LABELS, MOST, STEP = 10, 2_000, 1.3, 100  # best k; labels of the balanced rule; looked for up to MOST times those
+# Best k; labels of the balanced rule; looked for up to MOST times those; looks at a replay until these.
+K, N_LABELS, MOST, STEP, N_STEPS = 10, 2_000, 1.3, 100, 20
 SCENARIOS: dict[str, tuple[Scenario, str]] = {
     "usual": (Scenario(), "20 to 100 people of mixed care, tastes, a tenth answer anything"),
     "spam": (Scenario(spammers=0.3), "three in ten answer anything"),
@@ -92,8 +96,26 @@ def measure(scenario: str, rule: str, seed: int, n_labels: int = N_LABELS) -> Ac
     def see(_: int, fit: QuickFit) -> None:
         found.append(measure_fit(fit, world.truth, K, class_cuts(world)))
 
-    collect(world, RULES[rule][0](world, rng), rng, looks=looks, see=see)
+    collect(Collection(world, RULES[rule][0](world, rng), rng), looks=looks, see=see)
     return ActiveResult(scenario, rule, seed, looks, tuple(found), time.process_time() - begun)
+
+
+def measure_replay(name: str, answers: Answers, rule: str, seed: int) -> ActiveResult:
+    """Replay a real crowd's answers under one rule, up to MOST times the labels of the balanced one."""
+    begun = time.process_time()
+    n_labels = REPLAYS[name][0]
+    step = n_labels // N_STEPS
+    looks = tuple(range(2 * step, round(n_labels * MOST) + 1, step))
+    rng = np.random.default_rng([seed, list(RULES).index(rule), list(REPLAYS).index(name), 2])
+    running = replay(answers, RULES[rule][0], rng)
+    found: list[Quality] = []
+    truth = answers.truth
+
+    def see(_: int, fit: QuickFit) -> None:
+        found.append(measure_fit(fit, truth, K, class_cuts(running.world)))
+
+    collect(running, looks=looks, see=see)
+    return ActiveResult(name, rule, seed, looks, tuple(found), time.process_time() - begun)
 
 
 def format_table(found: Sequence[ActiveResult]) -> str:
@@ -114,7 +136,7 @@ def format_table(found: Sequence[ActiveResult]) -> str:
             for rule in dict.fromkeys(one.rule for one in here)
         }
         n_crowds = len(next(iter(curves.values())))
-        lines.append(f"{scenario}: {SCENARIOS[scenario][1]} ({n_crowds} crowds, {looks[at]:,} labels)")
+        lines.append(f"{scenario}: {_about(scenario)} ({n_crowds} crowds, {looks[at]:,} labels)")
         lines.append(f"  {'':<46}" + "".join(f"{name:>15}" for name in (*MEASURES, "coverage")) + f"{'CPU s':>8}")
         for rule, values in curves.items():
             told = f"  {RULES[rule][1]:<46}"
@@ -136,19 +158,39 @@ def format_table(found: Sequence[ActiveResult]) -> str:
     return "\n".join(lines)
 
 
+def _about(scenario: str) -> str:
+    return SCENARIOS[scenario][1] if scenario in SCENARIOS else REPLAYS[scenario][2]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; progress on stderr, the table on stdout."""
     options = _parser().parse_args(arguments)
+    if options.coverage:
+        names = options.scenarios.split(",")
+        scenarios = {name: (SCENARIOS[name][0], place) for place, name in enumerate(SCENARIOS) if name in names}
+        seeds = range(options.seed, options.seed + options.crowds)
+        covered = run_coverage(scenarios, seeds, options.labels, options.coverage.split(","), options.keep)
+        print(f"first seed {options.seed}, measured {describe_machine()}")
+        print(format_coverage(covered))
+        return 0
     found = [_read(row) for path in options.add for row in json.loads(path.read_text())["found"]]
-    for scenario in filter(None, options.scenarios.split(",")):
-        for rule in options.rules.split(","):
-            for seed in range(options.seed, options.seed + options.crowds):
-                found.append(measure(scenario, rule, seed, options.labels))
-                last = found[-1].found[-1]
-                print(f"{scenario} {rule} {seed}: {last} {found[-1].cpu_s:.1f} s", file=sys.stderr, flush=True)
-            if options.json:
-                facts = {"measured": describe_machine()}
-                options.json.write_text(json.dumps({"facts": facts, "found": [asdict(one) for one in found]}))
+    measures: dict[str, Callable[[str, int], ActiveResult]] = {}
+    if options.replay:
+        read = read_replays(options.replay)
+        measures = {name: partial(measure_replay, name, answers) for name, answers in read.items()}
+        rules = [rule for rule in options.rules.split(",") if rule != "gavel"]  # asks about one item after another
+    else:
+        names = filter(None, options.scenarios.split(","))
+        measures = {name: partial(measure, name, n_labels=options.labels) for name in names}
+        rules = options.rules.split(",")
+    for (name, measured), rule in product(measures.items(), rules):
+        for seed in range(options.seed, options.seed + options.crowds):
+            found.append(measured(rule, seed))
+            last = found[-1].found[-1]
+            print(f"{name} {rule} {seed}: {last} {found[-1].cpu_s:.1f} s", file=sys.stderr, flush=True)
+        if options.json:
+            facts = {"measured": describe_machine()}
+            options.json.write_text(json.dumps({"facts": facts, "found": [asdict(one) for one in found]}))
     print(f"first seed {options.seed}, measured {describe_machine()}")
     print(format_table(found))
     return 0
@@ -167,6 +209,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--crowds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--labels", type=int, default=N_LABELS, help="with which the balanced rule is measured")
+    parser.add_argument(
+        "--replay", type=Path, help=f"replay real crowds' answers in this folder ({', '.join(REPLAYS)}) instead"
+    )
+    parser.add_argument("--coverage", help=f"instead, coverage by the fit that asks and by these: {', '.join(FITS)}")
+    parser.add_argument(
+        "--keep", type=Path, help="with --coverage, a file that keeps each project, and is gone on with"
+    )
     parser.add_argument("--json", type=Path, help="also write every figure to this file, after every rule")
     parser.add_argument("--add", type=Path, action="append", default=[], help="also show what such a file holds")
     return parser

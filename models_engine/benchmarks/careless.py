@@ -19,6 +19,7 @@ from models_engine.estimators.collaborative.annotators import annotator_utilitie
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.settings import build_estimator
 from models_engine.estimators.table import ESTIMATORS
+from models_engine.inference.tastes.reliability import LOG_MEANS
 from models_engine.linalg import centre
 from models_engine.simulate import Crowd, opposed_camps, simulate_crowd
 
@@ -135,7 +136,9 @@ FITS: dict[str, tuple[str, dict[str, Any]]] = {
     "BradleyTerry": ("BradleyTerry", {}),
     "GPPL": ("GPPL", {}),
 }
-DEFAULT_FITS = ("CollaborativeGP, all reliable", "CollaborativeGP", "CrowdBT", "BradleyTerry", "GPPL")
+DEFAULT_FITS = ("CollaborativeGP, all reliable", "CollaborativeGP", "CrowdGPPL", "CrowdBT", "BradleyTerry", "GPPL")
+SINGLE_PURPOSE = ("CrowdBT", "BradleyTerry", "GPPL")  # one taste for all
+PRIOR_RATIO = 8.0  # of the prior chances of neighbouring means of a crowd's reliability, as the estimators have it
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,9 @@ class CarelessResult:
     """One fit of one crowd. NaN where a fit has no such figure.
 
     consensus, own: coverage of 90% intervals; the model of CrowdBT and BradleyTerry has another unit.
-    correlation: of the consensus with the truth; in unconnected parts, within them.   log_loss: of held-out labels.
+    correlation: of the consensus with the truth; in unconnected parts, within them.   slope: of the truth on the
+    consensus: 1 where utilities have their right size, above 1 where they are too small.
+    log_loss: of held-out labels.
     reliability_error: root mean square, over annotators.
     """
 
@@ -153,6 +158,7 @@ class CarelessResult:
     consensus: float
     own: float
     correlation: float
+    slope: float
     log_loss: float
     reliability_error: float
     cpu_s: float
@@ -180,7 +186,8 @@ def measure(fit: str, world: str, seed: int) -> CarelessResult:
     reliability = posterior.annotator_summary().reliability
     error = np.nan if reliability is None else float(np.sqrt(np.mean((reliability - people.reliability) ** 2)))
     correlation = float(np.corrcoef(found, truth)[0, 1])
-    return CarelessResult(fit, world, seed, consensus, own, correlation, loss, error, seconds)
+    slope = float(found @ truth / (found @ found))
+    return CarelessResult(fit, world, seed, consensus, own, correlation, slope, loss, error, seconds)
 
 
 def _consensus_coverage(posterior: CollaborativePosterior, people: Crowd, parts: np.ndarray) -> float:
@@ -201,19 +208,42 @@ def _own_coverage(posterior: CollaborativePosterior, people: Crowd, parts: np.nd
     return float(np.mean(inside))
 
 
+def excess_losses(found: Sequence[CarelessResult], fit: str, world: str) -> np.ndarray:
+    """Return, by crowd, the fit's log loss less that of the fit with one taste that is the best in this world; NaN
+    without one, and of that one itself 0."""
+    losses = {
+        name: np.array([one.log_loss for one in found if (one.fit, one.world) == (name, world)])
+        for name in {one.fit for one in found}
+    }
+    others = [losses[name] for name in SINGLE_PURPOSE if name in losses and len(losses[name])]
+    if not others:
+        return np.full(len(losses[fit]), np.nan)
+    return losses[fit] - min(others, key=lambda one: float(one.mean()))
+
+
 def format_table(found: Sequence[CarelessResult]) -> str:
-    """Format by world and fit means with standard errors over crowds; the loss beside the best other's."""
+    """Format by world and fit means with standard errors over crowds; the loss less the best of one taste's."""
     lines = []
     for world in dict.fromkeys(one.world for one in found):
         lines.append(WORLDS[world][1])
-        head = ("consensus 90%", "own 90%", "correlation", "log loss", "reliability", "CPU s")
+        head = (
+            "consensus 90%",
+            "own 90%",
+            "correlation",
+            "slope",
+            "log loss",
+            "over one taste",
+            "reliability",
+            "CPU s",
+        )
         lines.append(f"  {'':<44}" + "".join(f"{title:>18}" for title in head))
         for fit in dict.fromkeys(one.fit for one in found):
             rows = [one for one in found if (one.fit, one.world) == (fit, world)]
-            fields = ("consensus", "own", "correlation", "log_loss", "reliability_error", "cpu_s")
+            fields = ("consensus", "own", "correlation", "slope", "log_loss", "reliability_error", "cpu_s")
             values = np.array([[getattr(one, name) for name in fields] for one in rows])
+            values = np.insert(values, 5, excess_losses(found, fit, world), axis=1)
             mean = values.mean(axis=0)
-            error = values.std(axis=0, ddof=1) / np.sqrt(len(rows)) if len(rows) > 1 else np.full(len(fields), np.nan)
+            error = values.std(axis=0, ddof=1) / np.sqrt(len(rows)) if len(rows) > 1 else np.full(len(mean), np.nan)
             told = (
                 f"{m:>11.3f} ±{e:.3f}" if np.isfinite(m) else f"{'-':>18}" for m, e in zip(mean, error, strict=True)
             )
@@ -224,13 +254,15 @@ def format_table(found: Sequence[CarelessResult]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; progress on stderr, the table on stdout."""
     options = _parser().parse_args(arguments)
+    LOG_MEANS[:] = np.log(options.prior_ratio) * np.arange(len(LOG_MEANS))
     found = []
     for world in options.worlds.split(","):
         for seed in range(options.seed, options.seed + options.crowds):
             for fit in options.fits.split(";"):
                 found.append(measure(fit, world, seed))
                 print(f"{len(found)} {found[-1]}", file=sys.stderr, flush=True)
-    known = {"crowds": options.crowds, "first seed": options.seed, "measured": describe_machine()}
+    known = {"crowds": options.crowds, "first seed": options.seed, "prior ratio": options.prior_ratio}
+    known |= {"measured": describe_machine()}
     print(", ".join(f"{key} {value}" for key, value in known.items()))
     print(format_table(found))
     if options.json:
@@ -244,5 +276,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--worlds", default=",".join(WORLDS), help=f"of {', '.join(WORLDS)}")
     parser.add_argument("--crowds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--prior-ratio",
+        type=float,
+        default=PRIOR_RATIO,
+        help="of the prior chances of neighbouring means of the crowd's reliability, the estimators' own by default: "
+        "1 expects careless and reliable crowds alike",
+    )
     parser.add_argument("--json", type=Path, help="also write every figure to this file")
     return parser

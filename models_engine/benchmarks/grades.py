@@ -14,17 +14,27 @@ from models_engine.analysis.metrics import coverage, mean_width
 from models_engine.benchmarks.crowd_data import found_file, read_columns, read_numbers
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
+from models_engine.estimators.base import Estimator
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.choosing import assign_folds, paired_difference
+from models_engine.estimators.crowd_bt import CrowdBT
 from models_engine.posterior import BasePosterior
 from models_engine.simulate import simulate_crowd
 
-__all__ = ["CRITERIA", "Row", "main", "read_tournesol", "run", "simulate"]
+__all__ = ["CRITERIA", "ESTIMATORS", "Row", "main", "read_tournesol", "run", "simulate"]
 
 Floats = NDArray[np.float64]
 CRITERIA = ("largely_recommended", "importance")
 STEPS = (0, 3, 6, 10)  # of the scale from -10 to 10: a tie, slightly, better, clearly
 CUTS = (0.3, 1.2)  # of the simulated answers: a tie, slightly, clearly
+ESTIMATORS: dict[str, tuple[Estimator, Estimator]] = {  # counting grades, and winners alone
+    "BradleyTerry": (
+        BradleyTerry(prior_sd=None, inference="auto"),
+        BradleyTerry(prior_sd=None, inference="auto", grades="ignore"),
+    ),
+    "CrowdBT": (CrowdBT(), CrowdBT(grades="ignore")),
+}
+CARE: dict[str, tuple[float, float] | None] = {"BradleyTerry": None, "CrowdBT": (8.5, 1.5)}  # of simulated annotators
 MIN_SHOWN = 3  # comparisons of an item that is kept: those of items compared less tell of the prior
 
 
@@ -36,6 +46,7 @@ class Row:
     """
 
     data: str
+    estimator: str
     n_labels: int
     n_items: int
     loss: float = float("nan")
@@ -81,12 +92,11 @@ def grade_shares(data: Comparisons) -> Floats:
     return shares
 
 
-def compare(name: str, data: Comparisons, seed: int = 0) -> Row:
+def compare(name: str, data: Comparisons, estimator: str = "BradleyTerry", seed: int = 0) -> Row:
     """Fit four fifths of the labels both ways, predict the others; width of intervals by all labels."""
     out, started = assign_folds(data, seed) == 0, time.process_time()
     train, test = data.subset(~out), data.subset(out)
-    graded = BradleyTerry(prior_sd=None, inference="auto")
-    winners = BradleyTerry(prior_sd=None, inference="auto", grades="ignore")
+    graded, winners = ESTIMATORS[estimator]
     losses = -graded.fit(train).log_predictive(test)
     by_winners = -winners.fit(train).log_predictive(test)
     if test.grades is not None:
@@ -95,6 +105,7 @@ def compare(name: str, data: Comparisons, seed: int = 0) -> Row:
     whole: list[BasePosterior] = [one.fit(data) for one in (graded, winners)]
     return Row(
         name,
+        estimator,
         data.n_labels,
         data.n_items,
         float(losses.mean()),
@@ -112,29 +123,43 @@ def relative_width(posterior: BasePosterior) -> float:
     return mean_width(posterior) / float(posterior.utilities().std())
 
 
-def run(folder: Path, seed: int = 0) -> list[Row]:
+def run(folder: Path, estimators: Sequence[str] = tuple(ESTIMATORS), seed: int = 0) -> list[Row]:
     """Compare on each criterion of the Tournesol extract."""
-    return [compare(f"Tournesol, {one}", read_tournesol(folder, one), seed) for one in CRITERIA]
+    data = {one: read_tournesol(folder, one) for one in CRITERIA}
+    return [compare(f"Tournesol, {one}", data[one], name, seed) for name in estimators for one in CRITERIA]
 
 
-def simulate(n_crowds: int, n_items: int = 60, n_labels: int = 600, seed: int = 0) -> Row:
-    """Return means over simulated crowds whose utilities are known."""
+def simulate(
+    n_crowds: int, estimator: str = "BradleyTerry", n_items: int = 60, n_labels: int = 600, seed: int = 0
+) -> Row:
+    """Return means over simulated crowds whose utilities are known; for CrowdBT a share of answers is reversed."""
     found, losses = [], []
     for number in range(n_crowds):
         rng = np.random.default_rng([seed, number])
-        crowd = simulate_crowd(rng, n_items, 20, utility_sd=1.5)
+        crowd = simulate_crowd(rng, n_items, 20, utility_sd=1.5, reliability=CARE[estimator])
         data = crowd.graded(n_labels, CUTS, rng)
-        one = compare("simulated", data, seed)
+        one = compare("simulated", data, estimator, seed)
         losses.append((one.loss, one.loss_winners, one.difference))
-        both: list[BasePosterior] = [
-            BradleyTerry(prior_sd=None, inference="auto", grades=how).fit(data) for how in ("ordered", "ignore")
-        ]
+        both: list[BasePosterior] = [one.fit(data) for one in ESTIMATORS[estimator]]
         found.append([*map(relative_width, both), *(coverage(posterior, crowd.utilities) for posterior in both)])
     loss, loss_winners, difference = np.mean(losses, axis=0).tolist()
     width, width_winners, hit, hit_winners = np.mean(found, axis=0).tolist()
     error = float(np.std([one[2] for one in losses], ddof=1) / np.sqrt(n_crowds)) if n_crowds > 1 else float("nan")
     name = "simulated, 0.3 and 1.2"
-    return Row(name, n_labels, n_items, loss, loss_winners, difference, error, width, width_winners, hit, hit_winners)
+    return Row(
+        name,
+        estimator,
+        n_labels,
+        n_items,
+        loss,
+        loss_winners,
+        difference,
+        error,
+        width,
+        width_winners,
+        hit,
+        hit_winners,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -142,23 +167,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks grades", description=__doc__)
     parser.add_argument("--data", type=Path, help="folder of the Tournesol data; left out, with the reason, if absent")
     parser.add_argument("--crowds", type=int, default=8, help="number of simulated crowds (default 8)")
+    parser.add_argument("--estimators", nargs="+", choices=list(ESTIMATORS), default=list(ESTIMATORS))
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args(arguments)
-    rows = []
-    if options.crowds:
-        rows.append(simulate(options.crowds))
+    rows = [simulate(options.crowds, name) for name in options.estimators] if options.crowds else []
     if options.data is None:
         print("Tournesol: left out, as no --data names its folder.")
     else:
         try:
-            rows += run(options.data)
+            rows += run(options.data, options.estimators)
         except InvalidData as error:
             print(f"Tournesol: left out. {error}")
-    print(f"{'':<32}{'labels':>8}{'items':>7}{'log loss':>18}{'difference':>19}{'width':>14}{'coverage':>14}")
+    head = f"{'':<32}{'estimator':<14}{'labels':>8}{'items':>7}{'log loss':>18}{'difference':>19}{'width':>14}"
+    print(f"{head}{'coverage':>14}")
     for row in rows:
         change = f"{row.difference:.4f} ± {row.error:.4f}"
         print(
-            f"{row.data:<32}{row.n_labels:>8}{row.n_items:>7}{row.loss:>9.4f}{row.loss_winners:>9.4f}{change:>19}"
+            f"{row.data:<32}{row.estimator:<14}{row.n_labels:>8}{row.n_items:>7}{row.loss:>9.4f}{row.loss_winners:>9.4f}{change:>19}"
             f"{row.width:>7.2f}{row.width_winners:>7.2f}{row.coverage:>7.3f}{row.coverage_winners:>7.3f}"
         )
     if options.json:

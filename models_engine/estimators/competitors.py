@@ -23,6 +23,7 @@ from models_engine.inference.competitors.blocks import Blocks
 from models_engine.inference.competitors.careless import attentive_shares
 from models_engine.inference.competitors.fit import IntegratedEffects, fit_competitors
 from models_engine.inference.competitors.problem import CompetitorProblem, Rows
+from models_engine.inference.competitors.shared import shared_covariance
 from models_engine.linalg import centre, centre_covariance, sum_by_group
 from models_engine.posterior import Likelihood
 from models_engine.progress import FitLog, Progress
@@ -67,8 +68,17 @@ class Competitors:
     max_iterations: int = 200
     tolerance: float = 1e-3
 
-    def fit(self, data: Comparisons, table: CompetitorTable, progress: Progress | None = None) -> CompetitorPosterior:
+    def fit(
+        self,
+        data: Comparisons,
+        table: CompetitorTable,
+        progress: Progress | None = None,
+        *,
+        same_item: Ints | None = None,
+    ) -> CompetitorPosterior:
         """Fit. data.item_features are the features x.
+
+        same_item (n_items,): items with the same number have one effect e (`cohort_boards.fit_cohorts`).
 
         Raises InvalidData, InsufficientData, TooLarge, Cancelled; warns NotConverged.
         """
@@ -92,6 +102,10 @@ class Competitors:
         if self.tastes:
             extra = taste.mean_square * taste_covariance(found.best, weighted, row)
             found = replace(found, covariance=found.covariance + extra)
+        if same_item is not None:
+            item = problem.blocks.item
+            shared = shared_covariance(found.best, np.where(item < 0, -1, same_item[item]))
+            found = replace(found, covariance=found.covariance + found.weights @ found.spreads**2 * shared)
         message = "effects and spreads converged" if found.converged else "effects not converged; raise max_iterations"
         diagnostics = log.finish(converged=found.converged, message=message)
         n = table.n_competitors

@@ -12,11 +12,13 @@ from models_engine.errors import InvalidSetting
 from models_engine.estimators.crowd_posterior import CrowdPosterior, beta_from_moments, summarise_reliabilities
 from models_engine.estimators.settings import check_settings
 from models_engine.implied_pairs import PairTable
+from models_engine.inference.crowd_bt.cut_points import starting_log_gaps
 from models_engine.inference.crowd_bt.fit import CrowdFitSpec, Solution, ascend_objective, solve_crowd
 from models_engine.inference.crowd_bt.laplace import laplace
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior
 from models_engine.inference.crowd_bt.scales import DEFAULT_SCALES, ScaleLearner, Scales
+from models_engine.linalg import sum_by_group
 from models_engine.posterior import Diagnostics, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
 
@@ -39,6 +41,11 @@ class CrowdBT:
         not learn, and None means prior_sd=1.5 and reliability=(8.5, 1.5).
     ties: "davidson" adds P(tie) = nu/(2 cosh(z/2)+nu) (Davidson 1970), the same for reversed answers, "half"
         counts a tie as half a win each way, "ignore" leaves ties out.   tie_sd: prior standard deviation of log nu.
+    grades: "ordered" counts how much better an item is, where labels say it (Comparisons.grades), in place of
+        Davidson's ties: P(grade g for left) = eta_j G(z) + (1 - eta_j) G(-z), G(z) = s(z - c_{g-1}) - s(z - c_g),
+        P(tie) = s(z + c_0) - s(z - c_0): the cumulative logit with symmetric cut points (McCullagh 1980; Agresti 1992;
+        as BradleyTerry has it), mixed with its reversed answer as a choice is; a reversed answer keeps its grade. Cut
+        points are learned as the scales are. "ignore" takes the winners alone, as "map" does, whose message says so.
     side: also infer a utility added to the item shown left, with prior N(0, side_sd^2); pairs of known order only. It
         is part of what the annotator sees, so that a reversed answer reverses it as well.
     Weights multiply a label's log likelihood after reversed and unreversed are summed out. Larger sets enter as their
@@ -53,6 +60,7 @@ class CrowdBT:
     inference: Literal["ep", "map"] = "ep"
     ties: Literal["davidson", "half", "ignore"] = "davidson"
     tie_sd: float = 3.0
+    grades: Literal["ordered", "ignore"] = "ordered"
     side: bool = False
     side_sd: float = 1.0
     max_iterations: int = 200
@@ -83,6 +91,9 @@ class CrowdBT:
             side_sd = float(np.sqrt(solution.state.belief.side_variance))
         side = float(solution.state.belief.mean[-1]) if self.side else 0.0
         likelihood = self._likelihood(data, scales, side, side_sd)
+        if scales.cuts is not None:
+            sds = tuple(solution.cut_deviations().tolist())
+            likelihood = replace(likelihood, cuts=tuple(scales.cuts.tolist()), cut_sds=sds)
         return _posterior(
             solution.utilities(), solution.covariance(), diagnostics, likelihood, scales, solution.reliabilities()
         )
@@ -91,6 +102,8 @@ class CrowdBT:
         point, _, converged = ascend_objective(spec, x, log.step, self.tolerance / 100)
         verdict = "less" if converged else "more"
         message = f"the last step moved the unknowns by {verdict} than {self.tolerance / 100:g}"
+        if self.grades == "ordered" and data.n_grades:
+            message += '; grades did not count, the winners alone did: inference="ep" counts them'
         diagnostics = log.finish(converged=converged, message=message)
         f, side, log_nu = point.target.split(point.x)
         covariance, own, side_sd = laplace(point)
@@ -119,7 +132,8 @@ class CrowdBT:
         if self.ties == "half":
             table = _halve_ties(table)
         sided = self.side & (data.sizes[table.label] == 2) & (data.positions[data.starts[table.label]] >= 0)
-        pairs = NoisyPairs.of(table, sided)
+        graded = self.grades == "ordered" and self.inference == "ep" and data.n_grades > 0
+        pairs = NoisyPairs.of(table, sided, graded=graded)
         has_tie = bool(pairs.ties.sum() > 0)
         scales = DEFAULT_SCALES
         if isinstance(start, CrowdPosterior) and start.prior_sd is not None and self.inference == "ep":
@@ -129,8 +143,15 @@ class CrowdBT:
             scales.prior_sd if self.prior_sd is None else self.prior_sd,
             scales.reliability if self.reliability is None else BetaPrior(*self.reliability),
             (scales.log_nu if np.isfinite(scales.log_nu) else 0.0) if has_tie else -np.inf,
+            _starting_gaps(pairs, data.n_grades, start) if graded else (),
         )
-        learner = ScaleLearner(self.prior_sd is None, self.reliability is None, has_tie, self.tie_sd)
+        learner = ScaleLearner(
+            self.prior_sd is None,
+            self.reliability is None,
+            has_tie and not graded,
+            self.tie_sd,
+            tuple(np.isfinite(scales.log_gaps).tolist()),
+        )
         return CrowdFitSpec(
             pairs, scales, learner, self.side_sd if self.side else None, self.tolerance, self.max_iterations
         )
@@ -196,6 +217,17 @@ def _halve_ties(table: PairTable) -> PairTable:
     weight[tied] /= 2
     weight[len(table) :] /= 2
     return replace(table.select(rows), outcome=outcome, weight=weight)
+
+
+def _starting_gaps(pairs: NoisyPairs, n_grades: int, start: Posterior | None) -> tuple[float, ...]:
+    """Return log gaps of cut points: an earlier fit's where it has them and ties alike, else by the answers' shares."""
+    by_grade = sum_by_group(pairs.grade, pairs.weight, n_grades + 1)
+    by_grade[0] = pairs.ties.sum()
+    known = None if start is None else start.likelihood.cuts
+    if known is not None and len(known) == n_grades and (known[0] > 0) == (by_grade[0] > 0):
+        with np.errstate(divide="ignore"):
+            return tuple(np.log(np.diff(known, prepend=0.0)).tolist())
+    return tuple(starting_log_gaps(by_grade).tolist())
 
 
 def _starting_point(spec: CrowdFitSpec, start: Posterior | None) -> Floats:

@@ -41,6 +41,10 @@ class Method:
 
 DAVIDSON = "P(tie) = frac{ν}{2 cosh((f_i - f_j)/2) + ν}"
 GRADES = "P(i beats j by grade g) = s(f_i - f_j - c_{g-1}) - s(f_i - f_j - c_g)"
+RELIABLE_GRADES = (
+    "P(i beats j by grade g) = η_u (s(f_i - f_j - c_{g-1}) - s(f_i - f_j - c_g)) + "
+    "(1 - η_u) (s(f_j - f_i - c_{g-1}) - s(f_j - f_i - c_g))"
+)
 ONE_ORDER = gettext_noop("All annotators share one order of the items.")
 INDEPENDENT = gettext_noop("Answers are independent of each other, given the utilities.")
 ODDS = gettext_noop("Adding an item to a set leaves the odds between the others as they were.")
@@ -104,6 +108,7 @@ METHODS: dict[str, Method] = {
         {"ep": EP, "map": MODE},
         ["bradley1952", "chen2013"],
         ties=DAVIDSON,
+        grades=RELIABLE_GRADES,
         more_references={"ep": ["minka2001"]},
     ),
     "CrowdBTOnline": Method(

@@ -43,31 +43,25 @@ class Collection:
         return fit_quickly(winner, loser, annotator, start) if len(winner) else start
 
 
-def collect(
-    world: World,
-    rule: Rule,
-    rng: np.random.Generator,
-    *,
-    looks: Sequence[int],
-    see: Callable[[int, QuickFit], bool | None],
-) -> None:
+def collect(collection: Collection, *, looks: Sequence[int], see: Callable[[int, QuickFit], bool | None]) -> None:
     """Collect labels up to the last of `looks`; at each, see(number of labels, their fit), True to stop.
 
     Fits follow each other: one takes the labels there are, is out once as many more came in as the scenario's lag says,
     and the next begins. Only rules that want to know of fits cause any between the looks.
     """
-    collection, known = Collection(world, rule, rng), no_fit(world.n_items, world.n_people)
+    world, rule, rng = collection.world, collection.rule, collection.rng
+    known = no_fit(world.n_items, world.n_people)
     visitors: list[int] = []
     low, high = world.scenario.lag
-    running, due = known, int(rng.integers(low, high + 1))
-    for n_labels in range(1, max(looks) + 1):
+    running, due, marks = known, int(rng.integers(low, high + 1)), set(looks)
+    for n_labels in range(len(collection.winner) + 1, max(looks) + 1):
         if not visitors:
             visitors = world.visitors(CHUNK, rng).tolist()
         collection.ask(visitors.pop())
         if rule.is_fitted and n_labels >= due:
             rule.tell_fit(running)
             running, due = collection.fit(running), n_labels + int(rng.integers(low, high + 1))
-        if n_labels in looks:
+        if n_labels in marks:
             known = collection.fit(running if rule.is_fitted else known)
             if see(n_labels, known):
                 return

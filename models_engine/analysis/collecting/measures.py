@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kendalltau
 
 from models_engine.analysis.collecting.quick_fit import QuickFit
 from models_engine.constants import Z90
+from models_engine.rank_correlations import kendall_tau
 
 __all__ = ["Quality", "measure_fit"]
 
@@ -34,7 +34,7 @@ def measure_fit(fit: QuickFit, truth: Floats, k: int, cuts: Floats) -> Quality:
     last = np.sort(truth)[-k]
     inside = np.abs(fit.mean - truth) <= Z90 * fit.sd
     return Quality(
-        float(kendalltau(fit.mean, truth).statistic),
+        kendall_tau(fit.mean, truth),
         float((truth[chosen] >= last - 1e-9).mean()),
         float((np.searchsorted(cuts, fit.mean) == np.searchsorted(cuts, truth)).mean()),
         float(2 * Z90 * fit.sd.mean()),

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from models_engine.linalg import centre_covariance, cholesky, inverse_from_cholesky
 
-__all__ = ["QuickFit", "fit_quickly", "no_fit"]
+__all__ = ["PRIOR_SD", "RELIABILITY", "QuickFit", "fit_quickly", "no_fit"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,7 +43,8 @@ def fit_quickly(winner: Ints, loser: Ints, annotator: Ints, start: QuickFit) -> 
 
     P(winner wins) = lapse + (1 - 2 lapse) / (1 + exp(-z)), z the difference of the utilities, N(0, prior_sd^2)
     independent. Each step: one of Fisher's scoring for the mode, with the slope averaged over the margin's variance as
-    MacKay (1992) does; lapse rates by their Beta posterior's mean given the expected lapses (EM).
+    MacKay (1992) does; lapse rates by their Beta posterior's mean given the expected lapses (EM), each label held
+    against what the others say.
     """
     n, n_annotators = len(start.mean), len(start.lapse)
     mean, covariance, lapse, prior_sd = start.mean, start.covariance, start.lapse, start.prior_sd
@@ -52,8 +53,8 @@ def fit_quickly(winner: Ints, loser: Ints, annotator: Ints, start: QuickFit) -> 
         variance = _of_differences(covariance, winner, loser)
         shrink = 1 / np.sqrt(1 + variance / LOGISTIC_VARIANCE)
         margin = mean[winner] - mean[loser]
-        followed = expit(margin * shrink)
         own = lapse[annotator]
+        followed = _followed_elsewhere(margin, variance, shrink, own)
         chance = own + (1 - 2 * own) * followed
         honest = np.bincount(annotator, weights=(1 - own) * followed / chance, minlength=n_annotators)
         lapse = (RELIABILITY[1] + answers - honest) / (sum(RELIABILITY) + answers)
@@ -68,6 +69,22 @@ def fit_quickly(winner: Ints, loser: Ints, annotator: Ints, start: QuickFit) -> 
         mean = mean + step * min(1.0, MAX_STEP / max(float(np.abs(step).max()), 1e-12))
         mean = mean - mean.mean()
     return QuickFit(mean, centre_covariance(covariance), lapse, prior_sd)
+
+
+def _followed_elsewhere(margin: Floats, variance: Floats, shrink: Floats, lapse: Floats) -> Floats:
+    """Return P(the winner is better) by all labels but the one itself, (n_labels,).
+
+    A label's own share of its margin is taken out as a Gaussian site, which leaves the cavity of expectation
+    propagation. Otherwise people agree with utilities that their own labels made, and with ten labels an item lapse
+    rates come out at half of what they are, most so where questions were chosen, and intervals too narrow.
+    """
+    preferred, plain = expit(margin * shrink), expit(margin)
+    slope = (1 - 2 * lapse) * preferred * (1 - preferred) * shrink
+    chance = lapse + (1 - 2 * lapse) * preferred
+    weight = slope**2 / (chance * (1 - chance))
+    push = (1 - 2 * lapse) * plain * (1 - plain) / (lapse + (1 - 2 * lapse) * plain)
+    without = variance / np.maximum(1 - variance * weight, 0.1)
+    return expit((margin - without * push) / np.sqrt(1 + without / LOGISTIC_VARIANCE))
 
 
 def _precision(margin: Floats, shrink: Floats, lapse: Floats, winner: Ints, loser: Ints, n: int) -> Floats:

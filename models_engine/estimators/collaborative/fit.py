@@ -9,7 +9,7 @@ from models_engine.covariance.forms import DenseCovariance
 from models_engine.estimators.collaborative.annotators import annotator_utilities
 from models_engine.estimators.collaborative.learning import EPStart, LearnedPrior, TasteLearning
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior, Tastes
-from models_engine.estimators.collaborative.refit import match_sites, refit
+from models_engine.estimators.collaborative.refit import REFIT_TOLERANCE, match_sites, refit
 from models_engine.estimators.collaborative.report import (
     EPOutcome,
     compute_components,
@@ -19,6 +19,7 @@ from models_engine.estimators.collaborative.report import (
 from models_engine.estimators.collaborative.sampled import Widening, count_components, count_components_beyond_noise
 from models_engine.estimators.collaborative.steps import is_cheap
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, run_ep
+from models_engine.inference.probit_ep.independent_parts import IndependentParts, is_diagonal
 from models_engine.inference.tastes.sampling import Sampled
 from models_engine.inference.tastes.steepness import learn_steepness
 from models_engine.linalg import centre, centre_covariance
@@ -49,10 +50,14 @@ class CollaborativeFit(TasteLearning):
     def _fit_all(self, learned: LearnedPrior, begin: EPStart | None) -> CollaborativePosterior:
         """Run EP over all annotators."""
         prior, settings = self.prior(learned.scales, learned.lapse), self.settings
+        cheap = is_cheap(self.sites, self.blocks)
+        tolerance = settings.tolerance if cheap else max(settings.tolerance, REFIT_TOLERANCE)
         a, r = learned.mixture.mean()
         crowd = replace_taste(prior, a * learned.shape + r * prior.taste)
         if settings.steepness and len(self.sites):
             crowd = replace(crowd, steepness=learn_steepness(self.sites, self.blocks, crowd, self.steps.report))
+        if not cheap and is_diagonal(crowd.taste) and len(self.sites):
+            begin = self._by_parts(crowd, begin, tolerance)
         result = run_ep(
             self.sites,
             self.blocks,
@@ -60,11 +65,10 @@ class CollaborativeFit(TasteLearning):
             None if begin is None else begin.sites,
             None if begin is None else begin.mean,
             max_iterations=settings.max_iterations,
-            tolerance=settings.tolerance,
+            tolerance=tolerance,
             on_iteration=lambda change: self.steps.report(-change),
         )
         mean, covariance = self._average_over_mixture(crowd, prior, learned, result)
-        cheap = is_cheap(self.sites, self.blocks)
         loadings, scores = compute_components(self.sites, self.blocks, crowd, result, settings.n_components)
         found = EPOutcome(
             taste=crowd.taste,
@@ -78,9 +82,20 @@ class CollaborativeFit(TasteLearning):
             log_evidence=result.log_evidence,
             change=result.change,
             n_iterations=result.n_iterations,
-            tolerance=settings.tolerance,
+            tolerance=tolerance,
         )
         return self._posterior(learned, found, mean, covariance)
+
+    def _by_parts(self, crowd: CrowdPrior, begin: EPStart | None, tolerance: float) -> EPStart:
+        """Run EP where tastes of items are independent; only figures of whole annotators are missing then."""
+        sites, found = IndependentParts.of(self.sites).run(
+            crowd,
+            None if begin is None else begin.sites,
+            None if begin is None else begin.mean,
+            max_iterations=self.settings.max_iterations,
+            tolerance=tolerance,
+        )
+        return EPStart(sites, found.mean)
 
     def _average_over_mixture(
         self, crowd: CrowdPrior, prior: CrowdPrior, learned: LearnedPrior, result: EPResult

@@ -55,7 +55,8 @@ class CollaborativeGP:
     with its prior by the evidence of annotators left out while it was learned. Intervals
     average over that mixture. Where one pass over the labels takes more than 1e9 operations (say 200 annotators of 100
     pairs each), fewer steps and folds are used, Sigma is learned from at most 100 pairs of each annotator, the
-    mixture is replaced by its weighted mean, and taste distances have no sd. Ties are half a win each way; larger
+    mixture is replaced by its weighted mean (without the learned Sigma where its weight is below 0.01), EP ends where
+    no site changes by 1e-3, and taste distances have no sd. Ties are half a win each way; larger
     sets follow Thurstone's model, each item perceived with noise of half the variance of a pair's (with label
     weights that are not whole, or steepness, they enter as the pairs they imply).
     """

@@ -24,7 +24,7 @@ from models_engine.estimators.collaborative.steps import (
     is_cheap,
 )
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, Sites, replace_taste
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, Sites, replace_taste, warm_start
 from models_engine.inference.probit_ep.pair_sites import PairSites, choose_capped_rows
 from models_engine.inference.tastes.covariance import learn_taste
 from models_engine.inference.tastes.reliability import Reliabilities, learn_reliabilities
@@ -47,6 +47,7 @@ SHAPE_FACTORS = (0.0, 0.08, 0.2, 0.4, 0.7, 1.0, 1.4)
 PRIOR_FACTORS = (0.02, 0.25, 0.6, 1.2)
 CANDIDATES = tuple((a, r) for a in SHAPE_FACTORS for r in PRIOR_FACTORS)
 MAX_LEARNING_PAIRS = 100  # of each annotator, from which a large fit learns the shape of tastes
+MIN_SHAPE = 0.01  # of a learned shape's weight: with less it is as well left out, and not learned from all labels
 MAX_DRAWN = 6  # components, where shape and scales are drawn
 MIN_SHARED_LABELS = 0.9  # scales of an earlier fit are reused where it saw at least this share of the labels
 
@@ -63,6 +64,10 @@ class EPStart:
         sites = Sites.empty(n_sites)
         sites.precision[rows], sites.shift[rows] = self.sites.precision, self.sites.shift
         return EPStart(sites, self.mean)
+
+    def select(self, rows: NDArray[np.int64]) -> "EPStart":
+        """Return the same for these rows of the sites."""
+        return EPStart(Sites(self.sites.precision[rows], self.sites.shift[rows]), self.mean)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,24 +178,35 @@ class TasteLearning:
         """
         scales = self._first_scales(None)
         rows, learning, blocks = self._capped()
-        reliability = self._first_reliabilities(scales, learning, blocks)
+        reliability, begin = self._first_reliabilities(scales, learning, blocks)
         if reliability is not None and reliability.lapse.any():
             scales = self._first_scales(reliability.lapse)
-            reliability = self._first_reliabilities(scales, learning, blocks)
+            again = self.prior(scales, reliability.lapse)
+            start, at = warm_start(begin)
+            reliability, begin = learn_reliabilities(
+                learning, blocks, again, self.steps.report, n_rounds=1, start=start, at=at
+            )
         prior = self.prior(scales, None if reliability is None else reliability.lapse)
         folds = count_folds(self.sites, self.blocks)
         if self.settings.covariance == "prior" or not folds:
             only = MixtureWeights(((0.0, 1.0),), np.ones(1))
             return LearnedPrior(scales, prior.taste, only, len(self.sites), None, reliability=reliability)
-        shapes, left_out = self._folds(learning, prior, folds)
+        shapes, left_out = self._folds(learning, prior, folds, begin)
         mixture = left_out_weights(left_out, CANDIDATES, self.steps.report)
         average = np.mean([one.taste for one in shapes], axis=0)
-        shape = self.shape(learning, blocks, prior, average, shapes[-1].end, again=True)
+        if mixture.mean()[0] < MIN_SHAPE and not is_cheap(self.sites, self.blocks):
+            shape = LearnedShape(average, None if begin is None else EPStart(begin.update, begin.mean))
+            mixture = mixture.without_shape()
+        else:
+            shape = self.shape(learning, blocks, prior, average, shapes[-1].end, again=True)
         end = None if shape.end is None else shape.end.expand_to(rows, len(self.sites))
         if reliability is not None:
             a, r = mixture.mean()
             crowd = replace_taste(prior, a * shape.taste + r * prior.taste)
-            reliability = learn_reliabilities(learning, blocks, crowd, self.steps.report, n_rounds=1)
+            start, at = (None, None) if shape.end is None else (shape.end.sites, shape.end.mean)
+            reliability, _ = learn_reliabilities(
+                learning, blocks, crowd, self.steps.report, n_rounds=1, start=start, at=at
+            )
         return LearnedPrior(scales, shape.taste, mixture, len(self.sites), end, reliability=reliability)
 
     def _first_scales(self, lapse: Floats | None) -> PriorScales:
@@ -210,13 +226,13 @@ class TasteLearning:
 
     def _first_reliabilities(
         self, scales: PriorScales, learning: PairSites, blocks: list[Block]
-    ) -> Reliabilities | None:
+    ) -> tuple[Reliabilities | None, EPResult | None]:
         if not self.learns_reliability():
-            return None
+            return None, None
         return learn_reliabilities(learning, blocks, self.prior(scales, None), self.steps.report)
 
     def _folds(
-        self, learning: PairSites, prior: CrowdPrior, folds: int
+        self, learning: PairSites, prior: CrowdPrior, folds: int, begin: EPResult | None
     ) -> tuple[list[LearnedShape], list[tuple[PairSites, CrowdPrior, Floats]]]:
         """Learn shapes without each group of annotators; return them with the arguments of `left_out_weights`."""
         annotators = self.rng.permutation(np.unique(self.sites.annotator))
@@ -226,7 +242,8 @@ class TasteLearning:
             out = np.isin(self.sites.annotator, group)
             rows = np.flatnonzero(~np.isin(learning.annotator, group))
             others = learning.select(rows)
-            shape = self.shape(others, build_blocks(others), prior, None, None, again=False)
+            start = None if begin is None else EPStart(begin.update, begin.mean).select(rows)
+            shape = self.shape(others, build_blocks(others), prior, None, start, again=False)
             end = None if shape.end is None else shape.end.expand_to(rows, len(learning))
             shapes.append(LearnedShape(shape.taste, end))
             few, items = subsample_sites(self.sites.select(np.flatnonzero(out)), self.rng)

@@ -22,11 +22,11 @@ from models_engine.inference.tastes.active_sites import (
 from models_engine.inference.tastes.reliability import Reliabilities
 from models_engine.summaries import AnnotatorSummary
 
-__all__ = ["MatchedSites", "match_sites", "refit"]
+__all__ = ["REFIT_TOLERANCE", "MatchedSites", "match_sites", "refit"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-TOLERANCE = 1e-3  # of the active sites: far below what new labels change
+REFIT_TOLERANCE = 1e-3  # of the sites of a large fit: far below what new labels change
 MIN_MARGIN_MOVE = 0.05  # in units of an answer's noise: an old site whose margin changed by more becomes active
 MAX_ACTIVE_SITES = 1_500  # with more, EP over all annotators is as quick
 MAX_ROUNDS = 3
@@ -91,9 +91,9 @@ def refit(
         active = ActiveSites.of(sites.select(rows), annotators, fixed_point)
         start = Sites(matched.sites.precision[rows], matched.sites.shift[rows])
         result = run_active_ep(
-            active, start, matched.copies[rows], fixed_point, tolerance=TOLERANCE, on_iteration=on_step
+            active, start, matched.copies[rows], fixed_point, tolerance=REFIT_TOLERANCE, on_iteration=on_step
         )
-        if result.change >= TOLERANCE:
+        if result.change >= REFIT_TOLERANCE:
             return None
         moves = np.zeros(len(sites))
         moves[old] = margin_moves(active, result, annotators, len(old))
@@ -116,7 +116,7 @@ def refit(
         log_evidence=before.diagnostics.objective[-1] + result.gain,
         change=result.change,
         n_iterations=result.n_iterations,
-        tolerance=TOLERANCE,
+        tolerance=REFIT_TOLERANCE,
     )
 
 

@@ -53,7 +53,7 @@ def count_folds(sites: PairSites, blocks: list[Block]) -> int:
 
 def estimate_cost(sites: PairSites, blocks: list[Block]) -> float:
     """Estimate the floating-point operations of one pass over all annotators."""
-    local = sum(block.items.shape[0] * float(block.items.shape[1]) ** 3 for block in blocks)
+    local = sum(block.cost for block in blocks)
     return 6 * local + 6 * float(sites.n_items) ** 3
 
 

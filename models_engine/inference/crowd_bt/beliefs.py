@@ -140,24 +140,28 @@ class DenseBelief:
         return self.pairs.margins(self.mean)
 
     @cached_property
+    def lower_inverse(self) -> Floats:
+        """Return the covariance below and on the diagonal, and whatever above it."""
+        return np.asarray(scipy.linalg.lapack.dpotri(self.factor, lower=1)[0])
+
+    @property
     def inverse(self) -> Floats:
-        lower, _ = scipy.linalg.lapack.dpotri(self.factor, lower=1)
-        return np.tril(lower) + np.tril(lower, -1).T
+        return np.tril(self.lower_inverse) + np.tril(self.lower_inverse, -1).T
 
     @cached_property
     def row_variances(self) -> Floats:
-        pairs, inverse = self.pairs, self.inverse
-        low, high, n = pairs.graph.low[pairs.pair], pairs.graph.high[pairs.pair], pairs.graph.n_items
-        result = inverse[low, low] + inverse[high, high] - 2 * inverse[low, high]
+        pairs, lower, n = self.pairs, self.lower_inverse, self.pairs.graph.n_items
+        low, high, own = pairs.graph.low, pairs.graph.high, np.diagonal(lower)
+        result = (own[low] + own[high] - 2 * lower[high, low])[pairs.pair]
         if len(self.mean) > n:
-            across = inverse[n, low] - inverse[n, high]
-            result += 2 * pairs.orientation * across + pairs.orientation**2 * inverse[n, n]
+            across = (lower[n, low] - lower[n, high])[pairs.pair]
+            result += 2 * pairs.orientation * across + pairs.orientation**2 * own[n]
         return result
 
     @property
     def item_variances(self) -> Floats:
         """Return the variances of the uncentred utilities, (n_items,)."""
-        return np.diagonal(self.inverse)[: self.pairs.graph.n_items]
+        return np.diagonal(self.lower_inverse)[: self.pairs.graph.n_items]
 
     @property
     def log_normaliser(self) -> float:
@@ -167,7 +171,7 @@ class DenseBelief:
 
     @property
     def side_variance(self) -> float:
-        return float(self.inverse[-1, -1])
+        return float(self.lower_inverse[-1, -1])
 
     def covariance(self, extra: Floats) -> Covariance:
         """Return the covariance of the centred utilities plus extra @ extra.T, extra (n_items, k)."""

@@ -6,9 +6,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from models_engine.inference.crowd_bt.cut_points import CutScores, thresholds, tie_scores
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior, Reliabilities, build_grid, integrate_reliabilities
 from models_engine.inference.davidson.moments import average_answers
+from models_engine.inference.graded.moments import GradedMoments, average_between
 from models_engine.linalg import sum_by_group
 
 __all__ = ["MarginMoments", "Sweep", "WinSites", "sweep_sites"]
@@ -72,6 +74,7 @@ class Sweep:
     expected_precisions (n_rows,): the sites' precisions averaged over who wins; never negative.
     log_evidence: of the old sites; EP's approximation of log P(labels), stationary in the sites at convergence.
     score_nu, curvature_nu: its first derivative in log nu, and approximately minus its second.
+    cuts: the same in the cut points of graded answers, None where there are none.
     """
 
     sites: WinSites
@@ -80,6 +83,7 @@ class Sweep:
     log_evidence: float
     score_nu: float
     curvature_nu: float
+    cuts: CutScores | None = None
 
 
 def sweep_sites(
@@ -89,17 +93,19 @@ def sweep_sites(
     reliability: BetaPrior,
     log_nu: float,
     modes: Floats | None = None,
+    cuts: Floats | None = None,
 ) -> Sweep:
     """Update every site at once. modes (n_annotators,): log-odds to start the reliabilities' grids from.
 
-    A win's factor is eta g(d) + (1 - eta) g(-d), g as in davidson/moments.py. Averaged over the cavity of d it is a
+    A win's factor is eta g(d) + (1 - eta) g(-d), g as in davidson/moments.py or, with cut points (n_grades,), the
+    grade's probability as in graded/moments.py; log_nu then does not count. Averaged over the cavity of d it is a
     linear message about eta; averaged over the cavity of eta, the mixture whose first two moments the new site matches.
     """
     mean, variance = belief.row_means, belief.row_variances
     cavity = _Cavity.of(
         pairs.sign * mean[pairs.row], variance[pairs.row], sites.precision, sites.shift, np.minimum(pairs.weight, 1.0)
     )
-    win = average_answers(cavity.mean, cavity.variance, log_nu)
+    win = _win_moments(cavity, log_nu) if cuts is None else _graded_moments(cavity, pairs, cuts)
     log_ratio = np.log(np.maximum(win.right[0], TINY)) - np.log(np.maximum(win.wrong[0], TINY))
     crowd = integrate_reliabilities(pairs, log_ratio, build_grid(reliability, pairs, log_ratio, modes), reliability)
     eta = _leave_out_own_win(crowd, log_ratio, pairs)
@@ -107,19 +113,50 @@ def sweep_sites(
     precision, shift, log_site = cavity.matched(won, sites.precision, sites.shift)
     other, _, _ = cavity.matched(lost, sites.precision, sites.shift)
     expected = (won[0] * precision + lost[0] * other) / np.maximum(won[0] + lost[0], TINY)
-    tied = eta * win.tied_right + (1 - eta) * win.tied_wrong
-    tied /= np.maximum(won[0], TINY)
+    by_tie, by_low, by_high = (eta * win.by_scale[0] + (1 - eta) * win.by_scale[1]) / np.maximum(won[0], TINY)
     evidence = pairs.weight @ (np.log(np.maximum(win.right[0] + win.wrong[0], TINY)) - log_site)
-    ties = _sweep_ties(pairs, mean, variance, sites, log_nu)
+    ties = _sweep_ties(pairs, mean, variance, sites, log_nu, cuts)
+    n_cuts = 0 if cuts is None else len(cuts)
+    of_wins = None if cuts is None else CutScores.of(n_cuts, pairs.grade, pairs.weight, by_low, by_high)
     return Sweep(
         sites=WinSites(precision, shift, ties.precision, ties.shift),
         crowd=crowd,
         expected_precisions=sum_by_group(pairs.row, pairs.weight * np.maximum(expected, 0.0), pairs.n_rows)
         + pairs.ties * ties.precision,
         log_evidence=float(belief.log_normaliser + crowd.log_annotators.sum() + evidence + ties.evidence),
-        score_nu=float(ties.score - pairs.weight @ tied),
-        curvature_nu=float(ties.curve + pairs.weight @ (tied * (1 - tied))),
+        score_nu=float(ties.score - pairs.weight @ by_tie),
+        curvature_nu=float(ties.curve + pairs.weight @ (by_tie * (1 - by_tie))),
+        cuts=of_wins if of_wins is None or ties.cuts is None else of_wins + ties.cuts,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _WinMoments:
+    """right, wrong (3, n_wins): averages of g(d) and g(-d) and their derivatives in the mean. by_scale (2, 3, n_wins):
+    of both averages, minus the derivative in log nu, and the derivatives in the lower and the upper threshold.
+    """
+
+    right: Floats
+    wrong: Floats
+    by_scale: Floats
+
+
+def _win_moments(cavity: "_Cavity", log_nu: float) -> _WinMoments:
+    found = average_answers(cavity.mean, cavity.variance, log_nu)
+    none = np.zeros_like(found.tied_right)
+    by_scale = np.array([[found.tied_right, none, none], [found.tied_wrong, none, none]])
+    return _WinMoments(found.right, found.wrong, by_scale)
+
+
+def _graded_moments(cavity: "_Cavity", pairs: NoisyPairs, cuts: Floats) -> _WinMoments:
+    low, high = thresholds(cuts, pairs.grade)
+
+    def by_scale(found: GradedMoments) -> list[Floats]:
+        return [np.zeros(pairs.n_wins), found.by_low, found.by_high]
+
+    right = average_between(cavity.mean, cavity.variance, low, high)
+    wrong = average_between(-cavity.mean, cavity.variance, low, high).reversed
+    return _WinMoments(right.between, wrong.between, np.array([by_scale(right), by_scale(wrong)]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,26 +166,39 @@ class _Ties:
     evidence: float = 0.0
     score: float = 0.0
     curve: float = 0.0
+    cuts: CutScores | None = None
 
 
-def _sweep_ties(pairs: NoisyPairs, mean: Floats, variance: Floats, sites: WinSites, log_nu: float) -> _Ties:
-    """Update the sites of the rows' ties, whose factor nu / (2 cosh(d/2) + nu) does not depend on reliability."""
+def _sweep_ties(
+    pairs: NoisyPairs, mean: Floats, variance: Floats, sites: WinSites, log_nu: float, cuts: Floats | None
+) -> _Ties:
+    """Update the sites of the rows' ties, whose factor does not depend on reliability: nu / (2 cosh(d/2) + nu), or
+    that d plus noise is within c_0 of 0.
+    """
     rows = np.flatnonzero(pairs.ties > 0)
     if not len(rows):
         return _Ties(sites.tie_precision, sites.tie_shift)
     weight, old_precision, old_shift = pairs.ties[rows], sites.tie_precision[rows], sites.tie_shift[rows]
     cavity = _Cavity.of(mean[rows], variance[rows], old_precision, old_shift, np.minimum(weight, 1.0))
-    moments = average_answers(cavity.mean, cavity.variance, log_nu)
     precision, shift = sites.tie_precision.copy(), sites.tie_shift.copy()
-    precision[rows], shift[rows], log_site = cavity.matched(moments.tie, old_precision, old_shift)
-    z = np.maximum(moments.tie[0], TINY)
-    share = moments.tied_tie / z
+    if cuts is None:
+        moments = average_answers(cavity.mean, cavity.variance, log_nu)
+        tie, share = moments.tie, moments.tied_tie / np.maximum(moments.tie[0], TINY)
+        of_cuts = None
+    else:
+        end = np.full(len(rows), max(float(cuts[0]), TINY))
+        graded = average_between(cavity.mean, cavity.variance, -end, end)
+        tie, share = graded.between, np.ones(len(rows))
+        by_cut = (graded.by_high - graded.by_low) / np.maximum(tie[0], TINY)
+        of_cuts = tie_scores(len(cuts), weight, by_cut)
+    precision[rows], shift[rows], log_site = cavity.matched(tie, old_precision, old_shift)
     return _Ties(
         precision,
         shift,
-        float(weight @ (np.log(z) - log_site)),
+        float(weight @ (np.log(np.maximum(tie[0], TINY)) - log_site)),
         float(weight @ (1 - share)),
         float(weight @ (share * (1 - share))),
+        of_cuts,
     )
 
 

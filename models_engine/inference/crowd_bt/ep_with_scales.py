@@ -12,10 +12,19 @@ from models_engine.inference.crowd_bt.ep import Sweep, WinSites, sweep_sites
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.scales import ScaleLearner, Scales
 
-__all__ = ["EPState", "evaluate_state", "mean_reliability", "propagate_scale_uncertainty", "run_crowd_ep"]
+__all__ = [
+    "MAX_SCALE_MOVE",
+    "EPState",
+    "evaluate_state",
+    "limit_scale_move",
+    "mean_reliability",
+    "propagate_scale_uncertainty",
+    "run_crowd_ep",
+]
 
 Floats = NDArray[np.float64]
 DEPTH = 6
+MAX_SCALE_MOVE = 0.3  # of a scale, in logs, by one accelerated step
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +61,20 @@ class EPState:
     def next_scales(self) -> Scales:
         squared_utilities, n = self.squared_utilities
         return self.learner.next_scales(
-            self.scales, squared_utilities, n, self.last.crowd, self.last.score_nu, self.last.curvature_nu
+            self.scales,
+            squared_utilities,
+            n,
+            self.last.crowd,
+            self.last.score_nu,
+            self.last.curvature_nu,
+            self.last.cuts,
         )
 
     def score(self) -> Floats:
-        """Return the derivative of the objective in Scales.vector, (4,)."""
+        """Return the derivative of the objective in Scales.vector, (4 + n_grades,)."""
         squared_utilities, n = self.squared_utilities
-        return self.learner.score(self.scales, squared_utilities, n, self.last.crowd, self.last.score_nu)
+        last = self.last
+        return self.learner.score(self.scales, squared_utilities, n, last.crowd, last.score_nu, last.cuts)
 
     def metric(self) -> Floats:
         """Return weights that make sites and scales comparable: changes of margins in standard deviations."""
@@ -84,7 +100,7 @@ def evaluate_state(
     if belief is None:
         return None
     modes = None if near is None else near.last.crowd.grid.modes
-    update = sweep_sites(pairs, belief, sites, scales.reliability, scales.log_nu, modes)
+    update = sweep_sites(pairs, belief, sites, scales.reliability, scales.log_nu, modes, scales.cuts)
     if near is None:
         return EPState(pairs, sites, scales, side_sd, belief, update, learner)
     moves = (belief.row_means - near.belief.row_means) / np.sqrt(near.belief.row_variances)
@@ -108,7 +124,9 @@ def run_crowd_ep(
     for step in range(limit):
         on_step(state.objective)
         point, image = _vector(state, state.sites, state.scales), _vector(state, state.last.sites, state.next_scales())
-        proposal = anderson.propose(point, image, state.metric())
+        proposal = limit_scale_move(
+            point, image, anderson.propose(point, image, state.metric()), int(state.learner.free.sum())
+        )
         new = _at(state, proposal) if step > 1 else None
         if new is None or new.margin_change > 2.0 or new.scale_change > 1.0:
             if step > 1:
@@ -122,6 +140,20 @@ def run_crowd_ep(
         if done:
             return state, True
     return state, False
+
+
+def limit_scale_move(point: Floats, image: Floats, proposal: Floats, n_scales: int) -> Floats:
+    """Move the proposal towards the image until no scale, the last numbers, is over MAX_SCALE_MOVE from the point's.
+
+    Scales move slowly along a flat objective, so that a few points foretell too large a step, past what is likely.
+    """
+    moves = np.abs(proposal - point)[len(point) - n_scales :]
+    plain = np.abs(image - point)[len(point) - n_scales :].max(initial=0.0)
+    largest = float(moves.max(initial=0.0))
+    if largest <= MAX_SCALE_MOVE or plain >= MAX_SCALE_MOVE:
+        return proposal
+    share = (MAX_SCALE_MOVE - plain) / (largest + plain)
+    return image + share * (proposal - image)
 
 
 def _vector(state: EPState, sites: WinSites, scales: Scales) -> Floats:
@@ -139,15 +171,16 @@ def _at(state: EPState, vector: Floats) -> EPState | None:
 
 def propagate_scale_uncertainty(
     state: EPState, *, tolerance: float, limit: int, step: float = 0.1
-) -> tuple[Floats, Floats]:
+) -> tuple[Floats, Floats, Floats]:
     """Compute, to first order, how the uncertainty of the scales changes utilities and reliabilities.
 
-    Returns (items (n_items, k), annotators (n_annotators, k)): by how much one posterior standard deviation along each
-    of k independent directions of the scales' vector moves the mean utilities and mean reliabilities. Directions and
-    deviations are those of minus the Hessian of the objective, by finite differences of its score.
+    Returns (items (n_items, k), annotators (n_annotators, k), scales (n_scales, k)): by how much one posterior standard
+    deviation along each of k independent directions of the scales' vector moves the mean utilities, mean reliabilities
+    and the vector. Directions and deviations are those of minus the Hessian of the objective, by finite differences of
+    its score.
     """
     free, n = np.flatnonzero(state.learner.free), state.pairs.graph.n_items
-    fixed = ScaleLearner(False, False, False, state.learner.tie_sd)
+    fixed = state.learner.nothing()
     centre, base = state.score()[free], state.scales.vector()
     curvatures, items, annotators = [], [], []
     for index in free:
@@ -161,11 +194,13 @@ def propagate_scale_uncertainty(
         items.append((there.belief.mean[:n] - state.belief.mean[:n]) / step)
         annotators.append((mean_reliability(there) - mean_reliability(state)) / step)
     if len(curvatures) < len(free) or not curvatures:
-        return np.zeros((n, 0)), np.zeros((state.pairs.n_annotators, 0))
+        return np.zeros((n, 0)), np.zeros((state.pairs.n_annotators, 0)), np.zeros((len(base), 0))
     curvature = (np.array(curvatures) + np.array(curvatures).T) / 2
     values, vectors = np.linalg.eigh(curvature)
     root = vectors / np.sqrt(np.maximum(values, 1.0))  # the scales' own prior has precision 1 or so
-    return np.array(items).T @ root, np.array(annotators).T @ root
+    scales = np.zeros((len(base), len(free)))
+    scales[free] = root
+    return np.array(items).T @ root, np.array(annotators).T @ root, scales
 
 
 def mean_reliability(state: EPState) -> Floats:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.covariance.forms import Covariance
+from models_engine.inference.crowd_bt.cut_points import gap_matrix
 from models_engine.inference.crowd_bt.ep_with_scales import (
     EPState,
     evaluate_state,
@@ -55,6 +56,7 @@ class Solution:
     """EP's fixed point; or two, where the labels also allow all utilities reversed; and whether they converged.
 
     reversed_probability: probability of the reversed one.
+    scale_uncertainty (n_scales, k): moves of the scales' vector, as propagate_scale_uncertainty returns them.
     """
 
     state: EPState
@@ -63,6 +65,7 @@ class Solution:
     converged: bool
     item_uncertainty: Floats
     annotator_uncertainty: Floats
+    scale_uncertainty: Floats
 
     def utilities(self) -> Floats:
         """Return the mean utilities over both fixed points, (n_items,)."""
@@ -87,6 +90,16 @@ class Solution:
         mean = self._mixed(mean_reliability)
         square = self._mixed(lambda state: (state.last.crowd.mass * state.last.crowd.eta**2).sum(axis=1))
         return mean, square - mean**2 + (self.annotator_uncertainty**2).sum(axis=1)
+
+    def cut_deviations(self) -> Floats:
+        """Return the posterior standard deviations of the cut points, (n_grades,)."""
+        log_gaps, found = np.array(self.state.scales.log_gaps), self.state.last.cuts
+        by_gap, free = gap_matrix(log_gaps), np.isfinite(log_gaps)
+        if found is not None and not self.scale_uncertainty.shape[1]:  # so many answers that only the cut points' own
+            curvature = found.in_log_gaps(log_gaps).curvature[np.ix_(free, free)]  # share of it is left
+            spread = by_gap[:, free] @ np.linalg.pinv(curvature) @ by_gap[:, free].T
+            return np.sqrt(np.diagonal(spread))
+        return np.sqrt(((by_gap @ self.scale_uncertainty[4:]) ** 2).sum(axis=1))
 
     def _mixed(self, figure: Callable[[EPState], Floats]) -> Floats:
         if self.reversed_state is None:
@@ -131,6 +144,8 @@ def solve_crowd(
         point, reversed_point, _ = ascend_objective(spec, start, on_mode_step, tolerance=1e-2)
         sites = sites_at_mode(point)
         spec = replace(spec, scales=replace(spec.scales, log_nu=point.target.split(point.x)[2]))
+    if spec.scales.log_gaps:  # the mode takes the winners alone, with Davidson's ties
+        spec = replace(spec, scales=replace(spec.scales, log_nu=-np.inf))
     state = evaluate_state(spec.pairs, sites, spec.scales, spec.side_sd, spec.learner)
     if state is None:
         raise AssertionError("sites at a mode have precisions that make a proper belief")
@@ -139,14 +154,15 @@ def solve_crowd(
     if reversed_point is not None:
         reversed_state, reversed_probability = _solve_reversed(spec, state, reversed_point)
     items, annotators = np.zeros((spec.pairs.graph.n_items, 0)), np.zeros((spec.pairs.n_annotators, 0))
+    scales = np.zeros((len(spec.learner.free), 0))
     if spec.pairs.n_wins <= MAX_WINS_FOR_SCALE_UNCERTAINTY and spec.learner.free.any():
-        items, annotators = propagate_scale_uncertainty(state, tolerance=spec.tolerance, limit=spec.limit)
-    return Solution(state, reversed_state, reversed_probability, converged, items, annotators)
+        items, annotators, scales = propagate_scale_uncertainty(state, tolerance=spec.tolerance, limit=spec.limit)
+    return Solution(state, reversed_state, reversed_probability, converged, items, annotators, scales)
 
 
 def _solve_reversed(spec: CrowdFitSpec, state: EPState, point: Point) -> tuple[EPState | None, float]:
     """Run EP from the reversed mode, at the scales found: (fixed point, its probability), or (None, 0)."""
-    fixed = ScaleLearner(False, False, False, spec.learner.tie_sd)
+    fixed = spec.learner.nothing()
     reversed_state = evaluate_state(spec.pairs, sites_at_mode(point), state.scales, spec.side_sd, fixed)
     if reversed_state is None:
         return None, 0.0

@@ -21,12 +21,12 @@ ROWS_AT_ONCE = 4_096
 
 @dataclass(frozen=True, eq=False)
 class NoisyPairs:
-    """Labels summed over equal pair, orientation, winner and annotator.
+    """Labels summed over equal pair, orientation, winner, grade and annotator.
 
     Rows, one per distinct pair low < high and orientation (1: low shown left, -1: right, 0: order unknown):
     pair (n_rows,) into graph, orientation, total and ties (n_rows,): weights of all labels and of those that are ties.
-    Wins, one per distinct row, winner and annotator, sorted by annotator: row, sign (1: low won, -1: high won),
-    annotator, weight, all (n_wins,).
+    Wins, one per distinct row, winner, grade and annotator, sorted by annotator: row, sign (1: low won, -1: high won),
+    grade (how much better, 0 where that was not said or does not count), annotator, weight, all (n_wins,).
     """
 
     graph: PairGraph
@@ -36,13 +36,16 @@ class NoisyPairs:
     ties: Floats
     row: Ints
     sign: Floats
+    grade: Ints
     annotator: Ints
     weight: Floats
     n_annotators: int
 
     @classmethod
-    def of(cls, pairs: PairTable, sided: NDArray[np.bool_]) -> "NoisyPairs":
-        """Sum pairs; pairs of weight 0 are left out. sided (n_pairs,): where the order shown counts."""
+    def of(cls, pairs: PairTable, sided: NDArray[np.bool_], *, graded: bool = False) -> "NoisyPairs":
+        """Sum pairs; pairs of weight 0 are left out. sided (n_pairs,): where the order shown counts. graded: whether
+        the grade does.
+        """
         kept = pairs.weight > 0
         pairs, sided = pairs.select(kept), sided[kept]
         graph, pair = PairGraph.of(pairs.left, pairs.right, pairs.n_items)
@@ -51,8 +54,11 @@ class NoisyPairs:
         tie = pairs.outcome == 0.5
         low_won = (pairs.outcome == 1.0) != swapped
         width = max(1, len(keys))
-        own = ((pairs.annotator * width + row) * 2 + low_won)[~tie]
-        wins, win = np.unique(own, return_inverse=True)
+        grade = pairs.grade if graded and pairs.grade is not None else np.zeros(len(pairs), dtype=np.int64)
+        steps = int(grade.max(initial=0)) + 1
+        own = (((pairs.annotator * width + row) * 2 + low_won) * steps + grade)[~tie]
+        codes, win = np.unique(own, return_inverse=True)
+        wins = codes // steps
         return cls(
             graph=graph,
             pair=keys // 3,
@@ -61,6 +67,7 @@ class NoisyPairs:
             ties=sum_by_group(row, pairs.weight * tie, len(keys)),
             row=wins // 2 % width,
             sign=np.where(wins % 2 == 1, 1.0, -1.0),
+            grade=codes % steps,
             annotator=wins // 2 // width,
             weight=sum_by_group(win, pairs.weight[~tie], len(wins)),
             n_annotators=pairs.n_annotators,

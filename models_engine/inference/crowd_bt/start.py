@@ -48,6 +48,6 @@ def sites_from_margins(pairs: NoisyPairs, means: Floats, variances: Floats, scal
     """
     known, sites, modes = _EarlierMargins(means, variances), WinSites.uniform(pairs), None
     for _ in range(2):  # the first time the margin itself is used in place of its cavity
-        last = sweep_sites(pairs, known, sites, scales.reliability, scales.log_nu, modes)
+        last = sweep_sites(pairs, known, sites, scales.reliability, scales.log_nu, modes, scales.cuts)
         sites, modes = last.sites, last.crowd.grid.modes
     return sites

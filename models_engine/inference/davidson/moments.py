@@ -1,12 +1,14 @@
 """Averages of Davidson's answer probabilities over a Gaussian margin, with derivatives, as EP needs them."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AnswerMoments", "average_answers"]
+__all__ = ["AnswerMoments", "average_answers", "in_rules"]
 
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MAX_NARROW_SD = 0.5  # up to this standard deviation seven Gauss-Hermite points err by under 1e-6
 FIRST_WIDTH_SD = 1.6  # up to this one 17 equidistant points do, by under 2e-5; twice the width takes twice the points
@@ -32,6 +34,13 @@ class AnswerMoments:
 def average_answers(mean: Floats, variance: Floats, log_nu: float) -> AnswerMoments:
     """Average over margins (n,); error below 3e-5. log_nu = -inf: no ties."""
     result = np.empty((12, len(mean)))
+    for part, d, weights in in_rules(mean, variance):
+        result[:, part] = _averages(d, weights, log_nu)
+    return AnswerMoments(result[0:3], result[3:6], result[6:9], result[9], result[10], result[11])
+
+
+def in_rules(mean: Floats, variance: Floats) -> Iterator[tuple[Ints, Floats, Floats]]:
+    """Yield (rows, nodes (n, n_nodes), their weights): quadrature over N(mean, variance), like widths together."""
     sd = np.sqrt(np.maximum(variance, 0.0))
     width = np.where(sd <= MAX_NARROW_SD, -1, np.ceil(np.log2(np.maximum(sd, FIRST_WIDTH_SD) / FIRST_WIDTH_SD))).astype(
         np.int64
@@ -40,9 +49,7 @@ def average_answers(mean: Floats, variance: Floats, log_nu: float) -> AnswerMome
         rows = np.flatnonzero(width == one)
         nodes, weights = _rule(int(one))
         for part in np.array_split(rows, 1 + len(rows) * len(nodes) // 40_000):
-            d = mean[part, None] + sd[part, None] * nodes
-            result[:, part] = _averages(d, weights, log_nu)
-    return AnswerMoments(result[0:3], result[3:6], result[6:9], result[9], result[10], result[11])
+            yield part, mean[part, None] + sd[part, None] * nodes, weights
 
 
 def _rule(width: int) -> tuple[Floats, Floats]:

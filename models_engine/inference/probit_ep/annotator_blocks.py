@@ -42,6 +42,12 @@ class Block:
     def in_items(self) -> bool:
         return self.first is not None
 
+    @property
+    def cost(self) -> float:
+        """Return annotators times the cube of the local width: a solve takes some multiple of this many operations."""
+        n_annotators, d = self.items.shape
+        return n_annotators * float(d) ** 3
+
     def gather(self, covariance: Floats) -> Floats:
         """Return the covariance of the local coordinates, (U, d, d), given that of the items (n_items, n_items)."""
         if self.items.shape[1] >= MIN_WIDE_BLOCK:
@@ -143,13 +149,11 @@ class Block:
         """Sum local matrices (U, d, d) over annotators in item coordinates, (n_items, n_items)."""
         if self.items.shape[1] >= MIN_WIDE_BLOCK:
             return self._scatter_wide(local, n_items)
-        sides = [(self.items, 1.0)] + ([] if self.others is None else [(self.others, -1.0)])
-        values, result = local.ravel(), np.zeros(n_items * n_items)
-        for rows, row_sign in sides:
-            for columns, column_sign in sides:
-                cells = (rows[:, :, None] * n_items + columns[:, None, :]).ravel()
-                result += row_sign * column_sign * sum_by_group(cells, values, n_items * n_items)
-        return result.reshape(n_items, n_items)
+        n, sides = n_items, [(self.items, 1.0)] + ([] if self.others is None else [(self.others, -1.0)])
+        both = [(rows, columns, one * other) for rows, one in sides for columns, other in sides]
+        cells = [(rows[:, :, None] * n + columns[:, None, :]).ravel() for rows, columns, _ in both]
+        values = np.concatenate([sign * local.ravel() for _, _, sign in both])
+        return sum_by_group(np.concatenate(cells), values, n * n).reshape(n, n)
 
     def _scatter_wide(self, local: Floats, n_items: int) -> Floats:
         """Do the same one annotator at a time, B' M B over the items of that annotator."""

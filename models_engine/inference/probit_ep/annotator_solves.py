@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from models_engine.inference.probit_ep.annotator_blocks import Block
 from models_engine.linalg import inverse_and_log_determinant
 
-__all__ = ["LocalSolution", "consensus_margins", "multiply_stack", "shift_solution", "solve_block"]
+__all__ = ["LocalSolution", "consensus_margins", "local_prior", "multiply_stack", "shift_solution", "solve_block"]
 
 Floats = NDArray[np.float64]
 MIN_PRECISION = 1e-7  # of a site solved in pair space: below it, rounding errors dominate the variance
@@ -37,16 +37,25 @@ def multiply_stack(stack: Floats, vectors: Floats) -> Floats:
     return np.matmul(stack, vectors[:, :, None])[:, :, 0]
 
 
-def solve_block(block: Block, taste: Floats, mean: Floats, precision: Floats, shift: Floats) -> LocalSolution:
-    """Solve every annotator of a block; precision, shift (n_sites,): of the sites with all their copies.
-
-    Cost: annotators times the cube of the local width.
-    """
-    prior, prior_mean = block.gather(taste), block.project(mean)
+def local_prior(block: Block, taste: Floats) -> Floats:
+    """Return the prior covariance of the local coordinates, (U, d, d), given the consensus."""
+    prior = block.gather(taste)
     if block.noise is not None:
         prior += block.noise
+    return prior
+
+
+def solve_block(
+    block: Block, taste: Floats, mean: Floats, precision: Floats, shift: Floats, prior: Floats | None = None
+) -> LocalSolution:
+    """Solve every annotator of a block; precision, shift (n_sites,): of the sites with all their copies.
+
+    prior: `local_prior(block, taste)` where the caller has it; it is not changed. Cost: annotators times the cube of
+    the local width.
+    """
     solve = _in_items if block.in_items else _in_pairs
-    return solve(block, prior, prior_mean, precision, block.shift(shift))
+    known = local_prior(block, taste) if prior is None else prior
+    return solve(block, known, block.project(mean), precision, block.shift(shift))
 
 
 def _in_items(block: Block, prior: Floats, prior_mean: Floats, at_sites: Floats, shift: Floats) -> LocalSolution:
@@ -73,9 +82,9 @@ def _in_pairs(block: Block, prior: Floats, prior_mean: Floats, at_sites: Floats,
     precision = np.where(block.real, np.maximum(at_sites[block.site], MIN_PRECISION), 0.0)
     root = np.sqrt(precision)
     inverse_root = np.where(block.real, 1 / np.where(block.real, root, 1.0), 0.0)
-    prior *= root[:, :, None]
-    prior *= root[:, None, :]
-    shrunk, log_determinant = inverse_and_log_determinant(_plus_identity(prior))
+    inflated = prior * root[:, :, None]
+    inflated *= root[:, None, :]
+    shrunk, log_determinant = inverse_and_log_determinant(_plus_identity(inflated))
     pull = inverse_root * (shift - precision * prior_mean)
     kept = multiply_stack(shrunk, pull)
     move = inverse_root * (pull - kept)

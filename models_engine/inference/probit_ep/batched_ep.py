@@ -12,6 +12,7 @@ from models_engine.inference.probit_ep.annotator_blocks import Block
 from models_engine.inference.probit_ep.annotator_solves import (
     LocalSolution,
     consensus_margins,
+    local_prior,
     shift_solution,
     solve_block,
 )
@@ -25,15 +26,20 @@ __all__ = [
     "EPResult",
     "Sites",
     "largest_change",
+    "local_priors",
     "replace_taste",
     "run_ep",
     "site_updates",
+    "solve_blocks",
     "taste_statistic",
+    "total_sites",
     "warm_start",
 ]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Priors = list[Floats] | None
+MAX_PRIORS = 25_000_000  # numbers of prior covariances that are kept between solves: 200 MB
 
 
 class Answering(Protocol):
@@ -141,7 +147,8 @@ def run_ep(
     current = Sites.empty(len(sites)) if start is None else start
     at = crowd.mean if mean is None or crowd.consensus is None else mean
     damping, change, iteration = 1.0, np.inf, 0
-    done = _pass(sites, blocks, crowd, current, at)
+    priors = local_priors(blocks, crowd.taste) if max_iterations else None
+    done = _pass(sites, blocks, crowd, current, at, priors)
     for iteration in range(1, max_iterations + 1):
         update, _ = site_updates(sites, crowd, current, done.margin, done.variance)
         last, change = change, largest_change(current, update)
@@ -151,7 +158,7 @@ def run_ep(
             break
         damping = 0.5 if iteration > 5 and change > 0.9 * last else damping
         current = Sites(*(old + damping * (new - old) for old, new in _paired(current, update)))
-        done = _pass(sites, blocks, crowd, current, done.mean)
+        done = _pass(sites, blocks, crowd, current, done.mean, priors)
     return _report(sites, blocks, crowd, current, done, change < tolerance, iteration)
 
 
@@ -163,7 +170,8 @@ def largest_change(old: Sites, new: Sites) -> float:
     return max(float(np.abs(after - before).max(initial=0.0)) for before, after in _paired(old, new))
 
 
-def _totals(sites: PairSites, current: Sites) -> Sites:
+def total_sites(sites: PairSites, current: Sites) -> Sites:
+    """Return the sites with all their copies."""
     return Sites(sites.copies * current.precision, sites.copies * current.shift)
 
 
@@ -187,8 +195,10 @@ class _Pass:
     spreads: list[Floats]
 
 
-def _pass(sites: PairSites, blocks: list[Block], crowd: CrowdPrior, current: Sites, at: Floats) -> _Pass:
-    solved = _solve(blocks, crowd.taste, at, _totals(sites, current))
+def _pass(
+    sites: PairSites, blocks: list[Block], crowd: CrowdPrior, current: Sites, at: Floats, priors: Priors
+) -> _Pass:
+    solved = solve_blocks(blocks, crowd.taste, at, total_sites(sites, current), priors)
     information, gradient = np.zeros((sites.n_items, sites.n_items)), np.zeros(sites.n_items)
     mean, covariance, log_determinant, spreads = crowd.mean, None, 0.0, []
     margins = [(block.margins(local.mean), local.variance) for block, local in zip(blocks, solved, strict=True)]
@@ -206,8 +216,20 @@ def _pass(sites: PairSites, blocks: list[Block], crowd: CrowdPrior, current: Sit
     return _Pass(solved, at, mean, covariance, information, gradient, log_determinant, margin, variance, spreads)
 
 
-def _solve(blocks: list[Block], taste: Floats, mean: Floats, total: Sites) -> list[LocalSolution]:
-    return map_in_threads(lambda block: solve_block(block, taste, mean, total.precision, total.shift), blocks)
+def local_priors(blocks: list[Block], taste: Floats) -> Priors:
+    """Return the prior covariances of all blocks, for several solves; None where they take too much memory."""
+    numbers = sum(len(block.items) * block.items.shape[1] ** 2 for block in blocks)
+    return map_in_threads(lambda block: local_prior(block, taste), blocks) if numbers <= MAX_PRIORS else None
+
+
+def solve_blocks(
+    blocks: list[Block], taste: Floats, mean: Floats, total: Sites, priors: Priors = None
+) -> list[LocalSolution]:
+    """Solve every annotator of all blocks; total: sites with all their copies."""
+    known: Sequence[Floats | None] = priors or [None] * len(blocks)
+    return map_in_threads(
+        lambda block, prior: solve_block(block, taste, mean, total.precision, total.shift, prior), blocks, known
+    )
 
 
 def _sum_information(blocks: list[Block], solved: list[LocalSolution], n_items: int) -> tuple[Floats, Floats]:
@@ -284,7 +306,7 @@ def taste_statistic(sites: PairSites, blocks: list[Block], result: EPResult) -> 
 
     The gradient of `result.log_evidence` by the taste covariance is minus half of it. A known consensus has C = 0.
     """
-    total = _totals(sites, result.sites)
+    total = total_sites(sites, result.sites)
 
     def learned(block: Block, local: LocalSolution, spread: Floats | None) -> Floats:
         found = local.information - local.residual[:, :, None] * local.residual[:, None, :]

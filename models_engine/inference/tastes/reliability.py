@@ -1,14 +1,15 @@
 """Learns how reliable each annotator is: the share of answers by their utilities, the others being reversed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, expit, log_expit, logsumexp, softmax
 
-from models_engine.inference.probit_ep.annotator_blocks import Block
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, warm_start
+from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, Sites, run_ep, warm_start
+from models_engine.inference.probit_ep.known_consensus import KnownConsensus
 from models_engine.inference.probit_ep.pair_sites import PairSites
 
 __all__ = ["FIRST_MEAN", "KNOTS", "MEANS", "Reliabilities", "beta_counts", "learn_reliabilities", "log_mean_density"]
@@ -23,6 +24,8 @@ SIZE = 5.0  # answers that the prior is worth
 KNOTS = np.array([-3.5, -2.0, -1.0, -0.3, 0.4, 1.2, 2.2, 3.5, 6.0])  # log-odds at which the evidence is computed
 FINE = np.linspace(-6.0, 6.0, 241)  # log-odds at which it is interpolated
 P_CARELESS = 0.1  # before any answer, where reliabilities are found by evidence; then any reliability is as likely
+MIDDLE = slice(1, 4)  # of KNOTS: needed only for those who may be there
+CLEAR = 12.0  # nats of evidence
 LOOSE_TOLERANCE = 1e-2
 
 
@@ -78,29 +81,73 @@ def learn_reliabilities(
     on_step: Callable[[float], None],
     *,
     n_rounds: int = 2,
-) -> Reliabilities:
-    """Return the posteriors of all reliabilities, starting from crowd.lapse (by default none).
+    start: Sites | None = None,
+    at: Floats | None = None,
+) -> tuple[Reliabilities, EPResult]:
+    """Return the posteriors of all reliabilities, starting from crowd.lapse (by default none), and the last EP run
+    without its solutions.
 
-    Rounds of: the consensus given the reliabilities, then each annotator's EP evidence at each of nine reliabilities
-    with the consensus's mean and covariance folded into the annotator's prior, as `learn_steepness` does.
+    start, at: sites and consensus mean to start EP from.
+    Rounds of: the consensus given the reliabilities, then each annotator's EP evidence at nine reliabilities with the
+    consensus's mean and covariance folded into the annotator's prior, as `learn_steepness` does.
     """
     n = sites.n_annotators
     lapse = np.zeros(n) if crowd.lapse is None else crowd.lapse
     judged = np.bincount(sites.annotator, minlength=n) > 0
-    found = Reliabilities.prior(n)
-    shared: EPResult | None = None
     for _ in range(n_rounds):
         now = replace(crowd, lapse=lapse)
-        shared = run_ep(sites, blocks, now, *warm_start(shared), tolerance=LOOSE_TOLERANCE, max_iterations=30)
-        evidence, last = np.zeros((len(KNOTS), n)), shared
-        for row in np.argsort(-KNOTS):
-            fixed = np.full(n, float(expit(-KNOTS[row])))
-            one = CrowdPrior(crowd.taste + shared.covariance, None, shared.mean, crowd.steepness, fixed)
-            last = run_ep(sites, blocks, one, warm_start(last)[0], tolerance=LOOSE_TOLERANCE, max_iterations=30)
-            evidence[row] = last.by_annotator
-            on_step(last.log_evidence)
-        found = summarise_evidence(evidence, judged)
+        shared = run_ep(sites, blocks, now, start, at, tolerance=LOOSE_TOLERANCE, max_iterations=30)
+        shared = replace(shared, solved=[], spreads=[])  # the largest arrays, not needed any more
+        start, at = warm_start(shared)
+        found = summarise_evidence(_knot_evidence(sites, blocks, now, shared, on_step), judged)
+        if np.array_equal(found.lapse, lapse):
+            break  # another round would begin as this one did
         lapse = found.lapse
+    return found, shared
+
+
+def _knot_evidence(
+    sites: PairSites, blocks: list[Block], crowd: CrowdPrior, shared: EPResult, on_step: Callable[[float], None]
+) -> Floats:
+    """Return log evidence (len(KNOTS), n_annotators) given the consensus.
+
+    Of the middle knots only for those whose evidence falls by less than CLEAR towards them from either side; for the
+    others it is interpolated between those sides, where their posterior is below exp(-CLEAR).
+    """
+    n, taste = sites.n_annotators, crowd.taste + shared.covariance
+    evidence = np.zeros((len(KNOTS), n))
+
+    def compute(known: KnownConsensus, knots: Iterable[int], who: NDArray) -> None:
+        for row in knots:
+            one = replace(crowd, lapse=np.full(n, float(expit(-KNOTS[row]))))
+            evidence[row, who] = known.evidence(one)[who]
+            on_step(float(evidence[row, who].sum()))
+
+    everybody = KnownConsensus(sites, blocks, taste, shared.mean, shared.sites)
+    compute(everybody, reversed(range(MIDDLE.stop, len(KNOTS))), np.arange(n))
+    middle, between = everybody.current, slice(MIDDLE.start - 1, MIDDLE.stop + 1)
+    compute(everybody, range(MIDDLE.start), np.arange(n))
+    del everybody  # before others are held
+    ends = evidence[between][[0, -1]]
+    unclear = np.flatnonzero(ends.max(axis=0) > evidence.max(axis=0, where=_at_knots(), initial=-np.inf) - CLEAR)
+    share = ((KNOTS[MIDDLE] - KNOTS[between][0]) / np.ptp(KNOTS[between]))[:, None]
+    evidence[MIDDLE] = (1 - share) * ends[0] + share * ends[1]
+    rows = np.flatnonzero(np.isin(sites.annotator, unclear))
+    if len(rows):
+        few = sites.select(rows)
+        start = Sites(middle.precision[rows], middle.shift[rows])
+        compute(
+            KnownConsensus(few, build_blocks(few), taste, shared.mean, start),
+            reversed(range(MIDDLE.start, MIDDLE.stop)),
+            unclear,
+        )
+    return evidence
+
+
+def _at_knots() -> NDArray[np.bool_]:
+    """Return which knots are computed for everybody, (len(KNOTS), 1)."""
+    found = np.ones((len(KNOTS), 1), dtype=bool)
+    found[MIDDLE] = False
     return found
 
 

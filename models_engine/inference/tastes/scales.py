@@ -10,6 +10,7 @@ from scipy.special import expit, softmax
 
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, run_ep, warm_start
+from models_engine.inference.probit_ep.independent_parts import IndependentParts
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.kernels import ItemKernel
 
@@ -78,8 +79,12 @@ def most_probable_scales(
     CrowdPrior.
     """
     few, items = subsample_sites(sites, rng)
-    blocks = build_blocks(few)
     own = None if features is None else features[items]
+    if features is None:
+        parts = IndependentParts.of(few)
+        few, blocks, lapse = parts.sites, parts.blocks, None if lapse is None else lapse[parts.owner]
+    else:
+        blocks = build_blocks(few)
     warm: list[EPResult] = []
 
     def loss(x: Floats) -> float:
@@ -131,6 +136,11 @@ class MixtureWeights:
         """Return (a, r) averaged with the weights."""
         a, r = np.asarray(self.candidates).T @ self.weights
         return float(a), float(r)
+
+    def without_shape(self) -> "MixtureWeights":
+        """Return the same with no weight on candidates that have a share of the learned covariance."""
+        kept = self.weights * np.array([a == 0 for a, _ in self.candidates])
+        return MixtureWeights(self.candidates, kept / kept.sum())
 
     def leading(self, least: float, most: int) -> list[tuple[tuple[float, float], float]]:
         """Return the candidates of weight `least` or more, at most `most`, with weights rescaled to sum to one."""

@@ -164,6 +164,20 @@ def test_evaluation_prefers_the_true_model():
     assert flat.z < -5
 
 
+def test_accuracy_and_calibration_are_those_of_the_fair_labels():
+    data = pairs(1500, 10, 8, seed=4, worth=np.linspace(3, -3, 10))
+    shown = np.abs(data.items.reshape(-1, 2)[:, 0] - data.items.reshape(-1, 2)[:, 1])
+    far = shown >= 5  # easy to predict
+    (every,) = evaluate_estimators(data, {"BradleyTerry": BradleyTerry()})
+    (easy,) = evaluate_estimators(data, {"BradleyTerry": BradleyTerry()}, fair=far)
+    (hard,) = evaluate_estimators(data, {"BradleyTerry": BradleyTerry()}, fair=~far)
+    assert easy.loss == hard.loss == every.loss, "all are fitted to and predicted"
+    assert (easy.n_pairs, hard.n_pairs) == (far.sum(), (~far).sum())
+    assert easy.accuracy > every.accuracy > hard.accuracy
+    (none,) = evaluate_estimators(data, {"BradleyTerry": BradleyTerry()}, fair=np.zeros(1500, dtype=bool))
+    assert (none.n_pairs, none.bins) == (0, ())
+
+
 def test_evaluation_of_choices_and_of_an_estimator_that_fails():
     rng = np.random.default_rng(1)
     sets = np.array([rng.choice(6, 3, replace=False) for _ in range(150)])

@@ -3,12 +3,13 @@
 import subprocess
 import sys
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 
-from models_engine.analysis.plan_design import Design, expected_reliability
-from models_engine.analysis.planning import plan_project, simulate_answers, top_share
+from models_engine.analysis.plan_design import Design, expected_reliability, expected_score_width, expected_top
+from models_engine.analysis.planning import Plan, plan_project, simulate_answers, top_share
 from models_engine.benchmarks.plan import DESIGNS, simulate_in_full
 from models_engine.errors import InvalidDesign
 from models_engine.simulate import simulate_crowd
@@ -16,12 +17,17 @@ from models_engine.simulate import simulate_crowd
 ESSAYS = DESIGNS["essays"]
 
 
+@cache
+def plan_of(name: str) -> Plan:
+    return plan_project(DESIGNS[name])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["essays", "jury", "large"])
 def test_plans_are_what_full_simulations_on_other_seeds_give(name):
     """Means of 24 full simulations within three of their errors and .03; "large" has three times as many items as the
     planner simulates."""
-    plan = plan_project(DESIGNS[name])
+    plan = plan_of(name)
     real = np.array([simulate_in_full(DESIGNS[name], seed) for seed in range(5_000, 5_024)])
     errors = real.std(axis=0, ddof=1) / np.sqrt(len(real))
     for column, (band, slack) in enumerate(((plan.reliability, 0.03), (plan.width, 0.1), (plan.top, 0.08))):
@@ -43,9 +49,17 @@ def test_so_many_comparisons_give_the_reliability_that_assessments_had():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["essays", "posters", "lexicon", "jury", "ideas"])
 def test_the_formula_is_near_the_simulation(name):
-    assert expected_reliability(DESIGNS[name]) == pytest.approx(
-        plan_project(DESIGNS[name]).reliability.middle, abs=0.05
-    )
+    plan = plan_of(name)
+    assert expected_reliability(DESIGNS[name]) == pytest.approx(plan.reliability.middle, abs=0.05)
+    assert expected_score_width(DESIGNS[name]) == pytest.approx(plan.score_width.middle, abs=5)
+    assert expected_top(DESIGNS[name]) == pytest.approx(plan.top.middle, abs=0.07)
+
+
+def test_more_answers_bring_narrower_scores_and_more_of_the_best():
+    few, many = Design(30, 5, 10, top=5), Design(30, 5, 100, top=5)
+    assert expected_score_width(few) > 2 * expected_score_width(many)
+    assert expected_top(few) < expected_top(many) - 0.2
+    assert expected_top(Design(6, 5, 10, top=6)) == 1
 
 
 @pytest.mark.slow
@@ -60,8 +74,9 @@ def test_more_answers_than_are_simulated():
 
 @pytest.mark.slow
 def test_the_same_design_and_seed_give_the_same_plan():
-    assert plan_project(ESSAYS, n_crowds=6) == plan_project(ESSAYS, n_crowds=6)
-    assert plan_project(ESSAYS, n_crowds=6) != plan_project(ESSAYS, n_crowds=6, seed=1)
+    plan = plan_project(ESSAYS, n_crowds=6)
+    assert plan_project(ESSAYS, n_crowds=6) == plan
+    assert plan_project(ESSAYS, n_crowds=6, seed=1) != plan
 
 
 @pytest.mark.slow
@@ -69,7 +84,7 @@ def test_costs_and_checks():
     plan = plan_project(replace(ESSAYS, checks_each=6, minutes_per_answer=2.0, cost_per_hour=30.0), n_crowds=4)
     assert (plan.n_answers, plan.n_labels, plan.showings) == (180, 150, 10)
     assert (plan.minutes_each, plan.minutes, plan.cost) == (72, 360, 180)
-    assert plan_project(ESSAYS).reliability.middle > plan_project(replace(ESSAYS, checks_each=18)).reliability.middle
+    assert plan_of("essays").reliability.middle > plan_project(replace(ESSAYS, checks_each=18)).reliability.middle
 
 
 def test_people_who_differ_are_less_reliable():

@@ -151,6 +151,18 @@ def test_draws_of_other_models_have_a_unit_of_their_own():
     assert common_unit(gibbs) == pytest.approx(1, abs=0.02)
 
 
+def test_the_score_lies_within_its_interval_where_next_to_nothing_is_known():
+    """Here the chance averaged over the posterior is nearer to 50 than the ends of the utility's interval are."""
+    posterior = GaussianPosterior(
+        np.array([-12.0, 12.0]), DenseCovariance.of(np.diag([72.0, 72.0])), FINE, Likelihood("probit")
+    )
+    found = compute_scores(posterior)
+    reach = Z90 * posterior.standard_deviations()[0]
+    assert found.score[0] > 100 * ndtr(posterior.utilities()[0] + reach) + 0.5
+    assert (found.low <= found.score).all()
+    assert (found.score <= found.high).all()
+
+
 def test_ten_thousand_items():
     mean, spread = np.linspace(-5, 5, 10_000), LowRankCovariance(np.zeros((10_000, 1)), np.full(10_000, 0.3))
     found = compute_scores(GaussianPosterior(mean, spread, FINE))

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from models_engine.analysis.stopping_errors import stopping_error
 from models_engine.benchmarks import active, stopping
 from models_engine.benchmarks.label_ratio import labels_ratio
+from models_engine.benchmarks.stopping_projects import Trace, simulate
 
 
 @pytest.mark.parametrize("factor", [0.5, 0.8, 1.0, 1.2])
@@ -47,7 +49,7 @@ def test_active_benchmark_runs_in_parts(tmp_path, capsys):
 
 def trace(expected, truly, rule="balanced"):
     labels = tuple(100 + 50 * place for place in range(len(expected)))
-    return stopping.Trace(rule, 0, labels, {"best": tuple(expected)}, {"best": tuple(truly)})
+    return Trace(rule, 0, labels, {"best": tuple(expected)}, {"best": tuple(truly)}, "CrowdBT")
 
 
 def test_false_done_is_counted_where_it_is_said():
@@ -56,19 +58,38 @@ def test_false_done_is_counted_where_it_is_said():
         trace([0.5, 0.1, 0.1, 0.0], [0.6, 0.4, 0.2, 0.0]),  # at 200 labels, rightly
         trace([0.5, 0.4, 0.3, 0.3], [0.6, 0.4, 0.2, 0.0]),  # never
     ]
-    assert stopping.false_rate(traces, "best", 0.2, 0.5) == (0.5, 2, 200.0)
-    rate, said, labels = stopping.false_rate(traces, "best", 0.2, 0.01)
-    assert (rate, said) == (0.0, 0)
+    assert stopping.false_rate(traces, "best", 0.2, 0.1) == (1, 2, 200.0)
+    n_false, n_said, labels = stopping.false_rate(traces, "best", 0.2, 0.002)
+    assert (n_false, n_said) == (0, 0)
     assert np.isnan(labels)
 
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_stopping_benchmark_runs_in_parts(tmp_path, capsys):
-    file = tmp_path / "traces.json"
-    assert stopping.main(["--projects", "2", "--rules", "balanced", "--json", str(file)]) == 0
+def test_stopping_benchmark_goes_on_where_it_was_stopped(tmp_path, capsys):
+    file, table = tmp_path / "projects.jsonl", tmp_path / "errors.json"
+    common = ["--seed", "3", "--fits", "BradleyTerry", "--keep", str(file)]
+    assert stopping.main([*common, "--projects", "1"]) == 0
+    kept = file.read_text()
+    assert [json.loads(line)["rule"] for line in kept.splitlines()] == ["balanced", "whole"]
+    assert stopping.main([*common, "--projects", "2", "--table", str(table)]) == 0
+    assert file.read_text().startswith(kept)
+    assert len(file.read_text().splitlines()) == 4
     shown = capsys.readouterr().out
-    assert shown.startswith("1 and 1 traces")
-    assert shown.count("reliability") >= 4
-    assert stopping.main(["--rules", "", "--add", str(file)]) == 0
-    assert capsys.readouterr().out == shown
+    assert "reliability" in shown
+    assert "too few to say" in shown
+    rows = json.loads(table.read_text())["rows"]
+    assert {(row["n_projects"], row["adaptive"]) for row in rows} == {(2, False), (2, True)}
+    assert all(0 <= row["n_false"] <= row["n_said"] <= 2 for row in rows)
+    assert stopping_error("reliability", "BradleyTerry", adaptive=True, table=table) is None
+
+
+@pytest.mark.slow
+def test_a_fit_is_looked_at_where_anything_is_near():
+    """CrowdBT is not fitted where the quick fit is far from every goal, and says then that nothing is done."""
+    one, plain = simulate("balanced", 5, ("CrowdBT", "BradleyTerry"))
+    assert one.labels == plain.labels
+    assert np.isfinite(plain.expected["width"]).all()
+    fitted = np.isfinite(one.expected["width"])
+    assert fitted.any()
+    assert (np.isfinite(one.truly["width"]) == fitted).all()

@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from models_engine.benchmarks.careless import PART, WORLDS, main, measure
+from models_engine.benchmarks.careless import (
+    PART,
+    PRIOR_RATIO,
+    WORLDS,
+    CarelessResult,
+    excess_losses,
+    format_table,
+    main,
+    measure,
+)
+from models_engine.inference.tastes.reliability import LOG_MEANS
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -47,3 +57,20 @@ def test_the_table_has_a_row_for_each_fit(capsys, tmp_path):
     assert "two camps" in printed
     assert printed.count("±") >= 4
     assert measure("CrowdBT", "both", 0).reliability_error < 0.2
+
+
+def test_the_loss_is_set_beside_the_best_fit_of_one_taste_crowd_by_crowd():
+    losses = {"CollaborativeGP": (0.50, 0.60), "CrowdBT": (0.48, 0.55), "BradleyTerry": (0.40, 0.70)}
+    found = [
+        CarelessResult(fit, "parts", seed, 0.9, 0.9, 0.8, 1.0, loss, 0.1, 1.0)
+        for fit, both in losses.items()
+        for seed, loss in enumerate(both)
+    ]
+    np.testing.assert_allclose(excess_losses(found, "CollaborativeGP", "parts"), [0.02, 0.05])
+    assert "over one taste" in format_table(found)
+    alone = [one for one in found if one.fit == "CollaborativeGP"]
+    assert np.isnan(excess_losses(alone, "CollaborativeGP", "parts")).all()
+
+
+def test_the_prior_that_is_measured_is_that_of_the_estimators():
+    np.testing.assert_allclose(np.diff(LOG_MEANS), np.log(PRIOR_RATIO))

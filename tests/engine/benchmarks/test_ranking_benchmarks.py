@@ -1,9 +1,11 @@
 """The benchmarks of ranking models: their scores by hand, and the published figures where the data are present."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 
-from models_engine.benchmarks import angle, grades, plackett_luce, weak_orders
+from models_engine.benchmarks import angle, angle_constant, grades, plackett_luce, weak_orders
 from models_engine.benchmarks.sushi_data import read_sushi
 from models_engine.data import Comparisons
 from tests.paths import DATA
@@ -87,3 +89,20 @@ def test_features_rank_sushi_for_held_out_people():
     inside = list(bounds.values())[1:-1]
     assert max(inside) == max(bounds.values()), "the grid holds the best eta"
     assert max(bounds.values()) < 0
+
+
+def test_table_1_of_the_angle_paper_is_reproduced():
+    rows = [row for row in angle_constant.run(8) if row.printed is not None]
+    assert len(rows) == 4 * 6
+    for row in rows:
+        assert row.even == pytest.approx(row.printed, abs=6e-6), (row.t, row.kappa)
+
+
+def test_the_constant_is_that_of_a_sum_over_all_rankings():
+    theta = np.array([0.3, -1.0, 0.2, 0.9])
+    theta = (theta - theta.mean()) / np.linalg.norm(theta - theta.mean())
+    scores = (np.arange(4) - 1.5) / np.sqrt(5)
+    exact = np.log(sum(np.exp(3 * theta @ scores[list(order)]) for order in permutations(range(4))))
+    mean = (np.exp(3) - np.exp(-3)) / 6  # of exp(kappa u) over the sphere in three dimensions: sinh(kappa) / kappa
+    approximate = np.log(24) + np.log(mean)
+    assert angle_constant.error_rate(theta, 3.0) == pytest.approx(100 * abs(exact - approximate) / exact)

@@ -12,8 +12,10 @@ from models_engine.inference.crowd_bt import beliefs
 from models_engine.inference.crowd_bt.anderson import Anderson
 from models_engine.inference.crowd_bt.ep import WinSites, sweep_sites
 from models_engine.inference.crowd_bt.ep_with_scales import (
+    MAX_SCALE_MOVE,
     EPState,
     evaluate_state,
+    limit_scale_move,
     mean_reliability,
     propagate_scale_uncertainty,
     run_crowd_ep,
@@ -282,7 +284,7 @@ def test_scale_uncertainty_matches_refits_at_shifted_scales():
     data = simulate_crowd(np.random.default_rng(3), 10, 8, utility_sd=1.0).pairs(150, np.random.default_rng(1))
     learner = ScaleLearner(True, False, False, 3.0)
     state = converge(data, replace(DEFAULT_SCALES, reliability=BetaPrior(9.0, 1.0)), learner)
-    items, annotators = propagate_scale_uncertainty(state, tolerance=1e-6, limit=200, step=0.01)
+    items, annotators, scales = propagate_scale_uncertainty(state, tolerance=1e-6, limit=200, step=0.01)
     ends, objectives = [], []
     for step in (-0.1, 0.0, 0.1):
         moved = replace(state.scales, prior_sd=state.scales.prior_sd * np.exp(step))
@@ -292,6 +294,7 @@ def test_scale_uncertainty_matches_refits_at_shifted_scales():
     sd = (-(objectives[0] - 2 * objectives[1] + objectives[2]) / 0.01) ** -0.5
     assert items.shape == (10, 1)
     assert annotators.shape == (8, 1)
+    assert np.abs(scales[:, 0]) == pytest.approx([sd, 0, 0, 0], rel=0.1)
     assert_allclose(np.abs(items[:, 0]), np.abs(ends[2] - ends[0]) / 0.2 * sd, rtol=0.1, atol=0.01)
 
 
@@ -330,3 +333,16 @@ def test_a_sweep_does_not_change_the_fixed_point():
     assert_allclose(again.sites.vector(), state.sites.vector(), atol=1e-5)
     flat = sweep_sites(state.pairs, state.belief, WinSites.uniform(state.pairs), SCALES.reliability, SCALES.log_nu)
     assert np.abs(flat.sites.vector() - state.sites.vector()).max() > 1e-2
+
+
+def test_an_accelerated_step_moves_no_scale_far():
+    point, image = np.array([0.0, 1.0, 2.0]), np.array([0.5, 1.2, 1.9])
+    far = np.array([4.0, 2.0, -1.0])
+    found = limit_scale_move(point, image, far, 2)
+    assert np.abs(found - point)[1:].max() <= MAX_SCALE_MOVE + 1e-12
+    share = (found - image) / (far - image)
+    assert_allclose(share, share[0])
+    assert 0 < share[0] < 1
+    near = np.array([40.0, 1.1, 2.1])
+    assert_allclose(limit_scale_move(point, image, near, 2), near)
+    assert_allclose(limit_scale_move(point, image, far, 0), far)

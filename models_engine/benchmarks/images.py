@@ -1,0 +1,167 @@
+"""Pictures with noise: posterior means and modes under one Laplace prior, one for each level, or a tree of Laplaces."""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models_engine.benchmarks.machine import describe_machine
+from models_engine.benchmarks.wavelets import analyse, infer_tree, synthesise
+
+__all__ = ["METHODS", "Denoiser", "ImageRow", "draw_picture", "main", "run", "shrink", "signal_to_noise"]
+
+Floats = NDArray[np.float64]
+SIGMA, DEPTH = 0.1, 5
+N_SHAPES = 14
+ALMOST_NOTHING = 1e-8  # the variance of a mode, so that its prior stays finite at 0
+
+
+@dataclass(frozen=True)
+class Denoiser:
+    """prior: "one" (a Laplace for all coefficients), "levels" (one for each level) or "tree" (two for each level,
+    chosen by the states of quad trees). variational: posterior means; else modes, whose variances are nothing."""
+
+    prior: str
+    variational: bool
+    n_steps: int = 15
+
+    def fit(self, image: Floats, sigma: float) -> Floats:
+        """Return the picture without noise of this standard deviation (Ko's thesis 2.2; rates are learned with it)."""
+        scaling, seen = analyse(image, DEPTH)
+        mean = [band.copy() for band in seen]
+        variance = [np.full(band.shape, sigma**2 if self.variational else ALMOST_NOTHING) for band in seen]
+        chances = [np.full((2, *band.shape), 0.5) for band in seen]
+        rates = np.tile([50.0, 5.0], (DEPTH, 1)) if self.prior == "tree" else np.full((DEPTH, 2), 20.0)
+        root, steps = np.full(2, 0.5), [np.array([[0.9, 0.1], [0.3, 0.7]])] * (DEPTH - 1)
+        for _step in range(self.n_steps):
+            sizes = [np.sqrt(z + s**2) for z, s in zip(variance, mean, strict=True)]
+            if self.variational:
+                weights = expected(rates, chances)
+                variance = [1 / (1 / sigma**2 + w / size) for w, size in zip(weights, sizes, strict=True)]
+            for _inner in range(3):
+                weights = expected(rates, chances)
+                mean = [reweigh(*one, sigma) for one in zip(seen, mean, variance, weights, strict=True)]
+                sizes = [np.sqrt(z + s**2) for z, s in zip(variance, mean, strict=True)]
+                if self.prior == "tree":
+                    chances, pairs = infer_tree(log_evidence(rates, sizes), root, steps)
+            rates = self.learn_rates(chances, sizes)
+            if self.prior == "tree":
+                root = shares(chances[0].sum(axis=(1, 2, 3)))
+                steps = [shares(one) for one in pairs]
+        return synthesise(scaling, mean)
+
+    def learn_rates(self, chances: list[Floats], sizes: list[Floats]) -> Floats:
+        totals = np.array(
+            [[(one.sum(), (one * size).sum()) for one in q] for q, size in zip(chances, sizes, strict=True)]
+        )
+        if self.prior == "one":
+            totals = np.broadcast_to(totals.sum(axis=(0, 1)), totals.shape)
+        elif self.prior == "levels":
+            totals = np.broadcast_to(totals.sum(axis=1, keepdims=True), totals.shape)
+        return np.asarray((totals[..., 0] + 1e-3) / (totals[..., 1] + 1e-6))
+
+
+def expected(rates: Floats, chances: list[Floats]) -> list[Floats]:
+    return [np.tensordot(rate, q, axes=1) for rate, q in zip(rates, chances, strict=True)]
+
+
+def reweigh(seen: Floats, mean: Floats, variance: Floats, weight: Floats, sigma: float) -> Floats:
+    """Return the mean after three reweighted least squares."""
+    for _step in range(3):
+        mean = seen / (1 + sigma**2 * weight / np.sqrt(variance + mean**2))
+    return mean
+
+
+def log_evidence(rates: Floats, sizes: list[Floats]) -> list[Floats]:
+    return [np.stack([np.log(one / 2) - one * size for one in rate]) for rate, size in zip(rates, sizes, strict=True)]
+
+
+def shares(counts: Floats) -> Floats:
+    return np.asarray((counts + 0.1) / (counts + 0.1).sum(axis=-1, keepdims=True))
+
+
+def leave(image: Floats, sigma: float) -> Floats:
+    return image
+
+
+def shrink(image: Floats, sigma: float) -> Floats:
+    """Return the picture by BayesShrink: each band's coefficients drawn to 0 by sigma^2 over its signal's sd."""
+    scaling, bands = analyse(image, DEPTH)
+    found = []
+    for band in bands:
+        signal = np.sqrt(np.maximum((band**2).mean(axis=(1, 2), keepdims=True) - sigma**2, 1e-12))
+        found.append(np.sign(band) * np.maximum(np.abs(band) - sigma**2 / signal, 0))
+    return synthesise(scaling, found)
+
+
+METHODS = {
+    f"{kind}, {prior}": Denoiser(prior, kind == "mean")
+    for kind in ("mean", "mode")
+    for prior in ("one", "levels", "tree")
+}
+
+
+@dataclass(frozen=True)
+class ImageRow:
+    """psnr: peak signal-to-noise ratio, decibels, mean over pictures; error: of it. cpu_s: of one picture."""
+
+    method: str
+    psnr: float
+    error: float
+    cpu_s: float
+
+
+def draw_picture(n: int, rng: np.random.Generator) -> Floats:
+    """Return (n, n) brightness from 0 to 1: a slope with discs and bars upon it, some of them with waves."""
+    i, j = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    picture = rng.uniform(0.2, 0.8) + 0.2 * ((i / n - 0.5) * rng.normal() + (j / n - 0.5) * rng.normal())
+    for _shape in range(N_SHAPES):
+        x, y, radius = i - rng.uniform(0, n), j - rng.uniform(0, n), rng.uniform(n / 30, n / 4)
+        turn, narrow = rng.uniform(0, np.pi), rng.uniform(0.2, 1)
+        along, across = x * np.cos(turn) + y * np.sin(turn), y * np.cos(turn) - x * np.sin(turn)
+        is_disc, has_waves = rng.random(2) < (0.5, 0.3)
+        inside = x**2 + y**2 < radius**2 if is_disc else (np.abs(along) < radius) & (np.abs(across) < radius * narrow)
+        waves = 0.15 * np.sin(0.3 * (i * rng.normal() + j * rng.normal()))
+        picture = np.where(inside, rng.uniform() + has_waves * waves, picture)
+    return np.clip(picture, 0, 1)
+
+
+def signal_to_noise(found: Floats, true: Floats) -> float:
+    return float(-10 * np.log10(np.mean((np.clip(found, 0, 1) - true) ** 2)))
+
+
+def run(n_pictures: int, size: int, seed: int = 0) -> list[ImageRow]:
+    """Take the noise out of drawn pictures by every method, the same pictures and noise for all."""
+    rng = np.random.default_rng(seed)
+    pictures = [draw_picture(size, rng) for _one in range(n_pictures)]
+    noisy = [picture + SIGMA * rng.normal(size=picture.shape) for picture in pictures]
+    ways: dict[str, Callable[[Floats, float], Floats]] = {"as it is": leave, "BayesShrink": shrink}
+    ways |= {name: method.fit for name, method in METHODS.items()}
+    rows = []
+    for name, way in ways.items():
+        began = time.process_time()
+        found = [signal_to_noise(way(one, SIGMA), picture) for one, picture in zip(noisy, pictures, strict=True)]
+        used = (time.process_time() - began) / n_pictures
+        rows.append(ImageRow(name, float(np.mean(found)), float(np.std(found) / np.sqrt(n_pictures)), used))
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks images", description=__doc__)
+    parser.add_argument("--pictures", type=int, default=10)
+    parser.add_argument("--size", type=int, default=128, help="a multiple of 32")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    rows = run(options.pictures, options.size)
+    if options.json:
+        print(json.dumps({"machine": describe_machine(), "rows": [asdict(row) for row in rows]}, indent=2))
+        return 0
+    print(f"{'method':<16}{'PSNR, dB':>10}{'+-':>7}{'CPU s':>8}")
+    for row in rows:
+        print(f"{row.method:<16}{row.psnr:>10.2f}{row.error:>7.2f}{row.cpu_s:>8.2f}")
+    return 0

@@ -1,0 +1,104 @@
+"""Cut points of graded answers as scales of a crowd: their prior, and the sums over answers that teach them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from models_engine.inference.graded.problem import PRIOR_WEIGHT
+from models_engine.linalg import sum_by_group
+
+__all__ = [
+    "CutScores",
+    "cuts_from_gaps",
+    "gap_matrix",
+    "log_cut_prior",
+    "starting_log_gaps",
+    "thresholds",
+    "tie_scores",
+]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+MIN_GAP = 1e-4  # logits; of the gaps learned
+
+
+def cuts_from_gaps(log_gaps: Floats) -> Floats:
+    """Return c_0 <= c_1 <= ... (n_grades,): the first log gap is that of c_0, -inf without ties (c_0 is 0)."""
+    return np.cumsum(np.exp(log_gaps))
+
+
+def thresholds(cuts: Floats, grade: Ints) -> tuple[Floats, Floats]:
+    """Return (low, high), between which margin plus noise of a winner of these grades (n,) lies; 0: any grade."""
+    return cuts[np.maximum(grade - 1, 0)], np.where(grade == 0, np.inf, np.append(cuts, np.inf)[grade])
+
+
+def starting_log_gaps(by_grade: Floats) -> Floats:
+    """Return log gaps that give these weights of ties and of each grade, (n_grades + 1,), were all items equal."""
+    count = by_grade + PRIOR_WEIGHT
+    has_tie = bool(by_grade[0] > 0)
+    count[0] = count[0] if has_tie else 0.0
+    cuts = logit((1 + np.cumsum(count)[:-1] / count.sum()) / 2)
+    gaps = np.log(np.maximum(np.diff(cuts, prepend=0.0), MIN_GAP))
+    gaps[0] = gaps[0] if has_tie else -np.inf
+    return gaps
+
+
+@dataclass(frozen=True, eq=False)
+class CutScores:
+    """First derivative of a log probability in the cut points, (n_grades,), and about minus the second, (n_grades,
+    n_grades): the sum of squares of the answers' own (Berndt, Hall, Hall & Hausman 1974), never negative."""
+
+    score: Floats
+    curvature: Floats
+
+    @classmethod
+    def of(cls, n_grades: int, grade: Ints, weight: Floats, by_low: Floats, by_high: Floats) -> "CutScores":
+        """Sum over wins of these grades. by_low, by_high (n,): derivatives of each one's log probability."""
+        low, high = np.maximum(grade - 1, 0), np.where(grade == 0, n_grades, grade)  # n_grades: the end, not learned
+
+        def table(row: Ints, column: Ints, values: Floats) -> Floats:
+            size = n_grades + 1
+            return sum_by_group(row * size + column, weight * values, size * size).reshape(size, size)
+
+        score = table(low, low, by_low) + table(high, high, by_high)
+        across = table(low, high, by_low * by_high)
+        curvature = table(low, low, by_low**2) + table(high, high, by_high**2) + across + across.T
+        return cls(np.diagonal(score)[:n_grades].copy(), curvature[:n_grades, :n_grades])
+
+    def __add__(self, other: "CutScores") -> "CutScores":
+        return CutScores(self.score + other.score, self.curvature + other.curvature)
+
+    def in_log_gaps(self, log_gaps: Floats) -> "CutScores":
+        """Return the derivatives in the log gaps."""
+        by_gap = gap_matrix(log_gaps)
+        return CutScores(by_gap.T @ self.score, by_gap.T @ self.curvature @ by_gap)
+
+
+def gap_matrix(log_gaps: Floats) -> Floats:
+    """Return the derivatives of the cut points (rows) in the log gaps (columns)."""
+    return np.tril(np.ones((len(log_gaps), len(log_gaps)))) * np.exp(log_gaps)
+
+
+def log_cut_prior(log_gaps: Floats) -> tuple[float, CutScores]:
+    """Return the log prior, PRIOR_WEIGHT of a tie (if there are any) and of an answer of each grade between equal
+    items as in GradedProblem, and its derivatives in the cut points."""
+    cuts, n = cuts_from_gaps(log_gaps), len(log_gaps)
+    grade = np.arange(1, n + 1)
+    low, high = thresholds(cuts, grade)
+    chance = np.maximum(expit(-low) - expit(-high), 1e-300)
+    by_low, by_high = -expit(low) * expit(-low) / chance, expit(high) * expit(-high) / chance
+    value, found = np.log(chance).sum(), CutScores.of(n, grade, np.full(n, PRIOR_WEIGHT), by_low, by_high)
+    if np.isfinite(log_gaps[0]):
+        tie = max(float(2 * expit(cuts[0]) - 1), 1e-300)
+        value += np.log(tie)
+        found += tie_scores(n, PRIOR_WEIGHT, 2 * expit(cuts[:1]) * expit(-cuts[:1]) / tie)
+    return float(PRIOR_WEIGHT * value), found
+
+
+def tie_scores(n_grades: int, weight: Floats | float, by_cut: Floats) -> CutScores:
+    """Sum over ties. by_cut (n,): derivative of each one's log probability in c_0."""
+    score, curvature = np.zeros(n_grades), np.zeros((n_grades, n_grades))
+    score[0], curvature[0, 0] = np.sum(weight * by_cut), np.sum(weight * by_cut**2)
+    return CutScores(score, curvature)

@@ -1,0 +1,54 @@
+"""Pictures: wavelets that give back what went in, trees summed by hand, posterior means above modes."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from models_engine.benchmarks.images import draw_picture, run, signal_to_noise
+from models_engine.benchmarks.wavelets import analyse, infer_tree, synthesise
+
+
+def test_wavelets_are_orthonormal():
+    image = np.random.default_rng(0).normal(size=(32, 32))
+    scaling, bands = analyse(image, 3)
+    assert [band.shape for band in bands] == [(3, 4, 4), (3, 8, 8), (3, 16, 16)]
+    assert_allclose(synthesise(scaling, bands), image, atol=1e-10)
+    assert (scaling**2).sum() + sum((band**2).sum() for band in bands) == pytest.approx((image**2).sum())
+
+
+def test_a_tree_is_the_sum_over_all_its_states():
+    rng = np.random.default_rng(1)
+    evidence = [rng.normal(size=(2, 3, 1, 1)), rng.normal(size=(2, 3, 2, 2))]
+    root, step = np.array([0.3, 0.7]), np.array([[0.8, 0.2], [0.4, 0.6]])
+    chances, pairs = infer_tree(evidence, root, [step])
+    for band in range(3):
+        of_root, of_child, total = np.zeros(2), np.zeros(2), 0.0
+        for states in product((0, 1), repeat=5):
+            top, leaves = states[0], states[1:]
+            weight = root[top] * np.exp(evidence[0][top, band, 0, 0])
+            for leaf, (i, j) in zip(leaves, product((0, 1), repeat=2), strict=True):
+                weight *= step[top, leaf] * np.exp(evidence[1][leaf, band, i, j])
+            total += weight
+            of_root[top] += weight
+            of_child[leaves[1]] += weight
+        assert_allclose(chances[0][:, band, 0, 0], of_root / total, rtol=1e-12)
+        assert_allclose(chances[1][:, band, 0, 1], of_child / total, rtol=1e-12)
+    assert_allclose(pairs[0].sum(axis=0), chances[1].sum(axis=(1, 2, 3)), rtol=1e-12)
+    assert_allclose(pairs[0].sum(axis=1), 4 * chances[0].sum(axis=(1, 2, 3)), rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_means_are_above_modes_and_the_tree_above_one_prior():
+    rows = {row.method: row.psnr for row in run(2, 64)}
+    assert rows["mean, tree"] > rows["mean, one"] + 0.3
+    assert rows["mean, levels"] > rows["mode, levels"] + 2
+    assert rows["mean, tree"] > rows["as it is"] + 2
+
+
+def test_pictures_are_bright_from_0_to_1():
+    picture = draw_picture(32, np.random.default_rng(2))
+    assert picture.min() >= 0
+    assert picture.max() <= 1
+    assert signal_to_noise(np.full((4, 4), 0.6), np.full((4, 4), 0.5)) == pytest.approx(20)

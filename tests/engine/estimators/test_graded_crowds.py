@@ -1,0 +1,255 @@
+"""CrowdBT's graded answers: an ordered likelihood, mixed with its reversed answer, against definitions and finite
+differences; cut points learned with the crowd's other scales."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from models_engine.analysis.metrics import coverage, mean_width
+from models_engine.benchmarks.grades import grade_shares, read_tournesol
+from models_engine.data import Comparisons
+from models_engine.estimators.choosing import assign_folds, paired_difference
+from models_engine.estimators.crowd_bt import CrowdBT
+from models_engine.estimators.crowd_posterior import CrowdPosterior
+from models_engine.inference.crowd_bt.cut_points import cuts_from_gaps, log_cut_prior, starting_log_gaps, thresholds
+from models_engine.inference.crowd_bt.ep import WinSites
+from models_engine.inference.crowd_bt.ep_with_scales import EPState, evaluate_state, run_crowd_ep
+from models_engine.inference.crowd_bt.pairs import NoisyPairs
+from models_engine.inference.crowd_bt.reliability import BetaPrior
+from models_engine.inference.crowd_bt.scales import ScaleLearner, Scales
+from models_engine.inference.graded.moments import average_between
+from models_engine.inference.graded.problem import PRIOR_WEIGHT
+from models_engine.simulate import Crowd, simulate_crowd
+from tests.paths import DATA
+
+CUTS = [(0.4, 1.5), (0.0, 1.2, 2.5), (0.5,)]  # a tie and two grades; three grades, no tie; a tie and one grade
+
+
+def crowd_of(seed: int = 0, n_items: int = 12, n_annotators: int = 8) -> Crowd:
+    return simulate_crowd(np.random.default_rng(seed), n_items, n_annotators, utility_sd=1.5, reliability=(8.5, 1.5))
+
+
+def graded(cuts, n_labels: int = 120, seed: int = 0) -> Comparisons:
+    return crowd_of(seed).graded(n_labels, cuts, np.random.default_rng(seed + 50))
+
+
+def log_gaps_of(cuts) -> tuple[float, ...]:
+    with np.errstate(divide="ignore"):
+        return tuple(np.log(np.diff(cuts, prepend=0.0)).tolist())
+
+
+def scales_of(cuts) -> Scales:
+    return Scales(1.5, BetaPrior(8.5, 1.5), -np.inf, log_gaps_of(cuts))
+
+
+def learner_of(cuts) -> ScaleLearner:
+    return ScaleLearner(True, True, False, 3.0, tuple(cut > 0 for cut in cuts))
+
+
+def converged(data: Comparisons, scales: Scales, learner: ScaleLearner) -> EPState:
+    pairs = NoisyPairs.of(data.pairs(), np.zeros(len(data.pairs()), bool), graded=True)
+    start = evaluate_state(pairs, WinSites.uniform(pairs), scales, None, learner)
+    state, done = run_crowd_ep(start, tolerance=1e-7, limit=300, on_step=lambda _: None)
+    assert done
+    return state
+
+
+@pytest.mark.parametrize("sd", [1e-6, 0.2, 1.0, 3.0, 8.0])
+@pytest.mark.parametrize(("low", "high"), [(-0.4, 0.4), (0.4, 1.5), (1.5, np.inf), (0.0, 1e-3)])
+def test_moments_of_graded_answers_against_a_fine_grid(sd, low, high):
+    mean = np.linspace(-7.0, 7.0, 29)
+    ends = np.full(29, low), np.full(29, high)
+    found = average_between(mean, np.full(29, sd**2), *ends)
+    unit = np.linspace(-9.0, 9.0, 4_001)
+    weights = np.exp(-(unit**2) / 2) / np.exp(-(unit**2) / 2).sum()
+
+    def average(shift: float = 0.0, down: float = 0.0, up: float = 0.0) -> np.ndarray:
+        d = mean[:, None] + shift + sd * unit
+        return (expit(d - low - down) - expit(d - high - up)) @ weights
+
+    assert_allclose(found.between[0], average(), atol=4e-6)
+    assert_allclose(found.between[1], (average(1e-4) - average(-1e-4)) / 2e-4, atol=1e-5)
+    assert_allclose(found.between[2], (average(1e-3) - 2 * average() + average(-1e-3)) / 1e-6, atol=5e-5)
+    assert_allclose(found.by_low, (average(down=1e-4) - average(down=-1e-4)) / 2e-4, atol=1e-5)
+    assert_allclose(found.by_high, (average(up=1e-4) - average(up=-1e-4)) / 2e-4, atol=1e-5)
+    mirrored = average_between(-mean, np.full(29, sd**2), *ends).reversed
+    assert_allclose(mirrored.between[1], -found.between[1][::-1], atol=1e-12)
+
+
+@pytest.mark.parametrize("cuts", CUTS)
+def test_the_prior_of_cut_points_is_half_an_answer_of_each_kind_between_equal_items(cuts):
+    edges = [*cuts, np.inf]
+    chances = [expit(-low) - expit(-high) for low, high in pairwise(edges)]
+    chances += [2 * expit(cuts[0]) - 1] * (cuts[0] > 0)
+    value, derivatives = log_cut_prior(np.array(log_gaps_of(cuts)))
+    assert value == pytest.approx(PRIOR_WEIGHT * np.log(chances).sum(), abs=1e-12)
+    found = derivatives.in_log_gaps(np.array(log_gaps_of(cuts)))
+    for index in np.flatnonzero(np.array(cuts) > 0):
+        ends = []
+        for step in (1e-5, -1e-5):
+            moved = np.array(log_gaps_of(cuts))
+            moved[index] += step
+            ends.append(log_cut_prior(moved)[0])
+        assert found.score[index] == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-6)
+    assert (np.linalg.eigvalsh(derivatives.curvature) > -1e-12).all()
+
+
+def test_thresholds_of_grades_lie_between_the_cut_points():
+    low, high = thresholds(np.array([0.4, 1.5]), np.array([0, 1, 2]))
+    assert low.tolist() == [0.4, 0.4, 1.5]
+    assert high.tolist() == [np.inf, 1.5, np.inf]
+    assert_allclose(cuts_from_gaps(starting_log_gaps(np.array([0.0, 30.0, 10.0])))[0], 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cuts", CUTS)
+def test_the_score_is_the_derivative_of_the_evidence_in_the_cut_points(cuts):
+    data, scales, learner = graded(cuts), scales_of(cuts), learner_of(cuts)
+    still = learner.nothing()
+    state = converged(data, scales, still)
+    slopes = replace(state, learner=learner).score()
+    for index in np.flatnonzero(learner.free):
+        ends = []
+        for step in (1e-3, -1e-3):
+            vector = scales.vector()
+            vector[index] += step
+            moved = Scales.of(vector)
+            ends.append(converged(data, moved, still).last.log_evidence + learner.log_prior(moved))
+        assert slopes[index] == pytest.approx((ends[0] - ends[1]) / 2e-3, abs=5e-3)
+
+
+@pytest.mark.slow
+def test_one_grade_without_ties_is_the_model_of_choices():
+    data = graded((0.0,))
+    ordered, ignored = CrowdBT().fit(data), CrowdBT(grades="ignore").fit(data)
+    assert ordered.likelihood.cuts == (0.0,)
+    assert_allclose(ordered.utilities(), ignored.utilities(), atol=1e-2)
+    assert_allclose(ordered.counts, ignored.counts, rtol=1e-2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cuts", CUTS)
+def test_the_predictions_of_all_grades_add_up_to_one_for_every_annotator(cuts):
+    fitted = CrowdBT().fit(graded(cuts))
+    grades = [0, *range(1, len(cuts) + 1), *range(1, len(cuts) + 1)]
+    outcome = [0.5] + [1.0] * len(cuts) + [0.0] * len(cuts)
+    ends = (np.zeros(len(grades), int), np.ones(len(grades), int))
+    for annotator in (0, 3):
+        who = np.full(len(grades), annotator)
+        asked = Comparisons.from_pairs(*ends, outcome, who, grades=grades, n_items=12)
+        chance = np.exp(fitted.log_predictive(asked))
+        assert (chance[0] if cuts[0] > 0 else 0.0) + chance[1:].sum() == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.slow
+def test_a_reversed_answer_keeps_its_grade():
+    crowd = replace(crowd_of(3), reliability=np.array([1.0] * 7 + [0.0]))
+    data = crowd.graded(1_200, (0.3, 1.2), np.random.default_rng(1))
+    fitted = CrowdBT().fit(data)
+    assert fitted.annotators.reliability[7] < 0.2
+    assert fitted.annotators.reliability[:7].min() > 0.8
+    assert np.corrcoef(fitted.utilities(), crowd.utilities)[0, 1] > 0.97
+
+
+@pytest.mark.slow
+def test_a_stored_posterior_keeps_its_cut_points_and_a_warm_start_ends_where_a_cold_one_does():
+    data = graded((0.4, 1.5), 400)
+    cold = CrowdBT().fit(data)
+    assert CrowdPosterior.from_arrays(cold.to_arrays()).likelihood == cold.likelihood
+    assert {"cut_0", "cut_0_sd", "cut_1", "cut_1_sd"} <= set(cold.hyperparameters())
+    warm = CrowdBT().fit(data, start=CrowdBT().fit(data.subset(np.arange(300))))
+    assert_allclose(warm.utilities(), cold.utilities(), atol=1e-2)
+    assert_allclose(warm.likelihood.cuts, cold.likelihood.cuts, atol=1e-2)
+
+
+@pytest.mark.slow
+def test_a_warm_start_of_many_answers_skips_the_mode_and_agrees():
+    data = crowd_of(2, 20, 40).graded(2_600, (0.4, 1.5), np.random.default_rng(0))
+    cold = CrowdBT().fit(data)
+    warm = CrowdBT().fit(data, start=cold)
+    assert warm.diagnostics.n_iterations < cold.diagnostics.n_iterations
+    assert_allclose(warm.utilities(), cold.utilities(), atol=2e-2)
+    assert_allclose(warm.likelihood.cuts, cold.likelihood.cuts, atol=1e-2)
+
+
+@pytest.mark.slow
+def test_a_grade_that_nobody_gave_leaves_cut_points_in_order():
+    data = Comparisons.from_pairs([0, 1, 2], [1, 2, 0], [1, 1, 1], grades=[1, 1, 3], n_grades=4)
+    fitted = CrowdBT().fit(data)
+    cuts = np.array(fitted.likelihood.cuts)
+    assert cuts[0] == 0
+    assert np.isfinite(cuts).all()
+    assert (np.diff(cuts) > 0).all()
+    assert np.isfinite(fitted.likelihood.cut_sds).all()
+
+
+def test_the_mode_says_that_it_takes_winners_alone():
+    data = graded((0.4, 1.5))
+    mode = CrowdBT(inference="map").fit(data)
+    assert "grades did not count" in mode.diagnostics.message
+    assert mode.likelihood.cuts is None
+    assert "grades" not in CrowdBT(inference="map").fit(data.without_grades()).diagnostics.message
+
+
+@pytest.mark.slow
+def test_halved_ties_have_no_cut_point_of_their_own():
+    fitted = CrowdBT(ties="half").fit(graded((0.4, 1.5)))
+    assert fitted.likelihood.cuts[0] == 0
+    assert fitted.likelihood.tie_rate > 0
+
+
+@pytest.mark.slow
+def test_grades_narrow_intervals_at_equal_coverage_and_predict_better():
+    width, covered, inside, gain = {}, {}, 0, []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        crowd = simulate_crowd(rng, 40, 20, utility_sd=1.5, reliability=(8.5, 1.5))
+        data = crowd.graded(600, (0.3, 1.2), rng)
+        out = assign_folds(data, 0) == 0
+        tested, losses = data.subset(out).without_grades(), {}
+        for how in ("ordered", "ignore"):
+            fitted = CrowdBT(grades=how).fit(data)
+            assert fitted.diagnostics.converged
+            width.setdefault(how, []).append(mean_width(fitted) / fitted.utilities().std())
+            covered.setdefault(how, []).append(coverage(fitted, crowd.utilities))
+            losses[how] = -CrowdBT(grades=how).fit(data.subset(~out)).log_predictive(tested).mean()
+            if how == "ordered":
+                apart = np.abs(np.array(fitted.likelihood.cuts) - (0.3, 1.2))
+                inside += int((apart < 2.5 * np.array(fitted.likelihood.cut_sds)).sum())
+        gain.append(losses["ignore"] - losses["ordered"])
+    assert inside >= 5
+    assert np.mean(width["ordered"]) < 0.8 * np.mean(width["ignore"])
+    assert 0.83 < np.mean(covered["ordered"]) < 0.97
+    assert np.mean(gain) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not (DATA / "tournesol_tiny").is_dir(), reason=f"tournesol_tiny is not in {DATA}; set CROWDRANK_DATA"
+)
+def test_grades_of_tournesol_predict_better_and_narrow_intervals():
+    """On all answers about the videos that two of the five people compared: by how much better, and by who wins."""
+    pairs = read_tournesol(DATA, "importance").pairs()
+    theirs = np.isin(pairs.annotator, [1, 3])
+    videos = np.unique([pairs.left[theirs], pairs.right[theirs]])
+    kept = np.isin(pairs.left, videos) & np.isin(pairs.right, videos)
+    left, right = (np.searchsorted(videos, side[kept]) for side in (pairs.left, pairs.right))
+    outcome, who, grades = (values[kept] for values in (pairs.outcome, pairs.annotator, pairs.grade))
+    data = Comparisons.from_pairs(left, right, outcome, who, grades=grades, n_grades=3)
+    out, width, graded, winner = assign_folds(data, 0) == 0, {}, {}, {}
+    train, test = data.subset(np.flatnonzero(~out)), data.subset(np.flatnonzero(out))
+    for how in ("ordered", "ignore"):
+        fitted = CrowdBT(grades=how).fit(train)
+        assert fitted.diagnostics.converged
+        width[how] = mean_width(fitted) / fitted.utilities().std()
+        graded[how] = -fitted.log_predictive(test) - (how == "ignore") * grade_shares(train)[test.grades]
+        winner[how] = -fitted.log_predictive(test.without_grades()).mean()
+    difference, error = paired_difference(graded["ordered"], graded["ignore"], test.annotators)
+    print(f"{data.n_labels} answers: {graded['ordered'].mean():.3f}, winners {graded['ignore'].mean():.3f}")
+    print(f"{difference:.3f} ± {error:.3f}; who wins: {winner}; widths: {width}")
+    assert difference < -2 * error
+    assert width["ordered"] < 0.8 * width["ignore"]

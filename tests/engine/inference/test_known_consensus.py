@@ -1,0 +1,56 @@
+"""EP given the consensus, and reliabilities by it, against EP run anew for every way of answering."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+from models_engine.inference.probit_ep.annotator_blocks import build_blocks
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, Sites, run_ep
+from models_engine.inference.probit_ep.known_consensus import KnownConsensus
+from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
+from models_engine.inference.tastes.reliability import KNOTS, learn_reliabilities, summarise_evidence
+from models_engine.simulate import simulate_crowd
+
+RELIABLE = np.array([1.0, 1.0, 1.0, 1.0, 0.5, 0.0, 0.75, 0.95])
+
+
+def crowd_and_sites(n_labels: int) -> tuple[CrowdPrior, PairSites]:
+    rng = np.random.default_rng(0)
+    people = simulate_crowd(rng, 25, len(RELIABLE), utility_sd=1.0, taste_sd=0.4)
+    data = replace(people, reliability=RELIABLE).pairs(n_labels, rng)
+    return CrowdPrior(0.2 * np.eye(25), np.eye(25), np.zeros(25)), build_sites(data.pairs(), data.weights)
+
+
+def evidence_anew(sites: PairSites, crowd: CrowdPrior, covariance: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    def at(knot: float) -> np.ndarray:
+        lapse = np.full(len(RELIABLE), float(expit(-knot)))
+        known = CrowdPrior(crowd.taste + covariance, None, mean, lapse=lapse)
+        return run_ep(sites, build_blocks(sites), known, tolerance=1e-6).by_annotator
+
+    return np.array([at(knot) for knot in KNOTS])
+
+
+def test_evidence_given_the_consensus_is_that_of_ep_run_anew():
+    crowd, sites = crowd_and_sites(300)
+    mean = np.linspace(-1.0, 1.0, 25)
+    known = KnownConsensus(sites, build_blocks(sites), crowd.taste, mean, Sites.empty(len(sites)))
+    expected = evidence_anew(sites, crowd, np.zeros((25, 25)), mean)
+    for row, knot in reversed(list(enumerate(KNOTS))):
+        lapse = np.full(len(RELIABLE), float(expit(-knot)))
+        assert_allclose(known.evidence(replace(crowd, lapse=lapse)), expected[row], atol=0.01)
+
+
+def test_reliabilities_are_those_of_the_evidence_at_every_knot():
+    """Though the middle knots are computed only for those who may be there."""
+    crowd, sites = crowd_and_sites(1_100)
+    found, shared = learn_reliabilities(sites, build_blocks(sites), crowd, lambda _: None, n_rounds=1)
+    evidence = evidence_anew(sites, crowd, shared.covariance, shared.mean)
+    expected = summarise_evidence(evidence, np.ones(len(RELIABLE), dtype=bool))
+    middle = evidence[1:4].max(axis=0) - evidence.max(axis=0)
+    assert (middle < -13).any()
+    assert (middle > -1).any()
+    assert_allclose(found.mean, expected.mean, atol=2e-3)
+    assert_allclose(found.sd, expected.sd, atol=2e-3)
+    assert_allclose(found.lapse, expected.lapse, atol=2e-3)
