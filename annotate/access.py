@@ -114,9 +114,12 @@ def annotator_or_404(request: HttpRequest, project_id: UUID) -> Annotator:
 
 
 def remember_annotator(request: HttpRequest, annotator: Annotator) -> None:
-    """Binds a pseudonymous annotator to this browser's session."""
+    """Binds a pseudonymous annotator to this browser's session, under a new key: the old one may be known to whoever
+    planted it there."""
     known = request.session.get(SESSION_KEY, {})
     if known.get(str(annotator.project_id)) != str(annotator.key):
+        if request.session.session_key:
+            request.session.cycle_key()
         request.session[SESSION_KEY] = {**known, str(annotator.project_id): str(annotator.key)}
 
 

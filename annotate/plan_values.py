@@ -25,8 +25,9 @@ from annotate.models import (
 
 # Columns of Project, in the order in which a preregistration lists them.
 FIELDS = (
-    *("question", "criteria", "more_means", "instructions", "task_type", "k", "m", "shared_places", "outcomes"),
-    *("shown_metadata", "marks_differences", "media_captions"),
+    *("question", "criteria", "more_means", "instructions", "task_type", "k", "m", "shared_places"),
+    *("further_tasks", "outcomes"),
+    *("shown_metadata", "marks_differences", "media_captions", "folds_long_texts"),
     *("comments", "item_comments", "comment_required", "known_button", "weights", "annotators_expected", "target"),
     *("best_words", "worst_words", "choice_words", "instruction_line"),
     *("slightly_words", "clearly_words", "tie_words", "both_good_words", "both_bad_words"),
@@ -36,7 +37,7 @@ FIELDS = (
     *("estimator", "top_k", "tie_margin", "grades", "grades_by"),
     *("practice_pass", "practice_tries", "attention_every", "gold_every", "repeat_percent"),
     *("attention_fails", "gold_fails", "count_screened_out", "count_gold", "count_repeats", "count_machines"),
-    *("min_seconds", "break_every", "sitting_cap", "ask_why_skipped", "opens_at", "closes_at"),
+    *("min_seconds", "break_every", "sitting_cap", "question_ahead", "ask_why_skipped", "opens_at", "closes_at"),
     *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "pause_at_goal"),
 )
 # Of whom takes part.

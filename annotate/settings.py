@@ -37,8 +37,7 @@ HTTPS = env.switch("HTTPS", default=not (DEBUG or TESTING))
 SECURE_SSL_REDIRECT = HTTPS
 SECURE_REDIRECT_EXEMPT = [r"^healthz$"]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
-SECURE_HSTS_PRELOAD = HTTPS
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 # Behind a proxy that ends TLS, and only there: otherwise a client could claim to be on HTTPS.
 if env.switch("BEHIND_PROXY", default=False):
@@ -109,6 +108,7 @@ MIDDLEWARE = [
     "annotate.core.database_outages.DatabaseOutageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
+    "annotate.core.zero_characters.ZeroCharactersMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -145,16 +145,16 @@ FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 DATABASES = {"default": env.database("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")}
 database = DATABASES["default"]
 if database["ENGINE"] == "django.db.backends.sqlite3":
-    # Readers never wait for writers, and a writer takes its lock at BEGIN, so that two of them queue, not fail.
+    # Readers never wait for writers; a writer takes its lock at BEGIN, so that two of them queue, not fail. What is
+    # acknowledged is on the disk (ADR 0022), and what is deleted is overwritten by every build of SQLite.
     database["CONN_MAX_AGE"] = 600
-    # Each thread has a connection with a cache of its own: with 64 MB, for which no answer or export was faster, a
-    # process that sent large exports would come to hold a gigabyte.
+    # Each thread's connection has its own cache: with 64 MB, no faster, large exports would come to hold a gigabyte.
     database["OPTIONS"] = {
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
         "init_command": (
-            "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=20000; "
-            "PRAGMA cache_size=-16384; PRAGMA mmap_size=268435456; PRAGMA temp_store=MEMORY;"
+            f"PRAGMA journal_mode=WAL; PRAGMA synchronous={'OFF' if TESTING else 'FULL'}; PRAGMA busy_timeout=20000; "
+            "PRAGMA secure_delete=ON; PRAGMA cache_size=-16384; PRAGMA mmap_size=268435456; PRAGMA temp_store=MEMORY;"
         ),
     }
 else:

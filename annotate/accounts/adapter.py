@@ -6,7 +6,7 @@ from allauth.account.adapter import DefaultAccountAdapter
 from django.conf import settings
 from django.http import HttpRequest
 
-from annotate.core.rate_limits import client_address
+from annotate.core.rate_limits import client_address, counted_as
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -14,7 +14,8 @@ class AccountAdapter(DefaultAccountAdapter):
         return bool(settings.SIGNUP_OPEN)
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        return client_address(request) or str(super().get_client_ip(request))
+        """Return what allauth counts a client as, in the cache: no network address."""
+        return counted_as(client_address(request) or str(super().get_client_ip(request)))
 
 
 def sign_in_name(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:

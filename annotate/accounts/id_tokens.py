@@ -1,6 +1,8 @@
 """Checks signed tokens (JWT) of issuers, as OpenID Connect Core 1.0 section 3.1.3.7 asks: key, times, who, for whom."""
 
 import hmac
+import json
+import time
 from typing import Any
 
 import jwt
@@ -10,7 +12,9 @@ ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "ES256", "ES384"]
 NEEDED = ["exp", "iat", "iss", "aud", "sub"]
 LEEWAY = 60  # seconds by which clocks may differ
 TIMEOUT = 5  # seconds
-MAX_BYTES = 1_000_000
+MAX_SECONDS = 10.0  # for all pieces of an answer
+MAX_BYTES = 1_000_000  # unpacked, of one answer
+CHUNK = 2**16
 
 
 class TokenRefused(Exception):
@@ -20,14 +24,25 @@ class TokenRefused(Exception):
 def fetch_json(url: str) -> dict[str, Any]:
     """Return the JSON object at an address that the operator configured. Raises TokenRefused."""
     try:
-        answer = requests.get(url, timeout=TIMEOUT, allow_redirects=False)
-        answer.raise_for_status()
-        found = answer.json() if len(answer.content) <= MAX_BYTES else None
+        with requests.get(url, timeout=TIMEOUT, allow_redirects=False, stream=True) as answer:
+            answer.raise_for_status()
+            found = json.loads(read_limited(answer))
     except (requests.RequestException, ValueError) as error:
         raise TokenRefused(f"{url} gave no JSON: {type(error).__name__}") from error
     if not isinstance(found, dict):
         raise TokenRefused(f"{url} gave no JSON object")
     return found
+
+
+def read_limited(answer: requests.Response) -> bytes:
+    """Return the body, of which no more is read than the limit and one piece. Raises TokenRefused beyond it, and after
+    MAX_SECONDS: each piece may take as long as a whole answer should."""
+    ends, body = time.monotonic() + MAX_SECONDS, b""
+    for piece in answer.iter_content(CHUNK):
+        body += piece
+        if len(body) > MAX_BYTES or time.monotonic() > ends:
+            raise TokenRefused(f"{answer.url} gave more than is read of it")
+    return body
 
 
 def find_key(token: str, keys: dict[str, Any]) -> jwt.PyJWK:

@@ -64,6 +64,7 @@ class ChecksRow(serializers.Serializer):
     fast = ShareRow(allow_null=True, help_text="Answers given faster than one can read.")
     side = ShareRow(allow_null=True, help_text="Choices of the position on the screen that this annotator chose most.")
     cant_judge = ShareRow(allow_null=True)
+    tied = ShareRow(allow_null=True, help_text="Answers that call all items equal, of those that judge them.")
     gold = ShareRow(allow_null=True, help_text="Gold questions answered correctly.")
     attention = ShareRow(allow_null=True, help_text="Attention checks answered correctly.")
     repeats = ShareRow(allow_null=True, help_text="Planned repeats answered the same way.")
@@ -94,6 +95,29 @@ class AnnotatorRow(serializers.Serializer):
     reliability_low = FiniteFloatField(source="estimate.reliability_low", allow_null=True, default=None)
     reliability_high = FiniteFloatField(source="estimate.reliability_high", allow_null=True, default=None)
     taste_distance = FiniteFloatField(source="estimate.taste_distance", allow_null=True, default=None)
+    returns_within_a_day = FiniteFloatField(
+        source="returns.within_a_day",
+        allow_null=True,
+        default=None,
+        help_text="P(another visit begins within 24 hours); null where no more answers are wanted or it is not known.",
+    )
+    has_left = serializers.BooleanField(
+        source="returns.has_left",
+        allow_null=True,
+        default=None,
+        help_text="Silent for longer than 95% of the gaps between visits last, and more likely gone than not.",
+    )
+    undecided = FiniteFloatField(
+        source="undecided.value",
+        allow_null=True,
+        default=None,
+        help_text="How many times as often as on average this annotator is undecided, once what they were shown is "
+        "taken into account.",
+    )
+    undecided_low = FiniteFloatField(
+        source="undecided.low", allow_null=True, default=None, help_text="Lower end of its 90% interval."
+    )
+    undecided_high = FiniteFloatField(source="undecided.high", allow_null=True, default=None)
     flags = FlagRow(source="checked.flags", many=True, help_text="Reasons to check the answers; flags exclude nobody.")
     checks = ChecksRow(source="checked")
 
@@ -114,7 +138,8 @@ class Readmitted(serializers.Serializer):
 
 
 def annotator_row(criterion: Criterion, keys: list[int]) -> list[Any]:
-    rows = query.build_rows(keys, published_fit(criterion))
+    fit = published_fit(criterion)
+    rows = query.with_undecided(query.build_rows(keys, fit), fit)
     for row in rows:
         row.__dict__["median_seconds"] = None if row.median_ms is None else row.median_ms / 1000
     return list(AnnotatorRow(rows, many=True).data)

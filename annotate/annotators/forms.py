@@ -43,6 +43,8 @@ class AnnotatorsForm(QueryForm):
             ("gold", _("Gold questions, fewest right first")),
             ("-flags", _("Flags, most first")),
             ("flags", _("Flags, fewest first")),
+            ("-returns", _("Return, most likely first")),
+            ("returns", _("Return, least likely first")),
             ("-last_seen", _("Last seen, most recent first")),
             ("last_seen", _("Last seen, longest ago first")),
         ],

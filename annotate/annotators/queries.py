@@ -14,7 +14,10 @@ from annotate.core.caching import cached_if_slow
 from annotate.core.charts import Interval, Scale, Tick
 from annotate.core.paging import page_of
 from annotate.criteria import Criterion
+from annotate.fitting.forecast_rows import Return, stored_returns
 from annotate.fitting.stored_misfit import Deviation, flagged_deviations
+from annotate.fitting.stored_undecided import Times, often_undecided, stored_undecided
+from annotate.labelling.asked_tasks import mean_size
 from annotate.labelling.targets import answer_target
 from annotate.models import Annotator, Label, Project, Purpose
 from annotate.quality.flags.queries import (
@@ -29,7 +32,7 @@ from models_engine.models import AnnotatorEstimate, Fit
 
 SORTS = (
     *("labels", "pseudonym", "skips", "time", "last_seen", "agreement", "reliability", "taste"),
-    *("cycles", "side", "consistency", "gold", "flags"),
+    *("cycles", "side", "consistency", "gold", "flags", "returns"),
 )
 IN_CHUNK = 2_000  # annotators whose flags are computed at once
 RELIABILITY = Scale(0.0, 1.0)
@@ -55,7 +58,10 @@ class AnnotatorRow:
     mark: Interval | None
     checked: AnnotatorChecks
     tags: list[str]
+    returns: Return | None = None  # how likely they are to come back, where that is known
     deviation: Deviation | None = None  # where their answers deviate from the order by more than chance
+    often_undecided: Times | None = None  # where that is more often than the items explain
+    undecided: Times | None = None  # how often in any case; see with_undecided
 
     @property
     def cycles(self) -> Share | None:
@@ -85,6 +91,7 @@ class Annotators:
     shows_taste: bool
     shows_gold: bool
     shows_consistency: bool
+    shows_returns: bool
     chance: float
     target: int | None = None  # answers asked of each
     n_machines: int = 0  # who are none of these
@@ -114,8 +121,9 @@ def annotators(criterion: Criterion, fit: Fit | None, query: AnnotatorsQuery) ->
         n_active=cached_if_slow(f"n-active-{project.pk}", active.values("annotator").distinct().count),
         shows_reliability=inferred["r"] > 0,
         shows_taste=inferred["t"] > 0,
+        shows_returns=any(row.returns for row in shown),
         shows_gold=bool(project.gold_every) or any(row.checked.gold for row in shown),
-        chance=1 / project.k,
+        chance=1 / mean_size(project),
         target=answer_target(project),
         n_machines=totals["machines"],
         shows_consistency=bool(project.repeat_percent) or any(row.checked.repeats for row in shown),
@@ -144,6 +152,8 @@ def sort_values(project: Project, fit: Fit | None, sort: str) -> dict[int, Any]:
     """Return what each annotator is sorted by, from one query."""
     if sort == "time":
         return medians(Label.objects.filter(project=project))
+    if sort == "returns":
+        return {pk: (not one.has_left, one.within_a_day) for pk, one in stored_returns(project).items()}
     if sort in ("agreement", "reliability", "taste", "cycles", "side"):
         return with_estimates(fit, sort)
     if sort in ("consistency", "gold", "flags"):
@@ -219,7 +229,30 @@ def build_rows(keys: list[int], fit: Fit | None) -> list[AnnotatorRow]:
         for pk in keys
         if pk in people and pk in found
     ]
-    return [replace(row, deviation=deviations.get(row.annotator.pk)) for row in rows]
+    often = often_undecided(fit, "annotators")
+    returns = stored_returns(people[keys[0]].project) if rows else {}
+    return [
+        replace(
+            row,
+            deviation=deviations.get(row.annotator.pk),
+            often_undecided=often.get(row.annotator.pk),
+            returns=returns.get(row.annotator.pk) if may_return(row) else None,
+        )
+        for row in rows
+    ]
+
+
+def may_return(row: AnnotatorRow) -> bool:
+    """Whether more answers are wanted of them."""
+    person, target = row.annotator, answer_target(row.annotator.project)
+    is_out = person.excluded_at is not None or person.screened_out_at is not None
+    return not is_out and (target is None or row.n_labels < target)
+
+
+def with_undecided(rows: list[AnnotatorRow], fit: Fit | None) -> list[AnnotatorRow]:
+    """Add how often each is undecided; reads the fit's arrays, which a page of the list is not worth."""
+    found = stored_undecided(fit, "annotators")
+    return [replace(row, undecided=found.get(row.annotator.pk)) for row in rows]
 
 
 def build_row(

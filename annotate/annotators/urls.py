@@ -10,6 +10,7 @@ from annotate.annotators.cohorts import views as cohorts_views
 from annotate.annotators.conflicts import api as conflicts_api
 from annotate.annotators.conflicts import views as conflicts_views
 from annotate.annotators.machines import api as machines_api
+from annotate.annotators.machines import sets_api as machine_sets_api
 from annotate.annotators.machines import views as machines_views
 from annotate.annotators.own_result import api as own_result_api
 from annotate.annotators.own_result import views as own_result_views
@@ -99,10 +100,12 @@ api_urlpatterns = [
     path(f"{PROJECT}machines/counting/", machines_api.MachinesCounting.as_view(), name="api-machines-counting"),
     path(f"{PROJECT}machines/report/", machines_api.MachinesReport.as_view(), name="api-machines-report"),
     path(f"{PROJECT}machines/<uuid:machine_key>/", machines_api.MachineView.as_view(), name="api-machine"),
-    path(f"{PROJECT}machines/<uuid:machine_key>/pairs/", machines_api.MachinePairs.as_view(), name="api-machine-pairs"),
+    path(
+        f"{PROJECT}machines/<uuid:machine_key>/sets/", machine_sets_api.MachineSets.as_view(), name="api-machine-sets"
+    ),
     path(
         f"{PROJECT}machines/<uuid:machine_key>/answers/",
-        machines_api.MachineAnswersView.as_view(),
+        machine_sets_api.MachineAnswersView.as_view(),
         name="api-machine-answers",
     ),
     path(f"{PROJECT}tastes/", tastes_api.TastesView.as_view(), name="api-tastes"),

@@ -66,6 +66,10 @@ class StoredMessageField(serializers.CharField):
         return render_message(value)
 
 
+# So many unknown names are told; a body may hold a hundred thousand.
+MAX_UNKNOWN = 10
+
+
 class StrictSerializer(serializers.Serializer):
     """Refuses unknown fields: a mistyped filter that is ignored gives wrong figures."""
 
@@ -73,7 +77,7 @@ class StrictSerializer(serializers.Serializer):
         unknown = sorted(set(data) - set(self.fields)) if isinstance(data, dict) else []
         if unknown:
             message = _("Unknown name. Use one of: %(names)s.") % {"names": ", ".join(self.fields) or "-"}
-            raise ValidationError({str(name)[:50]: [message] for name in unknown})
+            raise ValidationError({str(name)[:50]: [message] for name in unknown[:MAX_UNKNOWN]})
         if self.context.get("from_json"):
             self.check_types(data)
         return super().to_internal_value(data)
@@ -91,6 +95,18 @@ class StrictSerializer(serializers.Serializer):
                     wrong |= {f"{name}.{place}": [message] for place in bad}
         if wrong:
             raise ValidationError(wrong)
+
+
+class WholeSerializer(StrictSerializer):
+    """A body whose required fields may not be left out, in a PATCH either."""
+
+    @property
+    def partial(self) -> bool:
+        return False
+
+    @partial.setter
+    def partial(self, value: bool) -> None:
+        """Keeps it: the OpenAPI document would make every PATCH partial."""
 
 
 class StrictSerializerExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]

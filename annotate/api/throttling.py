@@ -4,6 +4,7 @@ from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
 from rest_framework.views import APIView
 
+from annotate.core.rate_limits import counted_as
 from annotate.models import Annotator, ApiToken
 
 
@@ -11,7 +12,7 @@ class ApiThrottle(SimpleRateThrottle):
     scope = "api"
 
     def get_cache_key(self, request: Request, view: APIView) -> str:
-        return f"limit-api-{client_identity(request) or self.get_ident(request)}"
+        return f"limit-api-{counted_as(client_identity(request) or self.get_ident(request))}"
 
 
 def client_identity(request: Request) -> str:

@@ -76,7 +76,11 @@ def import_items(client: Client, options: argparse.Namespace) -> None:
 
 def import_file(client: Client, options: argparse.Namespace) -> None:
     """Waits until the import stops; fails if nothing was imported because rows have errors."""
-    said = {name: getattr(options, name) for name in ("read_as", "before", "called", "order") if getattr(options, name)}
+    said = {
+        name: getattr(options, name)
+        for name in ("read_as", "before", "called", "order", "score")
+        if getattr(options, name)
+    }
     said |= {name: True for name in ("leave_out", "create_items", "first_wins") if getattr(options, name)}
     columns = dict(one.partition("=")[::2] for one in options.column)
     with options.file.open("rb") as file:

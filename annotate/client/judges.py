@@ -1,80 +1,33 @@
-"""What judges a pair: a program of your own, or a model behind an address in the OpenAI chat layout."""
+"""What judges a set: a program of your own, or a model behind an address in the OpenAI chat layout."""
 
 import json
 import os
 import queue
-import re
 import shlex
 import subprocess
 import threading
 import time
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import PurePath
 from typing import IO, Any, Protocol, cast
 from urllib.parse import urlsplit
 
+from annotate.client.replies import PROMPT, NoAnswer, Question, Reply, Unusable, read_json, read_reply
 from annotate.client.transport import Stay
 
-PROMPT = """{question}
-{context}
-A:
-{a}
-
-B:
-{b}
-
-Reply with one letter, A or B{or_tie}, and nothing else."""
 LONGEST_PAUSE = 300.0
 MAX_REPLY = 1_000_000
-PLACES = {"a": 0, "b": 1, "tie": None}
-ONE_WORD = re.compile(r"\W*(a|b|tie)\W*", re.IGNORECASE)
-
-
-class NoAnswer(Exception):
-    """The judge said nothing usable this time; pause: seconds to wait before the next try, if it named any."""
-
-    def __init__(self, why: str, pause: float = 0.0) -> None:
-        self.why, self.pause = why, pause
-        super().__init__(why)
-
-
-class Unusable(ValueError):
-    """Asking again would not help: the address or the key is wrong, or the program can't be started."""
-
-
-@dataclass(frozen=True)
-class Reply:
-    """chosen: 0 for A, 1 for B, None for a tie."""
-
-    chosen: int | None
-    tokens_in: int | None = None
-    tokens_out: int | None = None
 
 
 class Judge(Protocol):
     program: str
 
-    def ask(self, pair: dict[str, Any]) -> Reply:
-        """Returns the answer to {question, context, a, b, ties}. Raises NoAnswer and Unusable."""
+    def ask(self, asked: Question) -> Reply:
+        """Raises NoAnswer and Unusable."""
 
     def close(self) -> None: ...
-
-
-def read_reply(text: str, ties: bool) -> int | None:
-    """Returns what a reply chooses: {"chosen": "A"} or the bare word. Raises NoAnswer for anything else."""
-    said: Any = text.strip()
-    try:
-        found = json.loads(said)
-        said = found.get("chosen") if isinstance(found, dict) else said
-    except ValueError:
-        pass
-    match = ONE_WORD.fullmatch(said) if isinstance(said, str) else None
-    word = match[1].lower() if match else ""
-    if word not in PLACES or (word == "tie" and not ties):
-        raise NoAnswer("a reply that chooses nothing")
-    return PLACES[word]
 
 
 def counted(value: Any) -> int | None:
@@ -82,7 +35,7 @@ def counted(value: Any) -> int | None:
 
 
 class ProgramJudge:
-    """A program that reads a line of JSON for each pair and writes one; it is started again where it ended."""
+    """A program that reads a line of JSON for each set and writes one; it is started again where it ended."""
 
     def __init__(self, command: str, timeout: float) -> None:
         self.arguments = shlex.split(command)
@@ -93,14 +46,14 @@ class ProgramJudge:
         self._process: subprocess.Popen[str] | None = None
         self._lines: queue.Queue[str | None] = queue.Queue()
 
-    def ask(self, pair: dict[str, Any]) -> Reply:
+    def ask(self, asked: Question) -> Reply:
         given, lines = self._started()
         try:
-            given.write(json.dumps(pair, ensure_ascii=False) + "\n")
+            given.write(json.dumps(asked.as_json(), ensure_ascii=False) + "\n")
             given.flush()
             line = lines.get(timeout=self.timeout)
         except queue.Empty:
-            self.close()  # what it may still say is no answer to the next pair
+            self.close()  # what it may still say is no answer to the next set
             raise NoAnswer(f"no line within {self.timeout:g} seconds") from None
         except OSError:
             line = None
@@ -112,9 +65,9 @@ class ProgramJudge:
         except ValueError:
             said = None
         if not isinstance(said, dict):
-            raise NoAnswer("a line that is no JSON object")
-        chosen = read_reply(json.dumps({"chosen": said.get("chosen")}), bool(pair["ties"]))
-        return Reply(chosen, counted(said.get("tokens_in")), counted(said.get("tokens_out")))
+            raise NoAnswer("a line that is no JSON object", said=line.strip())
+        n_in, n_out = (counted(said.get(name)) for name in ("tokens_in", "tokens_out"))
+        return replace(read_json(said, asked), tokens_in=n_in, tokens_out=n_out)
 
     def _started(self) -> "tuple[IO[str], queue.Queue[str | None]]":
         """Returns where the program reads and what it has written, line by line."""
@@ -176,8 +129,8 @@ class EndpointJudge:
         self._key_variable, self._more = key_variable, more or {}
         self._opener = urllib.request.build_opener(Stay)
 
-    def ask(self, pair: dict[str, Any]) -> Reply:
-        told = [{"role": "user", "content": fill_in(self.prompt, pair)}]
+    def ask(self, asked: Question) -> Reply:
+        told = [{"role": "user", "content": asked.fill_in(self.prompt)}]
         body = json.dumps({"model": self.program, "messages": told, **self._more}).encode()
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key_variable:
@@ -201,9 +154,9 @@ class EndpointJudge:
             raise NoAnswer("a reply in another layout") from None
         n_in, n_out = (counted(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
         try:
-            return Reply(read_reply(text if isinstance(text, str) else "", bool(pair["ties"])), n_in, n_out)
+            return replace(read_reply(text if isinstance(text, str) else "", asked), tokens_in=n_in, tokens_out=n_out)
         except NoAnswer as rubbish:
-            raise Paid(rubbish.why, n_in, n_out) from None
+            raise Paid(rubbish.why, n_in, n_out, rubbish.said) from None
 
     def close(self) -> None:
         pass
@@ -212,9 +165,9 @@ class EndpointJudge:
 class Paid(NoAnswer):
     """Rubbish that cost tokens."""
 
-    def __init__(self, why: str, tokens_in: int | None, tokens_out: int | None) -> None:
+    def __init__(self, why: str, tokens_in: int | None, tokens_out: int | None, said: str = "") -> None:
         self.tokens_in, self.tokens_out = tokens_in, tokens_out
-        super().__init__(why)
+        super().__init__(why, said=said)
 
 
 def pause_in(error: urllib.error.HTTPError) -> float:
@@ -222,15 +175,6 @@ def pause_in(error: urllib.error.HTTPError) -> float:
         return min(max(float(error.headers.get("Retry-After") or 0), 0.0), LONGEST_PAUSE)
     except ValueError:
         return 0.0
-
-
-def fill_in(prompt: str, pair: dict[str, Any]) -> str:
-    """Returns the prompt with the pair at its places; braces in texts of items stay as they are."""
-    values = {
-        **{name: str(pair.get(name) or "") for name in ("question", "context", "a", "b")},
-        "or_tie": ", or “tie” if they are equally good" if pair["ties"] else "",
-    }
-    return re.sub(r"\{(question|context|a|b|or_tie)\}", lambda match: values[match[1]], prompt)
 
 
 def wait_until(moment: float) -> None:

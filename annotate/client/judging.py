@@ -1,4 +1,4 @@
-"""crowdrank judge: has a machine answer pairs, each in both orders, until none is left."""
+"""crowdrank judge: has a machine answer sets of items, each in several orders, until none is left."""
 
 import argparse
 import hashlib
@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from annotate.client.api import Client
-from annotate.client.judges import PROMPT, EndpointJudge, Judge, NoAnswer, Paid, ProgramJudge, Reply, wait_until
+from annotate.client.judges import EndpointJudge, Judge, Paid, ProgramJudge, wait_until
+from annotate.client.replies import PROMPT, NoAnswer, Question, Reply, usable_prompt
 
 TEXTS = ("text", "markdown", "html")
+MAX_ORDERS = 20  # a set of ten has no more
 MAX_IN_A_ROW = 10  # questions without an answer, after which it stops
 FIRST_PAUSE = 1.0
 MILLION = 1_000_000
@@ -33,6 +35,17 @@ class Tally:
     tokens_out: int = 0
     cost: float = 0.0
     why: Counter[str] = field(default_factory=Counter)
+    said: dict[str, str] = field(default_factory=dict)  # by why: what the first of them said
+
+    def note(self, trouble: NoAnswer) -> None:
+        self.why[trouble.why] += 1
+        self.said.setdefault(trouble.why, trouble.said)
+
+    def troubles(self) -> list[str]:
+        return [
+            f"{n} times: {why}" + (f", as in “{self.said[why]}”" if self.said[why] else "")
+            for why, n in self.why.most_common()
+        ]
 
     def line(self, currency: str) -> str:
         spent = f", {self.cost:.4f} {currency}".rstrip() if self.cost else ""
@@ -57,7 +70,7 @@ class Pace:
 
 
 def add_judge_command(commands: Commands) -> None:
-    one = commands.add_parser("judge", help="let a program or a model judge pairs, each in both orders")
+    one = commands.add_parser("judge", help="let a program or a model judge sets of items, each in several orders")
     one.add_argument("project", help="its id")
     one.add_argument("--name", required=True, help="of the machine, as the site calls it; added if there is none")
     source = one.add_mutually_exclusive_group(required=True)
@@ -65,11 +78,12 @@ def add_judge_command(commands: Commands) -> None:
     source.add_argument("--endpoint", help="an address in the OpenAI chat layout; gets the texts of the items")
     one.add_argument("--model", default="", help="for an endpoint: its model")
     one.add_argument("--model-version", default="", help="version of program or model")
-    one.add_argument("--prompt", type=Path, help="a file: the prompt, with {question} {context} {a} {b} {or_tie}")
+    one.add_argument("--prompt", type=Path, help="a file: the prompt, with {question} {context} {items} {answer}")
     one.add_argument("--prompt-version", default="", help="kept with each answer")
     one.add_argument("--key-variable", default="", help="environment variable with the key of the endpoint")
     one.add_argument("--option", action="append", default=[], metavar="NAME=JSON", help="as in temperature=0")
-    one.add_argument("--sets", choices=["answered", "plan", "all"], default="answered", help="which pairs (answered)")
+    one.add_argument("--sets", choices=["answered", "plan", "all"], default="answered", help="which sets (answered)")
+    one.add_argument("--orders", type=int, default=2, help="in how many orders each set is shown (2); pairs in two")
     one.add_argument("--criterion", type=int, help="its number, if the project has several (1)")
     one.add_argument("--rate", type=float, default=0.0, help="at most so many questions a minute")
     one.add_argument("--tries", type=int, default=3, help="of each question (3)")
@@ -81,9 +95,11 @@ def add_judge_command(commands: Commands) -> None:
 
 
 def judge(client: Client, options: argparse.Namespace) -> int:
-    """Returns 0, or 1 where a pair was skipped."""
+    """Returns 0, or 1 where a set was skipped."""
     if options.tries < 1 or options.rate < 0 or options.timeout <= 0:
         raise ValueError("Give at least 1 try, a rate of 0 or more and a timeout above 0.")
+    if not 2 <= options.orders <= MAX_ORDERS:
+        raise ValueError(f"--orders is {options.orders}; give 2 to {MAX_ORDERS}.")
     prompt = options.prompt.read_text(encoding="utf-8-sig") if options.prompt else PROMPT
     asked = judge_of(options, prompt)
     try:
@@ -92,8 +108,13 @@ def judge(client: Client, options: argparse.Namespace) -> int:
     finally:
         asked.close()
     print(tally.line(options.currency))
-    for why, n in tally.why.most_common():
-        print(f"  {n} times: {why}", file=sys.stderr)
+    for line in tally.troubles():
+        print(f"  {line}", file=sys.stderr)
+    if tally.skipped:
+        print(
+            "Run it again to ask about the skipped ones once more; mend the prompt or the program first.",
+            file=sys.stderr,
+        )
     return 1 if tally.skipped else 0
 
 
@@ -102,9 +123,7 @@ def judge_of(options: argparse.Namespace, prompt: str) -> Judge:
         return ProgramJudge(options.run, options.timeout)
     if not options.model:
         raise ValueError("Name the model of the endpoint by --model.")
-    missing = [name for name in ("{a}", "{b}") if name not in prompt]
-    if missing:
-        raise ValueError(f"The prompt has no {missing[0]}: say there where the item goes.")
+    usable_prompt(prompt)
     more = {name: json.loads(value) for name, _, value in (one.partition("=") for one in options.option)}
     return EndpointJudge(
         options.endpoint, options.model, prompt, key_variable=options.key_variable, timeout=options.timeout, more=more
@@ -127,14 +146,13 @@ def machine_key(client: Client, options: argparse.Namespace, asked: Judge, promp
 
 
 def judge_all(client: Client, options: argparse.Namespace, asked: Judge, key: str) -> Tally:
-    """Asks for every pair that is left. Each answer is stored before the next question, so that nothing is asked twice
+    """Asks for every set that is left. Each answer is stored before the next question, so that nothing is asked twice
     wherever it is stopped."""
     tally, pace, in_a_row, told_at = Tally(), Pace(options.rate), 0, time.monotonic()
-    for pair, (first, second) in orders_left(client, options, key, tally):
-        a, b = pair["items"][first], pair["items"][second]
-        question = {"question": pair["question"], "context": pair["context"] or "", "ties": pair["ties"]}
+    for one, order in orders_left(client, options, key, tally):
+        items = [one["items"][place] for place in order]
         started = time.monotonic()
-        reply = ask(asked, {**question, "a": a["text"], "b": b["text"]}, options, tally, pace)
+        reply = ask(asked, question_of(one, [item["text"] for item in items]), options, tally, pace)
         if reply is None:
             tally.skipped, in_a_row = tally.skipped + 1, in_a_row + 1
             if in_a_row == MAX_IN_A_ROW:
@@ -143,8 +161,8 @@ def judge_all(client: Client, options: argparse.Namespace, asked: Judge, key: st
             continue
         in_a_row = 0
         row = {
-            "items": [a["key"], b["key"]],
-            "chosen": reply.chosen,
+            "items": [item["key"] for item in items],
+            **reply.as_row(),
             "prompt_version": options.prompt_version,
             "tokens_in": reply.tokens_in,
             "tokens_out": reply.tokens_out,
@@ -161,25 +179,39 @@ def judge_all(client: Client, options: argparse.Namespace, asked: Judge, key: st
     return tally
 
 
+def question_of(one: dict[str, Any], texts: list[str]) -> Question:
+    names = ("is_ordered", "n_named", "shares_places", "ties")
+    return Question(
+        one["question"],
+        texts,
+        one["context"] or "",
+        one["task_type"],
+        best=one["best_words"],
+        worst=one["worst_words"],
+        **{name: one[name] for name in names},
+    )
+
+
 def orders_left(
     client: Client, options: argparse.Namespace, key: str, tally: Tally
-) -> Iterator[tuple[dict[str, Any], tuple[int, int]]]:
-    for pair in client.pairs_to_judge(options.project, key, sets=options.sets, criterion=options.criterion):
-        if not all(item["kind"] in TEXTS and item["text"].strip() for item in pair["items"]):
+) -> Iterator[tuple[dict[str, Any], list[int]]]:
+    asked = {"sets": options.sets, "orders": options.orders, "criterion": options.criterion}
+    for one in client.sets_to_judge(options.project, key, **asked):
+        if not all(item["kind"] in TEXTS and item["text"].strip() for item in one["items"]):
             tally.no_text += 1
             continue
-        for first, second in pair["orders"]:
-            yield pair, (first, second)
+        for order in one["orders"]:
+            yield one, order
 
 
-def ask(asked: Judge, question: dict[str, Any], options: argparse.Namespace, tally: Tally, pace: Pace) -> Reply | None:
+def ask(asked: Judge, question: Question, options: argparse.Namespace, tally: Tally, pace: Pace) -> Reply | None:
     """Returns the answer, None after as many tries as there are; pauses get longer from try to try."""
     for number in range(options.tries):
         pace.wait()
         try:
             reply = asked.ask(question)
         except NoAnswer as error:
-            tally.why[error.why] += 1
+            tally.note(error)
             if isinstance(error, Paid):
                 count(error, tally, options)
             if number + 1 < options.tries:

@@ -29,19 +29,20 @@ class Machines(Transport):
         """Switches on or off that the ranking counts machines."""
         self.call("PUT", f"projects/{project}/machines/counting/", body={"count_machines": count}, repeatable=True)
 
-    def pairs_to_judge(
-        self, project: str, key: str, *, sets: str = "answered", criterion: int | None = None
+    def sets_to_judge(
+        self, project: str, key: str, *, sets: str = "answered", orders: int = 2, criterion: int | None = None
     ) -> Iterator[dict[str, Any]]:
-        """Lists the pairs that the machine is still to be asked, each with the question and the missing `orders`.
+        """Lists the sets that the machine is still to be asked, each with the question, its kind of task and the
+        missing `orders`.
 
-        sets: answered (by people), plan or all.
+        sets: answered (by people), plan or all.   orders: in how many orders each set is shown.
         """
         after: str | None = ""
         while after is not None:
-            query = {"sets": sets, "criterion": criterion, "after": after or None, "limit": 200}
-            page = self.call("GET", f"projects/{project}/machines/{key}/pairs/", query=query)
-            shared = {"question": page["question"], "ties": page["ties"]}
-            yield from ({**pair, **shared} for pair in page["results"])
+            query = {"sets": sets, "orders": orders, "criterion": criterion, "after": after or None, "limit": 200}
+            page = self.call("GET", f"projects/{project}/machines/{key}/sets/", query=query)
+            shared = {name: page[name] for name in ("question", "best_words", "worst_words")}
+            yield from ({**one, **shared} for one in page["results"])
             after = page["next"]
 
     def send_machine_answers(

@@ -61,6 +61,7 @@ def add_item_commands(commands: Commands) -> None:
     whole.add_argument(
         "--read-as", help="for comparisons: pairs, winners, labels, indices or orders; for questions: keys or answers"
     )
+    whole.add_argument("--score", help="for questions with completions: the field that is their score")
     whole.add_argument("--first-wins", action="store_true", help="for questions: the first answer was preferred")
     add_order_option(whole)
     whole.add_argument("--create-items", action="store_true", help="for comparisons: create the items that they name")

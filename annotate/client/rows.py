@@ -116,7 +116,7 @@ class Step(TypedDict):
 
 
 class Goal(TypedDict):
-    """verdict: met, open (labels are `needed`), early, parts, far or waiting; None without a goal.
+    """verdict: met, confirming, open (labels are `needed`), early, parts, few, far or waiting; None without a goal.
 
     far: not reachable this way; `reach` is the nearest value that is.
     """
@@ -134,6 +134,7 @@ class Goal(TypedDict):
     sentence: str | None
     verdict: str | None
     stands: str | None
+    rule: str | None
     needed: dict[str, int | None] | None
     reach: float | None
     likely: str | None

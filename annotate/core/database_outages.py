@@ -22,7 +22,6 @@ logger = logging.getLogger("annotate.database")
 PROBE_SECONDS = 0.5
 # Of PostgreSQL's codes: connection exceptions, and a server that shuts down, crashed or starts.
 AWAY_CODES = ("08", "57P")
-STATEMENT_CANCELLED = "57014"
 
 
 @dataclass(frozen=True)
@@ -64,6 +63,9 @@ FULL = Outage(
     _("What was saved before is safe, but this was not saved. Tell the person who runs this site."),
     60,
 )
+# A statement that took too long, two that wait for each other (one is undone), a database that takes no changes, a disk
+# without room.
+POSTGRESQL_CODES = {"57014": BUSY, "40P01": BUSY, "25006": READ_ONLY, "53100": FULL}
 SQLITE_MESSAGES = {
     "disk is full": FULL,
     "readonly database": READ_ONLY,
@@ -80,11 +82,11 @@ def outage_of(error: BaseException | None) -> Outage | None:
     if connection.vendor == "sqlite":
         text = str(error).lower()
         return next((outage for words, outage in SQLITE_MESSAGES.items() if words in text), None)
+    code = getattr(error.__cause__, "sqlstate", None)
+    if code in POSTGRESQL_CODES:
+        return POSTGRESQL_CODES[code]
     if not isinstance(error, OperationalError | InterfaceError):
         return None
-    code = getattr(error.__cause__, "sqlstate", None)
-    if code == STATEMENT_CANCELLED:
-        return BUSY
     return AWAY if code is None or code.startswith(AWAY_CODES) else None
 
 

@@ -165,6 +165,11 @@ class InvalidAnswer(UserError):
     status = 400
 
 
+class TaskChanged(InvalidAnswer):
+    def __init__(self) -> None:
+        super().__init__(_("This project's task has changed. Reload the page and continue with the next task."))
+
+
 class NothingToUndo(UserError):
     def __init__(self, since: bool = False) -> None:
         if since:

@@ -60,6 +60,7 @@ def run(listener: socket.socket, children: Sequence[Child], welcome: str) -> Non
         ws="websockets-sansio",
         log_config=None,
         access_log=False,
+        server_header=False,
         proxy_headers=False,  # settings.BEHIND_PROXY and NUM_PROXIES say whom to believe
         timeout_graceful_shutdown=3,
     )

@@ -1,6 +1,7 @@
 """Opens transactions that write: on SQLite, threads and processes take turns."""
 
 import fcntl
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -37,9 +38,16 @@ def _lock_among_processes() -> Iterator[None]:
     if ":memory:" in name or "mode=memory" in name:  # seen by this process alone
         yield
         return
-    with open(f"{name}-turn", "w") as turn:
+    try:
+        turn = os.open(f"{name}-turn", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError:  # the disk is full or read-only: SQLite says so itself, and that is answered in words
+        yield
+        return
+    try:
         fcntl.flock(turn, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(turn)
 
 
 @contextmanager

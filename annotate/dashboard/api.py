@@ -29,8 +29,6 @@ from annotate.dashboard.ranking.pair import pair_figures
 from annotate.dashboard.ranking.queries import SORTS, RankingQuery, sort_estimates
 from annotate.dashboard.ranking.tracks import Track, by_place, track_of
 from annotate.fitting.published import published_fit
-from annotate.fitting.stored_best_worst import best_worst_counts
-from annotate.fitting.stored_misfit import stored_misfit
 from annotate.models import MAX_CRITERIA, Item, Project
 from models_engine.models import Estimate, Fit
 
@@ -128,6 +126,12 @@ class RankedItem(serializers.Serializer):
     n_best = serializers.IntegerField(allow_null=True, help_text="Times chosen as best; null for other tasks.")
     n_worst = serializers.IntegerField(allow_null=True, help_text="Times chosen as worst; null for other tasks.")
     best_worst = FiniteFloatField(allow_null=True, help_text="(Best - worst) / shown, from -1 to 1.")
+    undecided = FiniteFloatField(
+        allow_null=True,
+        help_text="How many times as often as on average answers are undecided here; null where too few are to say.",
+    )
+    undecided_low = FiniteFloatField(allow_null=True, help_text="Lower end of its 90% interval.")
+    undecided_high = FiniteFloatField(allow_null=True)
 
 
 class RankingPage(page_serializer(RankedItem)):  # type: ignore[misc]
@@ -182,15 +186,15 @@ def requested_track(project: Project, fit: Fit, query: dict[str, Any]) -> Track:
 def ranked(estimates: list[Estimate], fit: Fit, track: Track | None = None) -> list[Any]:
     if track:
         track.put_places(estimates)
-    misfits, counts = stored_misfit(fit, "items"), best_worst_counts(fit)
+    besides = table.figures_besides(fit)
     small = table.small_parts(fit, {estimate.part for estimate in estimates})
     items = Item.objects.prefetch_related("tags").in_bulk([estimate.item_id for estimate in estimates])
     rows = []
     for estimate in estimates:
         item = items.get(estimate.item_id)
         if item:
-            misfit, chosen = misfits.get(item.pk, (None, None)), table.chosen_as(counts.get(item.pk))
-            values = dict(zip(NAMES, [*table.row(estimate, item, fit.number, small), *misfit, *chosen], strict=True))
+            figures = [*table.row(estimate, item, fit.number, small), *besides(item.pk)]
+            values = dict(zip(NAMES, figures, strict=True))
             values["p_first"] = getattr(estimate, "p_first", None)
             rows.append({**values, "tags": sorted(tag.name for tag in item.tags.all())})
     return list(RankedItem(rows, many=True).data)

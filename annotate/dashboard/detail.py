@@ -1,8 +1,7 @@
 """Switches an account between simple results (places and scores) and expert ones (utilities and figures of the fit)."""
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
@@ -23,4 +22,4 @@ def set_detail(request: SignedInRequest) -> HttpResponse:
     User.objects.filter(pk=request.user.pk).exclude(is_expert=is_expert).update(is_expert=is_expert)
     back = request.POST.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(back, {request.get_host()}, require_https=request.is_secure())
-    return redirect(back if is_ours else reverse("home"))
+    return HttpResponseRedirect(back if is_ours else reverse("home"))

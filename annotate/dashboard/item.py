@@ -8,16 +8,18 @@ from typing import Any
 from annotate.core.charts import Scale
 from annotate.criteria import Criterion
 from annotate.dashboard.fits.figures import ItemFigures, figures_of, rivals_of
+from annotate.fitting.stored_undecided import Times, stored_undecided
+from annotate.labelling.asked_tasks import shows_pairs_only
 from annotate.labelling.label_rows import (
     ShownItem,
     fields_by_criterion,
     items_shown,
     labels_by_criterion,
     ranked_groups,
+    tied_within,
     without_prefix,
 )
 from annotate.labelling.outcomes import INFORMATIVE
-from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Annotator, Item, Label
 from models_engine.constants import Z90
 from models_engine.models import Estimate, Fit
@@ -79,6 +81,7 @@ class ItemPage:
     n_answers: int
     is_cut: bool
     outcomes: Counter[str]
+    undecided: Times | None
     dissenters: list[Dissenter]
     n_with_view: int
     history: list[HistoryPoint]
@@ -86,6 +89,11 @@ class ItemPage:
 
     width = WIDTH
     height = HEIGHT
+
+    @property
+    def puts_between(self) -> bool:
+        """Return whether answers can put an item between others."""
+        return not shows_pairs_only(self.item.project)
 
     @property
     def shows_scores(self) -> bool:
@@ -99,8 +107,7 @@ def item_page(criterion: Criterion, item: Item, fit: Fit | None) -> ItemPage:
     part = dict(estimates.filter(part=estimate.part).values_list("item_id", "rank")) if estimate else {}
     utilities = dict(estimates.values_list("item_id", "utility")) if estimate else {}
     answers = answers_on(criterion, item)
-    tied = task_type_of(criterion.project).shares_places(criterion.project)
-    records, outcomes = count_records(answers, item, tied=tied)
+    records, outcomes = count_records(answers, item)
     beats = probabilities_above(fit, item) if estimate and estimate.n_comparisons else {}
     shown = sorted(records, key=lambda pk: (-sum(records[pk]), pk))[:MAX_ROWS]
     items = Item.objects.filter(project=criterion.project).in_bulk({*shown, *beats})
@@ -120,6 +127,7 @@ def item_page(criterion: Criterion, item: Item, fit: Fit | None) -> ItemPage:
         n_answers=len(answers),
         is_cut=len(answers) == MAX_LABELS,
         outcomes=outcomes,
+        undecided=stored_undecided(fit, "items").get(item.pk),
         dissenters=dissenters(views),
         n_with_view=len(views),
         history=history,
@@ -127,7 +135,7 @@ def item_page(criterion: Criterion, item: Item, fit: Fit | None) -> ItemPage:
     )
 
 
-Answer = tuple[int, list[list[ShownItem]]]  # annotator, groups best first
+Answer = tuple[int, list[list[ShownItem]], bool]  # annotator, groups best first, whether items of a group are tied
 
 
 def answers_on(criterion: Criterion, item: Item) -> list[Answer]:
@@ -141,19 +149,21 @@ def answers_on(criterion: Criterion, item: Item) -> list[Answer]:
     labels = [without_prefix(label) for label in labels]
     shown, items = items_shown(labels)
     return [
-        (label["annotator"], ranked_groups(label, [items[pk] for pk in shown[label["presentation"]]]))
+        (
+            label["annotator"],
+            ranked_groups(label, [items[pk] for pk in shown[label["presentation"]]]),
+            tied_within(label),
+        )
         for label in labels
     ]
 
 
-def count_records(
-    answers: list[Answer], item: Item, *, tied: bool
-) -> tuple[dict[int, tuple[int, int, int]], Counter[str]]:
+def count_records(answers: list[Answer], item: Item) -> tuple[dict[int, tuple[int, int, int]], Counter[str]]:
     """Return (won, lost, tied) against each other item, and how many answers put the item first, last, between or
-    nowhere. tied: whether items of one group are tied, among others too."""
+    nowhere."""
     counts: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0, 0])
     outcomes: Counter[str] = Counter()
-    for _who, groups in answers:
+    for _who, groups, tied in answers:
         place = next(i for i, group in enumerate(groups) if any(one.pk == item.pk for one in group))
         if len(groups) == 1:
             outcomes["tied"] += 1
@@ -174,7 +184,7 @@ def count_records(
 def count_dissent(answers: list[Answer], item: Item, utilities: dict[int, float]) -> dict[int, tuple[int, int]]:
     """Count by annotator how many of the item's pairs went against the order of the utilities, and how many pairs."""
     counts: defaultdict[int, list[int]] = defaultdict(lambda: [0, 0])
-    for who, groups in answers:
+    for who, groups, _tied in answers:
         for above, below in combinations(groups, 2):
             for better in above:
                 for worse in below:
@@ -192,8 +202,7 @@ def dissenters(views: dict[int, tuple[int, int]], most: int = 10) -> list[Dissen
 
 
 def probabilities_above(fit: Fit | None, item: Item) -> dict[int, float]:
-    kept = Fit.objects.filter(pk=fit.pk).only("arrays").first() if fit else None
-    return rivals_of(kept, item.pk) if kept else {}
+    return rivals_of(fit, item.pk) if fit else {}
 
 
 def utility_history(criterion: Criterion, item: Item) -> tuple[list[HistoryPoint], list[tuple[float, str]]]:

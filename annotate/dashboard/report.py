@@ -8,15 +8,16 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from annotate.criteria import Criterion
+from annotate.dashboard.fits.queries import leaves_grades
 from annotate.dashboard.goal.queries import GoalStatus, goal_status
 from annotate.dashboard.grades.queries import Grades, grades_of
-from annotate.dashboard.ranking.forest_plot import ForestPlot, forest_plot
+from annotate.dashboard.ranking.forest_plot import ForestPlot, forest_plots
 from annotate.dashboard.ranking.queries import Ranking, RankingQuery, ranking
 from annotate.dashboard.scale.queries import Scaled, kept_scale, scaled_ranking
 from annotate.dashboard.trust.reliability import Reliability, evaluation_of, explanation, reliability_of
 from annotate.fitting.estimator_choices import ESTIMATORS
 from annotate.fitting.stored_misfit import flagged_deviations, stored_misfit
-from annotate.labelling.task_types.registry import task_type_of
+from annotate.labelling.asked_tasks import report_text
 from annotate.models import Annotator, Label, Project
 from annotate.quality.flags.queries import Flag, annotator_checks
 from models_engine.models import AnnotatorEstimate, Fit
@@ -56,7 +57,7 @@ class Report:
     first_label: datetime | None
     last_label: datetime | None
     n_excluded: int
-    forest: ForestPlot | None
+    forests: list[ForestPlot]
     annotators: list[ReportedAnnotator]
     reliability: Reliability
     grades: Grades | None
@@ -101,7 +102,7 @@ def build_report(project: Project, fit: Fit, now: datetime, *, whole: bool = Fal
         cautions=cautions(project, fit, found),
         first_label=times.first(),
         last_label=times.last(),
-        forest=forest_plot(found) if found.n_items <= MAX_DRAWN else None,
+        forests=forest_plots(found) if found.n_items <= MAX_DRAWN else [],
         annotators=annotators_of(project, fit, min(size, MAX_ANNOTATORS)),
         grades=grades_of(project, fit, size=size),
         is_cut=is_cut,
@@ -133,7 +134,7 @@ def annotators_of(project: Project, fit: Fit, most: int) -> list[ReportedAnnotat
 
 
 def task_description(project: Project) -> str:
-    return task_type_of(project).report_text(project)
+    return report_text(project)
 
 
 def cautions(project: Project, fit: Fit, found: Ranking) -> list[str]:
@@ -151,6 +152,9 @@ def cautions(project: Project, fit: Fit, found: Ranking) -> list[str]:
         told.append(text % {"thin": found.n_thin, "n": found.n_items})
     if found.n_not_ranked:
         told.append(_("%(n)d items were added later and are not in this ranking.") % {"n": found.n_not_ranked})
+    if leaves_grades(project, fit):
+        text = _("How much better people found an item was left aside: %(estimator)s counts who wins.")
+        told.append(text % {"estimator": fit.estimator})
     if found.caution:
         told.append(found.caution)
     return told

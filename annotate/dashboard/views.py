@@ -24,7 +24,7 @@ from annotate.dashboard.item import item_page
 from annotate.dashboard.leaderboard.queries import board_headline
 from annotate.dashboard.pages import render_page
 from annotate.dashboard.project_lookup import requested_criterion
-from annotate.dashboard.ranking.forest_plot import forest_plot
+from annotate.dashboard.ranking.forest_plot import forest_plots
 from annotate.dashboard.ranking.queries import RankingQuery
 from annotate.dashboard.ranking.queries import ranking as ranking_page
 from annotate.dashboard.trust.queries import trust as trust_page
@@ -90,7 +90,7 @@ def ranking_html(
         "project": project,
         "criterion": criterion,
         "ranking": table,
-        "forest": forest_plot(table) if context["is_plot"] else None,
+        "forests": forest_plots(table) if context["is_plot"] else [],
     }
     html = render_to_string("dashboard/ranking_figures.html", context, request)
     if is_common:

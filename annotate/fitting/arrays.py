@@ -71,7 +71,7 @@ def compress_covariances(arrays: Mapping[str, NDArray]) -> Arrays:
 
 
 def restore_covariances(arrays: Mapping[str, NDArray]) -> Arrays:
-    """Undoes `halve`."""
+    """Undo `compress_covariances`."""
     found = {name: array for name, array in arrays.items() if not name.endswith("/triangle")}
     for name, triangle in arrays.items():
         if name.endswith("/triangle"):

@@ -4,12 +4,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.fitting.reading import Labels
+from annotate.labelling.asked_tasks import is_mixed
 from annotate.models import Project
 
 
 def count_best_worst(project: Project, labels: Labels) -> dict[str, NDArray[np.int64]]:
-    """Returns (n_items,) arrays to be kept with the fit; {} for tasks other than best and worst."""
-    if project.task_type != Project.TaskType.BEST_WORST:
+    """Returns (n_items,) arrays to be kept with the fit; {} where other tasks are asked, too or alone."""
+    if project.task_type != Project.TaskType.BEST_WORST or is_mixed(project):
         return {}
     data = labels.data
     last = np.maximum.reduceat(data.ranks, data.starts[:-1])[data.rows] if data.n_labels else data.ranks

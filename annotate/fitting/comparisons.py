@@ -25,6 +25,19 @@ def to_comparisons(project: Project, sets: Ints, chosen: Ints, ranks: Ints, **co
     return LAYOUTS[task_type_of(project).engine_layout](project, sets, chosen, ranks, **counts)
 
 
+def to_mixed(items: Ints, starts: Ints, ranks: Ints, tied: NDArray[np.bool_], **counts: Any) -> Comparisons:
+    """Return answers of several kinds of task as one Comparisons: each is the ranks of the items it was about.
+
+    items, ranks (n_shown,): item numbers in the order shown and their ranks, 0 best.   starts (n_labels,): where each
+    label begins.   tied (n_labels,): whether equal ranks share a place.   counts: as for to_comparisons.
+    """
+    ends = starts[1:]
+    sets, places = np.split(items, ends), np.split(ranks, ends)
+    if not len(starts):
+        sets = places = []
+    return Comparisons.from_ranks(places, sets, tied=tied if tied.any() else None, **counts)
+
+
 def choices(project: Project, sets: Ints, chosen: Ints, ranks: Ints, **counts: Any) -> Comparisons:
     return Comparisons.from_choices(chosen, sets, **counts)
 

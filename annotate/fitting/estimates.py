@@ -150,10 +150,14 @@ def check_finite(item_ids: Ints, mean: Floats, deviation: Floats) -> None:
 
 
 def annotator_estimate_rows(fit: Fit, labels: Labels, posterior: BasePosterior) -> list[AnnotatorEstimate]:
-    """Return one row per annotator with a counted label."""
+    """Return one row per annotator with a counted label.
+
+    Agreement, circles and the choice of the item shown first leave out answers to questions that the ranking so far
+    chose: of items close to each other they would be worse, and of whoever was asked most of those, the worst.
+    """
     n_labels = np.bincount(labels.data.annotators, minlength=len(labels.annotator_ids))
-    figures: dict[str, Floats | None] = {"agreement": consensus_agreement(labels.data, posterior.utilities())}
-    counts = count_answers(labels.data, posterior.utilities())
+    figures: dict[str, Floats | None] = {"agreement": consensus_agreement(labels.unchosen, posterior.utilities())}
+    counts = count_answers(labels.unchosen, posterior.utilities())
     summary = posterior.annotator_summary()
     figures["taste_distance"], scores = summary.taste_distance, scores_of(posterior)
     if summary.taste_distance is not None and summary.taste_distance_sd is not None:

@@ -1,5 +1,6 @@
 """What owners may choose the ranking to be computed by: the engine's estimators, named without loading scipy."""
 
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 # In place of an estimator: the engine tries those it knows on labels held out, anew when they have grown by half.
@@ -14,7 +15,13 @@ ESTIMATORS = {
     ),
     "PlackettLuce": _("One shared ranking. The exact model for choosing among several items and for whole rankings."),
 }
-CHOICES = ESTIMATORS | {
+# Of answers that say how much better an item is, these count the words as well; the others take the winner alone.
+COUNT_GRADES = frozenset({"BradleyTerry", "CrowdBT"})
+WINNERS_ALONE = _("Of answers that say how much better an item is, it counts who wins and not by how much.")
+CHOICES = {
+    name: words if name in COUNT_GRADES else format_lazy("{} {}", words, WINNERS_ALONE)
+    for name, words in ESTIMATORS.items()
+} | {
     AUTOMATIC: _(
         "Tries the estimators above that suit your answers and uses the one that best predicts answers it has "
         "not seen. The Engine page shows which one and why. Choosing takes a few times as long as a fit."

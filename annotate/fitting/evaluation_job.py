@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from annotate.criteria import Criterion
 from annotate.fitting.published import published_fit
-from annotate.fitting.reading import read_labels
+from annotate.fitting.reading import RULES, read_labels
 from annotate.fitting.reliability import measure_halves
 from annotate.fitting.run import SEED
 from annotate.jobs.idle import IdleJobs
 from annotate.jobs.queues import Progress
-from annotate.models import Evaluation, Project
+from annotate.models import AskedBy, Evaluation, Project
 from annotate.models.leased_jobs import LeaseLost
 from models_engine.analysis.evaluation import evaluate_estimators, sample_annotators
 from models_engine.estimators.choosing import MIN_LABELS, candidate_names
@@ -90,14 +90,15 @@ def work(row: Evaluation, progress: Progress) -> None:
     fit, labels = published_fit(criterion), read_labels(criterion, machines=False)
     if fit is None or labels is None:
         raise LeaseLost(str(row.project_id))
-    data = labels.data
+    data, fair = labels.data, labels.rules != RULES[AskedBy.ADAPTIVE]
     if data.n_labels > MAX_LABELS:
-        data = data.subset(sample_annotators(data, MAX_LABELS, seed=SEED))
+        drawn = sample_annotators(data, MAX_LABELS, seed=SEED)
+        data, fair = data.subset(drawn), fair[drawn]
     names = candidate_names(data)
     if fit.estimator in ESTIMATORS and fit.estimator not in names:
         names.append(fit.estimator)
     candidates = {name: ESTIMATORS[name].estimator() for name in names}
-    found = evaluate_estimators(data, candidates, reference=fit.estimator, seed=SEED, progress=progress)
+    found = evaluate_estimators(data, candidates, reference=fit.estimator, fair=fair, seed=SEED, progress=progress)
     values: dict[str, Any] = {
         "n_labels": fit.n_labels,
         "n_drawn": data.n_labels if data.n_labels < labels.data.n_labels else None,

@@ -10,6 +10,7 @@ from annotate.core.transactions import write_transaction
 from annotate.criteria import list_criteria
 from annotate.fitting.forecast import figures
 from annotate.fitting.forecast_rows import probability_by
+from annotate.fitting.returns import notify_gone, return_figures
 from annotate.jobs.queues import Progress
 from annotate.models import FitState, LabelForecast, Project, Webhook
 from annotate.models.leased_jobs import LeaseLost
@@ -77,16 +78,20 @@ class ForecastJobs:
 
 
 def work(row: LabelForecast, progress: Progress) -> None:
-    """Computes and stores the forecast; tells webhooks of a deadline at risk. Raises Cancelled, LeaseLost."""
+    """Computes and stores the forecast; tells webhooks what is news. Raises Cancelled, LeaseLost."""
     project, now = Project.objects.filter(pk=row.project_id).first(), timezone.now()
     if project is None:
         raise LeaseLost(str(row.project_id))
     found = figures(project, now, progress)
+    returns = return_figures(project, now, progress)
     pause = SHORT_PAUSE if found and found["history"] <= SHORT_HISTORY else PAUSE
     at_risk = deadline_at_risk(project, row, found, now)
     with write_transaction():
         values: dict[str, Any] = {"figures": found, "as_of": now, "next_at": now + pause, "at_risk": at_risk}
+        values["returns"] = returns
+        former = row.returns
         row.complete(**values, gave_way=0, not_before=None, message="", crossings=0)
+        notify_gone(project, former, returns, now)
         if at_risk is not None and at_risk != row.at_risk:
             enqueue_event(
                 project_id=project.pk,

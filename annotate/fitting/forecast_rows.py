@@ -1,5 +1,6 @@
 """Reads what a stored forecast says; without numpy, for pages and the worker alike."""
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -10,8 +11,28 @@ def stored_forecast(project: Project) -> LabelForecast | None:
     """Return the project's forecast where there is one with figures and nobody has closed the project."""
     if project.state != Project.State.OPEN:
         return None
-    row = LabelForecast.objects.filter(project=project).only("project", "as_of", "figures").first()
+    row = LabelForecast.objects.filter(project=project).only("project", "as_of", "figures", "returns").first()
     return row if row and row.figures and row.as_of else None
+
+
+@dataclass(frozen=True)
+class Return:
+    """How likely an annotator is to begin another visit within 24 hours. has_left: they have been silent for longer
+    than 95% of gaps last, and are more likely gone than not."""
+
+    within_a_day: float
+    n_visits: int
+    silent_hours: float
+    has_left: bool
+
+
+def stored_returns(project: Project) -> dict[int, Return]:
+    """Return who of an open project's annotators is how likely to come back, by primary key; {} if not known yet."""
+    if project.state != Project.State.OPEN:
+        return {}
+    row = LabelForecast.objects.filter(project=project).only("project", "returns").first()
+    people = row.returns.get("people", {}) if row else {}
+    return {int(pk): Return(day, n, silent, bool(out)) for pk, (day, n, silent, out) in people.items()}
 
 
 def end_of_day(day: date) -> datetime:

@@ -1,40 +1,48 @@
 """Reads what machines answered, for a fit that counts it or a report that holds it against people's answers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from annotate.criteria import Criterion
+from annotate.labelling.asked_tasks import tasks_of
+from annotate.labelling.item_sets import items_of_key
 from annotate.models import MachineAnswer, Project
 from models_engine.models import AnnotatorEstimate
 
 Ints = NDArray[np.int64]
-ITEMS_JUDGED = 2  # machines are asked about pairs
 
 
 def counts_machines(project: Project) -> bool:
     """Return whether the project's fits count machines: the one rule that all of them go by."""
-    return project.count_machines and project.k == ITEMS_JUDGED
+    return bool(project.count_machines)
 
 
-def machine_rows(criterion: Criterion) -> Ints:
-    """Return (2 n_answers, 6), two rows for each answer in the order shown: item, annotator, chosen item or 0, 0, 0, 0.
+def machine_rows(criterion: Criterion, kinds: Mapping[str, int]) -> Ints:
+    """Return (n_shown, 8), the items of each answer in the order shown: item, annotator, chosen item or 0, ranks as a
+    number or 0, 0, 0, position, kind of outcome.
 
-    Machines that were excluded are left out. One query.
+    kinds: a number for each outcome. Machines that were excluded are left out, and answers to kinds of task that the
+    project neither asks nor asked. One query.
     """
     answers = MachineAnswer.objects.filter(
         machine__annotator__project=criterion.project,
         machine__annotator__excluded_at=None,
         criterion=criterion.number,
+        task__in=[task.code for task in tasks_of(criterion.project)],
     )
-    columns = ("first_id", "second_id", "machine_id", "chosen_id")
+    columns = ("item_set__key", "shown", "machine_id", "chosen_id", "ranks", "outcome")
     rows = answers.order_by("pk").values_list(*columns).iterator(20_000)
-    shown = (
-        (item, machine, chosen or 0, 0, 0, 0) for first, second, machine, chosen in rows for item in (first, second)
-    )
-    return np.fromiter(shown, dtype=np.dtype((np.int64, 6)))
+    return np.fromiter(shown_rows(rows, kinds), dtype=np.dtype((np.int64, 8)))
+
+
+def shown_rows(rows: Iterator[Any], kinds: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
+    for key, shown, machine, chosen, ranks, outcome in rows:
+        items = items_of_key(key)
+        for position, place in enumerate(shown):
+            yield items[int(place)], machine, chosen or 0, int(ranks or 0), 0, 0, position, kinds[outcome]
 
 
 def machines_in_fit(estimates: Sequence[AnnotatorEstimate], shares: Sequence[float]) -> list[dict[str, Any]]:

@@ -1,48 +1,29 @@
 """Pauses a project whose goal is met, once for each goal, where its owner asked for that."""
 
-import logging
 from datetime import datetime
-from typing import Any
 
-from django.core.mail import EmailMessage
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 
 from annotate.audit import record_event
 from annotate.core.transactions import write_transaction
 from annotate.criteria import list_criteria
+from annotate.fitting.owner_mails import mail_owners
 from annotate.locks import lock_project
-from annotate.models import Event, EventVerb, Membership, Project, Webhook
-from annotate.models.goals import Goal
+from annotate.models import Event, EventVerb, Project, Webhook
 from annotate.webhooks.actions import enqueue_event
 from models_engine.models import Fit
 
-logger = logging.getLogger("annotate.worker")
-# A goal that is estimated must be met by every fit over so many answers: of many looks one is lucky.
-MIN_LABELS_CONFIRMING = 50
-COUNTED = (Goal.PLAN, Goal.COMPARISONS)  # these are counted, not estimated
 GOAL_FIELDS = [
     *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "top_k", "grades", "overlap"),
     "pause_at_goal",
 ]
 
 
-def met_since(goal: dict[str, Any], former: Fit | None, n_labels: int) -> int:
-    """Returns at how many labels the goal was first met by a fit, if every later fit met it, too.
-
-    goal: what the new fit, of so many labels, says of its goal, which it meets.   former: the fit before.
-    """
-    before = (former.diagnostics.get("goal") or {}) if former else {}
-    same = all(before.get(name) == goal[name] for name in ("kind", "value", "met"))
-    return min(int(before.get("since", n_labels)), n_labels) if same else n_labels
-
-
-def is_confirmed(fit: Fit, project: Project) -> bool:
-    """Tells whether the fit, and where the goal is estimated all fits over the last answers, met the present goal."""
+def is_met(fit: Fit, project: Project) -> bool:
+    """Tells whether by this fit "you can stop" is said of the present goal."""
     goal = fit.diagnostics.get("goal") or {}
-    if not goal.get("met") or (goal["kind"], goal["value"]) != (project.goal, project.goal_value):
-        return False
-    return project.goal in COUNTED or fit.n_labels - goal.get("since", fit.n_labels) >= MIN_LABELS_CONFIRMING
+    return bool(goal.get("met")) and (goal["kind"], goal["value"]) == (project.goal, project.goal_value)
 
 
 def pause_at_goal(fit: Fit, now: datetime) -> bool:
@@ -76,7 +57,7 @@ def pause_at_goal(fit: Fit, now: datetime) -> bool:
 def is_due(project: Project) -> bool:
     fits = {one.criterion: one for one in Fit.objects.filter(project_id=project.pk, published=True).defer("arrays")}
     criteria = list_criteria(project)
-    if not all(one.number in fits and is_confirmed(fits[one.number], project) for one in criteria):
+    if not all(one.number in fits and is_met(fits[one.number], project) for one in criteria):
         return False
     events = Event.objects.filter(project=project).order_by("-pk")
     paused = events.filter(verb=EventVerb.PROJECT_PAUSED_AT_GOAL).first()
@@ -87,11 +68,5 @@ def is_due(project: Project) -> bool:
 
 
 def tell_owners(project: Project, fit: Fit) -> None:
-    """Writes to each owner who has an address; a message that cannot be sent is left out, and logged."""
-    owners = project.memberships.filter(role=Membership.Role.OWNER).exclude(user__email="")
     body = render_to_string("fitting/goal_met.txt", {"project": project, "n_labels": fit.n_labels})
-    for address in owners.values_list("user__email", flat=True):
-        try:
-            EmailMessage(subject=_("Your goal is met: the project is paused"), body=body, to=[address]).send()
-        except Exception:
-            logger.exception("The message that project %s is paused could not be sent.", project.pk)
+    mail_owners(project, _("Your goal is met: the project is paused"), body)

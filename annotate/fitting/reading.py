@@ -10,13 +10,14 @@ from django.db.models import Exists, OuterRef, Q
 from numpy.typing import NDArray
 
 from annotate.criteria import Criterion
-from annotate.fitting.comparisons import to_comparisons
+from annotate.fitting.comparisons import to_comparisons, to_mixed
 from annotate.fitting.features import annotator_features, item_features
 from annotate.fitting.machines import counts_machines, machine_rows
+from annotate.labelling.asked_tasks import is_mixed, tasks_of
 from annotate.labelling.outcomes import INFORMATIVE
-from annotate.labelling.task_types.registry import task_type_of
-from annotate.models import AskedBy, Item, Label, MachineAnswer, PresentedItem
-from models_engine.analysis.judges import machine_weights
+from annotate.labelling.task_types.registry import BY_OUTCOME, is_ordered
+from annotate.models import AskedBy, Item, Label, MachineSet, PresentedItem, Project
+from models_engine.analysis.machine_weights import machine_weights
 from models_engine.data import Comparisons
 
 Ints = NDArray[np.int64]
@@ -27,6 +28,14 @@ Floats = NDArray[np.float64]
 
 LABEL = "presentation__label__"
 RULES = {AskedBy.CONTROL: 1, AskedBy.ADAPTIVE: 2}
+# Columns of the table of answers (read_answers).
+ITEM, ANNOTATOR, CHOSEN, RANKS, GRADE, RULE, POSITION, KIND = range(8)
+# How an answer says its ranks: by the item chosen, if any; by digits; by digits where equal ones share a place.
+KINDS: dict[str, int] = {
+    outcome: is_ordered(outcome) + BY_OUTCOME[outcome].may_share if outcome in BY_OUTCOME else 0
+    for outcome in INFORMATIVE
+}
+WEAK = 2
 GRADES = {grade: number for number, grade in enumerate((Label.Grade.SLIGHTLY, Label.Grade.CLEARLY), start=1)}
 
 
@@ -63,6 +72,13 @@ class Labels:
         by_people = self.data.annotators < self.n_people
         return self.data.subset(np.flatnonzero(by_people & (self.rules != RULES[AskedBy.ADAPTIVE])))
 
+    @cached_property
+    def unchosen(self) -> Comparisons:
+        """Return the labels of `fair`, and those of machines: what is counted of each annotator."""
+        if not self.n_adaptive:
+            return self.data
+        return self.data.subset(np.flatnonzero(self.rules != RULES[AskedBy.ADAPTIVE]))
+
     @property
     def n_adaptive(self) -> int:
         return int(np.count_nonzero(self.rules == RULES[AskedBy.ADAPTIVE]))
@@ -93,45 +109,68 @@ def read_labels(criterion: Criterion, *, machines: bool | None = None) -> Labels
     """
     project = criterion.project
     with_machines = counts_machines(project) if machines is None else machines
-    said = (answer_path(criterion) + name for name in ("chosen_id", "ranks", "grade"))
-    columns = (f"{LABEL}annotator_id", *said, "presentation__asked_by")
-    rows = (
-        PresentedItem.objects.filter(presentation__label__project=project, **counted_label_filter(criterion))
-        .order_by("presentation__label__pk", "position")
-        .values_list("item_id", *columns)
-    )
-    numbers = (
-        (item, annotator, chosen or 0, int(ranks or 0), GRADES.get(grade, 0), RULES.get(rule, 0))
-        for item, annotator, chosen, ranks, grade, rule in rows.iterator(20_000)
-    )
-    table: Ints = np.fromiter(numbers, dtype=np.dtype((np.int64, 6)))
-    n_people = len(np.unique(table[:, 1]))
+    table = read_answers(criterion)
+    n_people = len(np.unique(table[:, ANNOTATOR]))
     if with_machines:
-        table = np.concatenate([table, machine_rows(criterion)])
-    shown = table.reshape(-1, project.k, 6)  # label, place (0 is A), (item, annotator, chosen, ranks, grade, rule)
+        table = np.concatenate([table, machine_rows(criterion, KINDS)])
+    starts = np.flatnonzero(table[:, POSITION] == 0)
     item_ids, retired = read_items(criterion, with_machines)
     if not len(item_ids):
         return None
-    annotator_ids, annotators = number_by_first_use(shown[:, 0, 1])
-    chosen, ranks = shown[:, 0, 2], shown[:, 0, 3]
-    graded = {"grades": shown[:, 0, 4]} if task_type_of(project).is_graded else {}
-    data = to_comparisons(
+    first = table[starts]
+    annotator_ids, annotators = number_by_first_use(first[:, ANNOTATOR])
+    is_graded = any(task.type.is_graded for task in tasks_of(project))
+    data = comparisons_in(
         project,
-        np.searchsorted(item_ids, shown[:, :, 0]),
-        np.where(chosen == 0, -1, np.searchsorted(item_ids, chosen)),
-        ranks,
+        table,
+        item_ids,
         annotators=annotators,
         n_items=len(item_ids),
         n_annotators=len(annotator_ids),
         item_features=item_features(project, item_ids),
         annotator_features=annotator_features(project, annotator_ids),
-        **graded,
+        **({"grades": first[:, GRADE]} if is_graded else {}),
     )
     shares: Floats = np.zeros(0)
     if with_machines:
         weights, shares = machine_weights(data, n_people)
         data = data.with_weights(weights)
-    return Labels(item_ids, ~retired, annotator_ids, n_people, data, shares, shown[:, 0, 5])
+    return Labels(item_ids, ~retired, annotator_ids, n_people, data, shares, first[:, RULE])
+
+
+def read_answers(criterion: Criterion) -> Ints:
+    """Return (n_shown, 8) what was shown and said, in the order of the labels and of their items: the columns ITEM to
+    KIND. One query."""
+    said = (answer_path(criterion) + name for name in ("chosen_id", "ranks", "grade", "outcome"))
+    columns = ("item_id", "position", f"{LABEL}annotator_id", *said, "presentation__asked_by")
+    rows = (
+        PresentedItem.objects.filter(presentation__label__project=criterion.project, **counted_label_filter(criterion))
+        .order_by("presentation__label__pk", "position")
+        .values_list(*columns)
+    )
+    numbers = (
+        (item, annotator, chosen or 0, int(ranks or 0), GRADES.get(grade, 0), RULES.get(rule, 0), position, KINDS[said])
+        for item, position, annotator, chosen, ranks, grade, said, rule in rows.iterator(20_000)
+    )
+    return np.fromiter(numbers, dtype=np.dtype((np.int64, 8)))
+
+
+def comparisons_in(project: Project, table: Ints, item_ids: Ints, **counts: Any) -> Comparisons:
+    """Return the answers of a table (read_answers) as the engine takes them. counts: as for to_comparisons."""
+    items = np.searchsorted(item_ids, table[:, ITEM])
+    if not is_mixed(project):
+        first = table[:: project.k]
+        chosen = np.where(first[:, CHOSEN] == 0, -1, np.searchsorted(item_ids, first[:, CHOSEN]))
+        return to_comparisons(project, items.reshape(-1, project.k), chosen, first[:, RANKS], **counts)
+    starts = np.flatnonzero(table[:, POSITION] == 0)
+    sizes = np.diff(np.append(starts, len(table)))
+    digits = table[:, RANKS] // 10 ** (np.repeat(sizes, sizes) - 1 - table[:, POSITION]) % 10
+    others = (table[:, CHOSEN] != 0) & (table[:, CHOSEN] != table[:, ITEM])
+    ranks = np.where(table[:, KIND] == 0, others, digits)
+    weak = (table[starts, KIND] == WEAK) & (
+        np.maximum.reduceat(ranks, starts) < sizes - 1 if len(starts) else starts > 0
+    )
+    return to_mixed(items, starts, ranks, weak, **counts)
 
 
 def answer_path(criterion: Criterion) -> str:
@@ -155,8 +194,8 @@ def read_items(criterion: Criterion, machines: bool) -> tuple[Ints, NDArray[np.b
     too."""
     used = Q(Exists(PresentedItem.objects.filter(item=OuterRef("pk"), **counted_label_filter(criterion))))
     if machines:
-        for side in ("first", "second"):
-            used |= Q(Exists(MachineAnswer.objects.filter(criterion=criterion.number, **{side: OuterRef("pk")})))
+        judged = {"item": OuterRef("pk"), "machineset__answers__criterion": criterion.number}
+        used |= Q(Exists(MachineSet.items.through.objects.filter(**judged)))
     rows = Item.objects.filter(Q(retired_at=None) | used, project=criterion.project).order_by("pk")
     pairs = list(rows.values_list("pk", "retired_at"))
     ids = np.array([pk for pk, _ in pairs], dtype=np.int64)

@@ -23,7 +23,7 @@ from annotate.fitting.reading import Labels, read_labels
 from annotate.fitting.reliability import measure_separation
 from annotate.fitting.settling import measure_settling
 from annotate.fitting.tastes import components_of
-from annotate.fitting.undecided import measure_undecided
+from annotate.fitting.undecided import Undecided, measure_undecided, undecided_arrays, undecided_json
 from annotate.jobs.queues import Progress
 from annotate.models import Project
 from models_engine.analysis.scores import common_unit
@@ -110,6 +110,7 @@ class FitResult:
         fitted: "FittedPosterior",
         choice: dict[str, Any] | None,
         choosing: bool = False,
+        undecided: Undecided | None = None,
     ) -> Self:
         """Builds the result of `fit`, the row that its estimates refer to."""
         posterior, diagnostics = fitted.posterior, fitted.posterior.diagnostics
@@ -132,15 +133,18 @@ class FitResult:
             data_hash=labels.data.data_hash(),
             unit=unit,
             components=components_of(posterior),
-            arrays=pack(posterior, labels, misfit, count_best_worst(project, labels)),
+            arrays=pack(posterior, labels, misfit, count_best_worst(project, labels) | undecided_arrays(undecided)),
             diagnostics={
                 "n_iterations": diagnostics.n_iterations,
                 "seconds": diagnostics.seconds,
                 "objective": shorten_trace(diagnostics.objective),
                 "checks": check_labels(labels),
-                "goal": evaluate_goal(project, fit, labels, posterior, rows, n_parts, 1.0 if unit is None else unit),
+                "goal": evaluate_goal(
+                    project, fit, labels, fitted.name, posterior, rows, n_parts, 1.0 if unit is None else unit
+                ),
                 "reliability": measure_separation(posterior, labels),
                 "misfit": flagged_json(misfit, labels),
+                "undecided": undecided_json(undecided, labels),
                 "compared": count_block_pairs(labels, posterior),
                 "hyperparameters": finite_values(posterior.hyperparameters()),
                 "versions": versions(),
@@ -194,19 +198,18 @@ def compute_result(
         name, choice = project.estimator, None
     fitted = fit_posterior(name, labels, former, fit.seed, progress)
     watch.lap("fitting")
-    result = FitResult.of_posterior(fit, project, labels, fitted, choice, choosing=quick)
+    undecided = measure_undecided(criterion, labels)
+    watch.lap("undecided")
+    result = FitResult.of_posterior(fit, project, labels, fitted, choice, choosing=quick, undecided=undecided)
     watch.lap("estimates")
     told = {name: getattr(result, name) for name in ("estimator", "n_labels", "n_items")}
     told["n_parts"] = sum(1 for _part in labels.ranked_parts())
     settling = measure_settling(criterion, fit, result.arrays, former, told)
     watch.lap("settling")
-    undecided = measure_undecided(criterion, labels)
-    watch.lap("undecided")
     leaderboard = compute_leaderboard(criterion, labels, former, progress)
     if leaderboard is not None:
         watch.lap("leaderboard")
-    told_besides = {"settling": settling, "undecided": undecided}
-    return replace(result, leaderboard=leaderboard, diagnostics=result.diagnostics | told_besides)
+    return replace(result, leaderboard=leaderboard, diagnostics=result.diagnostics | {"settling": settling})
 
 
 def fit_posterior(name: str, labels: Labels, former: Fit | None, seed: int, progress: Progress) -> FittedPosterior:

@@ -8,7 +8,7 @@ import numpy as np
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 from numpy.typing import NDArray
-from scipy.stats import t
+from scipy.special import stdtrit
 
 from annotate.criteria import Criterion
 from annotate.fitting.published import published_fit
@@ -142,7 +142,7 @@ def ratio_of(alone: float, thinned: Floats, share: float) -> dict[str, float | N
     logs = np.log(thinned)
     middle = float(logs.mean() - np.log(alone))
     spread = float(logs.std(ddof=1)) / np.sqrt(max(1 - share, 1e-6))
-    reach = float(t.ppf((1 + LEVEL) / 2, len(logs) - 1)) * spread * np.sqrt(1 + 1 / len(logs))
+    reach = float(stdtrit(len(logs) - 1, (1 + LEVEL) / 2)) * spread * np.sqrt(1 + 1 / len(logs))
     return {
         "ratio": float(np.exp(middle)),
         "low": float(np.exp(middle - reach)),

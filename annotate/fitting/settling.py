@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kendalltau
 
 from annotate.audit_log.queries import CHANGES_OF_DATA
 from annotate.criteria import Criterion
 from annotate.fitting.stored_columns import site_columns
 from annotate.models import Event
 from models_engine.models import Fit
+from models_engine.rank_correlations import kendall_tau
 
 MAX_POINTS = 30  # earlier fits that the new one is held against
 MAX_FITS = 5_000  # among which these are chosen, the latest
@@ -98,11 +98,11 @@ def compare_orders(then: Order, now: Order, k: int) -> dict[str, Any]:
     common = sorted(then.keys() & now.keys())
     if len(common) < MIN_COMMON:
         return UNKNOWN
-    tau = kendalltau(values_of(then, common), values_of(now, common)).statistic
+    tau = kendall_tau(values_of(then, common), values_of(now, common))
     first = first_items(now, k)
     before = first_items({item: then[item] for item in common}, k)
     n_same = sum(a == b for a, b in zip(first, before, strict=False))
-    return {"tau": float(tau) if np.isfinite(tau) else None, "n_changed": len(first) - n_same}
+    return {"tau": tau if np.isfinite(tau) else None, "n_changed": len(first) - n_same}
 
 
 def values_of(order: Order, items: Sequence[int]) -> NDArray[np.float64]:

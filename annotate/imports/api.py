@@ -74,7 +74,8 @@ class NewImport(StrictSerializer):
         help_text='Column names, where the guess is wrong, as a JSON object such as {"text": "essay", "key": '
         "null}. For items: text, title, key, kind, tags, context, competitor, link, and features (a list). For "
         "comparisons: annotator, left, right, answer, winner, loser, at, seconds. For questions: set, or item_1, "
-        "item_2, ...; or prompt, answer_1, competitor_1, answer_2, competitor_2, ..., vote, annotator; priority.",
+        "item_2, ...; or prompt, answer_1, competitor_1, answer_2, competitor_2, ..., vote, annotator; "
+        "or prompt, completions, models, scores, annotator; priority.",
     )
     text_kind = serializers.ChoiceField(
         choices=[kind for kind, _words in TEXT_KINDS],
@@ -85,7 +86,7 @@ class NewImport(StrictSerializer):
     read_as = serializers.ChoiceField(
         choices=[*FORMATS, *QUESTION_FORMATS],
         required=False,
-        help_text="For comparisons, and for questions (keys, answers); guessed if left out.",
+        help_text="For comparisons, and for questions (keys, answers, completions); guessed if left out.",
     )
     create_items = serializers.BooleanField(
         required=False, default=False, help_text="For comparisons: create the items that they name."
@@ -110,6 +111,13 @@ class NewImport(StrictSerializer):
     )
     first_wins = serializers.BooleanField(
         required=False, help_text="For questions: whether the first answer of every row was preferred to the second."
+    )
+    score = serializers.CharField(
+        max_length=100,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="For questions read as completions: the field of a completion that is its score; empty: a usual one.",
     )
     sheet = serializers.CharField(
         max_length=100, required=False, default="", help_text="Of a workbook: the sheet's name; else the first."
@@ -157,6 +165,9 @@ class ImportDetail(ImportRow):
     problems = RowProblem(many=True, help_text="Errors of the first rows; imports_left_out has all of them.")
     columns = serializers.ListField(child=serializers.CharField(), help_text="Columns of the file, once it is checked.")
     first = FirstRow(many=True, help_text="The first valid rows.")
+    n_weighted = serializers.IntegerField(
+        help_text="For comparisons: rows with a weight other than 1. Weights are left aside: every answer counts once."
+    )
     has_left_out = serializers.BooleanField(help_text="Whether imports_left_out has a file.")
 
 
@@ -167,6 +178,7 @@ def detail(job: ImportJob) -> dict[str, Any]:
         "problems": [{"row": place, "problem": problem} for place, problem in job.errors],
         "columns": names,
         "first": [{"row": place, "cells": cells} for place, cells in first],
+        "n_weighted": job.mapping.get("weighted", 0),
         "has_left_out": has_left_out(job),
     }
 
@@ -259,7 +271,7 @@ def questions_mapping(
     """Raises BadFile and Unprocessable."""
     if given.get("read_as", "keys") not in QUESTION_FORMATS:
         raise Unprocessable({"read_as": [_("Use one of: %(known)s.") % {"known": ", ".join(QUESTION_FORMATS)}]})
-    said = {name: given[name] for name in ("order", "first_wins") if given.get(name, "") != ""}
+    said = {name: given[name] for name in ("order", "first_wins", "score") if given.get(name, "") != ""}
     said |= {"format": given["read_as"]} if "read_as" in given else {}
     mapping = guess_questions(text, name, columns=columns, prefix=given["before"], **said)
     check_columns(Asking(**mapping["asking"]), project.k, read_sheet(text, layout_of(mapping)).columns)

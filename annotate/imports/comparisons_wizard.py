@@ -45,6 +45,7 @@ class ParsedComparisons:
     n_rows: int = 0
     n_comparisons: int = 0
     n_new: int = 0
+    n_weighted: int = 0  # of the rows, those with a weight other than 1
     errors: list[Read] = field(default_factory=list)
     is_whole: bool = True
 
@@ -82,6 +83,7 @@ class ComparisonsWizard(Wizard[ParsedComparisons]):
         for read in source.rows():
             parsed.n_rows += 1
             parsed.n_comparisons += len(read.lines)
+            parsed.n_weighted += read.is_weighted
             if read.problem:
                 parsed.errors.append(read)
         parsed.is_whole, parsed.n_new = next(rows, None) is None, len(source.new)

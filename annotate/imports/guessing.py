@@ -13,7 +13,16 @@ from annotate.files.layout import Layout, guess_columns, guess_layout, numeric_c
 from annotate.files.limits import BadFile
 from annotate.files.sheets import Sheet
 from annotate.imports.comparisons.lists import indices, looks_like_indices, looks_like_orders, orders
-from annotate.imports.comparisons.tables import COLUMNS, NEEDED, TABLES, Voting, guess
+from annotate.imports.comparisons.tables import (
+    COLUMNS,
+    NEEDED,
+    SAID_OF_SETS,
+    TABLES,
+    Voting,
+    columns_of_sets,
+    folded,
+    guess,
+)
 from annotate.imports.comparisons.tools import PLACES, looks_like_tools, pairs_sheet
 from annotate.models import Item
 
@@ -86,6 +95,8 @@ def guess_votes(text: str, name: str, *, columns: Mapping[str, Any] | None = Non
         is_list = format in ("orders", "indices")
         voting |= {"format": format, "columns": PLACES if format == "tools" else {}}
         mapping["layout"] = asdict(Layout("lines") if is_list else replace(guess_layout(text, name), header=True))
+        if format == "sets":
+            voting["columns"] = columns_of_sets(folded(sheet_of(text, mapping).columns))
     if columns:
         names = sheet_of(text, mapping).columns
         for what, column in said_of(columns, COLUMNS).items():
@@ -130,7 +141,9 @@ def check_votes(mapping: dict[str, Any], names: list[str]) -> None:
     voting = mapping["voting"]
     needed = NEEDED.get(voting["format"], ())
     missing = [str(COLUMNS.get(what, what)) for what in needed if voting["columns"].get(what) is None]
-    if missing and voting["format"] in TABLES:
+    if voting["format"] == "sets" and not voting["columns"]:
+        missing = ["set", *SAID_OF_SETS]
+    if missing and voting["format"] in (*TABLES, "sets"):
         raise BadFile(
             _("Choose which columns hold: %(missing)s. The file has: %(names)s.")
             % {"missing": ", ".join(missing), "names": names_listed(names)}

@@ -140,7 +140,7 @@ def record_check(row: ImportJob, found: Outcome, source: Source) -> None:
     row.n_rows, row.n_bad, row.n_lines = found.n_rows, found.n_bad, found.n_lines
     row.errors, row.first = found.errors, [source.columns, *found.first]
     row.mapping = row.mapping | {"features": source.features, "new_items": found.n_ahead}
-    row.mapping |= {"merged": found.n_merged, "kinds": dict(found.kinds)}
+    row.mapping |= {"merged": found.n_merged, "weighted": found.n_weighted, "kinds": dict(found.kinds)}
     changes = {name: getattr(row, name) for name in ("n_rows", "n_bad", "n_lines", "errors", "first", "mapping")}
     free = {} if goes_on else ImportJob.FREE | {"attempts": 0}
     if not ImportJob.objects.filter(pk=row.pk, owner=row.owner, state=State.UPLOADED).update(

@@ -32,6 +32,7 @@ class Read(NamedTuple):
     lines: Sequence[Line] = ()
     problem: str = ""
     n_merged: int = 0  # of its lines, those left out because they were there already
+    is_weighted: bool = False  # whether it gives a weight other than 1, which is left aside
 
 
 @dataclass
@@ -43,6 +44,7 @@ class Outcome:
     n_lines: int = 0
     n_ahead: int = 0
     n_merged: int = 0
+    n_weighted: int = 0
     kinds: Counter[str] = field(default_factory=Counter)
     errors: list[tuple[int, str]] = field(default_factory=list)
     first: list[list[Any]] = field(default_factory=list)
@@ -101,6 +103,7 @@ def note_bad(found: Outcome, read: Read) -> None:
 def note_good(found: Outcome, read: Read) -> None:
     found.n_lines += len(read.lines)
     found.n_merged += read.n_merged
+    found.n_weighted += read.is_weighted
     found.kinds.update(line[0] for line in read.lines)
     if len(found.first) < SHOWN_FIRST:
         found.first.append([read.place, [shortened(value, 100) for value in read.cells]])

@@ -16,9 +16,11 @@ from annotate.files.limits import MAX_COMPARISONS, MAX_KEY, BadFile, Unusable
 from annotate.files.sheets import Sheet
 from annotate.imports.actions import KEYS
 from annotate.imports.comparisons.actions import Comparison, problems
+from annotate.imports.comparisons.engine_sets import SetReader, side_as_order
 from annotate.imports.comparisons.lists import ListReader, indices, orders
 from annotate.imports.comparisons.tables import TABLES, TableReader, Voting
 from annotate.imports.comparisons.tools import pairs_sheet
+from annotate.imports.comparisons.weights import check_weight, weight_column
 from annotate.imports.matrix import Matrix
 from annotate.imports.media.archives import Archive
 from annotate.imports.prepared import EVERY, Line, Read
@@ -122,12 +124,15 @@ class Votes:
         self.voting = Voting(**mapping["voting"])
         self.sheet = sheet_of(text, self.voting, mapping)
         self.columns = self.sheet.columns
+        self.weight = weight_column(self.columns, self.voting)
         is_table = self.voting.format in TABLES
-        self.reader: TableReader | ListReader = (
-            TableReader(self.voting, seed, self.columns)
-            if is_table
-            else ListReader(self.voting, seed, project, list(items))
-        )
+        self.reader: TableReader | ListReader | SetReader
+        if self.voting.format == "sets":
+            self.reader = SetReader(self.voting, seed, project)
+        elif is_table:
+            self.reader = TableReader(self.voting, seed, self.columns)
+        else:
+            self.reader = ListReader(self.voting, seed, project, list(items))
         people = Annotator.everyone.filter(project=project).exclude(source=Annotator.Source.IMPORT)
         self.taken = set(people.values_list("pseudonym", flat=True))
         self.contexts = dict(project.items.exclude(context=None).values_list("key", "context"))
@@ -136,9 +141,10 @@ class Votes:
         n_lines = 0
         for row in self.sheet.rows:
             try:
-                found = list(self.reader.comparisons(row))
+                found = [side_as_order(self.project, one) for one in self.reader.comparisons(row)]
                 for one in found:
                     self.check(one)
+                is_weighted = check_weight(row, self.weight)
             except Unusable as problem:
                 yield Read(row.place, row.cells, problem=str(problem))
                 continue
@@ -149,7 +155,8 @@ class Votes:
                     % {"limit": MAX_COMPARISONS}
                 )
             self.note_new(found)
-            yield Read(row.place, row.cells, [("comparison", one) for one in found])
+            lines = [("comparison", one) for one in found]
+            yield Read(row.place, row.cells, lines, is_weighted=is_weighted)
 
     def check(self, one: Comparison) -> None:
         """Raises Unusable."""

@@ -18,6 +18,7 @@ from annotate.items.media.deletion import delete_media
 from annotate.items.rows import NewItem
 from annotate.items.translations import add_translations
 from annotate.jobs.fit_requests import request_fit
+from annotate.labelling.assignment import release_held_with
 from annotate.labelling.plan.actions import draw_plan
 from annotate.labelling.plan.given import n_questions_with
 from annotate.locks import lock_project
@@ -231,7 +232,9 @@ class InQuestions(UserError):
 def retire_item(*, item: Item, actor: User, now: datetime) -> None:
     """Shows the item to nobody any more; its labels stay. Retired already, nothing changes."""
     with write_transaction():
+        lock_project(item.project_id)
         if Item.objects.filter(pk=item.pk, retired_at=None).update(retired_at=now):
+            release_held_with(item.project, [item.pk])
             draw_plan(item.project)
             record_event(item.project, actor, EventVerb.ITEM_RETIRED, now, key=item.key, retired=[False, True])
             request_fit_if_labelled(item.project)
@@ -257,6 +260,7 @@ def delete_item(*, item: Item, actor: User, now: datetime) -> None:
             raise InQuestions(item.key, n)
         media, context = item.media.name, item.context
         files = [*item.pages.values_list("media", flat=True), *([media] if media else [])]
+        item.machine_sets.all().delete()  # with what machines answered about it
         item.delete()
         record_event(item.project, actor, EventVerb.ITEM_DELETED, now, key=item.key)
         if item.competitor:

@@ -7,7 +7,9 @@ from typing import Any
 from annotate.audit import record_event
 from annotate.core.transactions import write_transaction
 from annotate.items.actions import note_competitors, request_fit_if_labelled
+from annotate.labelling.assignment import release_held_with
 from annotate.labelling.plan.actions import draw_plan
+from annotate.locks import lock_project
 from annotate.models import EventVerb, Item, Project, Tag, User
 
 CHUNK = 500  # databases limit the parameters of one query
@@ -50,11 +52,14 @@ def untag_items(*, project: Project, actor: User, items: Sequence[int], names: S
 def retire_items(*, project: Project, actor: User, items: Sequence[int], retire: bool, now: datetime) -> int:
     """Shows these items to nobody any more, or (retire=False) again; how many changed. Labels stay."""
     with write_transaction():
+        lock_project(project.pk)
         changed: list[int] = []
         for chunk in chunks(own(project, items)):
             other = Item.objects.filter(pk__in=chunk, retired_at__isnull=retire)
             changed += other.values_list("pk", flat=True)
             other.update(retired_at=now if retire else None)
+            if retire:
+                release_held_with(project, chunk)
         if changed:
             draw_plan(project)
             request_fit_if_labelled(project)

@@ -5,22 +5,23 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
-from django.db.models import F
-from django.db.models.functions import Random
 from django.utils.translation import gettext as _
 
-from annotate.core.errors import InvalidAnswer, NothingToUndo, UserError
+from annotate.core.errors import CapReached, InvalidAnswer, NothingToUndo, TaskChanged, UserError
 from annotate.core.transactions import write_transaction
 from annotate.jobs.fit_requests import request_fit
-from annotate.labelling import assignment, item_sets, special_tasks
+from annotate.labelling import assignment, special_tasks
+from annotate.labelling.asked_tasks import as_asked, is_asked
 from annotate.labelling.comments import check_comment, check_comments, write_item_comments
 from annotate.labelling.eligibility import (
     break_is_due,
     check_can_answer,
+    check_caps,
     check_reading_time,
     counted_labels,
     n_counted_labels,
 )
+from annotate.labelling.item_sets import ChosenSet
 from annotate.labelling.outcomes import allowed_extra_outcomes, encode_ranks
 from annotate.labelling.screening import apply_rule, may_screen_out
 from annotate.labelling.shown_items import items_shown
@@ -33,7 +34,6 @@ from annotate.models import (
     CriterionAnswer,
     Event,
     EventVerb,
-    ItemSet,
     Label,
     Presentation,
     Project,
@@ -43,7 +43,6 @@ from annotate.webhooks.answers import note_answer
 
 Outcome = Label.Outcome
 MAX_RESPONSE_MS = 24 * 3600 * 1000
-MAX_OVERLAP = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -92,11 +91,11 @@ def record_label(*, presentation: Presentation, answer: Answer, now: datetime) -
 
 
 def record_and_assign_next(
-    *, presentation: Presentation, answer: Answer, now: datetime, rng: random.Random
+    *, presentation: Presentation, answer: Answer, now: datetime, rng: random.Random, ahead: bool = False
 ) -> tuple[Label, UserError | None]:
     """Record a label and assign the next presentation, or return the refusal that says why there is none, in one step.
 
-    After practice, and where a break is due, there is neither.
+    After practice, and where a break is due, there is neither.   ahead: as for assignment.next_presentation.
     """
     likely = assignment.choose_ahead(presentation.annotator, now)
     with write_transaction():
@@ -104,17 +103,52 @@ def record_and_assign_next(
         label, is_new = write_label(annotator, presentation, answer, now)
         if presentation.purpose == Purpose.PRACTICE:
             presentation.annotator = annotator  # with the practice as it stands now
-        just_closed = is_new and label.voided_at is None
-        refusal = None
-        if not (just_closed and (presentation.purpose == Purpose.PRACTICE or break_is_due(annotator))):
-            go_on = assignment.open_next_task if just_closed else assignment.open_or_renew
-            try:
-                go_on(annotator, likely, now, rng)
-            except UserError as why_not:
-                refusal = why_not
+        just_answered = is_new and label.voided_at is None
+        closed_open = just_answered and presentation.state == Presentation.State.OPEN and not presentation.ahead
+        n_done = assignment.count_if_needed(annotator.project, annotator)
+        refusal, is_next_to_hold = None, False
+        if just_answered and (presentation.purpose == Purpose.PRACTICE or break_is_due(annotator, n_done)):
+            assignment.release_ahead(annotator)
+        else:
+            refusal, is_next_to_hold = go_on(annotator, likely, now, rng, n_done, none_open=closed_open, ahead=ahead)
         if is_new:  # last, since all who answer write this one row
             request_fit(annotator.project)
-        return label, refusal
+    if is_next_to_hold:
+        assignment.hold_next(annotator, now, rng)
+    return label, refusal
+
+
+def go_on(
+    annotator: Annotator,
+    likely: ChosenSet | None,
+    now: datetime,
+    rng: random.Random,
+    n_done: int | None,
+    *,
+    none_open: bool,
+    ahead: bool,
+) -> tuple[UserError | None, bool]:
+    """Open the next presentation and lease the one after it. Return the refusal that says why there is none, and
+    whether the one after it is to be leased in a step of its own (assignment.hold_next).
+
+    none_open: whether the annotator is known to have none open and to have answered just now.
+    """
+    try:
+        if none_open and not annotator.screened_out_at:  # as that answer may have had it
+            used = assignment.open_next_task(annotator, likely, now, rng, n_done) is not None
+        else:
+            assignment.open_or_renew(annotator, likely, now, rng)
+            check_caps(annotator, now, n_done)
+            used, ahead = True, ahead and not assignment.leased_ahead(annotator).exists()
+    except CapReached as refusal:  # by an answer that came late, maybe, while another was open
+        assignment.release_open_presentation(annotator)
+        return refusal, False
+    except UserError as refusal:
+        assignment.release_ahead(annotator)
+        return refusal, False
+    if ahead and not used:
+        assignment.lease_ahead(annotator, likely, now, rng, n_done)
+    return None, ahead and used
 
 
 def is_late(presentation: Presentation) -> bool:
@@ -136,7 +170,9 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
         if existing:
             return existing, False
     check_can_answer(project, annotator, now)
-    check_answers(project, answer, len(items))
+    if not is_asked(project, presentation.task):
+        raise TaskChanged
+    check_answers(as_asked(project, presentation.task), answer, len(items))
     check_reading_time(project, presentation, now)
     if presentation.state == Presentation.State.OPEN:
         if not close_answered(id=presentation.pk):  # it was read before the lock
@@ -144,9 +180,11 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
             return write_label(annotator, presentation, answer, now)
         late = False
     else:
-        late = is_beyond_cap(annotator, presentation) or not reclaim_expired_set(project, presentation, items)
+        late = is_beyond_cap(annotator, presentation) or not assignment.reclaim_expired_set(
+            project, presentation, items
+        )
         state = Presentation.State.VOIDED if late else Presentation.State.ANSWERED
-        Presentation.objects.filter(pk=presentation.pk).update(state=state)
+        Presentation.objects.filter(pk=presentation.pk).update(state=state, ahead=False)
     label = insert_label(
         Label(
             project=project,
@@ -293,7 +331,7 @@ def check_grade(project: Project, answer: Answer) -> None:
 def check_order(project: Project, answer: Answer, n_items: int) -> None:
     ordered, n_ranked = is_ordered(answer.outcome), task_type_of(project).n_ranked(project)
     if n_items != project.k:
-        raise InvalidAnswer(_("This project's task has changed. Reload the page and continue with the next task."))
+        raise TaskChanged
     if ordered and len(answer.order) != n_ranked:
         raise InvalidAnswer(
             _("The answer names %(value)d items but needs %(n)d. Give each one a place.")
@@ -317,27 +355,6 @@ def is_beyond_cap(annotator: Annotator, presentation: Presentation) -> bool:
     return cap is not None and presentation.purpose != Purpose.PRACTICE and n_counted_labels(annotator) >= cap
 
 
-def reclaim_expired_set(project: Project, presentation: Presentation, items: list[int]) -> bool:
-    """Claims the set of an expired presentation anew if overlap allows and its annotator has not seen it since."""
-    if presentation.state != Presentation.State.EXPIRED:
-        return False
-    shown_since = Presentation.objects.filter(
-        annotator=presentation.annotator,
-        item_set=presentation.item_set_id,
-        repeat=presentation.repeat,
-        state__in=item_sets.TAKEN_STATES,
-    )
-    if shown_since.exists():
-        return False
-    n = int(presentation.purpose == Purpose.ORDINARY)  # the same statements for a check, which always has room
-    most = project.overlap if n else MAX_OVERLAP
-    room = ItemSet.objects.filter(pk=presentation.item_set_id, n_taken__lt=most)
-    if not room.update(n_taken=F("n_taken") + n, shuffle=Random()):
-        return False
-    assignment.count_items(items, n)
-    return True
-
-
 def undo_label(*, annotator: Annotator, now: datetime, token: str | None = None) -> Presentation:
     """Voids the annotator's last unvoided label and opens the same items in the same order again.
 
@@ -357,7 +374,7 @@ def undo_label(*, annotator: Annotator, now: datetime, token: str | None = None)
             label.presentation.presented.values_list("item_id", flat=True)
         ):
             raise NothingToUndo
-        release_open_presentation(annotator)
+        assignment.release_open_presentation(annotator)
         label.voided_at, label.void_reason = now, Label.VoidReason.UNDONE
         label.save(update_fields=["voided_at", "void_reason"])
         old = label.presentation
@@ -381,13 +398,3 @@ def presentation_reopened(annotator: Annotator, token: str) -> Presentation:
     if presentation is None:
         raise NothingToUndo(since=True)
     return presentation
-
-
-def release_open_presentation(annotator: Annotator) -> None:
-    """Takes the annotator's open presentation back: its set returns to the pool."""
-    for presentation in annotator.presentations.filter(state=Presentation.State.OPEN):
-        presentation.state = Presentation.State.EXPIRED
-        presentation.save(update_fields=["state"])
-        items = list(presentation.presented.values_list("item_id", flat=True))
-        change = -1 if presentation.purpose == Purpose.ORDINARY else 0  # the same statements for a check
-        assignment.count_presentation(presentation.item_set_id, items, change)

@@ -22,6 +22,7 @@ from annotate.core.languages import MAX_LANGUAGE_LENGTH
 from annotate.criteria import named_criteria
 from annotate.labelling import assignment
 from annotate.labelling.actions import MAX_RESPONSE_MS, Answer, record_and_assign_next
+from annotate.labelling.answer_fields import PlacesAnswer
 from annotate.labelling.forms import clean_comment, parse_comment, parse_reason, without_empty_end
 from annotate.labelling.known_items import declare_known, undo_last
 from annotate.labelling.navigation import RNG
@@ -161,31 +162,8 @@ class Step(serializers.Serializer):
     stop = StopDetail(allow_null=True)
 
 
-class OneAnswer(StrictSerializer):
+class OneAnswer(PlacesAnswer):
     outcome = serializers.ChoiceField(choices=Label.Outcome.choices)
-    chosen = serializers.IntegerField(
-        required=False,
-        allow_null=True,
-        default=None,
-        min_value=0,
-        max_value=MAX_ITEMS_SHOWN - 1,
-        help_text="The place of the chosen item; only for a choice.",
-    )
-    order = serializers.ListField(
-        child=serializers.IntegerField(min_value=0, max_value=MAX_ITEMS_SHOWN - 1),
-        required=False,
-        default=list,
-        max_length=MAX_ITEMS_SHOWN,
-        help_text="Places, best first: for a ranking, or the best and the worst.",
-    )
-    shared = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=MAX_ITEMS_SHOWN - 1),
-        required=False,
-        default=list,
-        max_length=MAX_ITEMS_SHOWN,
-        help_text="Which entries of `order`, from 0, share the place of the entry before; only where places may be "
-        "shared.",
-    )
     grade = serializers.ChoiceField(choices=Label.Grade.choices, required=False, default="", allow_blank=True)
 
 

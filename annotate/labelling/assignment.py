@@ -8,16 +8,24 @@ from uuid import UUID
 from django.conf import settings
 from django.core.cache import cache
 from django.db import connection
-from django.db.models import F
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Random
 
-from annotate.core.errors import NothingToCompare
-from annotate.core.statements import InsertStatement
+from annotate.core.errors import AnnotatorErased, NothingToCompare, UserError
+from annotate.core.statements import Given, InsertStatement, UpdateStatement
 from annotate.core.transactions import write_transaction
 from annotate.labelling import special_tasks
 from annotate.labelling.choosing import choose_items
-from annotate.labelling.eligibility import check_can_get_task, check_caps
-from annotate.labelling.item_sets import ChosenSet, count_among, named_items, set_key, take_given_set, take_set
+from annotate.labelling.eligibility import break_is_due, check_can_get_task, check_caps, n_counted_labels
+from annotate.labelling.item_sets import (
+    TAKEN_STATES,
+    ChosenSet,
+    count_among,
+    named_items,
+    set_key,
+    take_given_set,
+    take_set,
+)
 from annotate.labelling.requirements import check_requirements
 from annotate.labelling.special_tasks import conflicting_items
 from annotate.labelling.suggestions import take_suggestion
@@ -34,13 +42,23 @@ from annotate.models import (
     new_token,
 )
 
+MAX_OVERLAP = 2**31 - 1
+AHEAD_LEASE = timedelta(minutes=1)  # of a question that is not shown yet
 
-def next_presentation(*, annotator: Annotator, now: datetime, rng: random.Random) -> Presentation:
+
+def next_presentation(*, annotator: Annotator, now: datetime, rng: random.Random, ahead: bool = False) -> Presentation:
     """Return the annotator's open presentation, else a new one, leased; raises a Refusal that says why
-    there is none."""
+    there is none.
+
+    ahead: lease the one after it, too, for those who can show it before they are asked for it.
+    """
     likely = choose_ahead(annotator, now)
     with write_transaction():
-        return open_or_renew(lock_annotator(annotator), likely, now, rng)
+        annotator = lock_annotator(annotator)
+        presentation = open_or_renew(annotator, likely, now, rng)
+    if ahead:
+        hold_next(annotator, now, rng)
+    return presentation
 
 
 def choose_ahead(annotator: Annotator, now: datetime) -> ChosenSet | None:
@@ -66,26 +84,137 @@ def expiry_check_key(project_id: UUID, now: datetime) -> str:
 def open_or_renew(annotator: Annotator, likely: ChosenSet | None, now: datetime, rng: random.Random) -> Presentation:
     """Return what next_presentation says, in the annotator's step."""
     check_can_get_task(annotator.project, annotator, now)
-    current = annotator.presentations.filter(state=Presentation.State.OPEN)
+    current = annotator.presentations.filter(state=Presentation.State.OPEN, ahead=False)
     if current.update(leased_until=now + lease_duration()):
         return current.get()
-    return open_next_task(annotator, likely, now, rng)
+    opened = open_next_task(annotator, likely, now, rng)
+    return opened or current.get()
 
 
-def open_next_task(annotator: Annotator, likely: ChosenSet | None, now: datetime, rng: random.Random) -> Presentation:
-    """Return a new presentation, in the step of an annotator who may answer and has none open."""
+def open_next_task(
+    annotator: Annotator, likely: ChosenSet | None, now: datetime, rng: random.Random, n_done: int | None = None
+) -> Presentation | None:
+    """Open a presentation, in the step of an annotator who may answer and has none open.
+
+    Return the new one; None where it is the one that was leased ahead.   n_done: as for check_caps.
+    """
     check_requirements(annotator.project, annotator)
-    check_caps(annotator, now)
-    special = special_tasks.next_special_task(annotator)
+    check_caps(annotator, now, n_done)
+    if open_leased_ahead(annotator, now):
+        return None
+    return lease_next_task(annotator, likely, now, rng, special_tasks.next_special_task(annotator, n_done))
+
+
+show_leased_ahead = UpdateStatement(
+    lambda: Presentation.objects.filter(
+        annotator=Given("annotator", Presentation), state=Presentation.State.OPEN, ahead=True
+    ),
+    ahead=False,
+    created_at=Given("created_at", Presentation),
+    leased_until=Given("leased_until", Presentation),
+)
+
+
+def open_leased_ahead(annotator: Annotator, now: datetime) -> bool:
+    """Open the presentation that was leased ahead, if there is one; time to read it counts from now."""
+    if not annotator.project.question_ahead:
+        return False
+    hidden = conflicting_items(annotator)
+    if hidden and leased_ahead(annotator).filter(items__in=hidden).exists():
+        release_ahead(annotator)
+    times = {"created_at": now, "leased_until": now + lease_duration()}
+    return show_leased_ahead(annotator=annotator.pk, **times) > 0
+
+
+def leased_ahead(annotator: Annotator) -> QuerySet[Presentation]:
+    return Presentation.objects.filter(annotator=annotator, state=Presentation.State.OPEN, ahead=True)
+
+
+def release_ahead(annotator: Annotator) -> None:
+    """Give the set that was leased ahead back, in the annotator's step."""
+    for one in leased_ahead(annotator).values_list("pk", "item_set_id"):
+        release(annotator.project, *one)
+
+
+def release_held_with(project: Project, items: Sequence[int]) -> None:
+    """Give back what is held ahead with one of these items, which are shown no more; the caller holds the project.
+
+    Checks stay: they may be made of items that nothing else shows.
+    """
+    held = Presentation.objects.filter(project=project, state=Presentation.State.OPEN, ahead=True, items__in=items)
+    for one in held.filter(purpose=Purpose.ORDINARY).distinct().values_list("pk", "item_set_id"):
+        release(project, *one)
+
+
+def count_if_needed(project: Project, annotator: Annotator) -> int | None:
+    """Return how many answers count, where what comes next goes by it."""
+    if project.cap is None and not project.break_every and not special_tasks.frequencies(project):
+        return None
+    return n_counted_labels(annotator)
+
+
+def hold_next(annotator: Annotator, now: datetime, rng: random.Random) -> None:
+    """Lease the question after the open one in a step of its own, unless one is leased already.
+
+    A step counts one set, so that no two steps wait for each other's items.
+    """
+    if not annotator.project.question_ahead:
+        return
+    with write_transaction():
+        try:
+            annotator = lock_annotator(annotator)
+        except AnnotatorErased:
+            return
+        if not leased_ahead(annotator).exists():
+            lease_ahead(annotator, None, now, rng)
+
+
+def lease_ahead(
+    annotator: Annotator, likely: ChosenSet | None, now: datetime, rng: random.Random, n_done: int | None = None
+) -> None:
+    """Lease the question after the open one for AHEAD_LEASE, in the annotator's step; unless something else comes next.
+
+    It is chosen by the same rule, as if the open one had been answered. Where that answer reaches a limit, a break is
+    due after it or practice is not over, nothing is leased: what the answer brings is not foreseen.
+    """
+    project = annotator.project
+    if not project.question_ahead or special_tasks.is_practising(annotator):
+        return
+    if n_done is None:
+        n_done = count_if_needed(project, annotator)
+    try:
+        if not check_caps(annotator, now, n_done) or break_is_due(annotator, (n_done or 0) + 1):
+            return
+        special = None
+        if special_tasks.frequencies(project):
+            open_now = annotator.presentations.filter(state=Presentation.State.OPEN, ahead=False)
+            purposes = list(open_now.values_list("purpose", flat=True))
+            special = special_tasks.next_special_task(annotator, n_done, purposes)
+        lease_next_task(annotator, likely, now, rng, special, ahead=True)
+    except UserError:
+        return
+
+
+def lease_next_task(
+    annotator: Annotator,
+    likely: ChosenSet | None,
+    now: datetime,
+    rng: random.Random,
+    special: special_tasks.SpecialTask | None,
+    *,
+    ahead: bool = False,
+) -> Presentation:
+    """Return a new presentation: of this special task, else of the next ordinary set, which is claimed."""
     try:
         choice, item_set_id = claim_next_set(annotator, likely, count=not special)
     except NothingToCompare:
         if special is None:
             raise
     if special:
-        return create_presentation(annotator, special.item_set_id, special.in_order(rng), now, special=special)
+        items = special.in_order(rng)
+        return create_presentation(annotator, special.item_set_id, items, now, special=special, ahead=ahead)
     items = rng.sample(choice.items, len(choice.items))
-    return create_presentation(annotator, item_set_id, items, now, choice=choice)
+    return create_presentation(annotator, item_set_id, items, now, choice=choice, ahead=ahead)
 
 
 def claim_next_set(annotator: Annotator, likely: ChosenSet | None, *, count: bool) -> tuple[ChosenSet, int]:
@@ -150,6 +279,7 @@ def create_presentation(
     choice: ChosenSet | None = None,
     reopens: Presentation | None = None,
     special: special_tasks.SpecialTask | None = None,
+    ahead: bool = False,
 ) -> Presentation:
     like = reopens or special
     asked_by, asked_fit = (choice.asked_by, choice.fit) if choice else ("", None)
@@ -162,11 +292,13 @@ def create_presentation(
             annotator=annotator,
             item_set_id=item_set_id,
             purpose=like.purpose if like else Purpose.ORDINARY,
+            task=like.task if like else choice.task if choice else "",
             known_id=like.known_id if like else None,
             repeat=like.repeat if like else 0,
             reopens=reopens,
             created_at=now,
-            leased_until=now + lease_duration(),
+            leased_until=now + (AHEAD_LEASE if ahead else lease_duration()),
+            ahead=ahead,
         )
     )
     PresentedItem.objects.bulk_create(
@@ -189,8 +321,12 @@ def count_items(items: Sequence[int], change: int, *, control: bool = False) -> 
 
 
 def release_expired(project: Project, now: datetime, but: Annotator | None = None) -> int:
-    """Gives the sets of up to 50 presentations whose lease ran out back to the pool, but for one annotator's own."""
+    """Gives the sets of up to 50 presentations whose lease ran out back to the pool, but for one annotator's own.
+
+    A check that nobody has seen yet holds no set back; given back, it would count as shown.
+    """
     expired = project.presentations.filter(state=Presentation.State.OPEN, leased_until__lt=now)
+    expired = expired.filter(Q(ahead=False) | Q(purpose=Purpose.ORDINARY))
     if but:
         expired = expired.exclude(annotator=but)
     found = list(expired.order_by("leased_until").values_list("pk", "item_set_id")[:50])
@@ -209,3 +345,34 @@ def release(project: Project, presentation_id: int, item_set_id: int) -> bool:
         if items:
             count_presentation(item_set_id, items, -1)
         return True
+
+
+def reclaim_expired_set(project: Project, presentation: Presentation, items: list[int]) -> bool:
+    """Claims the set of an expired presentation anew if overlap allows and its annotator has not seen it since."""
+    if presentation.state != Presentation.State.EXPIRED:
+        return False
+    shown_since = Presentation.objects.filter(
+        annotator=presentation.annotator,
+        item_set=presentation.item_set_id,
+        repeat=presentation.repeat,
+        state__in=TAKEN_STATES,
+    )
+    if shown_since.exists():
+        return False
+    n = int(presentation.purpose == Purpose.ORDINARY)  # the same statements for a check, which always has room
+    most = project.overlap if n else MAX_OVERLAP
+    room = ItemSet.objects.filter(pk=presentation.item_set_id, n_taken__lt=most)
+    if not room.update(n_taken=F("n_taken") + n, shuffle=Random()):
+        return False
+    count_items(items, n)
+    return True
+
+
+def release_open_presentation(annotator: Annotator) -> None:
+    """Takes the annotator's open presentation back, and the one leased ahead: their sets return to the pool."""
+    for presentation in annotator.presentations.filter(state=Presentation.State.OPEN):
+        presentation.state = Presentation.State.EXPIRED
+        presentation.save(update_fields=["state"])
+        items = list(presentation.presented.values_list("item_id", flat=True))
+        change = -1 if presentation.purpose == Purpose.ORDINARY else 0  # the same statements for a check
+        count_presentation(presentation.item_set_id, items, change)

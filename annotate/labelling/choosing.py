@@ -14,6 +14,7 @@ from itertools import combinations, islice
 from django.db.models import Avg, Exists, F, OuterRef, Q, QuerySet
 
 from annotate.core.errors import NothingToCompare
+from annotate.labelling.asked_tasks import as_asked, codes_to_try, draw_task, is_mixed, of_size
 from annotate.labelling.item_sets import (
     MAX_WAITING_SETS,
     ChosenSet,
@@ -30,6 +31,7 @@ from annotate.labelling.special_tasks import conflicting_items
 from annotate.labelling.suggestions import (
     first_suitable,
     in_control_arm,
+    of_task,
     rarely_shown,
     read_suggestions,
 )
@@ -59,9 +61,23 @@ MAX_CANDIDATES = MAX_ITEMS_TRIED_FIRST * (MAX_ITEMS_TRIED_FIRST - 1) // 2  # all
 def choose_items(project: Project, annotator: Annotator, token: str = "") -> ChosenSet:
     """Return what this annotator would be shown next; raises NothingToCompare.
 
-    token: of the presentation to be. Where the policy is adaptive it draws the rule; without one the balanced rule
+    token: of the presentation to be. Where several kinds of task are asked it draws the kind, and another is asked
+    where that one has no set left. Where the policy is adaptive it draws the rule; without one the balanced rule
     chooses, which finds a set wherever another rule does.
     """
+    if not project.further_tasks:
+        return choose_for_task(project, annotator, token)
+    first_refusal = None
+    for code in codes_to_try(project, draw_task(project, token)):
+        try:
+            return replace(choose_for_task(as_asked(project, code), annotator, token), task=code)
+        except NothingToCompare as refusal:
+            first_refusal = first_refusal or refusal
+    raise first_refusal or NothingToCompare(0, project.k)
+
+
+def choose_for_task(project: Project, annotator: Annotator, token: str) -> ChosenSet:
+    """Return the same for one kind of task; project: as this kind asks it."""
     if not token or not project.is_adaptive:
         return balanced_set(project, annotator)
     if in_control_arm(project, token):
@@ -74,7 +90,7 @@ def choose_items(project: Project, annotator: Annotator, token: str = "") -> Cho
 def suggested_set(project: Project, annotator: Annotator, token: str) -> ChosenSet | None:
     """Return the best free set that the engine suggested, but first, by the balanced rule, what was shown too rarely;
     None where there is neither."""
-    suggestions = read_suggestions(project, annotator, token)
+    suggestions = of_task(read_suggestions(project, annotator, token), project)
     if suggestions.behind is not None:
         try:
             choice = least_compared_set(project, annotator)
@@ -172,11 +188,14 @@ def waiting_set(
     """
     if project.overlap < 2:
         return None
-    if not (project.has_plan or control or of_items is not None or annotator.has_never_shown):
+    mixed = is_mixed(project)
+    if not (project.has_plan or control or of_items is not None or annotator.has_never_shown or mixed):
         values = {"project": project.pk, "overlap": project.overlap, "annotator": annotator.pk}
         return first_active_set(row[-2:] for row in rotated(plain_waiting_sets(**values), annotator))
     waiting = project.item_sets.filter(n_taken__gte=1, n_taken__lt=project.overlap)
     waiting = waiting.filter(~already_shown_to(annotator), ~is_check())
+    if mixed:
+        waiting = of_size(waiting, project.k)
     if project.has_plan:
         waiting = waiting.filter(place__isnull=False)
     if control:

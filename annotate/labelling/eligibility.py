@@ -69,27 +69,33 @@ def n_counted_labels(annotator: Annotator) -> int:
     return max(sum(n_valid_labels(annotator=annotator.pk)) - annotator.practised, 0)
 
 
-def check_caps(annotator: Annotator, now: datetime, n_done: int | None = None) -> None:
-    """Raises CapReached or SittingCapReached. n_done: how many answers count, where that is known."""
-    project = annotator.project
+def check_caps(annotator: Annotator, now: datetime, n_done: int | None = None) -> bool:
+    """Raises CapReached or SittingCapReached; returns whether the answer to come leaves room for another after it.
+
+    n_done: how many answers count, where that is known.
+    """
+    project, another = annotator.project, True
     if project.cap is not None:
         n = n_counted_labels(annotator) if n_done is None else n_done
         if n >= project.cap:
             raise CapReached(project.cap)
+        another = n + 1 < project.cap
     if project.sitting_cap is not None:
-        check_sitting(annotator, project.sitting_cap, now)
+        another &= check_sitting(annotator, project.sitting_cap, now)
+    return another
 
 
-def check_sitting(annotator: Annotator, cap: int, now: datetime) -> None:
-    """Check the limit of a sitting: a run of answers without a gap of SITTING_GAP."""
-    times = counted_labels(annotator).order_by("-created_at").values_list("created_at", flat=True)
+def check_sitting(annotator: Annotator, cap: int, now: datetime) -> bool:
+    """Check the limit of a sitting, a run of answers without a gap of SITTING_GAP, as check_caps does."""
+    times = list(counted_labels(annotator).order_by("-created_at").values_list("created_at", flat=True)[:cap])
     later, n = now, 0
-    for at in times[:cap]:
+    for at in times:
         if later - at >= SITTING_GAP:
-            return
+            break
         later, n = at, n + 1
     if n >= cap:
         raise SittingCapReached(cap, times[0] + SITTING_GAP)
+    return n + 1 < cap
 
 
 def break_is_due(annotator: Annotator, n_done: int | None = None) -> bool:

@@ -21,7 +21,7 @@ class ChosenSet:
     """Items to show together, and the row of their set where it is known.
 
     asked_by: the rule that chose them.   suggestion, fit: of an adaptive choice the row of the suggested set and the
-    number of its fit.   token: of the presentation to be, where the rule was drawn by it.
+    number of its fit.   token: of the presentation to be, where the rule was drawn by it.   task: Presentation.task.
     """
 
     items: Sequence[int]
@@ -30,6 +30,7 @@ class ChosenSet:
     suggestion: int | None = None
     fit: int | None = None
     token: str = ""
+    task: str = ""
 
 
 def is_check() -> Exists:

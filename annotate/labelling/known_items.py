@@ -10,7 +10,7 @@ from annotate.audit import record_event
 from annotate.core.errors import InvalidAnswer
 from annotate.core.transactions import write_transaction
 from annotate.labelling import assignment
-from annotate.labelling.actions import release_open_presentation, settle_practice, undo_label
+from annotate.labelling.actions import settle_practice, undo_label
 from annotate.labelling.eligibility import check_can_answer
 from annotate.locks import lock_annotator
 from annotate.models import (
@@ -95,7 +95,7 @@ def undo_known(*, annotator: Annotator, token: str, now: datetime) -> None:
         conflict.delete()
         annotator.has_never_shown = annotator.never_shown.exists()
         annotator.save(update_fields=["has_never_shown"])
-        release_open_presentation(annotator)
+        assignment.release_open_presentation(annotator)
         record_event(annotator.project, None, EventVerb.ITEM_KNOWN_UNDONE, now, annotator=annotator, item=key)
         if old.purpose == Purpose.PRACTICE:
             return

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from annotate.criteria import Criterion
 from annotate.labelling.outcomes import INFORMATIVE, TIES
 from annotate.labelling.special_tasks import correctness
-from annotate.labelling.task_types.registry import task_type_of
+from annotate.labelling.task_types.registry import BY_OUTCOME
 from annotate.models import CHECKED_PURPOSES, Item, ItemComment, Label, PresentedItem, Project
 
 Outcome = Label.Outcome
@@ -34,6 +34,7 @@ FIELDS = [
     "comment",
     "presentation__repeat",
     "presentation__purpose",
+    "presentation__task",
     "presentation__asked_by",
     "presentation__asked_fit",
     "void_reason",
@@ -156,7 +157,7 @@ def ranked_groups(label: dict[str, Any], shown: list[ShownItem]) -> list[list[Sh
     return [groups[rank] for rank in sorted(groups)]
 
 
-def tied_within(project: Project, label: dict[str, Any]) -> bool:
+def tied_within(label: dict[str, Any]) -> bool:
     """Return whether items of one group (ranked_groups) are tied, where else it is left open which is better."""
-    shared = task_type_of(project).shares_places(project) and bool(label["ranks"])
-    return shared or label["outcome"] in TIES
+    outcome = label["outcome"]
+    return outcome in TIES or (outcome in BY_OUTCOME and BY_OUTCOME[outcome].may_share)

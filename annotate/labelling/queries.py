@@ -4,32 +4,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from django.utils.translation import gettext as _
-
 from annotate.core.differences import mark_differences
 from annotate.core.errors import UserError
 from annotate.core.languages import language_name
 from annotate.core.sections import Section, sections_in
 from annotate.labelling import eligibility
 from annotate.labelling.answer_options import ExtraAnswer, GradeStep, button_text, extra_answers, grade_steps
-from annotate.labelling.answer_text import describe_answer, describe_answers, summarize_label_by_criterion
+from annotate.labelling.asked_tasks import as_asked
 from annotate.labelling.criterion_fields import CriterionFields, fields_by_criterion
-from annotate.labelling.eligibility import counted_labels
 from annotate.labelling.keys.bindings import Keys
+from annotate.labelling.last_answers import LastAnswer, last_said
 from annotate.labelling.media_captions import MediaCaption, media_caption, titles_missing
-from annotate.labelling.outcomes import LETTERS, decode_ranks, decode_shared
+from annotate.labelling.outcomes import LETTERS
 from annotate.labelling.plan.queries import is_endless
 from annotate.labelling.practice import Feedback, PracticeStep, practice_feedback, practice_step
 from annotate.labelling.refusals import refusal_of_next_task, refusal_of_task
 from annotate.labelling.remaining import max_remaining_answers
-from annotate.labelling.shown_items import rows_shown
+from annotate.labelling.shown_items import NO_ROWS, has_long_text, open_rows
 from annotate.labelling.stop_pages import StopPage, stop_page
 from annotate.labelling.targets import answer_target
 from annotate.labelling.task_types.base import TaskType
 from annotate.labelling.task_types.registry import TASK_TYPES, task_type_of
 from annotate.labelling.time_left import ClientTiming, describe_time_left
 from annotate.labelling.wording import TranslatedRows, Wording, shown_language, translate_context, translate_rows
-from annotate.models import Annotator, Context, Item, Label, Presentation, PresentedItem, Project
+from annotate.models import Annotator, Context, Item, Label, Presentation, Project
 
 Outcome = Label.Outcome
 SIZES = {"short": 120, "medium": 400}  # characters up to which a text is set larger
@@ -79,15 +77,6 @@ class Option:
 
 
 @dataclass(frozen=True)
-class LastAnswer:
-    """The answer that undo would take back, named by its presentation's token."""
-
-    token: str
-    words: str
-    at: datetime
-
-
-@dataclass(frozen=True)
 class Task:
     token: str
     options: list[Option]
@@ -108,6 +97,7 @@ class Task:
     grades: Sequence[GradeStep] = ()  # what is pressed where it is asked how much better
     own_choice: bool = False  # the owner's words are on the buttons
     marks: Sequence[tuple[str, str]] = ()  # TaskType.marks
+    folds: bool = False  # the texts are cut at the same height until all are opened
     context: Context | None = None
     comment: str = ""  # of a form that is shown again
     reason: str = ""  # to skip, of a form that is shown again
@@ -121,6 +111,10 @@ class Task:
     has_ending: bool = False  # who stops before the end gets no code
     language: str = ""  # in which it is asked; goes with the answer
     criteria: Sequence[CriterionFields] = ()  # where there are several: what is asked by each
+    ahead: "Task | None" = None  # the question after this one, where it is leased already
+    lease_ms: int = 0  # of a question ahead: for how long
+    is_shown: bool = False  # the page shows the question already, as the one that it held ready
+    n_before: int = 0  # tasks shown before this one that are not answered yet
 
     @property
     def has_item_comments(self) -> bool:
@@ -129,7 +123,7 @@ class Task:
 
     @property
     def number(self) -> int:
-        return self.n_done + 1
+        return self.n_done + self.n_before + 1
 
     @property
     def may_stop(self) -> bool:
@@ -191,24 +185,31 @@ def current_task(
     last: LastAnswer | None = None,
     hints: ClientTiming | None = None,
     wording: Wording | None = None,
+    shown: str = "",
+    holds_ahead: bool = False,
 ) -> Task:
     """Return what to show now.
 
     `refusal` is what asking for the next presentation just said, `given` a form to show again, `last` the annotator's
     last answer where the caller has just stored it, `hints` what the browser knows of the pace; without them, how much
-    is left is looked up. `wording`: the language in which to ask, without it the project's own.
+    is left is looked up. `wording`: the language in which to ask, without it the project's own. `shown`: the token
+    of the question that the page shows already; it is not put together again. `holds_ahead`: the page can hold the next
+    one.
     """
     project = annotator.project
     n_done = eligibility.n_counted_labels(annotator)
     last = last or last_said(annotator)
-    stop = refusal or refusal_of_task(annotator, now)
-    token, rows = ("", []) if stop else open_rows(annotator)
+    stop, words = refusal or refusal_of_task(annotator, now), wording or Wording(project)
+    current, following = (NO_ROWS, NO_ROWS) if stop else open_rows(annotator)
+    token, practice = current.token, practice_step(annotator, current.token)
     if not token and not stop:
         stop = refusal_of_next_task(annotator, n_done, now)
-    return build_task(
-        wording or Wording(project),
+    n_open = bool(token) + bool(following.token)
+    is_shown = bool(token) and token == shown and not given
+    task = build_task(
+        replace(words, project=as_asked(words.project, current.task)),
         token=token,
-        rows=rows,
+        rows=[] if is_shown else current.rows,
         n_done=n_done,
         last=last,
         stop=stop_page(stop, n_done) if stop else None,
@@ -217,10 +218,31 @@ def current_task(
         wait_ms=remaining_reading_ms(project, token, now),
         is_break=not (token or stop) and eligibility.break_is_due(annotator, n_done),
         chosen_keys=annotator.keys,
-        hints=hints or ClientTiming(total=max_remaining_answers(annotator, n_done, is_open=bool(token))),
-        practice=practice_step(annotator, token),
+        hints=hints or ClientTiming(total=max_remaining_answers(annotator, n_done, n_open=n_open)),
+        practice=practice,
         feedback=None if token or stop else practice_feedback(annotator, n_done),
     )
+    lease_ms = following.lease_ms(now) if holds_ahead and token else 0
+    ahead_words = replace(words, project=as_asked(words.project, following.task))
+    ahead = ahead_task(ahead_words, task, following.rows, following.token, lease_ms) if lease_ms else None
+    return replace(task, is_shown=is_shown, ahead=ahead)
+
+
+def ahead_task(wording: Wording, task: Task, rows: Sequence[tuple], token: str, lease_ms: int) -> Task:
+    """Return the question after this task, as it will be shown when that is answered."""
+    ahead = build_task(
+        wording,
+        token=token,
+        rows=rows,
+        n_done=task.n_done,
+        last=LastAnswer(task.token, "", task.now),
+        stop=None,
+        now=task.now,
+        wait_ms=1000 * wording.project.min_seconds,
+        chosen_keys=task.chosen_keys,
+        hints=task.hints,
+    )
+    return replace(ahead, n_before=1, lease_ms=lease_ms)
 
 
 def build_task(
@@ -252,6 +274,7 @@ def build_task(
         token=token,
         options=with_differences(project, options_of(wording, translated, given)),
         language=shown_language(wording, lacking, lacks_context=lacks_context),
+        folds=project.folds_long_texts and has_long_text(rows),
         context=context,
         others=extra_answers(project),
         n_done=n_done,
@@ -292,14 +315,6 @@ def remaining_reading_ms(project: Project, token: str, now: datetime) -> int:
     return round(eligibility.remaining_reading_time(project, shown, now).total_seconds() * 1000)
 
 
-def open_rows(annotator: Annotator) -> tuple[str, list[tuple]]:
-    """Return the token and items (values of ITEM_COLUMNS), in the order shown, of the open presentation; or nothing.
-
-    Its lease may be over."""
-    rows = rows_shown(annotator=annotator.pk)
-    return rows[0][0] if rows else "", [row[1:] for row in rows]
-
-
 def context_of(rows: Sequence[tuple]) -> Context | None:
     """Return what all the items shown are about, if that is told above them."""
     contexts = {row[-1] for row in rows}
@@ -309,8 +324,8 @@ def context_of(rows: Sequence[tuple]) -> Context | None:
 
 def options_of(wording: Wording, translated: TranslatedRows, given: Mapping[str, str]) -> list[Option]:
     project, rows = wording.project, translated.rows
-    # Of two, one is better; of more, one is chosen.
-    meaning = project.more_means if len(rows) == 2 else ""
+    # Of two, one is better; of more, one is chosen, and so where "is" and "better" would be of two languages.
+    meaning = project.more_means if len(rows) == 2 and wording.is_meaning_in_page_language else ""
     return [
         Option(
             letter,
@@ -344,54 +359,6 @@ def with_differences(project: Project, options: list[Option]) -> list[Option]:
 def submitted_rank(given: Mapping[str, str], letter: str) -> str:
     mark = next((name for name in ("best", "worst") if given.get(name) == letter.lower()), "")
     return mark or given.get(f"rank_{letter.lower()}", "")
-
-
-def last_said(annotator: Annotator) -> LastAnswer | None:
-    """Return the last answer, or if it is later, which item the annotator said they know."""
-    answered = last_answer(annotator)
-    if not annotator.has_never_shown:
-        return answered
-    declared = annotator.never_shown.select_related("declared_in").exclude(declared_at=None)
-    found = declared.order_by("-declared_at", "-pk").first()
-    if found is None or found.declared_in is None or found.declared_at is None:
-        return answered
-    if answered and answered.at > found.declared_at:
-        return answered
-    letter = LETTERS[position_of(found.declared_in.pk, found.item_id) or 0]
-    return LastAnswer(found.declared_in.token, _("you know %(letter)s") % {"letter": letter}, found.declared_at)
-
-
-def last_answer(annotator: Annotator) -> LastAnswer | None:
-    if annotator.project.criteria:
-        return last_answer_by_criterion(annotator)
-    last = (
-        counted_labels(annotator)
-        .order_by("-created_at", "-pk")
-        .values_list("presentation__token", "outcome", "presentation_id", "chosen_id", "ranks", "grade", "created_at")
-        .first()
-    )
-    if last is None:
-        return None
-    token, outcome, presentation_id, chosen_id, ranks, grade, at = last
-    order = decode_ranks(outcome, ranks) if ranks else [position_of(presentation_id, chosen_id)]
-    shared = decode_shared(outcome, ranks) if ranks else ()
-    return LastAnswer(token, describe_answer(annotator.project, outcome, order, grade, shared), at)
-
-
-def last_answer_by_criterion(annotator: Annotator) -> LastAnswer | None:
-    """Return the same where there are several criteria."""
-    last = counted_labels(annotator).select_related("presentation").order_by("-created_at", "-pk").first()
-    if last is None:
-        return None
-    words = describe_answers(annotator.project, summarize_label_by_criterion(annotator.project, last))
-    return LastAnswer(last.presentation.token, words, last.created_at)
-
-
-def position_of(presentation_id: int, item_id: int | None) -> int | None:
-    if item_id is None:
-        return None
-    shown = PresentedItem.objects.filter(presentation=presentation_id, item=item_id)
-    return shown.values_list("position", flat=True).get()
 
 
 def is_unanswered(annotator: Annotator, token: str) -> bool:

@@ -9,14 +9,15 @@ from annotate.models import Annotator
 MAX_COUNTED_SETS = 500  # sets; with more, nobody is near the end
 
 
-def max_remaining_answers(annotator: Annotator, n_done: int, *, is_open: bool) -> int | None:
-    """Return the answers given, the one asked for now and those to sets that are still free; None where a cap says it
-    already, the project has no end, there are too many to count, or a number that did not fall would tell a check from
-    an ordinary task."""
+def max_remaining_answers(annotator: Annotator, n_done: int, *, n_open: int) -> int | None:
+    """Return the answers given, those asked for now or next and those to sets that are still free; None where a cap
+    says it already, the project has no end or asks several kinds of task, there are too many to count, or a number that
+    did not fall would tell a check from an ordinary task."""
     project = annotator.project
-    unsaid = project.cap is not None or is_endless(project) or special_tasks.frequencies(project)
+    unsaid = project.cap is not None or is_endless(project) or bool(project.further_tasks)
+    unsaid = unsaid or bool(special_tasks.frequencies(project))
     n_free = None if unsaid else n_free_sets(annotator)
-    return None if n_free is None else n_done + is_open + n_free
+    return None if n_free is None else n_done + n_open + n_free
 
 
 def n_free_sets(annotator: Annotator) -> int | None:

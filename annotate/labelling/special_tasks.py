@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from django.db.models import Exists, Max, OuterRef, QuerySet
 from django.utils.crypto import salted_hmac
 
+from annotate.labelling.asked_tasks import code_for, is_mixed
 from annotate.labelling.eligibility import counted_labels, n_counted_labels
 from annotate.labelling.item_sets import items_of_key
 from annotate.labelling.outcomes import INFORMATIVE, decode_ranks, decode_shared
 from annotate.models import (
     Annotator,
+    AskedBy,
     ConflictOfInterest,
     GoldSet,
     Item,
@@ -40,15 +42,20 @@ class SpecialTask:
     known_id: int | None = None
     repeat: int = 0
     mirrored: bool = False
+    task: str = ""  # Presentation.task
 
     def in_order(self, rng: random.Random) -> list[int]:
         return list(self.items) if self.mirrored else rng.sample(self.items, len(self.items))
 
 
-def next_special_task(annotator: Annotator) -> SpecialTask | None:
+def next_special_task(
+    annotator: Annotator, n_done: int | None = None, unanswered: Sequence[str] = ()
+) -> SpecialTask | None:
     """Return what the annotator is shown next instead of an ordinary task, if anything.
 
     Every kind is looked up whether it has its turn or not, so that how long a page takes tells nothing.
+    n_done: how many answers count, where that is known.   unanswered: what the tasks before it are for, the latest
+    first, that will have been answered by then.
     """
     project = annotator.project
     if is_practising(annotator):
@@ -58,9 +65,9 @@ def next_special_task(annotator: Annotator) -> SpecialTask | None:
     rhythms = frequencies(project)
     if not rhythms:
         return None
-    n_done = n_counted_labels(annotator)
+    n_done = (n_counted_labels(annotator) if n_done is None else n_done) + len(unanswered)
     lately = counted_labels(annotator).order_by("-created_at", "-pk").values_list("presentation__purpose", flat=True)
-    recent = list(lately[: max(rhythms.values())])
+    recent = [*unanswered, *lately[: max(rhythms.values())]]
     ready = {purpose: next_task_of_purpose(annotator, purpose) for purpose in rhythms}
     for purpose, every in rhythms.items():
         place = n_done % every
@@ -99,12 +106,20 @@ def next_gold(annotator: Annotator, purpose: str) -> SpecialTask | None:
     shown = Presentation.objects.filter(annotator=annotator, item_set=OuterRef("item_set"))
     sets = active_gold_sets(annotator.project, purpose).filter(~Exists(shown))
     hidden = conflicting_items(annotator)
-    rows = sets.values_list("pk", "item_set_id", "item_set__key")[:MAX_ROWS_READ]
+    rows = sets.values_list("pk", "item_set_id", "item_set__key", "outcome")[:MAX_ROWS_READ]
     found = [row for row in rows if not hidden.intersection(items_of_key(row[2]))]
     if not found:
         return None
-    known_id, item_set_id, key = found[pseudorandom_below(f"{annotator.pk}-{purpose}-{len(found)}", len(found))]
-    return SpecialTask(purpose, item_set_id, items_of_key(key), known_id)
+    known_id, item_set_id, key, outcome = found[
+        pseudorandom_below(f"{annotator.pk}-{purpose}-{len(found)}", len(found))
+    ]
+    items = items_of_key(key)
+    return SpecialTask(purpose, item_set_id, items, known_id, task=code_of_check(annotator.project, outcome, items))
+
+
+def code_of_check(project: Project, outcome: str, items: Sequence[int]) -> str:
+    """Return Presentation.task of a set whose right answer is known: that of the kind it was made for."""
+    return code_for(project, outcome, len(items)) if is_mixed(project) else ""
 
 
 def conflicting_items(annotator: Annotator) -> frozenset[int]:
@@ -128,28 +143,40 @@ def active_gold_sets(project: Project, purpose: str) -> QuerySet[GoldSet]:
 
 
 def next_repeat(annotator: Annotator) -> SpecialTask | None:
-    """Return a set that the annotator answered some time ago and that has not been repeated, in mirrored order."""
+    """Return a set that the annotator answered some time ago and that has not been repeated, in mirrored order.
+
+    Where there are any, one of those that the ranking did not choose: self-consistency is computed on these alone.
+    """
     again = Presentation.objects.filter(annotator=annotator, item_set=OuterRef("presentation__item_set"))
     earlier = (
         counted_labels(annotator)
         .filter(presentation__purpose=Purpose.ORDINARY, outcome__in=INFORMATIVE)
         .filter(~Exists(again.filter(purpose=Purpose.REPEAT)))
         .order_by("-created_at", "-pk")
-        .values_list("presentation", "presentation__item_set", "presentation__item_set__key")
+        .values_list(
+            "presentation",
+            "presentation__item_set",
+            "presentation__task",
+            "presentation__item_set__key",
+            "presentation__asked_by",
+        )
     )
     hidden = conflicting_items(annotator)
-    found = [
-        row[:2]
+    free = [
+        row
         for row in earlier[MIN_ANSWERS_BEFORE_REPEAT : MIN_ANSWERS_BEFORE_REPEAT + MAX_ROWS_READ]
-        if not hidden.intersection(items_of_key(row[2]))
+        if not hidden.intersection(items_of_key(row[3]))
     ]
+    found = [row[:3] for row in free if row[4] != AskedBy.ADAPTIVE] or [row[:3] for row in free]
     # Where there is nothing to repeat, the rest is asked for nothing: the same statements for every task.
     place = pseudorandom_below(f"{annotator.pk}-repeat-{found[:1]}", len(found) or 1)
-    presentation_id, item_set_id = found[place] if found else (0, 0)
+    presentation_id, item_set_id, task = found[place] if found else (0, 0, "")
     shown = PresentedItem.objects.filter(presentation=presentation_id).order_by("-position")
     seen = Presentation.objects.filter(annotator=annotator, item_set=item_set_id).aggregate(last=Max("repeat"))
     items = list(shown.values_list("item_id", flat=True))
-    return SpecialTask(Purpose.REPEAT, item_set_id, items, repeat=seen["last"] + 1, mirrored=True) if found else None
+    if not found:
+        return None
+    return SpecialTask(Purpose.REPEAT, item_set_id, items, repeat=seen["last"] + 1, mirrored=True, task=task)
 
 
 # --- What is right ----------------------------------------------------------------------------------------------------
@@ -259,4 +286,6 @@ def next_practice(annotator: Annotator) -> SpecialTask | None:
     if not left:
         attempt, left = attempt + 1, state.sets
     known = left[0]
-    return SpecialTask(Purpose.PRACTICE, known.item_set_id, items_of_key(known.item_set.key), known.pk, attempt)
+    items = items_of_key(known.item_set.key)
+    task = code_of_check(annotator.project, known.outcome, items)
+    return SpecialTask(Purpose.PRACTICE, known.item_set_id, items, known.pk, attempt, task=task)

@@ -6,6 +6,7 @@ from annotate.models import Label, Presentation
 close_answered = UpdateStatement(
     lambda: Presentation.objects.filter(pk=Given("id", Presentation), state=Presentation.State.OPEN),
     state=Presentation.State.ANSWERED,
+    ahead=False,
 )
 
 

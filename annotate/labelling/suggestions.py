@@ -92,6 +92,13 @@ def read_suggestions(project: Project, annotator: Annotator, token: str) -> Sugg
     return Suggestions(tried[:N_CANDIDATES], read[0][3] if read else None)
 
 
+def of_task(suggestions: Suggestions, project: Project) -> Suggestions:
+    """Return those with as many items as the project shows: where several kinds of task are asked, the others are for
+    another kind."""
+    rows = [row for row in suggestions.rows if row[1].count("-") == project.k - 1]
+    return Suggestions(rows, suggestions.behind)
+
+
 def rarely_shown(project: Project, annotator: Annotator) -> QuerySet[Item]:
     """Return the items that this annotator may be shown and that have been shown too rarely for a policy."""
     items = project.items.filter(retired_at=None, n_taken__lt=MIN_APPEARANCES)

@@ -5,6 +5,7 @@ from math import ceil
 
 from django.db.models import Count, Q
 
+from annotate.labelling.asked_tasks import mean_size
 from annotate.models import Annotator, Project, Purpose
 
 APPEARANCES = 20  # of each item; of pairs that is ten answers for each item
@@ -25,7 +26,7 @@ def answer_target(project: Project) -> int | None:
     target = project.target
     if target is None and project.annotators_expected:
         n_items = project.items.filter(retired_at=None).count()
-        target = ceil(APPEARANCES * n_items / (project.k * project.annotators_expected)) or None
+        target = ceil(APPEARANCES * n_items / (mean_size(project) * project.annotators_expected)) or None
     return target if target is None or project.cap is None else min(target, project.cap)
 
 

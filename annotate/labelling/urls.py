@@ -12,6 +12,7 @@ from annotate.labelling.preview import views as preview_views
 urlpatterns = [
     path("label/<str:token>/", views.submit, name="submit"),
     path("label/<str:token>/known/", known_views.known, name="known"),
+    path("projects/<uuid:project_id>/label/ahead/", views.ahead, name="ahead"),
     path("projects/<uuid:project_id>/label/undo/", views.undo, name="undo"),
     path("projects/<uuid:project_id>/label/shortcuts/", keys_views.shortcuts, name="shortcuts"),
     path("projects/<uuid:project_id>/label/keys/", keys_views.keys, name="keys"),

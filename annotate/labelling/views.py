@@ -1,5 +1,6 @@
 """The task page: what is asked, answering it, undoing; with htmx each answer brings the next task's fragment."""
 
+import math
 from datetime import datetime
 from uuid import UUID
 
@@ -15,14 +16,23 @@ from django.views.decorators.http import require_POST
 
 from annotate import access
 from annotate.core import rate_limits
-from annotate.core.errors import AnnotatorErased, AnnotatorExcluded, ProjectNotOpen, ScreenedOut, UserError
+from annotate.core.errors import (
+    AnnotatorErased,
+    AnnotatorExcluded,
+    AnsweredTooSoon,
+    ProjectNotOpen,
+    ScreenedOut,
+    UserError,
+)
 from annotate.labelling import assignment
 from annotate.labelling.actions import Answer, record_and_assign_next
 from annotate.labelling.answer_text import describe_answers, summarize_answer, summarize_label_by_criterion
+from annotate.labelling.asked_tasks import as_asked
 from annotate.labelling.forms import AnswerForm
 from annotate.labelling.known_items import undo_last
+from annotate.labelling.last_answers import LastAnswer
 from annotate.labelling.navigation import RNG, own_link, redirect_to_task
-from annotate.labelling.queries import LastAnswer, current_task
+from annotate.labelling.queries import current_task
 from annotate.labelling.requirements import StepRequired
 from annotate.labelling.time_left import parse_client_timing
 from annotate.labelling.unsent_answers import sign_in_first, unsent_answer
@@ -45,8 +55,12 @@ def submit(request: HttpRequest, token: str) -> HttpResponse:
         access.remember_annotator(request, annotator)
     now = timezone.now()
     try:
-        answer = AnswerForm(request.POST).to_answer(session_code(request), presentation.annotator.project)
-        stored, nothing_next = record_and_assign_next(presentation=presentation, answer=answer, now=now, rng=RNG)
+        answer = AnswerForm(request.POST).to_answer(
+            session_code(request), as_asked(presentation.annotator.project, presentation.task)
+        )
+        stored, nothing_next = record_and_assign_next(
+            presentation=presentation, answer=answer, now=now, rng=RNG, ahead=is_htmx(request)
+        )
     except UserError as refusal:
         given = request.POST if presentation.state == Presentation.State.OPEN else None
         return error_page(request, annotator, refusal, _("Your answer was not counted."), given)
@@ -73,6 +87,16 @@ def undo(request: HttpRequest, project_id: UUID) -> HttpResponse:
     return show_next_task(request, annotator)
 
 
+@never_cache
+@require_POST
+@rate_limits.limit_concurrency
+def ahead(request: HttpRequest, project_id: UUID) -> HttpResponse:
+    """Leases the question after the open one, for a page that holds none ready; nothing but it is shown anew."""
+    annotator = access.annotator_or_404(request, project_id)
+    rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
+    return show_next_task(request, annotator)
+
+
 def is_htmx(request: HttpRequest) -> bool:
     return bool(getattr(request, "htmx", False))
 
@@ -87,7 +111,7 @@ def session_code(request: HttpRequest) -> str:
 def show_next_task(request: HttpRequest, annotator: Annotator) -> HttpResponse:
     """Opens the next presentation and shows it, or why there is none."""
     try:
-        assignment.next_presentation(annotator=annotator, now=timezone.now(), rng=RNG)
+        assignment.next_presentation(annotator=annotator, now=timezone.now(), rng=RNG, ahead=is_htmx(request))
     except UserError as refusal:
         return task_or_redirect(request, annotator, refusal)
     return task_or_redirect(request, annotator, None)
@@ -117,7 +141,10 @@ def error_page(
         raise refusal
     if isinstance(refusal, ProjectNotOpen | AnnotatorExcluded | ScreenedOut | StepRequired):
         return task_page(request, annotator, refusal=refusal, notice=what, status=refusal.status)
-    return task_page(request, annotator, notice=f"{what} {refusal}", status=refusal.status, given=given)
+    page = task_page(request, annotator, notice=f"{what} {refusal}", status=refusal.status, given=given)
+    if isinstance(refusal, AnsweredTooSoon):  # the page sends an answer that had waited again by itself
+        page.headers["Retry-After"] = str(math.ceil(refusal.left.total_seconds()))
+    return page
 
 
 def task_page(
@@ -139,6 +166,8 @@ def task_page(
         given=given,
         last=last,
         hints=parse_client_timing(request.POST) if is_htmx(request) else None,
+        shown=request.POST.get("shown", "") if is_htmx(request) else "",
+        holds_ahead=True,
     )
     if task.stop and task.stop.page:
         return redirect_page(request, reverse(task.stop.page, args=[annotator.project_id]))

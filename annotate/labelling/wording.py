@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
+from django.utils.translation import get_language
 
 from annotate.core.languages import language_name, matching_language, wanted_languages
 from annotate.models import Context, ContextTranslation, Item, ItemTranslation, Project, ProjectTranslation
@@ -25,11 +26,13 @@ class Wording:
     """project: a copy with the words of this language, for pages alone; it is never saved.
 
     language: one of the project's further languages, or "" for its own. is_partial: whether words are missing in it.
+    has_own_meaning: whether what a higher place means is in the own language all the same.
     """
 
     project: Project
     language: str = ""
     is_partial: bool = False
+    has_own_meaning: bool = False
 
     @property
     def shown(self) -> str:
@@ -41,6 +44,13 @@ class Wording:
         """Return the same for an attribute of the page: empty where some of the words may be in another language."""
         return "" if self.is_partial else self.shown
 
+    @property
+    def is_meaning_in_page_language(self) -> bool:
+        """Tell whether what a higher place means may stand in a sentence of the site; so it may where nobody said
+        which language it is in."""
+        found = self.project.language if self.has_own_meaning else self.shown
+        return not found or found.partition("-")[0] == (get_language() or "").partition("-")[0]
+
 
 def wording_of(project: Project, language: str) -> Wording:
     """Return the project's words in this language, in one query; the project itself where it is the own language."""
@@ -49,13 +59,13 @@ def wording_of(project: Project, language: str) -> Wording:
     found = ProjectTranslation.objects.filter(project=project.pk, language=language).first()
     words = copy.copy(project)
     if found is None:
-        return Wording(words, language, is_partial=True)
+        return Wording(words, language, is_partial=True, has_own_meaning=True)
     missing = missing_words(project, found, besides=("name", "instructions"))
     for name in ProjectTranslation.WORDS:
         if translated := getattr(found, name):
             setattr(words, name, translated)
     words.criteria = translated_criteria(project.criteria, found.criteria)
-    return Wording(words, language, is_partial=bool(missing))
+    return Wording(words, language, is_partial=bool(missing), has_own_meaning=not found.more_means)
 
 
 def translated_criteria(own: Sequence[dict[str, str]], translated: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:

@@ -26,7 +26,7 @@ from annotate.models.labels import (
     PresentedItem,
 )
 from annotate.models.lti import LtiCourse, LtiLearner, LtiPlatform
-from annotate.models.machines import MAX_MACHINES, Machine, MachineAnswer, MachineReport
+from annotate.models.machines import MAX_MACHINES, Machine, MachineAnswer, MachineReport, MachineSet
 from annotate.models.member_invitations import MemberInvitation
 from annotate.models.participant_settings import ShowResult
 from annotate.models.participation import MAX_ID_LENGTH, Completion, Consent, ConsentText, ParticipationRules
@@ -140,6 +140,7 @@ __all__ = [
     "Machine",
     "MachineAnswer",
     "MachineReport",
+    "MachineSet",
     "MeasuredSaving",
     "MediaCaptions",
     "MemberInvitation",

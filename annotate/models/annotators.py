@@ -68,7 +68,7 @@ class Annotator(models.Model):
     # The newest Field that they were asked, before the first task and after the last.
     fields_before = models.PositiveBigIntegerField(default=0)
     fields_after = models.PositiveBigIntegerField(default=0)
-    # The flags that webhooks were told of (annotate.flagging) and that are still up.
+    # The flags that webhooks were told of (annotate.quality.flags.notices) and that are still up.
     flagged = models.JSONField(default=list, blank=True)
 
     objects = PeopleManager()

@@ -33,6 +33,8 @@ class FitState(LeasedJob):
     # "not_before", "estimator", "given_up"}; and when the first of them is tried again. The others go on without them.
     failing = models.JSONField(default=dict, blank=True)
     retry_at = models.DateTimeField(null=True, blank=True)
+    # How many answers the project held when its owners were last told that it is full.
+    told_full = models.PositiveBigIntegerField(default=0, db_default=0)
     last_fit_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""How many answers a project is likely to get, and when its goals are likely to be met."""
+"""How many answers a project is likely to get, who comes back, and when its goals are likely to be met."""
 
 from django.db import models
 
@@ -15,6 +15,8 @@ class LabelForecast(IdleJob):
     next_at = models.DateTimeField(null=True, blank=True)
     # What annotate.fitting.forecast.figures returns.
     figures = models.JSONField(default=dict)
+    # What annotate.fitting.returns.return_figures returns.
+    returns = models.JSONField(db_default={}, default=dict)
     # The deadline that webhooks were told is at risk.
     at_risk = models.DateField(null=True, blank=True)
 

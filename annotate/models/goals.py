@@ -16,6 +16,9 @@ class Goal(models.TextChoices):
     BOUNDARIES = "boundaries", _("Grade boundaries are settled")
 
 
+COUNTED = (Goal.PLAN, Goal.COMPARISONS)  # these are counted, not estimated
+
+
 class PricePer(models.TextChoices):
     LABEL = "label", _("answer given")
     HOUR = "hour", _("hour of active time")

@@ -46,6 +46,10 @@ class Presentation(models.Model):
     repeat = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField()
     leased_until = models.DateTimeField()
+    # What was asked, where it is not what the project's own settings say (annotate.labelling.asked_tasks); else "".
+    task = models.CharField(max_length=24, blank=True, default="", db_default="")
+    # Whether it is held for the moment when its annotator has answered the one before; then `created_at` is set anew.
+    ahead = models.BooleanField(default=False, db_default=False)
     # Which rule chose the set, and of an adaptive one the number of the fit that suggested it.
     asked_by = models.CharField(max_length=8, choices=AskedBy, blank=True, default="", db_default="")
     asked_fit = models.PositiveIntegerField(null=True, blank=True)
@@ -59,7 +63,9 @@ class Presentation(models.Model):
                 condition=Q(state__in=["open", "answered"]),
                 name="no_unplanned_repeat",
             ),
-            models.UniqueConstraint(fields=["annotator"], condition=Q(state="open"), name="one_open_presentation"),
+            models.UniqueConstraint(
+                fields=["annotator", "ahead"], condition=Q(state="open"), name="one_open_presentation_and_one_ahead"
+            ),
             models.CheckConstraint(
                 condition=Q(purpose__in=CHECKED_PURPOSES, known__isnull=False)
                 | (~Q(purpose__in=CHECKED_PURPOSES) & Q(known__isnull=True)),

@@ -1,16 +1,17 @@
-"""Machines that judge pairs of items: what each is, what it answered, and what a report says of it.
+"""Machines that judge sets of items: what each is, what it answered, and what a report says of it.
 
 A machine has a row of Annotator, which names it, and its answers have a table of their own: so whatever counts labels,
 or people by `Annotator.objects`, counts people alone, and fits read machines only where they are told to.
 """
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Q
 
 from annotate.models.annotators import Annotator
 from annotate.models.items import Item
+from annotate.models.labels import ORDERED, Label
 from annotate.models.leased_jobs import RequestedJob
-from annotate.models.projects import Project
+from annotate.models.projects import MAX_ITEMS_SHOWN, Project
 
 MAX_MACHINES = 50  # in a project
 MAX_PROMPT_LENGTH = 50_000
@@ -35,14 +36,34 @@ class Machine(models.Model):
         return f"{self.program} {self.version}".strip()
 
 
+class MachineSet(models.Model):
+    """A set of items that machines were asked about; apart from ItemSet, whose rows count what people take."""
+
+    project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="machine_sets", db_index=False)
+    # As ItemSet.key: the items' primary keys, ascending, joined by "-".
+    key = models.CharField(max_length=220)
+    items = models.ManyToManyField(Item, related_name="machine_sets")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["project", "key"], name="one_row_per_machine_set")]
+
+    def __str__(self) -> str:
+        return self.key
+
+
 class MachineAnswer(models.Model):
-    """What a machine said of two items in the order in which it was shown them: a fact, written once."""
+    """What a machine said of a set of items in the order in which it was shown them: a fact, written once."""
 
     machine = models.ForeignKey(Machine, on_delete=models.CASCADE, related_name="answers", db_index=False)
     criterion = models.PositiveSmallIntegerField(default=1)
-    first = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
-    second = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
-    chosen = models.ForeignKey(Item, on_delete=models.CASCADE, null=True, blank=True, related_name="+")  # null: a tie
+    item_set = models.ForeignKey(MachineSet, on_delete=models.CASCADE, related_name="answers")
+    # The order shown: the place in the set's key of each item, one digit each; a pair is "01" or "10".
+    shown = models.CharField(max_length=MAX_ITEMS_SHOWN)
+    task = models.CharField(max_length=24)  # what was asked (annotate.labelling.asked_tasks); never empty
+    # As in Label.
+    outcome = models.CharField(max_length=10, choices=Label.Outcome)
+    chosen = models.ForeignKey(Item, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    ranks = models.CharField(max_length=MAX_ITEMS_SHOWN, blank=True)
     prompt_version = models.CharField(max_length=MAX_VERSION_LENGTH, blank=True)
     # As its endpoint reports; empty where it reports none.
     tokens_in = models.PositiveIntegerField(null=True, blank=True)
@@ -54,17 +75,20 @@ class MachineAnswer(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["machine", "criterion", "first", "second"], name="one_machine_answer_per_order"
+                fields=["machine", "criterion", "item_set", "task", "shown"], name="one_machine_answer_per_order"
             ),
-            models.CheckConstraint(condition=~Q(first=F("second")), name="a_machine_compares_two_items"),
             models.CheckConstraint(
-                condition=Q(chosen=None) | Q(chosen=F("first")) | Q(chosen=F("second")),
-                name="a_machine_chooses_what_it_was_shown",
+                condition=Q(outcome="choice", chosen__isnull=False) | (~Q(outcome="choice") & Q(chosen__isnull=True)),
+                name="a_machines_choice_names_its_item",
+            ),
+            models.CheckConstraint(
+                condition=Q(outcome__in=ORDERED) & ~Q(ranks="") | ~Q(outcome__in=ORDERED) & Q(ranks=""),
+                name="a_machines_order_says_its_ranks",
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.machine_id}: {self.first_id}-{self.second_id}"
+        return f"{self.machine_id}: {self.item_set_id} as {self.shown}"
 
 
 class MachineReport(RequestedJob):

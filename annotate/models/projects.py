@@ -82,10 +82,16 @@ class Project(
     m = models.PositiveSmallIntegerField(_("how many are ranked"), null=True, blank=True)
     # Whether several items of a ranking may have the same place.
     shared_places = models.BooleanField(_("places may be shared"), default=False, db_default=False)
+    # Kinds of task that are asked besides: a list of {"task_type", "k", "m", "shared_places", "percent"}, whose shares
+    # leave some for the project's own; and the codes of those asked no more (annotate.labelling.asked_tasks).
+    further_tasks = models.JSONField(_("further kinds of task"), default=list, blank=True, db_default=[])
+    earlier_tasks = models.JSONField(default=list, blank=True, db_default=[], editable=False)
     # Which of the items' metadata annotators see, by name, in their order.
     shown_metadata = models.JSONField(_("metadata shown"), default=list, blank=True, db_default=[])
     # Whether the words in which two plain texts differ are marked.
     marks_differences = models.BooleanField(_("differences are marked"), default=False, db_default=False)
+    # Whether texts are folded at the same height where one of those shown is long.
+    folds_long_texts = models.BooleanField(_("long texts are folded"), default=False, db_default=False)
     # Outcomes an annotator may give besides what the task asks for: a list of Label.Outcome values.
     outcomes = models.JSONField(_("other answers allowed"), default=list, blank=True)
     comments = models.BooleanField(_("comments allowed"), default=False)
@@ -162,7 +168,7 @@ class Project(
     tie_margin = models.FloatField(_("tied within (logit)"), default=0.1, validators=[MinValueValidator(0.0)])
     # Whether an item names its competitor, so that pages need no look at the items.
     has_competitors = models.BooleanField(default=False, db_default=False, editable=False)
-    # Features of the items that the leaderboard holds equal, by name (annotate.fitting.leaderboard.features).
+    # Features of the items that the leaderboard holds equal, by name (annotate.fitting.leaderboard.style).
     style_features = models.JSONField(_("held equal on the leaderboard"), default=list, db_default=[], editable=False)
     # Whether the ranking counts what machines answered, which only an owner decides.
     count_machines = models.BooleanField(
@@ -175,6 +181,8 @@ class Project(
     archived_at = models.DateTimeField(null=True, blank=True, editable=False)
     # No column: the role of whom annotate.access found the project for; None where nobody asked for it.
     role: str | None = None
+    # No column: of a copy that says what one of several kinds of task asks, how many items they show on average.
+    mean_k: float | None = None
     members = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership", related_name="projects")
 
     class Meta:

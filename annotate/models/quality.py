@@ -24,6 +24,8 @@ class QualitySettings(models.Model):
     sitting_cap = models.PositiveIntegerField(
         _("maximum answers in one sitting"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
+    # Whether the page of a task holds the next one ready.
+    question_ahead = models.BooleanField(_("next question held ready"), default=True, db_default=True)
     # Practice comes before the first task, where there are sets for it; empty: none.
     practice_pass = models.PositiveSmallIntegerField(_("right answers to pass the practice"), null=True, blank=True)
     practice_tries = models.PositiveSmallIntegerField(

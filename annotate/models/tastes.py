@@ -22,7 +22,7 @@ class TasteMap(IdleJob):
     n_groups = models.PositiveIntegerField(default=0)
     n_grouped = models.PositiveIntegerField(default=0)
     bic = models.JSONField(default=list)
-    # An npz file; annotate.portraying says what is in it.
+    # An npz file; annotate.annotators.tastes.job says what is in it.
     arrays = models.BinaryField(null=True)
 
     class Meta:
@@ -65,7 +65,8 @@ class CohortComparison(RequestedJob):
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="cohort_comparisons")
     criterion = models.PositiveSmallIntegerField(default=1)  # of the project, by whose answers they are fitted
-    # What divides the annotators (annotate.cohorts), and the two values; second "" stands for everybody else.
+    # What divides the annotators (annotate.annotators.cohorts.groupings), and the two values; second "" stands for
+    # everybody else.
     by = models.CharField(max_length=40)
     first = models.CharField(max_length=200)
     second = models.CharField(max_length=200, blank=True)
@@ -73,8 +74,10 @@ class CohortComparison(RequestedJob):
     fit_number = models.PositiveIntegerField(null=True, blank=True)
     estimator = models.CharField(max_length=50, blank=True)
     sizes = models.JSONField(default=list)
-    # An npz file; annotate.cohort_runs says what is in it.
+    # An npz file; annotate.annotators.cohorts.job says what is in it.
     arrays = models.BinaryField(null=True)
+    # The leaderboards of cohorts: annotate.fitting.leaderboard.cohorts says what is in it.
+    boards = models.JSONField(default=dict, db_default={})
 
     class Meta:
         constraints = [

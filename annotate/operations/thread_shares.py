@@ -26,7 +26,7 @@ from annotate.operations.turns import Limit, Turns, Use
 
 ANSWERS, EXPORTS, FILES, PAGES = "answers", "exports", "files", "pages"
 KINDS = {
-    ANSWERS: "label submit known undo consent questionnaire done enough own-ideas "
+    ANSWERS: "label submit known undo ahead consent questionnaire done enough own-ideas "
     "api-next api-answer api-known api-undo",
     EXPORTS: "export api-export report record api-record log-export account-export own-export machines-report "
     "scale-export expected-links participants-csv entry-links cohorts-compare",

@@ -15,6 +15,7 @@ from annotate.ideas.rules import check_possible
 from annotate.imports.actions import discard_all
 from annotate.items.media.deletion import delete_media
 from annotate.jobs.fit_requests import request_fit
+from annotate.labelling.asked_tasks import further_tasks, note_earlier, task_of, tasks_now
 from annotate.labelling.assignment import release
 from annotate.labelling.plan.actions import draw_plan
 from annotate.locks import lock_project
@@ -40,6 +41,7 @@ from annotate.models import (
     ItemTranslation,
     Label,
     MachineAnswer,
+    MachineSet,
     Membership,
     Presentation,
     PresentedItem,
@@ -62,12 +64,12 @@ STEPS = {
     (State.PAUSED, State.CLOSED): EventVerb.PROJECT_CLOSED,
     (State.CLOSED, State.OPEN): EventVerb.PROJECT_REOPENED,
 }
-# Labels answer this question in this way and no other.
+# What kinds of task are asked. Earlier answers keep their kind.
 TASK = ("task_type", "k", "m", "shared_places")
 BUTTONS = ("tie_words", "both_good_words", "both_bad_words", "cant_judge_words", "skip_words")
 GRADES = ("slightly_words", "clearly_words")
 WORDS = ("best_words", "worst_words", "choice_words", *GRADES, *BUTTONS, "instruction_line")
-FIXED_BY_LABELS = ("question", "more_means", *TASK, *WORDS)
+FIXED_BY_LABELS = ("question", "more_means", *WORDS)
 # What a fit or its table is computed from.
 FITTED = (
     *("estimator", "top_k", "tie_margin", "count_gold", "count_repeats", "count_machines"),
@@ -77,7 +79,9 @@ FITTED = (
     *("policy", "class_shares", "pause_at_goal"),
 )
 # What decides which sets are worth asking: those suggested by other values are asked no more.
-SUGGESTING = frozenset({"policy", "class_shares", "top_k", "grades", "grades_by", "tie_margin", *TASK, "criteria"})
+SUGGESTING = frozenset(
+    {"policy", "class_shares", "top_k", "grades", "grades_by", "tie_margin", *TASK, "further_tasks", "criteria"}
+)
 
 
 class TooFewItems(UserError):
@@ -102,7 +106,7 @@ class FixedByLabels(UserError):
     def __init__(self, n_labels: int) -> None:
         super().__init__(
             _(
-                "People have already answered (%(n)d answers), so the question and task are fixed. Create a new "
+                "People have already answered (%(n)d answers), so the question and its words are fixed. Create a new "
                 "project for another question."
             )
             % {"n": n_labels}
@@ -116,6 +120,17 @@ class QuestionsAreGiven(UserError):
                 "The questions of this project are given, so the number of different sets and of items shown at a time "
                 "are fixed. Have sets drawn again first, on the page Given questions."
             )
+        )
+
+
+class SizesDiffer(UserError):
+    def __init__(self, k: int) -> None:
+        super().__init__(
+            _(
+                "The sets of this project are drawn or given beforehand, with %(k)d items each, so every kind of task "
+                "must show %(k)d. Change the further kinds, or leave the number of different sets empty."
+            )
+            % {"k": k}
         )
 
 
@@ -141,7 +156,7 @@ def create_project(*, owner: User, values: dict[str, Any], now: datetime) -> Pro
 
 def change_project(*, project: Project, actor: User, values: dict[str, Any], now: datetime) -> dict[str, list[Any]]:
     """Return sets these fields; returns what changed as {field: [before, after]}. Raises FixedByLabels,
-    IdeasNotPossible and QuestionsAreGiven."""
+    IdeasNotPossible, QuestionsAreGiven and SizesDiffer."""
     with write_transaction():
         project = lock_project(project.pk)
         changes = {
@@ -153,20 +168,26 @@ def change_project(*, project: Project, actor: User, values: dict[str, Any], now
             raise FixedByLabels(project.labels.count())
         if project.given_order and changes.keys() & {"n_sets", "k"}:
             raise QuestionsAreGiven
+        before = task_of(project), [task for task, _percent in further_tasks(project)]
         if "criteria" in changes:
-            check_criteria(project, *changes["criteria"])
+            old, new = changes["criteria"]
+            check_criteria(project, old, new)
             if project.weights and "weights" not in changes:
-                before, after = changes["criteria"]
-                changes["weights"] = [project.weights, carry_weights(before, after, project.weights)]
+                changes["weights"] = [project.weights, carry_weights(old, new, project.weights)]
         if changes.get("ideas_open", [None, False])[1]:
             check_possible(project)
         if not changes:
             return changes
         for field, (_before, after) in changes.items():
             setattr(project, field, after)
-        project.save(update_fields=[*changes])
-        if changes.keys() & set(TASK):
+        check_sizes(project)
+        if changes.keys() & {*TASK, "further_tasks"}:
+            project.earlier_tasks = note_earlier(project, *before)
+        project.save(update_fields=[*changes, "earlier_tasks"])
+        if changes.keys() & {*TASK, "further_tasks"}:
             return_open_presentations(project)
+        if "question_ahead" in changes:
+            return_open_presentations(project, ahead=True)
         if changes.keys() & {"n_sets", *TASK}:
             draw_plan(project)
         if changes.keys() & SUGGESTING:
@@ -175,6 +196,12 @@ def change_project(*, project: Project, actor: User, values: dict[str, Any], now
         if changes.keys() & FITTED and (project.labels.exists() or "count_machines" in changes):
             request_fit(project)
     return changes
+
+
+def check_sizes(project: Project) -> None:
+    """Raises SizesDiffer where the sets of a plan would be of another size than a further kind of task shows."""
+    if project.has_plan and any(task.k != project.k for task in tasks_now(project)):
+        raise SizesDiffer(project.k)
 
 
 def raise_overlap(*, project: Project, actor: User, to: int, now: datetime) -> bool:
@@ -196,9 +223,10 @@ def check_criteria(project: Project, before: list[dict[str, str]], after: list[d
         raise CriteriaFixed
 
 
-def return_open_presentations(project: Project) -> None:
+def return_open_presentations(project: Project, **which: bool) -> None:
     """Return open presentations of the old kind, so that annotators get new ones."""
-    for presentation in project.presentations.filter(state=Presentation.State.OPEN).values_list("pk", "item_set_id"):
+    found = project.presentations.filter(state=Presentation.State.OPEN, **which)
+    for presentation in found.values_list("pk", "item_set_id"):
         release(project, *presentation)
 
 
@@ -256,6 +284,8 @@ def _delete_rows(project: Project) -> None:
         AnswerNotice.objects.filter(project=project),
         Label.objects.filter(project=project),
         MachineAnswer.objects.filter(machine__annotator__project=project),
+        MachineSet.items.through.objects.filter(machineset__project=project),
+        MachineSet.objects.filter(project=project),
         PresentedItem.objects.filter(presentation__project=project),
         Presentation.objects.filter(project=project),
         GoldSetItem.objects.filter(gold_set__project=project),

@@ -32,6 +32,7 @@ from annotate.models import MAX_CRITERIA, MAX_ITEMS_SHOWN, MAX_REASON_LENGTH, Me
 from annotate.projects import actions
 from annotate.projects.criteria_forms import LONGEST_NAME, LONGEST_QUESTION
 from annotate.projects.forms import EXPLAINED, ProjectForm
+from annotate.projects.further_tasks_forms import MAX_SHARE
 from annotate.projects.participant_settings.forms import ParticipantForm
 from annotate.projects.quality_settings.forms import MOST_REASONS, QualityForm
 
@@ -44,6 +45,23 @@ class CriterionSetting(StrictSerializer):
     question = serializers.CharField(max_length=LONGEST_QUESTION)
 
 
+class FurtherTask(StrictSerializer):
+    task_type = serializers.ChoiceField(choices=Project.TaskType.choices)
+    k = serializers.IntegerField(min_value=2, max_value=MAX_ITEMS_SHOWN, help_text="Items shown; of pairs 2.")
+    m = serializers.IntegerField(
+        min_value=2,
+        max_value=MAX_ITEMS_SHOWN - 1,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="How many are ranked, of `top`.",
+    )
+    shared_places = serializers.BooleanField(required=False, default=False, help_text="Of `ranking`.")
+    percent = serializers.IntegerField(
+        min_value=1, max_value=MAX_SHARE, help_text="Its share of the tasks; the shares leave 5 or more."
+    )
+
+
 class ProjectSettings(serializers.ModelSerializer, StrictSerializer):
     """The settings of a project's own pages, whose forms decide what goes together."""
 
@@ -52,6 +70,11 @@ class ProjectSettings(serializers.ModelSerializer, StrictSerializer):
         child=serializers.ChoiceField(choices=[outcome.value for outcome in EXPLAINED]),
         required=False,
         help_text="Answers allowed besides those of the task itself.",
+    )
+    further_tasks = FurtherTask(
+        many=True,
+        required=False,
+        help_text="Kinds of task asked besides the project's own, each in its share; at most three.",
     )
     criteria = CriterionSetting(
         many=True,
@@ -179,7 +202,7 @@ class ProjectView(ApiView):
 
     @extend_schema(operation_id="projects_update", request=ProjectSettings, responses=ProjectDetail)
     def patch(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Changes the settings that are sent. Question and task are fixed once there are labels."""
+        """Changes the settings that are sent. The question is fixed once there are labels."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         given = validated_body(request, ProjectSettings, partial=True)

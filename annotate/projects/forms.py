@@ -14,6 +14,7 @@ from annotate.models import MAX_ITEMS_SHOWN, Label, Project
 from annotate.models.task_words import LETTER
 from annotate.projects.actions import BUTTONS, FIXED_BY_LABELS, GRADES, WORDS, CriteriaFixed, check_criteria
 from annotate.projects.criteria_forms import CriteriaField, WeightsField
+from annotate.projects.further_tasks_forms import FurtherTasksField
 from annotate.projects.metadata_forms import NamesField, metadata_choices
 
 EXPLAINED = {
@@ -30,13 +31,18 @@ QUESTION_FIXED = _(
     "People have answered this question, so its wording is fixed now. Create a new project for another question."
 )
 
+TASK_CHANGES = _(
+    "You can change this while people answer. Answers given so far keep their kind and stay in the ranking; people "
+    "who have a task open get another one."
+)
+
 # The pages of a project's settings and the fields on each; a new project has all of them on one page.
 SECTIONS: dict[str, tuple[str, ...]] = {
     "question": ("name", "question", "criteria", "more_means", "instructions"),
     "answers": (
-        *("task_type", "k", "m", "shared_places", *WORDS, "outcomes"),
+        *("task_type", "k", "m", "shared_places", "further_tasks", *WORDS, "outcomes"),
         *("comments", "item_comments", "comment_required", "known_button", "media_captions", "marks_differences"),
-        "shown_metadata",
+        *("folds_long_texts", "shown_metadata"),
     ),
     "amount": ("overlap", "n_sets", "annotators_expected", "target", "cap"),
     "ranking": ("estimator", "top_k", "tie_margin", "items_shown_by", "weights"),
@@ -81,6 +87,14 @@ class ProjectForm(forms.ModelForm):
         max_value=MAX_ITEMS_SHOWN - 1,
         required=False,
         help_text=_("Only for “Ranking of the best few”: fewer than are shown."),
+    )
+    further_tasks = FurtherTasksField(
+        label=_("Further kinds of task"),
+        required=False,
+        help_text=_(
+            "Asked besides, each in its share of the tasks, drawn at random; the kind above is asked in the rest. "
+            "Answers of all kinds make one ranking."
+        ),
     )
     outcomes = forms.MultipleChoiceField(
         label=_("Other answers allowed"),
@@ -176,6 +190,10 @@ class ProjectForm(forms.ModelForm):
                 "Where two plain texts are compared, the words that only one of them has are marked. Not in texts of "
                 "more than 1,500 words, nor where the two have little in common."
             ),
+            "folds_long_texts": _(
+                "Where a text has more than 1,500 characters, all texts of the task are cut at the same height; one "
+                "control above them opens all of them. A minimum reading time runs on either way."
+            ),
             "annotators_expected": _(
                 "With a number, each annotator sees how many answers are asked of them, such as “12 of 60”: their "
                 "share of the answers that show each item 20 times (of pairs: 10 for each item)."
@@ -197,6 +215,8 @@ class ProjectForm(forms.ModelForm):
         for name in FIXED_BY_LABELS if has_labels else ():
             self.fields[name].disabled = True
             self.fields[name].help_text = QUESTION_FIXED if name == "question" else FIXED
+        if has_labels:
+            self.fields["task_type"].help_text = TASK_CHANGES
 
         for name in ("items_shown_by", "media_captions"):
             self.fields[name].required = False

@@ -33,7 +33,10 @@ class Page:
 
 @dataclass(frozen=True)
 class Group:
+    """about: what the tour says of it."""
+
     title: str | Promise
+    about: str | Promise
     pages: Sequence[Page]
     is_button: bool = False
 
@@ -47,6 +50,7 @@ class Link:
     current: str
     is_button: bool = False
     n_waiting: int = 0  # things there that wait for a decision
+    about: str | Promise = ""  # of a group of several pages: what the tour says of it
 
 
 @dataclass(frozen=True)
@@ -54,12 +58,42 @@ class Navigation:
     groups: list[Link]
     pages: list[Link]  # of the group that the page belongs to
 
+    @property
+    def stop(self) -> "TourStop | None":
+        """Return where the tour is on this page; None on one that it does not visit."""
+        visited = [group for group in self.groups if group.about]
+        here = next((place for place, group in enumerate(visited) if group.current), None)
+        if here is None:
+            return None
+        following = visited[here + 1] if here + 1 < len(visited) else None
+        return TourStop(visited[here], here + 1, len(visited), following)
+
+
+@dataclass(frozen=True)
+class TourStop:
+    group: Link
+    number: int
+    n_stops: int
+    following: Link | None
+
+    @property
+    def next_address(self) -> str:
+        return tour_address(self.following.address) if self.following else ""
+
+
+def tour_address(address: str) -> str:
+    return f"{address}{'&' if '?' in address else '?'}tour=1"
+
 
 IMPORTS = ("items-import", "captions", "comparisons-import", "features-import", "import-job")
 GOLD_SETS = ("known-set-new", "known-set-change")
 GROUPS = (
     Group(
         _("Results"),
+        _(
+            "The ranking says who leads and how sure that is: each line is where the true score lies 9 times "
+            "in 10. Groups shows who differs from whom."
+        ),
         (
             Page("leaderboard", _("Leaderboard"), SEE, by_criterion=True, needs_competitors=True),
             Page("ranking", _("Ranking"), SEE, ("item",), by_criterion=True),
@@ -73,6 +107,10 @@ GROUPS = (
     ),
     Group(
         _("People"),
+        _(
+            "How much everybody answered, and whose answers you should check. Nobody is left out unless you "
+            "decide so; you can undo it."
+        ),
         (
             Page("annotators", _("Annotators"), SEE, ("annotator", "annotator-erase"), by_criterion=True),
             Page("machines", _("Machines"), SEE, by_criterion=True),
@@ -87,6 +125,10 @@ GROUPS = (
     ),
     Group(
         _("Trust and progress"),
+        _(
+            "“Can I trust this?” checks what a result needs: enough answers, agreement, reliability. "
+            "Progress says how many answers your goal still needs."
+        ),
         (
             Page("trust", _("Can I trust this?"), SEE, by_criterion=True),
             Page("progress", _("Progress"), SEE, by_criterion=True),
@@ -97,6 +139,10 @@ GROUPS = (
     ),
     Group(
         _("Set up"),
+        _(
+            "Write the question, add what is compared, and look at the task as people will see it. A draft "
+            "shows which step is next."
+        ),
         (
             Page("setup", _("Steps"), MANAGE),
             Page("project-settings", _("Question"), MANAGE),
@@ -114,6 +160,10 @@ GROUPS = (
     ),
     Group(
         _("More"),
+        _(
+            "Export your data, see every change in the log, add members, compare estimators, duplicate or "
+            "archive the project."
+        ),
         (
             Page("engine", _("Estimators"), SEE, ("compare",), by_criterion=True),
             Page("settings-ranking", _("Ranking rules"), MANAGE),
@@ -126,6 +176,7 @@ GROUPS = (
     ),
     Group(
         _("Invite"),
+        _("Open the project, then share its link or print its QR code. Say who may take part, and how many."),
         (
             Page("share", _("Link and QR code"), MANAGE),
             Page("expected-people", _("People you expect"), MANAGE, ("expected-send",)),
@@ -155,7 +206,8 @@ def navigation(
         title = group.title if len(pages) > 1 else pages[0].title
         n_waiting = sum(waiting.get(page.url_name, 0) for page in pages)
         address = _address(project, pages[0], query)
-        groups.append(Link(title, address, "true" if is_here else "", group.is_button, n_waiting))
+        about = group.about if len(pages) > 1 else ""
+        groups.append(Link(title, address, "true" if is_here else "", group.is_button, n_waiting, about))
         if is_here:
             current = [_link(project, page, here, query, waiting.get(page.url_name, 0)) for page in pages]
     return Navigation(groups, current if len(current) > 1 else [])

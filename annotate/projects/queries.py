@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.contrib.auth.models import AnonymousUser
 from django.core.paginator import Page, Paginator
 from django.db.models import Count, QuerySet
 
 from annotate.access import SEE
-from annotate.models import Annotator, FitState, Label, Membership, Project, User
+from annotate.models import Annotator, Label, Membership, Project, User
 from models_engine.models import Fit
 
 PAGE_SIZE = 30
@@ -22,7 +23,6 @@ class ProjectListRow:
     n_labels: int | None = None
     n_annotators: int | None = None
     fit: Fit | None = None
-    is_fit_pending: bool = False
 
     @property
     def sees_results(self) -> bool:
@@ -39,18 +39,24 @@ def projects_of(user: User, number: str | None, *, archived: bool = False) -> tu
     n_annotators = count_by_project(Annotator.objects.filter(project__in=ids))
     published = Fit.objects.filter(project_id__in=ids, criterion=1, published=True)
     fits = {fit.project_id: fit for fit in published.defer("arrays")}
-    states = {state.project_id: state for state in FitState.objects.filter(project__in=ids)}
     lines = []
     for membership in page:
         project, role = membership.project, Membership.Role(membership.role)
         if role not in SEE:
             lines.append(ProjectListRow(project, role))
             continue
-        state = states.get(project.pk)
-        pending = state is not None and state.wanted > state.fitted
-        line = (n_labels.get(project.pk, 0), n_annotators.get(project.pk, 0), fits.get(project.pk), pending)
+        line = (n_labels.get(project.pk, 0), n_annotators.get(project.pk, 0), fits.get(project.pk))
         lines.append(ProjectListRow(project, role, *line))
     return page, lines
+
+
+def latest_project(user: User | AnonymousUser) -> Project | None:
+    """Return the latest project whose results the person may see and that is not in the archive."""
+    if not isinstance(user, User):
+        return None
+    found = user.memberships.filter(role__in=SEE, project__archived_at=None).select_related("project")
+    latest = found.order_by("-project__created_at", "-pk").first()
+    return latest.project if latest else None
 
 
 def count_by_project(rows: QuerySet[Label] | QuerySet[Annotator]) -> dict[UUID, int]:

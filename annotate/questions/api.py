@@ -16,6 +16,7 @@ from annotate.api.base import (
     NoQuery,
     PageQuery,
     StrictSerializer,
+    WholeSerializer,
     page_serializer,
     paginated_response,
     validated_body,
@@ -82,7 +83,7 @@ class Numbers(StrictSerializer):
     )
 
 
-class QuestionChanges(Numbers):
+class QuestionChanges(WholeSerializer, Numbers):
     priority = serializers.IntegerField(min_value=-given.MAX_PRIORITY, max_value=given.MAX_PRIORITY, required=False)
     asked = serializers.BooleanField(required=False, help_text="true: ask withdrawn ones again; false: withdraw.")
 

@@ -17,4 +17,5 @@ def project_tabs(context: dict[str, Any], project: Project, role: str) -> dict[s
     match = context["request"].resolver_match
     here = match.url_name if match else ""
     waiting = {"ideas": n_waiting(project)} if project.ideas_open and role in MANAGE else {}
-    return {"navigation": navigation(project, role, here, context.get("criterion"), waiting)}
+    found = navigation(project, role, here, context.get("criterion"), waiting)
+    return {"navigation": found, "touring": "tour" in context["request"].GET}

@@ -102,7 +102,10 @@ def rewrite_link(token: Token) -> None:
 
 
 def plain_text(inline: Token) -> str:
-    return "".join(child.content for child in inline.children or () if child.type in ("text", "code_inline"))
+    """Return the words of a line of Markdown; where its file breaks the line there is a space."""
+    breaks, words = ("softbreak", "hardbreak"), ("text", "code_inline")
+    parts = (one for one in inline.children or () if one.type in breaks + words)
+    return "".join(" " if one.type in breaks else one.content for one in parts)
 
 
 def sections_of(name: str, page_title: str, tokens: list[Token]) -> list[Section]:

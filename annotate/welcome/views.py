@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotate.access import SignedInRequest
 from annotate.core.rate_limits import check_rate_limit
+from annotate.projects.queries import latest_project
 from annotate.projects.views import list_projects
 from annotate.welcome import actions, documentation
 from annotate.welcome.duel import landing_context
@@ -47,8 +48,8 @@ def help_page(request: HttpRequest, name: str) -> HttpResponse:
 
 @require_safe
 def tour(request: HttpRequest) -> HttpResponse:
-    """Say what each group of a project's pages is for."""
-    return render(request, "welcome/tour.html")
+    """Say what each group of a project's pages is for, and lead through those of one's latest project."""
+    return render(request, "welcome/tour.html", {"project": latest_project(request.user)})
 
 
 @login_required

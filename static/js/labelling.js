@@ -2,6 +2,7 @@
 
 import { keepTimes } from "./ago.js";
 import { announce } from "./announce.js";
+import * as ahead from "./labelling/ahead.js";
 import { countMarks } from "./labelling/best_worst.js";
 import { countCriteria } from "./labelling/criteria.js";
 import { setOutSteps } from "./labelling/criteria_steps.js";
@@ -26,12 +27,16 @@ let confirmedAt = 0;
 let said = ""; // what the answer on its way says, for screen readers
 let attempts = 0;
 let timer = null;
+let following = ""; // where the answer goes that is on its way while the task after it is shown
+let later = ""; // the form pressed meanwhile: it follows when the server has that answer
 let shown = null;
 let shownAt = 0;
 
 const task = () => document.getElementById("task");
 const annotator = () => task().dataset.annotator;
 const isTask = (text) => /<section id="task"/.test(text);
+const ownPath = () => document.getElementById("answer")?.getAttribute("action");
+const parse = (text) => new DOMParser().parseFromString(text, "text/html").getElementById("task");
 const concernsTask = (detail) => detail.target?.id === "task";
 
 // --- Answering --------------------------------------------------------------------------------------------------------
@@ -49,10 +54,31 @@ document.addEventListener("submit", (event) => {
     event.stopImmediatePropagation();
     return;
   }
+  const form = event.target;
   busy = true;
-  said = event.target.dataset.said ?? "";
-  if (event.target.id === "answer") confirm(event.submitter);
+  said = form.dataset.said ?? "";
+  if (form.id !== "answer") {
+    if (!following) return;
+    later = form.id;
+  } else {
+    confirm(event.submitter);
+    if (!following && !ahead.isHeld()) return;
+    const formData = new FormData(form, event.submitter);
+    keepAnswer({ path: ownPath(), formData });
+    if (!following) goOn();
+  }
+  event.preventDefault();
+  event.stopImmediatePropagation();
 }, { capture: true });
+
+// Shows the task held ready, if there is one, and sends the answer that was kept behind it.
+function goOn() {
+  if (ahead.isHeld()) {
+    following = ownPath();
+    ahead.put(task());
+  }
+  resend();
+}
 
 function confirm(button) {
   said = button.dataset.said;
@@ -72,6 +98,7 @@ document.addEventListener("htmx:configRequest", ({ detail }) => {
     detail.formData.delete("csrfmiddlewaretoken");
   }
   if (detail.elt.id === "answer") keepAnswer(detail);
+  if (detail.path === following) detail.formData.set("shown", task().dataset.token);
   for (const [name, hint] of Object.entries({ median_ms: median(annotator()), total: task().dataset.total })) {
     if (hint) detail.formData.set(name, hint);
   }
@@ -89,8 +116,14 @@ function keepAnswer(detail) {
 
 document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (!concernsTask(detail)) return;
-  detail.shouldSwap = isTask(detail.serverResponse);
+  detail.shouldSwap = isTask(detail.serverResponse) && !waitsOn(detail);
   if (!detail.shouldSwap) return;
+  const told = parse(detail.serverResponse);
+  if ("shown" in told.dataset) {
+    detail.shouldSwap = false;
+    renew(told);
+    return;
+  }
   if (!confirmedAt || attempts) said = arrived(kept(annotator(), detail.requestConfig.path));
   for (const image of new DOMParser().parseFromString(detail.serverResponse, "text/html").images) {
     new Image().src = image.getAttribute("src");
@@ -99,13 +132,57 @@ document.addEventListener("htmx:beforeSwap", ({ detail }) => {
   if (wait > 0) detail.swapOverride = `outerHTML swap:${wait}ms`;
 });
 
+// The milliseconds after which an answer may be sent again that came before the items could be read, else 0. They were
+// read while the answer before was on its way; the server counts from when that arrived.
+function waitsOn({ xhr, requestConfig }) {
+  return kept(annotator(), requestConfig.path) ? 1000 * Number(xhr.status === 409 && xhr.getResponseHeader("Retry-After")) : 0;
+}
+
+// Brings what the server says besides the task that is shown already: how far one is, what undo takes back, what is next.
+function renew(told) {
+  for (const part of ["#notice", ".pair-progress", ".labelling-ways", ".labelling-undo", "#undo"]) {
+    const [before, now] = [task().querySelector(part), told.querySelector(part)];
+    if (!now) continue;
+    const held = before?.contains(document.activeElement);
+    if (before) before.replaceWith(now);
+    else task().append(now);
+    if (held) now.focus();
+  }
+  for (const name of ["heading", "total"]) if (told.dataset[name]) task().dataset[name] = told.dataset[name];
+  htmx.process(document.getElementById("undo"));
+  document.getElementById("unsent").hidden = true;
+  delete document.getElementById("unsent").dataset.state;
+  ahead.hold(told);
+  if (document.getElementById("answer").dataset.wait) {
+    document.getElementById("answer").dataset.wait = told.dataset.wait ?? "";
+    if (!kept(annotator(), ownPath())) holdBack();
+  }
+  // A button that was pressed in vain keeps the focus, and with it the keys.
+  if (document.activeElement?.matches("#answer button")) task().focus({ preventScroll: true });
+  if (attempts) announce([arrived(kept(annotator(), following)), describe()].join(" "));
+}
+
+// After the server's word on the answer before: what was pressed on this task meanwhile.
+function catchUp() {
+  const form = document.getElementById(later);
+  const isAnswered = ownPath() && kept(annotator(), ownPath());
+  following = later = "";
+  busy = false;
+  if (isAnswered) {
+    busy = true;
+    goOn();
+  } else if (form) form.requestSubmit();
+}
+
 document.addEventListener("htmx:afterRequest", ({ detail }) => {
   if (!concernsTask(detail)) return;
   const { xhr, requestConfig } = detail;
   inFlight = false;
   const unsent = kept(annotator(), requestConfig.path);
   const isAnswer = Boolean(unsent);
-  if (isTask(xhr.responseText)) {
+  if (waitsOn(detail)) {
+    timer = setTimeout(resend, waitsOn(detail));
+  } else if (isTask(xhr.responseText)) {
     if (isAnswer) {
       drop(annotator(), unsent.path);
       if (xhr.status < 400) draft.drop(unsent.path);
@@ -113,6 +190,7 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
       setTimeout(resend, 2 * CONFIRM_MS); // another tab's may be left
     }
     attempts = 0;
+    if ("shown" in parse(xhr.responseText).dataset) catchUp();
   } else if (isAnswer) {
     notDelivered(xhr.status, unsent.path);
   } else {
@@ -123,6 +201,12 @@ document.addEventListener("htmx:afterRequest", ({ detail }) => {
 
 document.addEventListener("htmx:afterSwap", ({ detail }) => {
   if (!concernsTask(detail) || shown === task()) return;
+  following = later = "";
+  ahead.hold(task());
+  task().dispatchEvent(new CustomEvent("task:shown", { bubbles: true }));
+});
+
+document.addEventListener("task:shown", () => {
   busy = false;
   window.scrollTo({ top: 0, behavior: "instant" });
   show();
@@ -199,7 +283,7 @@ function resend() {
   const unsent = kept(annotator());
   if (!unsent || inFlight) return;
   clearTimeout(timer);
-  busy = true;
+  busy = unsent.path !== following || attempts > 0 || Boolean(ownPath() && kept(annotator(), ownPath()));
   const sent = htmx.ajax("POST", unsent.path, { source: "#task", target: "#task", swap: "outerHTML", values: unsent.values });
   sent.catch(() => {}); // htmx:afterRequest has told it
 }
@@ -220,4 +304,6 @@ document.addEventListener("click", (event) => {
 
 keepTimes(document.getElementById("times"));
 show();
+ahead.hold(task());
+ahead.ask(task());
 resend();

@@ -21,6 +21,7 @@ from annotate.api.base import (
     CriterionQuery,
     FiniteFloatField,
     NoQuery,
+    StoredMessageField,
     check_page_exists,
     validated_body,
     validated_criterion,
@@ -29,6 +30,7 @@ from annotate.api.base import (
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.core.rate_limits import check_rate_limit
 from annotate.criteria import Criterion
+from annotate.dashboard.leaderboard.api import BoardRow
 from annotate.files.limits import MAX_TAG
 from annotate.models import CohortComparison
 
@@ -115,7 +117,25 @@ class SideBySideRow(serializers.Serializer):
     is_separated = serializers.BooleanField(help_text="Whether the 90% interval of the difference excludes 0.")
 
 
+class CohortBoardRow(BoardRow):
+    effect = FiniteFloatField(help_text="How much better it is in this cohort than elsewhere, in logits.")
+    effect_sd = FiniteFloatField()
+
+
+class CohortLeaderboard(serializers.Serializer):
+    cohort = serializers.CharField(source="key", allow_blank=True, help_text="Empty: everybody else.")
+    n_annotators = serializers.IntegerField()
+    n_labels = serializers.IntegerField(help_text="Answers about competitors.")
+    rows = CohortBoardRow(many=True, help_text="Empty where there are too few answers.")
+
+
 class ComparisonDetail(ComparisonRow):
+    leaderboards = CohortLeaderboard(
+        many=True,
+        help_text="Where items name competitors: their ranking by each cohort of the property, drawn towards the whole "
+        "by as much as cohorts are alike.",
+    )
+    leaderboards_problem = StoredMessageField(allow_blank=True, help_text="Why there are no leaderboards by cohort.")
     n_items = serializers.IntegerField()
     n_separated = serializers.IntegerField()
     correlation = FiniteFloatField(allow_null=True, help_text="Correlation of the utilities.")
@@ -170,6 +190,8 @@ class CohortsRead(ApiView):
         table = side_by_side(criterion.project, bytes(row.arrays), order) if row.arrays else None
         check_page_exists(table.page if table else None, query["page"])
         values = side_by_side_row(comparison_status(row, groupings(criterion))) | {
+            "leaderboards": row.boards.get("cohorts", []),
+            "leaderboards_problem": row.boards.get("problem", ""),
             "n_items": table.n_items if table else 0,
             "n_separated": table.n_separated if table else 0,
             "correlation": table and table.correlation,

@@ -7,10 +7,12 @@ from django.utils import timezone
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
-from annotate.annotators.cohorts.groupings import members
+from annotate.annotators.cohorts.groupings import TAG, groupings, members
+from annotate.annotators.cohorts.queries import MIN_LABELS, MIN_MEMBERS
 from annotate.core.stored_messages import NotEnoughData, store_message
 from annotate.criteria import Criterion
 from annotate.fitting.arrays import to_bytes
+from annotate.fitting.leaderboard.cohorts import Cohort, cohort_boards
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import Labels
 from annotate.fitting.stored_posterior import fit_posterior, require_labels
@@ -24,7 +26,7 @@ from models_engine.models import Fit
 
 Status = CohortComparison.Status
 Ints = NDArray[np.int64]
-MIN_MEMBERS, MIN_LABELS = 2, 20
+MAX_BOARDS = 12  # cohorts with a leaderboard of their own
 TOO_FEW = {
     "first": gettext_noop(
         "The first cohort has too few answers to be compared: %(labels)d from %(people)d annotators. It needs "
@@ -70,17 +72,40 @@ def work(row: CohortComparison, progress: Progress) -> None:
     sizes = [[len(np.unique(labels.data.annotators[one])), len(one)] for one in rows]
     for (n_people, n_labels), name in zip(sizes, ("first", "second"), strict=True):
         check_enough(n_people, n_labels, name)
-    arrays = compare_cohorts(labels, rows, fit, progress)
+    boards = cohort_boards(
+        criterion, labels, list_cohorts(row), progress, least_people=MIN_MEMBERS, least_labels=MIN_LABELS
+    )
+    try:
+        arrays = to_bytes(compare_cohorts(labels, rows, fit, progress))
+    except NotComparable:  # as where each context has few items
+        if not any(one["rows"] for one in boards.get("cohorts", [])):
+            raise
+        arrays = None
     values: dict[str, Any] = {
         "status": Status.READY,
         "fit_number": fit.number,
         "estimator": fit.estimator,
         "sizes": sizes,
-        "arrays": to_bytes(arrays),
+        "arrays": arrays,
+        "boards": boards,
         "finished_at": timezone.now(),
         "message": "",
     }
     row.complete(**values)
+
+
+def list_cohorts(row: CohortComparison) -> list[Cohort]:
+    """Return the cohorts whose leaderboards are made: all of what divides the annotators, the largest first; of tags,
+    which may overlap, the two compared."""
+    criterion = Criterion(row.project, row.criterion)
+    division = next((one for one in groupings(criterion) if one.key == row.by), None)
+    keys = [one.key for one in division.values] if division and row.by != TAG else [row.first, row.second]
+    asked = dict.fromkeys([row.first, *filter(None, [row.second]), *filter(None, keys)])
+    found = [Cohort(key, members(criterion, row.by, key)) for key in list(asked)[:MAX_BOARDS]]
+    if row.by == TAG and not row.second:
+        everybody = set(row.project.annotators.values_list("pk", flat=True))
+        found.append(Cohort("", everybody - set(found[0].members)))
+    return found
 
 
 def check_enough(n_people: int, n_labels: int, name: str) -> None:
@@ -112,4 +137,4 @@ def in_largest_part(data: Comparisons, labels: Labels) -> NDArray[np.bool_]:
     return compared & (data.connected_parts(labels.ranked) == 0)
 
 
-QUEUE = RequestedJobs(CohortComparison, work, lambda _owner: store_message(DIED), deferred=("arrays",))
+QUEUE = RequestedJobs(CohortComparison, work, lambda _owner: store_message(DIED), deferred=("arrays", "boards"))

@@ -13,12 +13,14 @@ from annotate.core.charts import Interval, Scale, Tick
 from annotate.core.stored_messages import render_message
 from annotate.criteria import Criterion
 from annotate.dashboard.fits.comparison import correlation
+from annotate.dashboard.leaderboard.queries import LeaderboardPage, Section, scale_of_rows, sections_of
 from annotate.dashboard.ranking.queries import AVERAGE_SCORE
 from annotate.models import CohortComparison, Item, Project, Tag
 from models_engine.constants import Z90
 
 PAGE_SIZE = 50
 MAX_TAGS = 300
+MIN_MEMBERS, MIN_LABELS = 2, 20  # of a cohort that is compared, or has a leaderboard of its own
 Status = CohortComparison.Status
 
 
@@ -83,11 +85,35 @@ class ComparisonStatus:
 
 
 @dataclass(frozen=True)
+class CohortBoard:
+    """The leaderboard of one cohort; no sections where it has too few answers, or compared no two competitors."""
+
+    key: str
+    name: str
+    n_annotators: int
+    n_labels: int
+    sections: list[Section]
+    caption_id: str
+
+
+@dataclass(frozen=True)
+class CohortBoards:
+    """problem: why there are none; then nothing else holds.   page: what the tables are drawn with."""
+
+    problem: str
+    boards: list[CohortBoard]
+    page: LeaderboardPage
+    least_people: int = MIN_MEMBERS
+    least_labels: int = MIN_LABELS
+
+
+@dataclass(frozen=True)
 class Cohorts:
     divisions: list[Grouping]
     kept: list[ComparisonStatus]
     shown: ComparisonStatus | None
     table: SideBySide | None
+    boards: CohortBoards | None
 
 
 def cohorts(criterion: Criterion, query: SideBySideQuery) -> Cohorts:
@@ -95,16 +121,43 @@ def cohorts(criterion: Criterion, query: SideBySideQuery) -> Cohorts:
     rows = list(comparisons(criterion))
     kept = [comparison_status(row, found) for row in rows]
     shown = next((one for one in kept if one.comparison.pk == query.show), kept[0] if kept and not query.show else None)
-    table = None
-    if shown and shown.comparison.arrays:  # one more query: those of the list come without
-        table = side_by_side(criterion.project, bytes(shown.comparison.arrays), query)
-    return Cohorts(found, kept, shown, table)
+    table = boards = None
+    if shown and shown.comparison.status == Status.READY:  # one more query: those of the list come without
+        row = CohortComparison.objects.get(pk=shown.comparison.pk)
+        table = side_by_side(criterion.project, bytes(row.arrays), query) if row.arrays else None
+        boards = cohort_boards(row, found)
+    return Cohorts(found, kept, shown, table, boards)
+
+
+def cohort_boards(row: CohortComparison, found: list[Grouping]) -> CohortBoards | None:
+    """Return the stored leaderboards by cohort, None where the project has no competitors."""
+    told = row.boards
+    if not told:
+        return None
+    if told["problem"]:
+        return CohortBoards(render_message(told["problem"]), [], LeaderboardPage())
+    division = next((one for one in found if one.key == row.by), Grouping(row.by, row.by, []))
+    every = [one for cohort in told["cohorts"] for one in cohort["rows"]]
+    scale = scale_of_rows(every)
+    page = LeaderboardPage(board={"rows": every, "k": told["k"], "has_contexts": told["has_contexts"]}, scale=scale)
+    boards = [
+        CohortBoard(
+            one["key"],
+            division.named(one["key"]),
+            one["n_annotators"],
+            one["n_labels"],
+            sections_of(one["rows"], scale),
+            f"cohort-board-{number}",
+        )
+        for number, one in enumerate(told["cohorts"], start=1)
+    ]
+    return CohortBoards("", boards, page)
 
 
 def comparisons(criterion: Criterion) -> QuerySet[CohortComparison]:
     """Return those kept by this criterion, the latest first."""
     rows = criterion.project.cohort_comparisons.filter(criterion=criterion.number)
-    return rows.defer("arrays").order_by("-asked_at", "-pk")
+    return rows.defer("arrays", "boards").order_by("-asked_at", "-pk")
 
 
 def tags_of(project: Project) -> list[str]:

@@ -11,7 +11,7 @@ from annotate.audit import record_event
 from annotate.core.transactions import write_transaction
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling import assignment
-from annotate.labelling.actions import release_open_presentation
+from annotate.labelling.assignment import release_open_presentation
 from annotate.labelling.special_tasks import conflicting_items
 from annotate.locks import lock_project
 from annotate.models import (

@@ -1,2 +1,2 @@
-"""Machines that judge pairs of items: adding them, what they are asked, what they answered, how they agree with
+"""Machines that judge sets of items: adding them, what they are asked, what they answered, how they agree with
 people."""

@@ -1,7 +1,6 @@
 """Writes machines: added, excluded, removed; what they answered; whether it counts; requests of a report."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
@@ -9,12 +8,14 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from annotate.annotators.machines.answers import NewAnswer
+from annotate.annotators.machines.sets import digits
 from annotate.audit import record_event
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion
-from annotate.fitting.machines import ITEMS_JUDGED
 from annotate.jobs.fit_requests import request_fit
+from annotate.labelling.item_sets import items_of_key, set_key
 from annotate.locks import advisory_lock, lock_project
 from annotate.models import (
     MAX_MACHINES,
@@ -24,6 +25,7 @@ from annotate.models import (
     Machine,
     MachineAnswer,
     MachineReport,
+    MachineSet,
     Project,
     User,
 )
@@ -31,17 +33,6 @@ from annotate.participation.joining.pseudonyms import is_taken, normalize_name
 from annotate.projects.actions import change_project
 
 Status = MachineReport.Status
-
-
-class MachinesJudgePairs(UserError):
-    def __init__(self, k: int) -> None:
-        super().__init__(
-            _(
-                "Machines judge pairs, but this project shows %(k)d items at a time. Add machines to a project that "
-                "shows two."
-            )
-            % {"k": k}
-        )
 
 
 class MachineNameTaken(UserError):
@@ -68,19 +59,6 @@ class NoMachineAnswers(UserError):
         super().__init__(_("No machine has answered yet. Ask for a report once one has."))
 
 
-@dataclass(frozen=True)
-class NewAnswer:
-    """items: the primary keys of two items in the order shown.   chosen: one of them, None for a tie."""
-
-    items: tuple[int, int]
-    chosen: int | None
-    prompt_version: str = ""
-    tokens_in: int | None = None
-    tokens_out: int | None = None
-    cost: Decimal | None = None
-    seconds: float | None = None
-
-
 def add_machine(
     *,
     project: Project,
@@ -94,14 +72,12 @@ def add_machine(
     currency: str = "",
     now: datetime,
 ) -> Machine:
-    """Raises MachinesJudgePairs, MachineNameTaken and TooManyMachines. prompt_hash: of a prompt that is not told."""
+    """Raises MachineNameTaken and TooManyMachines. prompt_hash: of a prompt that is not told."""
     name = normalize_name(name)
     if prompt:
         prompt_hash = sha256(prompt.encode()).hexdigest()
     with write_transaction():
         project = lock_project(project.pk)
-        if project.k != ITEMS_JUDGED:
-            raise MachinesJudgePairs(project.k)
         if is_taken(project, name):
             raise MachineNameTaken(name)
         if machines_of(project).count() >= MAX_MACHINES:
@@ -120,9 +96,9 @@ def machines_of(project: Project) -> Any:
 
 
 def store_answers(*, machine: Machine, criterion: Criterion, rows: Sequence[NewAnswer], now: datetime) -> int:
-    """Store what is new among these and return how many that is: the first answer to a pair in an order stays.
+    """Store what is new among these and return how many that is: the first answer to a set in an order stays.
 
-    Raises MachineExcluded and MachinesJudgePairs.
+    Raises MachineExcluded.
     """
     with write_transaction():
         advisory_lock(machine.annotator.project_id, shared=True)
@@ -130,27 +106,11 @@ def store_answers(*, machine: Machine, criterion: Criterion, rows: Sequence[NewA
         annotator = Annotator.everyone.get(pk=machine.pk)
         if annotator.excluded_at:
             raise MachineExcluded(annotator.pseudonym)
-        if project.k != ITEMS_JUDGED:
-            raise MachinesJudgePairs(project.k)
+        sets = store_sets(project, {set_key(row.items) for row in rows})
         answers = MachineAnswer.objects.filter(machine=machine)
         before = answers.count()
         MachineAnswer.objects.bulk_create(
-            [
-                MachineAnswer(
-                    machine=machine,
-                    criterion=criterion.number,
-                    first_id=row.items[0],
-                    second_id=row.items[1],
-                    chosen_id=row.chosen,
-                    prompt_version=row.prompt_version,
-                    tokens_in=row.tokens_in,
-                    tokens_out=row.tokens_out,
-                    cost=machine.price if row.cost is None else row.cost,
-                    seconds=row.seconds,
-                    created_at=now,
-                )
-                for row in rows
-            ],
+            [new_answer(machine, criterion, row, sets[set_key(row.items)], now) for row in rows],
             ignore_conflicts=True,
             batch_size=200,
         )
@@ -158,6 +118,41 @@ def store_answers(*, machine: Machine, criterion: Criterion, rows: Sequence[NewA
         if n_new and project.count_machines:
             request_fit(project)
     return n_new
+
+
+def store_sets(project: Project, keys: Collection[str]) -> dict[str, int]:
+    """Return the row of each set by its key, new ones included."""
+    rows = MachineSet.objects.filter(project=project, key__in=keys)
+    known = set(rows.values_list("key", flat=True))
+    new = [MachineSet(project=project, key=key) for key in sorted(set(keys) - known)]
+    MachineSet.objects.bulk_create(new, ignore_conflicts=True)
+    found = dict(rows.values_list("key", "pk"))
+    links = MachineSet.items.through
+    links.objects.bulk_create(
+        (links(machineset_id=found[one.key], item_id=item) for one in new for item in items_of_key(one.key)),
+        ignore_conflicts=True,
+    )
+    return found
+
+
+def new_answer(machine: Machine, criterion: Criterion, row: NewAnswer, item_set: int, now: datetime) -> MachineAnswer:
+    place = {item: at for at, item in enumerate(sorted(row.items))}
+    return MachineAnswer(
+        machine=machine,
+        criterion=criterion.number,
+        item_set_id=item_set,
+        shown=digits(place[item] for item in row.items),
+        task=row.task,
+        outcome=row.outcome,
+        chosen_id=row.chosen,
+        ranks=row.ranks,
+        prompt_version=row.prompt_version,
+        tokens_in=row.tokens_in,
+        tokens_out=row.tokens_out,
+        cost=machine.price if row.cost is None else row.cost,
+        seconds=row.seconds,
+        created_at=now,
+    )
 
 
 def item_ids(project: Project, keys: Collection[str]) -> dict[str, int]:
@@ -190,6 +185,7 @@ def remove_machine(*, machine: Machine, actor: User, now: datetime) -> int:
         n = MachineAnswer.objects.filter(machine=machine).count()
         name = machine.annotator.pseudonym
         MachineAnswer.objects.filter(machine=machine).delete()
+        MachineSet.objects.filter(project=project, answers=None).delete()
         Annotator.everyone.filter(pk=machine.pk).delete()
         record_event(project, actor, EventVerb.MACHINE_REMOVED, now, name=name, answers=n)
         if n and project.count_machines:

@@ -21,16 +21,18 @@ from annotate.fitting.stored_posterior import fit_posterior, require_labels
 from annotate.jobs.queues import Progress
 from annotate.jobs.requested import RequestedJobs
 from annotate.models import Item, MachineReport
-from models_engine.analysis.judges import PairAnswers, judge, pair_answers
+from models_engine.analysis.judged_sets import ImpliedAnswers, JudgedSets, implied_answers, number_sets
+from models_engine.analysis.judges import best_places, judge
 from models_engine.data import Comparisons
+from models_engine.errors import Cancelled
 from models_engine.estimators.table import ESTIMATORS
 from models_engine.posterior import BasePosterior
 
 Status = MachineReport.Status
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-MAX_TAGS = 12  # those that most pairs have
-MIN_TAG_PAIRS = 5
+MAX_TAGS = 12  # those that most sets have
+MIN_TAG_SETS = 5
 MAX_ITEMS_KEPT = 2_000
 DIED = gettext_noop(
     "The engine stopped several times during this report. It may have been killed or have run out of memory."
@@ -54,7 +56,7 @@ def work(row: MachineReport, progress: Progress) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         figures = {
-            "machines": machine_figures(criterion, labels),
+            "machines": machine_figures(criterion, labels, progress),
             "boards": boards(labels, estimator, fit.seed if fit else 0, progress),
             "n_people_answers": labels.of_people.n_labels,
             "n_machine_answers": labels.n_machine_labels,
@@ -70,42 +72,60 @@ def work(row: MachineReport, progress: Progress) -> None:
     )
 
 
-def machine_figures(criterion: Criterion, labels: Labels) -> list[dict[str, Any]]:
-    answers, items = pair_answers(labels.data)
-    by_people = answers.who < labels.n_people
-    people = answers.subset(by_people)
-    lengths, tags = lengths_of(labels, items), tags_of_pairs(criterion, labels, items, answers)
+def machine_figures(criterion: Criterion, labels: Labels, progress: Progress) -> list[dict[str, Any]]:
+    """Raises Cancelled and LeaseLost."""
+    data = telling(labels)
+    answers, sets = implied_answers(data)
+    people = answers.subset(answers.who < labels.n_people)
+    lengths, tags = lengths_of(labels, sets), tags_of_cells(criterion, labels, sets, answers)
     found = []
     for number, share in enumerate(labels.machine_shares.tolist()):
+        if progress(number, len(labels.machine_shares), 0.0) is False:
+            raise Cancelled
         who = labels.n_people + number
-        told = judge(people, answers.subset(answers.who == who), len(items), lengths=lengths, tags=tags)
-        found.append({"annotator": int(labels.annotator_ids[who]), "share": share, **asdict(told)})
+        own = answers.subset(answers.who == who)
+        all_answers = labels.of_people.n_labels
+        told = judge(people, own, sets, n_people_answers=all_answers, lengths=lengths, tags=tags)
+        places = [asdict(one) for one in best_places(data.subset(data.annotators == who))]
+        found.append({"annotator": int(labels.annotator_ids[who]), "share": share, **asdict(told), "places": places})
     return found
 
 
-def lengths_of(labels: Labels, items: Ints) -> Floats:
-    """Return (n_pairs,) how many characters the first item of each pair has more; nan where one is no text."""
+def telling(labels: Labels) -> Comparisons:
+    """Return the labels about sets that a machine or several people answered: others say nothing of agreement."""
+    data = labels.data
+    number, _sets = number_sets(data)
+    people = data.annotators < labels.n_people
+    several = np.bincount(
+        np.unique(np.stack([number, data.annotators]), axis=1)[0], minlength=number.max(initial=0) + 1
+    )
+    judged = np.bincount(number[~people], minlength=len(several)) > 0
+    return data.subset((judged | (several > 1))[number])
+
+
+def lengths_of(labels: Labels, sets: JudgedSets) -> Floats:
+    """Return (n_cells,) how many characters the first item of each cell has more; nan where one is no text."""
     rows = Item.objects.filter(pk__in=labels.item_ids.tolist()).values_list("pk", "kind", "body").iterator(2000)
     known = {pk: len(strip_tags(body)) for pk, kind, body in rows if kind in ("text", "markdown", "html")}
     each = np.array([known.get(pk, np.nan) for pk in labels.item_ids.tolist()], dtype=float)
-    return each[items[:, 0]] - each[items[:, 1]]
+    return each[sets.items[:, 0]] - each[sets.items[:, 1]]
 
 
-def tags_of_pairs(
-    criterion: Criterion, labels: Labels, items: Ints, answers: PairAnswers
+def tags_of_cells(
+    criterion: Criterion, labels: Labels, sets: JudgedSets, answers: ImpliedAnswers
 ) -> dict[str, NDArray[np.bool_]]:
-    """Return which pairs each tag is about: those of which an item has it. Only tags of several shared pairs."""
+    """Return which cells each tag is about: those of which an item has it. Only tags of several shared sets."""
     place = {pk: at for at, pk in enumerate(labels.item_ids.tolist())}
     has: dict[str, NDArray[np.bool_]] = {}
     through = Item.tags.through.objects.filter(item__project=criterion.project).values_list("item_id", "tag__name")
     for pk, name in through.iterator(5000):
         if pk in place:
             has.setdefault(name, np.zeros(len(place), dtype=bool))[place[pk]] = True
-    machine = np.bincount(answers.pair[answers.who >= labels.n_people], minlength=len(items)) > 0
-    shared = machine & (np.bincount(answers.pair[answers.who < labels.n_people], minlength=len(items)) > 0)
-    masks: dict[str, NDArray[np.bool_]] = {name: np.asarray(mask[items].any(axis=1)) for name, mask in has.items()}
-    counts = {name: int((mask & shared).sum()) for name, mask in masks.items()}
-    names = sorted((name for name in masks if counts[name] >= MIN_TAG_PAIRS), key=lambda name: (-counts[name], name))
+    machine = np.bincount(answers.cell[answers.who >= labels.n_people], minlength=sets.n_cells) > 0
+    shared = machine & (np.bincount(answers.cell[answers.who < labels.n_people], minlength=sets.n_cells) > 0)
+    masks: dict[str, NDArray[np.bool_]] = {name: np.asarray(mask[sets.items].any(axis=1)) for name, mask in has.items()}
+    counts = {name: len(np.unique(sets.set_of[mask & shared])) for name, mask in masks.items()}
+    names = sorted((name for name in masks if counts[name] >= MIN_TAG_SETS), key=lambda name: (-counts[name], name))
     return {name: masks[name] for name in names[:MAX_TAGS]}
 
 

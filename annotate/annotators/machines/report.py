@@ -36,11 +36,17 @@ class ReportedMachine:
     name: str
     share: float
     n_answers: int
-    n_pairs: int
+    n_sets: int
     n_shared: int
     n_people_answers: int
     figures: dict[str, Figure | None]
     tags: dict[str, Figure | None]
+    places: list[Figure]  # how often it names best what stands first, second and so on; empty for pairs
+
+    @property
+    def fair_share(self) -> float:
+        """Return how often an item at one place should be the best, by chance."""
+        return 1 / len(self.places) if self.places else 0.0
 
     def __getattr__(self, name: str) -> Any:
         """Return a figure by its name, for templates."""
@@ -98,10 +104,15 @@ def report_view(criterion: Criterion, report: MachineReport, most: int | None = 
 
 
 def reported(one: dict[str, Any], name: str) -> ReportedMachine:
-    counts = {key: one[key] for key in ("n_answers", "n_pairs", "n_shared", "n_people_answers")}
+    counts = {key: one[key] for key in ("n_answers", "n_sets", "n_shared", "n_people_answers")}
     figures = {key: figure(one[key]) for key in FIGURES}
     return ReportedMachine(
-        name=name, share=one["share"], figures=figures, tags={k: figure(v) for k, v in one["tags"].items()}, **counts
+        name=name,
+        share=one["share"],
+        figures=figures,
+        tags={k: figure(v) for k, v in one["tags"].items()},
+        places=[shown for place in one["places"] if (shown := figure(place))],
+        **counts,
     )
 
 

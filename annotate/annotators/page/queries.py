@@ -10,10 +10,11 @@ from django.db.models import Max, Min
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
-from annotate.annotators.queries import AnnotatorRow, build_rows
+from annotate.annotators.queries import AnnotatorRow, build_rows, with_undecided
 from annotate.core import charts
 from annotate.core.charts import Interval, Scale, Tick
 from annotate.criteria import Criterion
+from annotate.labelling.asked_tasks import mean_size
 from annotate.models import Annotator, AnnotatorTaste, Item, Label, Project, TasteMap
 from models_engine.constants import Z90
 from models_engine.models import Fit
@@ -81,7 +82,7 @@ def annotator_page(
 ) -> AnnotatorPage:
     """Read an annotator's page in the same number of queries whatever they answered."""
     project = criterion.project
-    row = build_rows([annotator.pk], fit)[0]
+    row = with_undecided(build_rows([annotator.pk], fit), fit)[0]
     n_counted = row.estimate.n_labels if row.estimate else 0
     taste_map = TasteMap.objects.filter(project=project, criterion=criterion.number).first()
     own = None
@@ -96,7 +97,7 @@ def annotator_page(
         ranking=own_ranking(project, taste_map, own, query) if taste_map and own and not reason else None,
         reason=reason,
         n_counted=n_counted,
-        chance=1 / project.k,
+        chance=1 / mean_size(project),
         chart=chart,
         starts=starts,
         ends=ends,

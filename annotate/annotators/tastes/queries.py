@@ -11,6 +11,7 @@ from django.core.paginator import Page, Paginator
 from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
+from annotate.annotators.tastes.map_items import N_EACH, MapItem, place_items
 from annotate.core.charts import Scale
 from annotate.core.numbers import format_integer
 from annotate.criteria import Criterion
@@ -75,6 +76,7 @@ class TasteMapView:
     x_ticks: list[tuple[float, str, bool]]
     y_ticks: list[tuple[float, str, bool]]
     groups: list[Group]
+    items: list[MapItem]
     enough: str = ""  # what would be enough to look for groups
 
     side = SIDE
@@ -109,7 +111,8 @@ def taste_map_view(criterion: Criterion, across: int, up: int, page: int) -> Tas
     across, up = min(across, n), min(up, n)
     here = AnnotatorTaste.objects.filter(annotator__project=project, fit_number=taste_map.fit_number)
     rows = list(here.select_related("annotator").defer("own").order_by("-n_labels", "pk"))
-    ends = Ends.of(project, arrays).end
+    both = Ends.of(project, arrays)
+    ends = both.end
     scores = np.array([[row.scores[across - 1], row.scores[up - 1]] for row in rows] or [[0.0, 0.0]])
     scales = [symmetric(scores[:, axis]) for axis in (0, 1)]
     shown = Paginator(rows, PAGE_SIZE).get_page(page)
@@ -134,6 +137,7 @@ def taste_map_view(criterion: Criterion, across: int, up: int, page: int) -> Tas
             )
             for number, likes in enumerate(arrays["likes"])
         ],
+        items=both.on_map(arrays["loadings"], across - 1, up - 1, n_told),
         enough=enough_text(rows, *enough) if enough else "",
     )
 
@@ -181,6 +185,13 @@ class Ends:
     def end(self, values: Floats, sign: int) -> End:
         found = [(int(self.keys[i]), float(values[i])) for i in extremes(values, sign)]
         return End([(self.known[pk], abs(value)) for pk, value in found if pk in self.known])
+
+    def on_map(self, loadings: Floats, across: int, up: int, n_told: int) -> list[MapItem]:
+        """Place the items at the ends of these components, from 0, in the map; those of noise have no ends."""
+        told = [axis for axis in dict.fromkeys((across, up)) if axis < n_told]
+        rows = [i for axis in told for sign in (1, -1) for i in [*extremes(loadings[:, axis], sign)][:N_EACH]]
+        shown = [i for i in dict.fromkeys(rows) if int(self.keys[i]) in self.known]
+        return place_items([self.known[int(self.keys[i])] for i in shown], loadings[np.ix_(shown, [across, up])], SIDE)
 
 
 def extremes(values: Floats, sign: int) -> Collection[int]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from annotate.core import charts, numbers
 from annotate.criteria import Criterion
-from annotate.fitting.estimator_choices import ESTIMATORS
-from annotate.models import Evaluation
+from annotate.fitting.estimator_choices import COUNT_GRADES, ESTIMATORS
+from annotate.labelling.asked_tasks import tasks_of
+from annotate.models import Evaluation, Project
 from models_engine.models import Fit
 
 MAX_FITS = 30
@@ -31,6 +32,7 @@ class Fits:
     latest: list[Fit]
     trace: Trace | None
     evaluation: "EvaluationTable | None"
+    leaves_grades: bool  # whether people say how much better an item is and the published fit takes the winner alone
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,13 @@ def fits_page(criterion: Criterion) -> Fits:
         latest=latest,
         trace=build_trace(published) if published else None,
         evaluation=evaluation_table(criterion),
+        leaves_grades=published is not None and leaves_grades(criterion.project, published),
     )
+
+
+def leaves_grades(project: Project, fit: Fit) -> bool:
+    """Return whether people said how much better an item is, and the fit's estimator counts who wins alone."""
+    return fit.estimator not in COUNT_GRADES and any(task.type.is_graded for task in tasks_of(project))
 
 
 def evaluation_table(criterion: Criterion) -> EvaluationTable | None:

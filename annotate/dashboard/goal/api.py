@@ -29,12 +29,14 @@ from annotate.models.goals import Goal, PricePer
 from annotate.projects.actions import change_project
 
 NAMES = GoalForm.Meta.fields
-SAID = ("sentence", "verdict", "stands", "needed", "likely", "by_deadline", "reach")
+SAID = ("sentence", "verdict", "stands", "needed", "likely", "by_deadline", "reach", "rule", "stopping_error")
 STATES = {
     "met": "The goal is met; you can stop.",
+    "confirming": "The latest fit is within the rule; it takes `needed` more labels until fits over 50 labels agree.",
     "open": "More labels are needed; `needed` gives the forecast.",
     "early": "Too early to forecast.",
     "parts": "Some items are not connected by comparisons.",
+    "few": "The top is not smaller than the number of items, so there is nothing to find.",
     "far": "Not reachable this way: more than 20 times the labels so far would be needed; `reach` says what is.",
     "waiting": "No fit has evaluated this goal yet.",
 }
@@ -82,6 +84,15 @@ class Cost(serializers.Serializer):
     between = serializers.CharField(allow_blank=True, help_text="The forecast's range.")
 
 
+class StoppingError(serializers.Serializer):
+    """How often “you can stop” was said too early in simulations."""
+
+    share = serializers.FloatField(help_text="Share of the simulated projects of which it was said.")
+    low = serializers.FloatField(help_text="Lower end of its 90% interval.")
+    high = serializers.FloatField(help_text="Upper end.")
+    n_said = serializers.IntegerField(help_text="Of how many simulated projects it was said.")
+
+
 class GoalDetail(serializers.Serializer):
     goal = serializers.ChoiceField(choices=Goal.choices, allow_blank=True)
     goal_width = FiniteFloatField(allow_null=True)
@@ -103,6 +114,17 @@ class GoalDetail(serializers.Serializer):
         help_text=" ".join(f"{name}: {words}" for name, words in STATES.items()),
     )
     stands = serializers.CharField(allow_null=True, default=None, help_text="Current state, in words.")
+    rule = serializers.CharField(
+        allow_null=True,
+        default=None,
+        help_text="When “you can stop” is said, in words; empty for goals that are counted, which are met exactly.",
+    )
+    stopping_error = StoppingError(
+        allow_null=True,
+        default=None,
+        help_text="For this goal, estimator and way of choosing questions; null where it was not measured, and for "
+        "goals that are counted.",
+    )
     needed = Needed(
         allow_null=True, default=None, help_text="Labels still needed: the middle and the range of the forecast."
     )

@@ -12,7 +12,7 @@ from annotate.models.goals import Goal, PricePer
 GOALS = {
     Goal.NONE: _("Answers are collected for as long as you like."),
     Goal.TOP: _(
-        "Each of the best few is above every other item with 95% probability. You choose how many in the settings."
+        "The best few are all among the best, with a probability of 90% or more. You choose how many in the settings."
     ),
     Goal.WIDTH: _("For every item, the interval of the utility (90%) is at most as wide as you set below."),
     Goal.COMPARISONS: _("Every item has at least as many comparisons as you set below."),
@@ -69,8 +69,8 @@ class GoalForm(forms.ModelForm):
         label=_("Pause the project when the goal is met"),
         required=False,
         help_text=_(
-            "It pauses by itself once the goal has been met by every ranking over 50 answers, and the owners get an "
-            "e-mail. You can resume it at any time; it does not pause again for the same goal."
+            "It pauses by itself once Progress says “You can stop now”, and the owners get an e-mail. You can resume "
+            "it at any time; it does not pause again for the same goal."
         ),
     )
     price = forms.DecimalField(
@@ -125,12 +125,28 @@ class GoalForm(forms.ModelForm):
             )
         if goal == Goal.BOUNDARIES and len(self.instance.grades) < 2:
             self.add_error("goal", _("This project has no grades. Set them first: on the page Ranking, under Grades."))
+        self._check_top(goal)
         if goal == Goal.PLAN and not self.instance.has_plan:
             self.add_error(
                 "goal",
                 _("This project has no planned sets. Enter a number of different sets in the settings first."),
             )
         return values
+
+    def _check_top(self, goal: str | None) -> None:
+        """Check that the top is a part of the items, where there are any."""
+        if goal != Goal.TOP:
+            return
+        n, k = self.instance.items.filter(retired_at=None).count(), self.instance.top_k
+        if 0 < n <= k:
+            self.add_error(
+                "goal",
+                _(
+                    "The top is %(value)d of %(n)d items, so there is nothing to find. Choose a smaller top, or import "
+                    "more."
+                )
+                % {"value": k, "n": n},
+            )
 
     def values(self) -> dict[str, Any]:
         return {name: self.cleaned_data[name] for name in self.Meta.fields}

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotate.core.caching import cached_if_slow
-from annotate.core.numbers import format_number
+from annotate.core.numbers import format_integer, format_number, format_percent
 from annotate.criteria import Criterion
 from annotate.fitting.forecast_rows import probability_by, stored_forecast
 from annotate.fitting.needed import Needed, current_goal, n_labels_since, remaining_labels
@@ -28,7 +28,8 @@ MS_PER_HOUR = 3_600_000
 
 @dataclass(frozen=True)
 class GoalStatus:
-    """sentence: the goal; verdict: "met", "open", "early", "parts", "far" or "waiting" for the next fit.
+    """sentence: the goal; verdict: "met", "confirming", "open", "early", "parts", "few", "far" or "waiting" for the
+    next fit; rule: when "you can stop" is said, "" of goals that are counted.
 
     likely: the time until it is met, in words, "" where nothing is forecast.   by_deadline: P(met by the deadline),
     None without one and where the forecast does not reach so far.   reach, where the goal is "far": the nearest value
@@ -43,6 +44,8 @@ class GoalStatus:
     likely: str = ""
     by_deadline: float | None = None
     reach: float | None = None
+    rule: str = ""
+    stopping_error: dict[str, Any] | None = None  # as models_engine.analysis.stopping_errors.StoppingError
 
     @property
     def reach_words(self) -> str:
@@ -68,9 +71,14 @@ def goal_status(criterion: Criterion, fit: Fit | None, now: datetime) -> GoalSta
     if fit is None or kept is None:
         return GoalStatus(project.goal, goal_sentence(project), "waiting", "", None)
     needed = None if kept["met"] else remaining_labels(kept["needed"], n_labels_since(criterion, fit))
-    verdict = "met" if kept["met"] else "open" if needed else kept["why"] or "far"
+    verdict = (
+        "met" if kept["met"] else "confirming" if kept.get("looks") else "open" if needed else kept["why"] or "far"
+    )
     stands, reach = current_state_sentence(project, kept.get("state")), kept.get("reach")
-    status = GoalStatus(project.goal, goal_sentence(project), verdict, stands, needed, reach=reach)
+    rule, error = rule_sentence(project, kept.get("limit"), kept.get("error")), kept.get("error")
+    status = GoalStatus(
+        project.goal, goal_sentence(project), verdict, stands, needed, reach=reach, rule=rule, stopping_error=error
+    )
     return replace(status, **likely_time(criterion, now)) if needed else status
 
 
@@ -107,7 +115,7 @@ def time_words(hours: list[float | None], horizon: float) -> str:
 
 def goal_sentence(project: Project) -> str:
     if project.goal == Goal.TOP:
-        return _("Each of the top %(k)d is clearly above all other items.") % {"k": project.top_k}
+        return _("The top %(k)d are clear: each of them belongs there.") % {"k": project.top_k}
     if project.goal == Goal.WIDTH:
         width = format_number(project.goal_width or 0.0)
         return _("Every item's 90%% interval is at most %(width)s wide.") % {"width": width}
@@ -128,9 +136,50 @@ def goal_sentence(project: Project) -> str:
     return text % {"n": project.overlap}
 
 
+def rule_sentence(project: Project, limit: float | None, error: dict[str, Any] | None) -> str:
+    """Return when "you can stop" is said, and how often too early; "" of goals that are counted.
+
+    error: share, low, high and n_said in simulations; None where that was not measured.
+    """
+    if limit is None:
+        return ""
+    if project.goal == Goal.TOP:
+        words = _("they all belong there with a probability of %(n)s or more") % {"n": format_number(1 - limit)}
+    elif project.goal == Goal.WIDTH:
+        words = _("the widest interval is %(n)s or less") % {"n": format_number(limit)}
+    elif project.goal == Goal.RELIABILITY:
+        words = _("the reliability is estimated as %(n)s or more") % {"n": format_number(1 - limit)}
+    elif project.goal == Goal.PLACES:
+        words = _("places are estimated to be off by %(n)s or less") % {"n": format_number(limit)}
+    else:
+        words = _("at each boundary %(n)s%% of the items or fewer are expected on the wrong side") % {
+            "n": format_number(100 * limit, 1)
+        }
+    said = _("“You can stop” is said once %(words)s, in every ranking over 50 answers.") % {"words": words}
+    if error:
+        why = _(
+            "That is stricter than the goal, because the ranking is looked at often. In simulations with this "
+            "estimator and this way of choosing questions it was said of %(n)s projects, and too early of %(share)s "
+            "of them (90%% interval: %(low)s to %(high)s)."
+        ) % {
+            "n": format_integer(error["n_said"]),
+            "share": format_percent(error["share"]),
+            "low": format_percent(error["low"]),
+            "high": format_percent(error["high"]),
+        }
+    else:
+        why = _(
+            "That is stricter than the goal, because the ranking is looked at often. How often it is said too early "
+            "was not measured for this goal with this estimator, kind of task and way of choosing questions."
+        )
+    return f"{said} {why}"
+
+
 def current_state_sentence(project: Project, state: float | None) -> str:
     if state is None:
         return ""
+    if project.goal == Goal.TOP:
+        return _("At present the probability of that is %(n)s.") % {"n": format_number(state)}
     if project.goal == Goal.WIDTH:
         return _("At present the widest is %(width)s.") % {"width": format_number(state)}
     if project.goal == Goal.COMPARISONS:

@@ -16,7 +16,7 @@ from annotate.api.base import (
     FiniteFloatField,
     NoQuery,
     StoredMessageField,
-    StrictSerializer,
+    WholeSerializer,
     validated_body,
     validated_criterion,
     validated_query,
@@ -110,7 +110,7 @@ class LeaderboardDetail(serializers.Serializer):
     style = BoardStyle(required=False, allow_null=True)  # type: ignore[assignment]
 
 
-class LeaderboardSettings(StrictSerializer):
+class LeaderboardSettings(WholeSerializer):
     style_features = serializers.ListField(
         child=serializers.CharField(max_length=200), max_length=MAX_STYLE_FEATURES, help_text="`length`, or imported."
     )

@@ -165,8 +165,13 @@ def classes_of_rows(rows: Sequence[Row]) -> list[RankClass]:
 
 
 def score_scale(board: dict[str, Any]) -> Scale:
-    every = [*board["rows"], *(row for tag in board["tags"] for row in tag["rows"])]
-    low, high = min(row["score_low"] for row in every), max(row["score_high"] for row in every)
+    return scale_of_rows([*board["rows"], *(row for tag in board["tags"] for row in tag["rows"])])
+
+
+def scale_of_rows(rows: Sequence[Row]) -> Scale:
+    """Return a scale that holds the intervals of all scores, and the average."""
+    low = min((row["score_low"] for row in rows), default=AVERAGE)
+    high = max((row["score_high"] for row in rows), default=AVERAGE)
     return Scale.around(min(low, AVERAGE), max(high, AVERAGE), reference=AVERAGE)
 
 

@@ -48,6 +48,11 @@ class ForecastDetail(serializers.Serializer):
         many=True, help_text="Answers that count, likely to come within so many hours: median and 90% interval."
     )
     left = serializers.IntegerField(allow_null=True, help_text="Tasks that the plan still has; null without an end.")
+    expected_annotators = FiniteFloatField(
+        source="expected",
+        allow_null=True,
+        help_text="How many of those who have answered are expected within the next 24 hours; null if unknown.",
+    )
 
 
 class Ratio(serializers.Serializer):

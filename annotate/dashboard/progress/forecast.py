@@ -44,6 +44,7 @@ class Outlook:
     columns: list[AheadColumn]
     is_young: bool
     left: int | None
+    expected: float | None = None  # annotators within the next day, of those who have answered
 
 
 def outlook(project: Project, unit: Unit, last: datetime | None) -> Outlook | None:
@@ -61,4 +62,4 @@ def outlook(project: Project, unit: Unit, last: datetime | None) -> Outlook | No
     ]
     within = [Likely(int(hours), *values) for hours, values in found["within"].items()]
     is_young = found["history"] <= HOURS_OF_A_DAY
-    return Outlook(row.as_of, within, columns, is_young, found["left"])
+    return Outlook(row.as_of, within, columns, is_young, found["left"], row.returns.get("expected"))

@@ -6,16 +6,35 @@ from dataclasses import dataclass
 from annotate.core.charts import Scale
 from annotate.dashboard.ranking.queries import AVERAGE_SCORE, Ranking, RankingRow
 
-WIDTH = 960
-LABEL_END, RANK_END, AXIS_START = 372, 44, 392
-AXIS_WIDTH = WIDTH - AXIS_START - 24
-ROW, HEAD, GAP, PART = 22, 34, 8, 30
-LABEL_COLUMNS = 42  # narrow characters that fit the label's column
+HEAD, GAP, PART = 34, 8, 30
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where places, names and intervals stand. columns: the narrow characters that fit the name's room."""
+
+    name: str
+    width: int
+    row: int
+    rank_end: int
+    label_at: int
+    label_anchor: str
+    label_room: tuple[int, int]  # where it begins, and its width
+    label_rise: int  # how far above the interval the name stands
+    axis_start: int
+    axis_end: int
+    columns: int
+
+
+WIDE = Layout("wide", 960, 22, 44, 372, "end", (52, 328), 0, 392, 936, 42)
+# For a phone: the name stands above its interval, which has the whole width.
+NARROW = Layout("narrow", 360, 40, 28, 36, "start", (36, 320), 18, 12, 344, 38)
 
 
 @dataclass(frozen=True)
 class Mark:
     y: float
+    label_y: float
     rank: int
     label: str
     low: float
@@ -33,21 +52,22 @@ class Heading:
 
 @dataclass(frozen=True)
 class ForestPlot:
-    width: int
+    layout: Layout
     height: float
     top: float
     bottom: float
-    rank_end: int
-    label_end: int
-    axis_start: int
-    axis_end: int
     ticks: list[tuple[float, str, bool]]
     marks: list[Mark]
     breaks: list[float]
     headings: list[Heading]
 
 
-def forest_plot(ranking: Ranking) -> ForestPlot:
+def forest_plots(ranking: Ranking) -> list[ForestPlot]:
+    """Returns the drawing twice, for wide pages and for phones; the page's style shows one of them."""
+    return [forest_plot(ranking), forest_plot(ranking, NARROW)]
+
+
+def forest_plot(ranking: Ranking, layout: Layout = WIDE) -> ForestPlot:
     y = float(HEAD)
     marks, breaks, headings = [], [], []
     for section in ranking.sections:
@@ -61,19 +81,16 @@ def forest_plot(ranking: Ranking) -> ForestPlot:
                 breaks.append(y + GAP / 2)
                 y += GAP
             if row.mark:
-                marks.append(mark(row, y + ROW / 2, ranking.scale))
-            y += ROW
+                marks.append(mark(row, y + (layout.row + layout.label_rise) / 2, ranking.scale, layout))
+            y += layout.row
     return ForestPlot(
-        width=WIDTH,
+        layout=layout,
         height=y + 12,
         top=HEAD - 6,
         bottom=y + 4,
-        rank_end=RANK_END,
-        label_end=LABEL_END,
-        axis_start=AXIS_START,
-        axis_end=AXIS_START + AXIS_WIDTH,
         ticks=[
-            (axis_position(ranking.scale, value), label, zero) for value, label, zero in ranking.scale.tick_values()
+            (axis_position(ranking.scale, value, layout), label, zero)
+            for value, label, zero in ranking.scale.tick_values()
         ],
         marks=marks,
         breaks=breaks,
@@ -81,18 +98,19 @@ def forest_plot(ranking: Ranking) -> ForestPlot:
     )
 
 
-def axis_position(scale: Scale, value: float) -> float:
-    return round(AXIS_START + AXIS_WIDTH * scale.share(value), 2)
+def axis_position(scale: Scale, value: float, layout: Layout) -> float:
+    return round(layout.axis_start + (layout.axis_end - layout.axis_start) * scale.share(value), 2)
 
 
-def mark(row: RankingRow, y: float, scale: Scale) -> Mark:
+def mark(row: RankingRow, y: float, scale: Scale, layout: Layout) -> Mark:
     e = row.estimate
     ends = (e.score_low, e.score, e.score_high) if scale.reference == AVERAGE_SCORE else (e.low, e.utility, e.high)
-    low, middle, high = (axis_position(scale, value or 0.0) for value in ends)
-    return Mark(y, row.estimate.rank, truncate_label(row.title), low, middle, high)
+    low, middle, high = (axis_position(scale, value or 0.0, layout) for value in ends)
+    label = truncate_label(row.title, layout.columns)
+    return Mark(y, y - layout.label_rise, row.estimate.rank, label, low, middle, high)
 
 
-def truncate_label(text: str, columns: int = LABEL_COLUMNS) -> str:
+def truncate_label(text: str, columns: int = WIDE.columns) -> str:
     """Cut the text to what fits, wide characters counted twice."""
     used = 0
     for i, character in enumerate(text):

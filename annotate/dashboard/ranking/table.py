@@ -1,6 +1,6 @@
 """Defines the export table of the ranking: the published fit's figures of every item."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from django.db.models import Count
 from django.utils.translation import gettext_lazy as _
@@ -11,6 +11,7 @@ from annotate.files.columns import Column, Kind, Row, by_component, of_component
 from annotate.fitting.published import published_fit
 from annotate.fitting.stored_best_worst import BestWorstCounts, best_worst_counts
 from annotate.fitting.stored_misfit import stored_misfit
+from annotate.fitting.stored_undecided import stored_undecided, undecided_figures
 from annotate.models import Item, Project
 from models_engine.models import Estimate, Fit
 
@@ -33,6 +34,17 @@ BEST_WORST = [
         _("Best minus worst over the times it was shown, from -1 to 1, beside the model's score."),
         Kind.NUMBER,
     ),
+]
+UNDECIDED = [
+    Column(
+        "undecided",
+        _("How many times as often as on average answers are undecided here; empty where too few are to say."),
+        Kind.NUMBER,
+    ),
+    # xgettext:no-python-format
+    Column("undecided_low", _("Lower end of its 90% interval."), Kind.NUMBER),
+    # xgettext:no-python-format
+    Column("undecided_high", _("Upper end of its 90% interval."), Kind.NUMBER),
 ]
 COLUMNS = [
     Column("item", _("The item's key.")),
@@ -109,6 +121,7 @@ COLUMNS = [
     Column("fit", _("Number of the fit that these figures come from."), Kind.INTEGER),
     *MISFIT,
     *BEST_WORST,
+    *UNDECIDED,
 ]
 
 
@@ -139,7 +152,7 @@ def rows(criterion: Criterion) -> Iterator[Row]:
         return
     more = [None] * len(VALUES) if criterion.project.anchors else []
     on_scale = values_on_scale(criterion, fit)
-    misfits, counts = stored_misfit(fit, "items"), best_worst_counts(fit)
+    besides = figures_besides(fit)
     # Read at once, for a fit's estimates go when the next ones come; a row is a few hundred bytes.
     estimates = list(Estimate.objects.filter(fit=fit).order_by("part", "rank", "item_id"))
     small = small_parts(fit)
@@ -148,9 +161,18 @@ def rows(criterion: Criterion) -> Iterator[Row]:
         items = Item.objects.only("key", "name", "kind", "body").in_bulk([estimate.item_id for estimate in chunk])
         for e in chunk:
             if e.item_id in items:
-                misfit, chosen = misfits.get(e.item_id, (None, None)), chosen_as(counts.get(e.item_id))
                 values = on_scale.get(e.item_id, more)
-                yield [*row(e, items[e.item_id], fit.number, small), *misfit, *chosen, *values]
+                yield [*row(e, items[e.item_id], fit.number, small), *besides(e.item_id), *values]
+
+
+def figures_besides(fit: Fit) -> Callable[[int], Row]:
+    """Return what gives the columns MISFIT, BEST_WORST and UNDECIDED of an item."""
+    misfits, counts, undecided = stored_misfit(fit, "items"), best_worst_counts(fit), stored_undecided(fit, "items")
+
+    def besides(pk: int) -> Row:
+        return [*misfits.get(pk, (None, None)), *chosen_as(counts.get(pk)), *undecided_figures(undecided.get(pk))]
+
+    return besides
 
 
 def chosen_as(counts: BestWorstCounts | None) -> Row:

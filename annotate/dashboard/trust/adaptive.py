@@ -22,6 +22,10 @@ NOTES = {
         "%(n)s questions were chosen by the ranking so far. Then this figure tends to come out too high (Bramley "
         "2015): compare it only with that of projects whose questions are chosen in the same way."
     ),
+    "calibrated": _(
+        "%(n)s answers are not predicted here because their questions were chosen by the ranking so far: those are "
+        "harder to predict."
+    ),
     "balanced": _(
         "%(n)s questions were chosen by the ranking so far, so some items are compared more often on purpose."
     ),

@@ -107,6 +107,14 @@ class MisfitDetail(serializers.Serializer):
     annotators = MisfitAnnotatorRow(many=True)
 
 
+class UndecidedTimes(serializers.Serializer):
+    times = FiniteFloatField(source="value", help_text="How many times as often undecided as on average.")
+    low = FiniteFloatField(help_text="Lower end of the 90% interval.")
+    high = FiniteFloatField(help_text="Upper end of the 90% interval.")
+    n_undecided = serializers.IntegerField(help_text="Answers that call the items equal or do not judge them.")
+    n = serializers.IntegerField(help_text="Answers.")
+
+
 class TimesRow(serializers.Serializer):
     times = FiniteFloatField(source="times.value", help_text="How many times as often undecided as on average.")
     low = FiniteFloatField(source="times.low", help_text="Lower end of the 90% interval.")
@@ -274,6 +282,7 @@ class ItemFigures(serializers.Serializer):
         child=serializers.IntegerField(), help_text="How many answers put it first, last, in between, or tied it."
     )
     rivals = AgainstRow(many=True, help_text="Its neighbours in the ranking.")
+    undecided = UndecidedTimes(allow_null=True, help_text="Null where too few answers are undecided to say.")
     opponents = AgainstRow(many=True, help_text="Items it was compared with most often.")
     dissenters = DissenterRow(
         many=True, help_text="Annotators whose answers contradict its place more often than they support it."

@@ -1,5 +1,6 @@
 """Counts how often blocks of the ranking were compared with each other, for a heat map and its table."""
 
+import math
 from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
@@ -9,6 +10,7 @@ from models_engine.models import Fit
 
 CELL, LABEL = 24, 64  # pixels
 LEVELS = 5  # shades besides none
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,10 @@ def heat_map(fit: Fit | None) -> HeatMap | None:
     }
     known = [value for value in each.values() if value is not None]
     most = max(known, default=0.0)
+    step = step_of(most, whole=max(sizes) == 1)
     lines = [
         Line(
-            names[row], row * CELL, [cell_of(row, c, pairs[row][c], each[row, c], most, names) for c in range(row + 1)]
+            names[row], row * CELL, [cell_of(row, c, pairs[row][c], each[row, c], step, names) for c in range(row + 1)]
         )
         for row in range(len(sizes))
     ]
@@ -84,7 +87,7 @@ def heat_map(fit: Fit | None) -> HeatMap | None:
         size=len(sizes) * CELL,
         left=LABEL,
         cell=CELL,
-        shades=shades(most),
+        shades=shades(most, step),
         blocked=max(sizes) > 1,
         n_empty=sum(value == 0 for value in known),
         n_cells=len(known),
@@ -103,22 +106,30 @@ def n_possible(sizes: list[int], row: int, column: int) -> int:
     return sizes[row] * (sizes[row] - 1) // 2 if row == column else sizes[row] * sizes[column]
 
 
-def cell_of(row: int, column: int, n: int, each: float | None, most: float, names: list[str]) -> Cell:
+def cell_of(row: int, column: int, n: int, each: float | None, step: float, names: list[str]) -> Cell:
     words = "-" if each is None else format_two_digits(each)
     title = _("Places %(a)s and %(b)s: %(n)s comparisons, %(each)s of each pair") % {
         "a": names[column], "b": names[row], "n": format_integer(n), "each": words,
     }  # fmt: skip
-    return Cell(LABEL + column * CELL, row * CELL, -1 if each is None else level_of(each, most), n, words, title)
+    return Cell(LABEL + column * CELL, row * CELL, -1 if each is None else level_of(each, step), n, words, title)
 
 
-def level_of(each: float, most: float) -> int:
-    """Grade in equal steps up to the most; what was compared at all is never shown as nothing."""
-    return 0 if each == 0 else max(1, min(LEVELS, -int(-LEVELS * each // most)))
+def step_of(most: float, *, whole: bool) -> float:
+    """Return 1, 2 or 5 times a power of ten, of which LEVELS reach the most; at least 1 where all counts are whole."""
+    least = most / LEVELS
+    if whole and least <= 1:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(least)) if least else 1.0
+    return next(power * times for times in (1, 2, 5, 10) if power * times >= least * (1 - ROUNDING))
 
 
-def shades(most: float) -> list[Shade]:
-    """Return what each level stands for, in comparisons of each pair."""
-    found = [Shade(0, _("none"))]
-    for level in range(1, LEVELS + 1):
-        found.append(Shade(level, _("up to %(n)s") % {"n": format_two_digits(most * level / LEVELS)}))
-    return found if most else found[:1]
+def level_of(each: float, step: float) -> int:
+    """Grade in equal steps; what was compared at all is never shown as nothing."""
+    return min(LEVELS, math.ceil(each / step * (1 - ROUNDING)))
+
+
+def shades(most: float, step: float) -> list[Shade]:
+    """Return what each level up to that of the most stands for, in comparisons of each pair."""
+    ends = [step * level for level in range(1, level_of(most, step) + 1)]
+    words = [format_integer(end) if step >= 1 else format_two_digits(end) for end in ends]
+    return [Shade(0, _("none")), *(Shade(i, _("up to %(n)s") % {"n": one}) for i, one in enumerate(words, start=1))]

@@ -19,6 +19,7 @@ from annotate.dashboard.trust.misfit import MisfitSummary, misfit_summary
 from annotate.dashboard.trust.reliability import Reliability, check_reliability, evaluation_of, reliability_of
 from annotate.dashboard.trust.settling import Settling, settling_of
 from annotate.dashboard.trust.undecided import UndecidedSummary, undecided_summary
+from annotate.labelling.asked_tasks import shows_pairs_only
 from annotate.models import Evaluation, Project
 from models_engine.models import Estimate, Fit
 
@@ -251,7 +252,7 @@ def check_agreement(kept: Mapping[str, Any]) -> Check:
 def check_side_bias(project: Project, kept: Mapping[str, Any]) -> Check:
     share, low, high, chance, n = (kept.get(name) for name in ("share", "low", "high", "chance", "n"))
     n = n or 0
-    first = _("A") if project.k == 2 else _("first place")
+    first = _("A") if shows_pairs_only(project) else _("first place")
     facts = [(_("Answers with one best item"), format_integer(n))]
     if share is None or low is None or high is None or chance is None or n < MIN_ANSWERS:
         state, text = (

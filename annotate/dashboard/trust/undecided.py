@@ -5,30 +5,10 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotate.core.numbers import format_integer, format_number
+from annotate.core.numbers import format_integer
+from annotate.fitting.stored_undecided import Times, often_undecided
 from annotate.models import Annotator, Item
 from models_engine.models import Fit
-
-
-@dataclass(frozen=True)
-class Times:
-    """How many times as often as on average, with its 90% interval; undecided answers of n."""
-
-    value: float
-    low: float
-    high: float
-    n_undecided: int
-    n: int
-
-    @property
-    def words(self) -> str:
-        return _("%(times)s times as often as on average (%(low)s to %(high)s): %(undecided)s of %(n)s answers") % {
-            "times": format_number(self.value),
-            "low": format_number(self.low),
-            "high": format_number(self.high),
-            "undecided": format_integer(self.n_undecided),
-            "n": format_integer(self.n),
-        }
 
 
 @dataclass(frozen=True)
@@ -80,9 +60,7 @@ def undecided_summary(fit: Fit) -> UndecidedSummary | None:
     kept = fit.diagnostics.get("undecided")
     if not kept:
         return None
-    of_items, of_annotators = (
-        {key: Times(*row) for key, *row in kept[side]["worst"]} for side in ("items", "annotators")
-    )
+    of_items, of_annotators = often_undecided(fit, "items"), often_undecided(fit, "annotators")
     items, people = Item.objects.in_bulk([*of_items]), Annotator.objects.in_bulk([*of_annotators])
     return UndecidedSummary(
         n_undecided=kept["n_undecided"],

@@ -3,6 +3,7 @@
 import logging
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -71,12 +72,17 @@ def compute_leaderboard(
 
 
 def fitted_or_problem(project: Project, found: BoardData, progress: Progress) -> dict[str, Any]:
+    return problem_instead(project, found, lambda: board_json(project, found, with_deadline(progress)))
+
+
+def problem_instead(project: Project, found: BoardData, fitted: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return what is fitted, or {"problem"}: why it can't be."""
     if len(found.names) < 2:
         return {"problem": store_message(NOT_COMPARED)}
     if len(found.names) > MAX_COMPETITORS:
         return {"problem": store_message(TOO_MANY, n=len(found.names), limit=MAX_COMPETITORS)}
     try:
-        return board_json(project, found, with_deadline(progress))
+        return fitted()
     except TooSlow:
         return {"problem": store_message(TOO_SLOW, limit=MAX_SECONDS)}
     except (Cancelled, LimitCrossed):

@@ -14,6 +14,7 @@ from annotate.audit import record_event
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.imports.comparisons.rows import Checked, raise_overlap, write_labels
+from annotate.labelling.asked_tasks import as_asked, code_for, is_mixed
 from annotate.labelling.outcomes import EXTRA_OUTCOMES, TIES, main_outcome, n_ranked
 from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import MAX_COMMENT_LENGTH, Annotator, Event, EventVerb, Label, Presentation, Project, User
@@ -144,8 +145,17 @@ def check(
         if reason:
             refused.append(Refused(row.row, reason))
             continue
-        checked.append(with_ids(row, items))
+        checked.append(with_ids(row, items)._replace(task=task_for(project, row)))
     return checked, refused
+
+
+def task_for(project: Project, row: Comparison) -> str:
+    """Return Presentation.task of a row: of several kinds of task the one that has such an answer."""
+    if not is_mixed(project):
+        return ""
+    outcome = Label.Outcome.CHOICE.value if row.outcome in SIDES else row.outcome
+    words = {"graded": bool(row.grade), "shared": bool(row.shared)}
+    return code_for(project, outcome, len(row.shown), n_named=len(row.order), **words)
 
 
 def with_ids(row: Comparison, items: Mapping[str, int]) -> Checked:
@@ -171,6 +181,7 @@ def outcomes_of(project: Project) -> list[str]:
 
 def problems(project: Project, row: Comparison, items: dict[str, int], taken: set[str]) -> Iterator[str]:
     """Yield what keeps a row from becoming a label, in words; nothing if it can."""
+    project = as_asked(project, task_for(project, row))
     for key in row.shown:
         if key not in items:
             yield _("There is no item with the key “%(key)s” in this project.") % {"key": key[:80]}

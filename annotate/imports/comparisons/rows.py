@@ -45,6 +45,7 @@ class Checked(NamedTuple):
     grade: str = ""
     comment: str = ""
     shared: tuple[int, ...] = ()
+    task: str = ""  # Presentation.task
 
     @property
     def key(self) -> str:
@@ -172,6 +173,7 @@ def presentations(
             "project_id": project.pk,
             "annotator_id": seen[0],
             "item_set_id": sets[row.key],
+            "task": row.task,
             "state": str(Presentation.State.ANSWERED),
             "repeat": repeat,
             "created_at": at,

@@ -22,6 +22,7 @@ FORMATS = {
     "pairs": gettext_lazy("Two items and which was preferred (crowd-kit, Arena)"),
     "winners": gettext_lazy("Winner and loser (All Our Ideas)"),
     "labels": gettext_lazy("Labels exported from Crowdrank"),
+    "sets": gettext_lazy("Answers about sets, as the engine reads them (best and worst, chosen, top, ranks)"),
     "tools": gettext_lazy("Comparisons made with Label Studio or Potato (JSON)"),
     "indices": gettext_lazy("Pairs of numbers, winner first (choix)"),
     "orders": gettext_lazy("Orders of items (PrefLib: soc, soi, toc, toi)"),
@@ -59,6 +60,8 @@ NAMES = {
     "comment": ["comment"],
     "void_reason": ["void_reason"],
 }
+# Of files that the engine's command line reads, by their own names: what is said of the set, or an order alone.
+SAID_OF_SETS = ("best", "worst", "chosen", "top", "ranks")
 NEEDED = {
     "pairs": ("left", "right", "answer"),
     "winners": ("winner", "loser"),
@@ -76,6 +79,7 @@ WORDS: dict[str, str] = {
 # What the item shown first scored, in a column called so: as the engine's command line writes and reads it.
 SCORED = "outcome"
 SCORES = {1.0: "left", 0.0: "right", 0.5: Label.Outcome.TIE.value}
+GRADES = {"1": Label.Grade.SLIGHTLY.value, "2": Label.Grade.CLEARLY.value}  # as the engine numbers them
 FALSE = ("false", "f", "0", "no")
 
 
@@ -108,6 +112,8 @@ def guess(names: Sequence[str]) -> Voting:
     if {"shown_order", "outcome", "annotator"} <= set(have):
         columns = found | {"answer": have.index("outcome"), "annotator": have.index("annotator")}
         return Voting("labels", columns)
+    if columns := columns_of_sets(have):
+        return Voting("sets", columns)
     if (
         {"left", "right"} <= found.keys()
         and "answer" in found
@@ -117,6 +123,16 @@ def guess(names: Sequence[str]) -> Voting:
     if {"winner", "loser"} <= found.keys():
         return Voting("winners", {what: place for what, place in found.items() if what != "answer"})
     return Voting("pairs", found)
+
+
+def columns_of_sets(have: Sequence[str]) -> dict[str, int]:
+    """Return the columns of a file of answers about sets; nothing where the names are of another file."""
+    names = ("set", *SAID_OF_SETS) if "set" in have and {*SAID_OF_SETS} & {*have} else ("ranking",)
+    columns = {name: have.index(name) for name in names if name in have}
+    if not columns or {"left", "winner", "shown_order"} & {*have}:
+        return {}
+    who = next((name for name in ("annotator", "worker") if name in have), "")
+    return columns | ({"annotator": have.index(who)} if who else {})
 
 
 @dataclass
@@ -160,7 +176,7 @@ class TableReader:
             moment(values.get("at", "")),
             milliseconds(values.get("seconds", "")),
             order,
-            values.get("grade", "") if own else "",
+            values.get("grade", "") if own else GRADES.get(values.get("grade", ""), ""),
             values.get("comment", "") if own else "",
             shared_in(values.get("ranking", ""), outcome) if own else (),
         )

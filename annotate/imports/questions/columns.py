@@ -17,6 +17,7 @@ from annotate.models import MAX_ITEMS_SHOWN
 FORMATS = {
     "keys": gettext_lazy("Keys of items: one question a row"),
     "answers": gettext_lazy("A prompt and its answers: items and questions in one go"),
+    "completions": gettext_lazy("A prompt and a list of completions with models and scores: several questions a row"),
 }
 # What columns are called, the more telling first; those of each item are followed by its number or letter.
 NAMES = {
@@ -24,6 +25,9 @@ NAMES = {
     "prompt": "prompt instruction question input context query source".split(),
     "vote": "vote winner label preference preferred annotation choice outcome".split(),
     "annotator": "annotator judge worker user rater annotator_id worker_id user_id".split(),
+    "completions": ["completions", "responses", "answers", "candidates", "outputs", "generations"],
+    "models": ["models", "model_names", "systems", "competitors"],
+    "scores": ["ratings", "scores", "overall_scores", "rewards"],
     "priority": ["priority"],
     "state": ["state"],
 }
@@ -31,15 +35,23 @@ ITEMS = ["item", "item_key", "key", "choice_key"]
 ANSWERS = "answer response completion output text conversation translation candidate".split()
 COMPETITORS = "competitor model system answer_model response_model completion_model model_name".split()
 PREFERENCES = {"chosen": 1, "rejected": 2}  # the better answer and the worse, without a vote
+FORMAT_OF = {"answer": "answers", "item": "keys", "completions": "completions"}  # what a column named by hand tells
 WORDS: dict[str, Promise] = {
     "set": gettext_lazy("Keys of all items, as a list"),
     "prompt": gettext_lazy("Prompt or other context"),
+    "completions": gettext_lazy("List of completions"),
+    "models": gettext_lazy("List of their models, in the same order"),
+    "scores": gettext_lazy("List of their scores, in the same order"),
     "vote": gettext_lazy("Existing vote"),
     "annotator": gettext_lazy("Annotator of the vote"),
     "priority": gettext_lazy("Priority"),
 }
-OF_FORMAT = {"keys": ("set", "priority"), "answers": ("prompt", "vote", "annotator", "priority")}
-OF_ITEM: dict[str, tuple[str, ...]] = {"keys": ("item",), "answers": ("answer", "competitor")}
+OF_FORMAT = {
+    "keys": ("set", "priority"),
+    "answers": ("prompt", "vote", "annotator", "priority"),
+    "completions": ("prompt", "completions", "models", "scores", "annotator", "priority"),
+}
+OF_ITEM: dict[str, tuple[str, ...]] = {"keys": ("item",), "answers": ("answer", "competitor"), "completions": ()}
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,8 @@ class Asking:
     competitor_1 and so on.
 
     order: a GivenOrder, else as before.   first_wins: the first answer of every row was preferred to the second.
-    someone: the annotator of votes that name none; prefix: before every name.
+    someone: the annotator of votes that name none; prefix: before every name.   score: the field of a completion that
+    is its score, "" for a usual one.
     """
 
     format: str
@@ -57,6 +70,7 @@ class Asking:
     first_wins: bool = False
     someone: str = "imported"
     prefix: str = ""
+    score: str = ""
 
 
 def item_columns(format: str, k: int) -> list[str]:
@@ -83,6 +97,8 @@ def guess(names: Sequence[str]) -> Asking:
     """Guess by the columns' names; keys where they say nothing."""
     columns = guess_places(names)
     format = "answers" if "answer_1" in columns and "item_1" not in columns and "set" not in columns else "keys"
+    if format == "keys" and "completions" in columns and "set" not in columns and "item_1" not in columns:
+        format = "completions"
     wins = format == "answers" and "vote" not in columns and folded(names)[columns["answer_1"]] == "chosen"
     order = "priority" if "priority" in columns else ""
     return Asking(format, of_format(format, columns), order, first_wins=wins)
@@ -133,17 +149,19 @@ def guess_questions(text: str, name: str, *, columns: Mapping[str, Any] | None =
         if (place := place_of(column, names)) is not None:
             chosen[what] = place
     named = {what.rsplit("_", 1)[0] for what in columns or {}}
-    format = said.get("format") or ("answers" if "answer" in named else "keys" if "item" in named else asking.format)
+    named_format = next((FORMAT_OF[what] for what in FORMAT_OF if what in named), asking.format)
+    format = said.get("format") or named_format
     asking = replace(asking, format=format, columns=of_format(format, chosen))
     return {"layout": asdict(layout), "asking": asdict(asking)}
 
 
 def check_columns(asking: Asking, k: int, names: Sequence[str]) -> None:
     """Raises BadFile where a column that the format needs is not chosen."""
-    what = OF_ITEM[asking.format][0]
     if asking.format == "keys" and "set" in asking.columns:
         return
-    missing = [label_of(f"{what}_{n}") for n in range(1, k + 1) if f"{what}_{n}" not in asking.columns]
+    first = OF_ITEM[asking.format][:1]
+    needed = [f"{what}_{n}" for n in range(1, k + 1) for what in first] or ["completions"]
+    missing = [label_of(what) for what in needed if what not in asking.columns]
     if missing:
         raise BadFile(
             _("Choose which columns hold: %(missing)s. The file has: %(names)s.")

@@ -56,6 +56,12 @@ class AskingForm(forms.Form):
     someone = forms.CharField(
         label=_("Annotator for votes that name none"), max_length=LONGEST_NAME, required=False, empty_value="imported"
     )
+    score = forms.CharField(
+        label=_("Field of a completion that is its score"),
+        max_length=100,
+        required=False,
+        help_text=_("Empty: overall_score, score or rating. Completions are voted on by their scores; equal ones tie."),
+    )
     before = forms.CharField(label=_("Prefix for annotators' names"), max_length=40, required=False, strip=False)
 
     def __init__(self, names: Sequence[str], format: str, k: int, *args: Any, **kwargs: Any) -> None:
@@ -69,8 +75,12 @@ class AskingForm(forms.Form):
                 label=label_of(what), choices=places, coerce=int, required=False, empty_value=None
             )
         if format == "keys":
-            for name in ("first_wins", "someone", "before"):
+            for name in ("someone", "before"):
                 del self.fields[name]
+        if format != "answers":
+            del self.fields["first_wins"]
+        if format != "completions":
+            del self.fields["score"]
 
 
 def asking_of(names: Sequence[str], guessed: Asking, k: int, data: Mapping[str, Any]) -> Asking:
@@ -89,7 +99,7 @@ def asking_of(names: Sequence[str], guessed: Asking, k: int, data: Mapping[str, 
             columns.pop(what, None)
             if values[what] is not None:
                 columns[what] = values[what]
-    said = {name: values[name] for name in ("first_wins", "someone") if name in values}
+    said = {name: values[name] for name in ("first_wins", "someone", "score") if name in values}
     return replace(guessed, columns=columns, order=values["order"], prefix=values.get("before", ""), **said)
 
 

@@ -12,18 +12,20 @@ from annotate.files import cells
 from annotate.files.cells import shortened
 from annotate.files.layout import read_sheet
 from annotate.files.limits import MAX_COMPETITOR, MAX_ROWS, MAX_TEXT, BadFile, Unusable
-from annotate.files.sheets import SheetRow
+from annotate.files.sheets import Cell, SheetRow
 from annotate.imports.comparisons.actions import SIDES, Comparison, outcomes_of, problems
-from annotate.imports.comparisons.sets import shown_in, without_apostrophe
+from annotate.imports.comparisons.sets import shared_of, shown_in, without_apostrophe
 from annotate.imports.comparisons.tables import WORDS as VOTES
 from annotate.imports.prepared import EVERY, Line, Read
 from annotate.imports.questions.columns import Asking, layout_of
+from annotate.imports.questions.completions import completions_in, groups_by_score, sets_of
 from annotate.imports.questions.dialogues import split_dialogues
 from annotate.items.rows import NewItem
 from annotate.labelling.item_sets import items_of_key
 from annotate.labelling.outcomes import main_outcome, n_ranked
 from annotate.labelling.plan.given import questions_of
-from annotate.models import MAX_ITEMS_SHOWN, Annotator, Item, Project
+from annotate.labelling.task_types.registry import task_type_of
+from annotate.models import MAX_ITEMS_SHOWN, Annotator, Item, Label, Project
 from annotate.questions.checking import KnownItem, check_question, known_items, priority_in
 from annotate.questions.queries import WITHDRAWN
 
@@ -71,6 +73,8 @@ class GivenQuestions:
         if values.get("state") == WITHDRAWN:
             raise Unusable(_("The file marks this question as withdrawn."))
         priority = priority_in(values.get("priority", ""))
+        if self.asking.format == "completions":
+            return self.read_completions(row, values, priority)
         if self.asking.format == "keys":
             keys = self.keys_in(values)
             check_question(self.project.k, keys, self.known)
@@ -81,21 +85,37 @@ class GivenQuestions:
             keys = [item.key for item in answers]
             new = self.check_answers(answers)
             votes = self.votes_in(row.place, values, answers)
+        return self.read_as(row, new, [keys], votes, priority)
+
+    def read_as(
+        self, row: SheetRow, new: list[NewItem], questions: list[list[str]], votes: list[Comparison], priority: int
+    ) -> Read:
+        """Return the row's lines, and note what is known from now on."""
         for item in new:
             self.known[item.key] = KnownItem(0, item.context, False)
-        question = digest_of(*sorted(keys))
-        is_merged = question in self.asked
-        self.asked.add(question)
         lines: list[Line] = [("item", item) for item in new]
-        lines += [] if is_merged else [("question", (keys, priority))]
+        n_merged = 0
+        for keys in questions:
+            question = digest_of(*sorted(keys))
+            if question in self.asked:
+                n_merged += 1
+            else:
+                self.asked.add(question)
+                lines.append(("question", (keys, priority)))
         lines += [("comparison", vote) for vote in votes]
-        return Read(row.place, row.cells, lines, n_merged=int(is_merged))
+        return Read(row.place, row.cells, lines, n_merged=n_merged)
 
     def cell(self, row: SheetRow, place: int) -> str:
         value: Any = row.cells[place] if place < len(row.cells) else ""
         text = value if isinstance(value, str) else ";".join(value)
         cells.check_characters(text)
         return without_apostrophe(text.strip()) if self.asking.format == "keys" else text.strip()
+
+    def list_cell(self, row: SheetRow, what: str) -> Cell:
+        """Return a cell as it is, a list of JSON still a list; "" where the file has no such column."""
+        place = self.asking.columns.get(what, len(row.cells))
+        cell = row.cells[place] if place < len(row.cells) else ""
+        return cell.strip() if isinstance(cell, str) else cell
 
     # --- Keys of items ------------------------------------------------------------------------------------------------
 
@@ -111,37 +131,14 @@ class GivenQuestions:
     def answers_in(self, place: int, values: Mapping[str, str]) -> list[NewItem]:
         """Return the row's answers as items, whether they are new or not."""
         values = without_dialogues(values, self.project.k)
-        prompt = values.get("prompt", "")
-        if len(prompt) > MAX_TEXT:
-            raise Unusable(
-                _("The prompt has %(n)d characters; the limit is %(limit)d. Shorten it.")
-                % {"n": len(prompt), "limit": MAX_TEXT}
-            )
-        found = []
         k = self.project.k
         if more := [n for n in range(k + 1, MAX_ITEMS_SHOWN + 1) if values.get(f"answer_{n}")]:
             raise Unusable(
                 _("The row has %(n)d answers; tasks of this project show %(k)d. Remove those beyond.")
                 % {"n": more[-1], "k": k}
             )
-        for n in range(1, k + 1):
-            text = values.get(f"answer_{n}", "")
-            maker = " ".join(values.get(f"competitor_{n}", "").split())
-            if not text:
-                raise Unusable(_("Answer %(n)d is empty. Fill the cell or remove the row.") % {"n": n})
-            if len(text) > MAX_TEXT:
-                raise Unusable(
-                    _("Answer %(place)d has %(n)d characters; the limit is %(limit)d. Shorten it.")
-                    % {"place": n, "n": len(text), "limit": MAX_TEXT}
-                )
-            if len(maker) > MAX_COMPETITOR:
-                raise Unusable(
-                    _("The name of who made answer %(place)d has %(n)d characters; the limit is %(limit)d. Shorten it.")
-                    % {"place": n, "n": len(maker), "limit": MAX_COMPETITOR}
-                )
-            key = key_of(prompt, maker, text)
-            found.append(NewItem(place, key, text, Item.Kind.TEXT, context=prompt, competitor=maker))
-        return found
+        given = [(values.get(f"answer_{n}", ""), values.get(f"competitor_{n}", "")) for n in range(1, k + 1)]
+        return items_of(place, values.get("prompt", ""), given)
 
     def check_answers(self, answers: Sequence[NewItem]) -> list[NewItem]:
         """Return those that are new. Raises Unusable."""
@@ -154,6 +151,42 @@ class GivenQuestions:
                     % {"text": shortened(item.body)}
                 )
         return [item for item in answers if item.key not in self.known]
+
+    # --- A prompt and a list of completions --------------------------------------------------------------------------
+
+    def read_completions(self, row: SheetRow, values: Mapping[str, str], priority: int) -> Read:
+        """Return the lines of a row that makes a question of each set of its completions, and a vote where all of the
+        set have scores."""
+        lists = {what: self.list_cell(row, what) for what in ("completions", "models", "scores")}
+        found = completions_in(lists["completions"], self.asking.score, lists["models"], lists["scores"])
+        sets = sets_of(len(found), self.project.k)
+        items = items_of(row.place, values.get("prompt", ""), [(one.text, one.model) for one in found])
+        new = self.check_answers(items)
+        name = self.asking.prefix + (values.get("annotator") or self.asking.someone)
+        votes = []
+        for places in sets:
+            if (groups := groups_by_score(places, found)) and (vote := self.vote_by(groups, items)):
+                votes.append(vote._replace(row=row.place, annotator=name))
+                if problem := next(problems(self.project, votes[-1], dict.fromkeys(vote.shown, 0), self.taken), ""):
+                    raise Unusable(problem)
+        return self.read_as(row, new, [[items[place].key for place in places] for places in sets], votes, priority)
+
+    def vote_by(self, groups: Sequence[Sequence[int]], items: Sequence[NewItem]) -> Comparison | None:
+        """Return what scores say of a set, in an order of the items by lot; None where the task can't say it."""
+        keys = [items[place].key for group in groups for place in group]
+        self.rng.shuffle(keys)
+        shown, order = tuple(keys), [[items[place].key for place in group] for group in groups]
+        if len(shown) == 2:
+            if len(groups) == 1:
+                return Comparison(0, "", shown, Label.Outcome.TIE.value)
+            outcome, named = self.vote_for([shown.index(order[0][0])], shown)
+            return Comparison(0, "", shown, outcome, order=named)
+        task_type = task_type_of(self.project)
+        answer = task_type.answer_from_order(order, self.project)
+        if answer is None:
+            return None
+        shared = shared_of(order) if task_type.shares_places(self.project) else ()
+        return Comparison(0, "", shown, task_type.outcome.value, order=tuple(answer), shared=shared)
 
     # --- Votes that are there already ---------------------------------------------------------------------------------
 
@@ -221,6 +254,33 @@ class GivenQuestions:
         if len(keys) == 2 and needed == 2 and len(chosen) == 1:
             chosen += [key for key in keys if key not in chosen]
         return asked.value, tuple(chosen)
+
+
+def items_of(place: int, prompt: str, given: Sequence[tuple[str, str]]) -> list[NewItem]:
+    """Return answers, each as (text, who made it), as items. Raises Unusable."""
+    if len(prompt) > MAX_TEXT:
+        raise Unusable(
+            _("The prompt has %(n)d characters; the limit is %(limit)d. Shorten it.")
+            % {"n": len(prompt), "limit": MAX_TEXT}
+        )
+    return [item_of(place, n, prompt, text, " ".join(maker.split())) for n, (text, maker) in enumerate(given, 1)]
+
+
+def item_of(place: int, n: int, prompt: str, text: str, maker: str) -> NewItem:
+    """Return one answer as an item. Raises Unusable."""
+    if not text:
+        raise Unusable(_("Answer %(n)d is empty. Fill the cell or remove the row.") % {"n": n})
+    if len(text) > MAX_TEXT:
+        raise Unusable(
+            _("Answer %(place)d has %(n)d characters; the limit is %(limit)d. Shorten it.")
+            % {"place": n, "n": len(text), "limit": MAX_TEXT}
+        )
+    if len(maker) > MAX_COMPETITOR:
+        raise Unusable(
+            _("The name of who made answer %(place)d has %(n)d characters; the limit is %(limit)d. Shorten it.")
+            % {"place": n, "n": len(maker), "limit": MAX_COMPETITOR}
+        )
+    return NewItem(place, key_of(prompt, maker, text), text, Item.Kind.TEXT, context=prompt, competitor=maker)
 
 
 def without_dialogues(values: Mapping[str, str], k: int) -> dict[str, str]:

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from math import comb
 
-from django.db.models import Count, Exists, OuterRef, Sum
+from django.db.models import Count, Exists, OuterRef, QuerySet, Sum
 from django.db.models.functions import Least
 
+from annotate.labelling.asked_tasks import is_mixed, of_size, tasks_now
 from annotate.labelling.item_sets import HIDDEN_CHECKS, is_check
 from annotate.labelling.plan.queries import NO_LIMIT, PlanProgress, plan_progress
-from annotate.models import GoldSet, PresentedItem, Project
+from annotate.models import GoldSet, ItemSet, PresentedItem, Project
 
 FEW_LEFT, SHARE_LEFT = 10, 0.05  # answers left, below which the owner is told
 
@@ -59,13 +60,19 @@ def capacity(project: Project, plan: PlanProgress | None = None) -> Capacity:
     if plan.n_planned or project.given_order:
         return Capacity(plan.n_sets * project.overlap, plan.n_answers, project.overlap)
     n_most = max(n_possible_sets(project) - n_sets_of_checks(project), 0) * project.overlap
-    found = Capacity(n_most, plan.n_answers, project.overlap)  # counts answers about retired items, too
+    found = Capacity(n_most, plan.n_answers, project.overlap)  # counts answers about retired items and of other kinds
     return Capacity(n_most, n_answers_to_active(project), project.overlap) if found.is_ending else found
 
 
 def n_possible_sets(project: Project) -> int:
     groups = project.items.filter(retired_at=None).order_by().values("context").annotate(n=Count("pk"))
-    return sum(comb(group["n"], project.k) for group in groups)
+    sizes = sizes_now(project)
+    return sum(comb(group["n"], k) for group in groups for k in sizes)
+
+
+def sizes_now(project: Project) -> set[int]:
+    """Return how many items the kinds of task show that are asked now."""
+    return {task.k for task in tasks_now(project)}
 
 
 def n_sets_of_checks(project: Project) -> int:
@@ -78,4 +85,10 @@ def n_sets_of_checks(project: Project) -> int:
 def n_answers_to_active(project: Project) -> int:
     retired = PresentedItem.objects.filter(presentation__item_set=OuterRef("pk"), item__retired_at__isnull=False)
     sets = project.item_sets.filter(~is_check(), ~Exists(retired), n_taken__gt=0)
+    if is_mixed(project):
+        return sum(n_answers_to(of_size(sets, k), project) for k in sizes_now(project))
+    return n_answers_to(sets, project)
+
+
+def n_answers_to(sets: QuerySet[ItemSet], project: Project) -> int:
     return int(sets.aggregate(n=Sum(Least("n_taken", project.overlap)))["n"] or 0)

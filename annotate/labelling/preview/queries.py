@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from annotate.core.errors import CapReached, NothingToCompare
-from annotate.labelling.queries import LastAnswer, Task, build_task
+from annotate.labelling.last_answers import LastAnswer
+from annotate.labelling.queries import Task, build_task
 from annotate.labelling.shown_items import ITEM_COLUMNS
 from annotate.labelling.stop_pages import stop_page
 from annotate.labelling.wording import Wording

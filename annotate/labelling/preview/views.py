@@ -22,8 +22,8 @@ from annotate.core.errors import UserError
 from annotate.labelling.actions import Answer, check_answers
 from annotate.labelling.answer_text import describe_answers, summarize_answer
 from annotate.labelling.forms import AnswerForm
+from annotate.labelling.last_answers import LastAnswer
 from annotate.labelling.preview.queries import MAX_PREVIEW_ANSWERS, TOKEN, sample_task
-from annotate.labelling.queries import LastAnswer
 from annotate.labelling.views import is_htmx
 from annotate.labelling.wording import language_choices, requested_wording
 from annotate.models import Annotator, Project

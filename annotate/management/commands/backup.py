@@ -4,6 +4,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
@@ -13,6 +14,7 @@ from annotate.operations.database_dumps import DumpError
 
 class Command(BaseCommand):
     help = "Writes one archive of the database and the items' files into a folder; the site may go on meanwhile."
+    requires_system_checks = (Tags.models,)  # no page is shown: checking addresses would import every one
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path, help="the folder for the archive, which is named by the time")

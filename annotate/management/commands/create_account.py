@@ -7,6 +7,7 @@ from typing import Any
 
 from allauth.account.models import EmailAddress
 from django.contrib.auth.password_validation import validate_password
+from django.core.checks import Tags
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 from django.core.validators import validate_email
@@ -17,6 +18,7 @@ from annotate.models import User
 
 class Command(BaseCommand):
     help = "Makes an account that signs in with its e-mail address; asks for the password, or reads it from PASSWORD."
+    requires_system_checks = (Tags.models,)  # no page is shown: checking addresses would import every one
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("address", help="the e-mail address")

@@ -6,6 +6,7 @@ import threading
 from argparse import ArgumentParser
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
@@ -18,6 +19,7 @@ LOOK_AGAIN = 20.0  # seconds after which a crowd that had finished looks for new
 
 class Command(BaseCommand):
     help = "Lets a simulated crowd answer in every project that is marked as simulated, until told to stop."
+    requires_system_checks = (Tags.models,)  # no page is shown: checking addresses would import every one
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--rate", type=float, default=2.0, help="answers a second, over all projects (2)")

@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.core.checks import Tags
 from django.core.files.base import ContentFile, File
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
@@ -36,6 +37,7 @@ class Command(BaseCommand):
         "Imports a file into a project: every row is checked before the first is written. Killed, it is taken up by a "
         "running engine, or by --resume."
     )
+    requires_system_checks = (Tags.models,)  # no page is shown: checking addresses would import every one
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("kind", choices=Kind.values)

@@ -4,6 +4,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.core.checks import Tags
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
@@ -13,6 +14,7 @@ from annotate.operations.database_dumps import DumpError
 
 class Command(BaseCommand):
     help = "Checks a backup, puts it in place of the database and the items' files, and migrates it to this version."
+    requires_system_checks = (Tags.models,)  # no page is shown: checking addresses would import every one
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("file", type=Path, help="an archive that `manage.py backup` wrote")

@@ -10,6 +10,7 @@ from uuid import UUID
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
@@ -24,6 +25,7 @@ class Command(BaseCommand):
     help = (
         "Writes all it takes to repeat a project's fit into a folder; check it by `python -m models_engine reproduce`."
     )
+    requires_system_checks = (Tags.models,)  # no page is shown: checking addresses would import every one
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("project", type=UUID, help="the project's id, as in its address")

@@ -11,6 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from django.conf import settings
+from django.core.checks import Tags
 from django.core.management.base import BaseCommand
 
 from annotate.annotators.cohorts import job as cohorts_job
@@ -48,6 +49,7 @@ class Command(BaseCommand):
     help = (
         "Fits every project whose labels have changed, until told to stop. Several may run at once, on several hosts."
     )
+    requires_system_checks = (Tags.models,)  # no page is shown: checking addresses would import every one
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--once", action="store_true", help="fit what is due, then end")

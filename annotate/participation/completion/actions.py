@@ -9,7 +9,7 @@ from django.utils.crypto import constant_time_compare
 from annotate.audit import record_event
 from annotate.core.errors import ProjectNotOpen
 from annotate.core.transactions import write_transaction
-from annotate.labelling.actions import release_open_presentation
+from annotate.labelling.assignment import release_open_presentation
 from annotate.labelling.eligibility import check_open, n_counted_labels
 from annotate.labelling.refusals import refusal_of_next_task
 from annotate.labelling.requirements import NotFinished, QuestionnaireRequired

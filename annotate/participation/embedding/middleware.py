@@ -34,8 +34,8 @@ MAX_AGE = timedelta(seconds=settings.SESSION_COOKIE_AGE)
 signer = signing.TimestampSigner(sep=".", salt="annotate.embedded-vote")
 # The pages of taking part; nothing else is served under the prefix.
 PAGES = frozenset(
-    "join label submit undo known enough own-ideas consent questionnaire done item-media item-page item-captions keys "
-    "shortcuts own-answers own-data own-export".split()
+    "join label submit undo ahead known enough own-ideas consent questionnaire done item-media item-page item-captions "
+    "keys shortcuts own-answers own-data own-export".split()
 )
 
 

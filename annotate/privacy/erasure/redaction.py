@@ -110,7 +110,10 @@ def delete_webhook_messages(annotators: Iterable[Annotator]) -> None:
     """
     for one in annotators:
         told = WebhookDelivery.objects.filter(webhook__project=one.project_id, body__contains=str(one.key))
-        about_one = [Webhook.Event.FLAG_RAISED, Webhook.Event.FINISHED, Webhook.Event.IDEA_SUBMITTED]
+        about_one = [
+            *(Webhook.Event.FLAG_RAISED, Webhook.Event.ANNOTATOR_GONE),
+            *(Webhook.Event.FINISHED, Webhook.Event.IDEA_SUBMITTED),
+        ]
         told.filter(event__in=about_one).delete()
         for message in told.filter(event__in=[Webhook.Event.ANSWER_GIVEN, Webhook.Event.ANSWER_UNDONE]):
             remove_answers_of(one, message)

@@ -13,6 +13,7 @@ from django.template.loader import render_to_string
 
 from annotate.files.columns import Row
 from annotate.files.writers import csv_chunks
+from annotate.fitting.forecast_rows import stored_returns
 from annotate.labelling.answer_text import describe_answers, join_shared, summarize_label
 from annotate.labelling.outcomes import LETTERS
 from annotate.models import (
@@ -209,6 +210,9 @@ def files_of_annotators(annotators: QuerySet[Annotator], *, for_owner: bool) -> 
             project | {"platform": "platform__name", "subject": "subject", "grade_sent_at": "sent_at"},
         ),
         table("tags", AnnotatorTag.objects.filter(annotator__in=mine), project | {"tag": "name"}),
+        DataFile(
+            "returns", ["project", "within_24_hours", "n_visits", "silent_hours", "has_left"], return_rows(annotators)
+        ),
         DataFile("history", ["project", "at", "what", "reason"], history_rows(mine)),
         table(
             "figures",
@@ -272,10 +276,13 @@ ANSWERS = [
 
 
 def answer_rows(annotators: QuerySet) -> Iterator[Row]:
-    """Yield what was shown and what was said to it; nothing of right answers, of keys or of others."""
+    """Yield what was shown and what was said to it; nothing of right answers, of keys or of others.
+
+    A question that was only held ready has not been shown.
+    """
     last = 0
     while True:
-        shown = Presentation.objects.filter(annotator__in=annotators, pk__gt=last).order_by("pk")
+        shown = Presentation.objects.filter(annotator__in=annotators, ahead=False, pk__gt=last).order_by("pk")
         chunk = list(shown.select_related("project", "label")[:CHUNK])
         if not chunk:
             return
@@ -326,6 +333,20 @@ def answer_row(presentation: Presentation, items: list[Item]) -> Row:
         presentation.asked_by == AskedBy.ADAPTIVE,  # no more: the rest would tell checks from other tasks
         presentation.asked_fit,
     ]
+
+
+def return_rows(annotators: QuerySet) -> Iterator[Row]:
+    """Yield how likely the person was said to come back, by project."""
+    for person in annotators.select_related("project").order_by("pk"):
+        found = stored_returns(person.project).get(person.pk)
+        if found:
+            yield [
+                person.project.name,
+                found.within_a_day,
+                found.n_visits,
+                found.silent_hours,
+                found.has_left,
+            ]
 
 
 def history_rows(annotators: QuerySet) -> Iterator[Row]:

@@ -69,6 +69,7 @@ class QualityForm(forms.ModelForm):
             "min_seconds",
             "break_every",
             "sitting_cap",
+            "question_ahead",
             "ask_why_skipped",
             "skip_reasons",
             "practice_pass",
@@ -88,6 +89,7 @@ class QualityForm(forms.ModelForm):
             "min_seconds": _("Minimum reading time, in seconds"),
             "break_every": _("Suggest a break after this many answers"),
             "sitting_cap": _("Maximum answers in one sitting"),
+            "question_ahead": _("Hold the next question ready"),
             "ask_why_skipped": _("Ask why something is skipped"),
             "practice_pass": _("Right answers needed to pass the practice"),
             "practice_tries": _("Attempts at the practice"),
@@ -109,6 +111,10 @@ class QualityForm(forms.ModelForm):
             ),
             "break_every": _("Shows a page that suggests a break; annotators can skip it. Leave empty for none."),
             "sitting_cap": _("A sitting ends after half an hour without an answer. Leave empty for no limit."),
+            "question_ahead": _(
+                "The page loads the next question while people answer, so that it appears at once, even over a slow "
+                "connection. Each person then holds two sets at a time, the second for a minute at most."
+            ),
             "ask_why_skipped": _(
                 "Where “Skip” is allowed, it then needs a reason, which is stored with the label and exported. "
                 "Skips do not affect the ranking."

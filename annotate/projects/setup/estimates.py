@@ -6,6 +6,7 @@ from math import comb
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotate.core.numbers import format_integer, format_number
 from annotate.labelling.plan.queries import NO_LIMIT
@@ -13,10 +14,11 @@ from annotate.labelling.task_types.registry import TASK_TYPES
 from annotate.models import Project
 from annotate.models.goals import Goal
 from annotate.projects.setup.presets import PRESETS, Preset
-from models_engine.analysis.plan_design import Design, expected_reliability
+from models_engine.analysis.plan_design import Design, expected_reliability, expected_score_width, expected_top
 from models_engine.errors import InvalidDesign
 
 AMOUNTS = ("task_type", "k", "overlap", "n_sets")  # settings that decide how much is asked
+MINUTES_SAID_AS_HOURS = 90
 MANY_ANSWERS = 1_000_000  # nobody comes to the end of more
 USUAL_TYPE: str = Project._meta.get_field("task_type").default
 
@@ -47,7 +49,18 @@ def what_it_gives(start: Preset) -> str:
             "With these numbers there is nothing to compare: give at least as many items as are shown at a time, and "
             "more answers of each person than are checks."
         )
-    return " ".join(filter(None, (held_text(start), taken_text(start, design), board_text(start, design))))
+    return " ".join(
+        filter(
+            None,
+            (
+                held_text(start),
+                taken_text(start, design),
+                cost_text(start),
+                known_text(start, design),
+                board_text(start, design),
+            ),
+        )
+    )
 
 
 def held_text(start: Preset) -> str:
@@ -81,6 +94,35 @@ def taken_text(start: Preset, design: Design) -> str:
             "%(times)d times."
         )
     return taken % values
+
+
+def cost_text(start: Preset) -> str:
+    """Return everybody's time together: what is paid for an hour is set later, on the page "Goal and cost"."""
+    one = start.example
+    minutes = round(one.n_people * one.answers_each * one.minutes_per_answer)
+    hours = round(minutes / 60)
+    if minutes < MINUTES_SAID_AS_HOURS:
+        taken = ngettext(
+            "That is about %(n)d minute of people's time in all; what you pay for an hour makes it the cost.",
+            "That is about %(n)d minutes of people's time in all; what you pay for an hour makes it the cost.",
+            minutes,
+        )
+        return taken % {"n": minutes}
+    return _("That is about %(n)s hours of people's time in all; what you pay for an hour makes it the cost.") % {
+        "n": format_integer(hours)
+    }
+
+
+def known_text(start: Preset, design: Design) -> str:
+    """Return how far scores are known and the best found, where all items are in one ranking."""
+    if start.example.n_contexts > 1:
+        return ""
+    values: dict[str, Any] = {"points": round(expected_score_width(design) / 2), "top": design.top}
+    known = _("Scores are known to about %(points)d points either way.") % values
+    if design.top >= design.n_items:
+        return known
+    values["found"] = format_number(design.top * expected_top(design), 1)
+    return known + " " + _("Of the best %(top)d about %(found)s are among the first %(top)d.") % values
 
 
 def board_text(start: Preset, design: Design) -> str:
@@ -117,6 +159,7 @@ def design_of(start: Preset) -> Design:
         kind=TASK_TYPES[settings.get("task_type", Project._meta.get_field("task_type").default)].design,
         k=settings.get("k", 2),
         checks_each=round(one.answers_each * share_of_checks(start)),
+        top=settings.get("top_k", Project._meta.get_field("top_k").default),
         minutes_per_answer=one.minutes_per_answer,
     )
 

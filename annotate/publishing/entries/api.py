@@ -19,6 +19,7 @@ from annotate.api.base import (
     NoQuery,
     PageQuery,
     StrictSerializer,
+    WholeSerializer,
     page_serializer,
     paginated_response,
     validated_body,
@@ -46,7 +47,7 @@ class CommentQuery(PageQuery):
     tag = serializers.CharField(required=False, default="", max_length=100, help_text="Only items with this tag.")
 
 
-class CommentChange(StrictSerializer):
+class CommentChange(WholeSerializer):
     hidden = serializers.BooleanField()
 
 

@@ -7,10 +7,11 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.annotators import queries as query
 from annotate.criteria import Criterion
-from annotate.dashboard.ranking.table import MISFIT
+from annotate.dashboard.ranking.table import MISFIT, UNDECIDED
 from annotate.files.columns import Column, Kind, Row, by_component, of_components
 from annotate.fitting.published import published_fit
 from annotate.fitting.stored_misfit import stored_misfit
+from annotate.fitting.stored_undecided import undecided_figures
 from annotate.models import Annotator, Project
 from annotate.participation.questionnaire.queries import answered_questions, answers_of
 
@@ -82,12 +83,12 @@ COLUMNS = [
 
 
 def columns(project: Project) -> list[Column]:
-    """Return those of every project, one for each field of the questionnaire, retired ones too, and the misfit."""
+    """Return those of every project, one for each field of the questionnaire, retired ones too, and what deviates."""
     meaning = _("Answer to “{label}” of the questionnaire; empty if none was given.")
     fields = [
         Column(f"field_{one.number}", format_lazy(meaning, label=one.label)) for one in answered_questions(project)
     ]
-    return [*COLUMNS, *fields, *MISFIT]
+    return [*COLUMNS, *fields, *MISFIT, *UNDECIDED]
 
 
 def rows(criterion: Criterion) -> Iterator[Row]:
@@ -101,9 +102,10 @@ def rows(criterion: Criterion) -> Iterator[Row]:
             return
         last = keys[-1]
         said = answers_of(keys, fields)
-        for one in query.build_rows(keys, fit):
+        for one in query.with_undecided(query.build_rows(keys, fit), fit):
             answers = [said.get((one.annotator.pk, field.pk)) for field in fields]
-            yield [*row(one, fit.number if fit else None), *answers, *misfits.get(one.annotator.pk, (None, None))]
+            deviating = [*misfits.get(one.annotator.pk, (None, None)), *undecided_figures(one.undecided)]
+            yield [*row(one, fit.number if fit else None), *answers, *deviating]
 
 
 def row(one: query.AnnotatorRow, number: int | None) -> Row:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.criteria import Criterion
 from annotate.files.columns import Column, Kind, Row
+from annotate.labelling.asked_tasks import shows_pairs
 from annotate.labelling.label_rows import is_informative, label_chunks, pad_to_power_of_two
 from annotate.models import Item, Label
 
@@ -70,15 +71,22 @@ class Battle:
 
 def battles(criterion: Criterion) -> Iterator[Battle]:
     """Yield the answers about pairs that count, in order of arrival; four queries for some hundred."""
-    if criterion.project.k != 2:
+    if not shows_pairs(criterion.project):
         return
     for labels, shown, items in label_chunks(criterion):
         behind = sides_of(list(items))
         for label in labels:
             places = shown[label["presentation"]]
-            if is_informative(criterion.project, label) and behind.keys() >= set(places):
-                chosen = places.index(label["chosen"]) if label["chosen"] in places else None
+            if len(places) == 2 and is_informative(criterion.project, label) and behind.keys() >= set(places):
+                chosen = place_chosen(label, places)
                 yield Battle(label, (behind[places[0]], behind[places[1]]), chosen)
+
+
+def place_chosen(label: Mapping[str, Any], places: list[int]) -> int | None:
+    """Return which of two is put first, by a choice or an order; None for a tie."""
+    if label["ranks"]:
+        return None if label["ranks"][0] == label["ranks"][1] else label["ranks"].index("0")
+    return places.index(label["chosen"]) if label["chosen"] in places else None
 
 
 def sides_of(items: list[int]) -> dict[int, Side]:

@@ -8,7 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotate.criteria import Criterion
 from annotate.files.columns import Column, Kind, Row
-from annotate.labelling.label_rows import ShownItem, is_informative, label_chunks, ranked_groups
+from annotate.labelling.asked_tasks import is_mixed
+from annotate.labelling.label_rows import ShownItem, is_informative, label_chunks, ranked_groups, tied_within
 from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Project
 
@@ -32,6 +33,8 @@ BY_NAME = {column.name: column for column in (CHOSEN, BEST, WORST, TOP)}
 
 
 def columns(project: Project) -> Sequence[Column]:
+    if is_mixed(project):
+        return [ANNOTATOR, SET, RANKS, TIED]
     if project.k == 2:
         return [ANNOTATOR, LEFT, RIGHT, OUTCOME]
     if task_type_of(project).shares_places(project):
@@ -56,6 +59,10 @@ def rows(criterion: Criterion) -> Iterator[Row]:
 
 def answer(project: Project, label: dict, shown: list[ShownItem]) -> Row:
     groups = ranked_groups(label, shown)
+    if is_mixed(project):
+        rank_of = {item.pk: rank for rank, group in enumerate(groups) for item in group}
+        ranks = ";".join(str(rank_of[item.pk]) for item in shown)
+        return [";".join(map(key_in_list, shown)), ranks, int(tied_within(label))]
     if project.k == 2:
         first = groups[0][0] is shown[0]
         return [shown[0].key, shown[1].key, 0.5 if len(groups) == 1 else int(first)]

@@ -13,6 +13,7 @@ from django.utils import translation
 from annotate.criteria import Criterion
 from annotate.files.parquet_writer import parquet_chunks
 from annotate.files.zip_stream import zip_chunks
+from annotate.labelling.asked_tasks import tasks_of
 from annotate.models import Label, Project
 from annotate.publishing.exports.registry import TABLES
 from annotate.publishing.methods.queries import Methods, methods_of
@@ -51,7 +52,7 @@ def data_card(criterion: Criterion, now: datetime) -> str:
             f"People were asked: **{one_line(criterion.question)}**",
             "",
             f"- {n_labels:,} answers by {n_people:,} annotators about {n_items:,} items",
-            f"- Task: {project.task_type}, {project.k} items at a time",
+            *(f"- Task: {task.task_type}, {task.k} items at a time" for task in tasks_of(project)),
             *([f"- Answers from {said['first']:%Y-%m-%d} to {said['last']:%Y-%m-%d}"] if said["first"] else []),
             f"- Exported on {now:%Y-%m-%d}{ended}",
             "",

@@ -15,6 +15,7 @@ from annotate.dashboard.ranking.queries import RankingQuery, ranking
 from annotate.files.downloads import sent
 from annotate.files.writers import FORMATS, csv_chunks
 from annotate.fitting.published import published_fit
+from annotate.labelling.asked_tasks import shows_pairs
 from annotate.publishing.exports import preferences
 from annotate.publishing.exports.dataset import dataset_chunks
 from annotate.publishing.exports.label_studio import label_studio_chunks
@@ -60,7 +61,7 @@ def is_available(criterion: Criterion) -> dict[str, tuple[str, str, list[str]]]:
     special = dict.fromkeys(SPECIAL, True)
     special["matrix", "csv"] = criterion.project.items.count() <= MAX_ITEMS
     fit = published_fit(criterion)
-    special[LABEL_STUDIO] = criterion.project.k == 2
+    special[LABEL_STUDIO] = shows_pairs(criterion.project)
     special["ranking", "svg"] = bool(fit and fit.n_items)
     found = {
         name: (str(table.title), str(table.about), [*FORMATS, *(kind for one, kind in SPECIAL if one == name)])

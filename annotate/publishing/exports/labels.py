@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from annotate.criteria import Criterion, list_criteria
 from annotate.files.columns import Column, Kind, Row
 from annotate.labelling.answer_options import button_words
+from annotate.labelling.asked_tasks import read_task, task_of
 from annotate.labelling.label_rows import (
     ShownItem,
     correctness_of,
@@ -18,7 +19,6 @@ from annotate.labelling.label_rows import (
     outcome_of,
     ranked_groups,
 )
-from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import CHECKED_PURPOSES, Project
 
 COLUMNS = [
@@ -171,7 +171,8 @@ def row(
     left, right = shown if len(shown) == 2 else (None, None)
     groups = ranked_groups(label, shown)
     winner = groups[0][0] if len(groups) > 1 and len(groups[0]) == 1 else None
-    names_last = len(shown) == 2 or (label["ranks"] and task_type_of(project).names_last)
+    asked = read_task(label["presentation__task"]) if label["presentation__task"] else task_of(project)
+    names_last = len(shown) == 2 or (label["ranks"] and asked.type.names_last)
     loser = groups[-1][0] if winner and names_last else None
     voided = label["voided_at"] is not None
     return [
@@ -179,7 +180,7 @@ def row(
         str(project.pk),
         label["presentation"],
         label["presentation__item_set"],
-        project.task_type,
+        asked.task_type,
         len(shown),
         criterion.name or project.question,
         label["annotator__pseudonym"],

@@ -1,6 +1,7 @@
 """Defines the export tables of machines: who they are with the latest report, and every answer of theirs."""
 
 from collections.abc import Iterator
+from itertools import islice
 
 from django.utils.translation import gettext_lazy as _
 
@@ -9,9 +10,11 @@ from annotate.annotators.machines.report import FIGURES, report_view
 from annotate.criteria import Criterion
 from annotate.files.columns import Column, Kind, Row
 from annotate.fitting.published import published_fit
-from annotate.models import MachineAnswer, MachineReport
+from annotate.labelling.asked_tasks import read_task
+from annotate.labelling.item_sets import items_of_key
+from annotate.models import Item, MachineAnswer, MachineReport
 
-CHUNK = 2000
+CHUNK = 900
 
 COLUMNS = [
     Column("machine", _("Name of the machine.")),
@@ -36,9 +39,11 @@ COLUMNS = [
 ANSWER_COLUMNS = [
     Column("machine", _("Name of the machine.")),
     Column("criterion", _("Number of the criterion."), Kind.INTEGER),
-    Column("item_a", _("Key of the item shown first.")),
-    Column("item_b", _("Key of the other item.")),
-    Column("chosen", _("Key of the item chosen; empty for a tie.")),
+    Column("task_type", _("pair, graded, best, best_worst, ranking or top (a ranking of the best few).")),
+    Column("outcome", _("choice, best_worst, ranking, top or tie.")),
+    Column("shown_order", _("Keys of the items in the order shown, a JSON list."), Kind.TEXTS),
+    Column("chosen", _("Key of the item chosen; empty for every other outcome.")),
+    Column("ranks", _("Place of each item in the order shown, 0 is best, separated by semicolons; else empty.")),
     Column("prompt_version", _("Version of the prompt, as the client said it.")),
     Column("tokens_in", _("Tokens of the request."), Kind.INTEGER),
     Column("tokens_out", _("Tokens of the reply."), Kind.INTEGER),
@@ -47,8 +52,17 @@ ANSWER_COLUMNS = [
     Column("created_at", _("When it was stored, server time (UTC)."), Kind.MOMENT),
 ]
 VALUES = (
-    *("machine__annotator__pseudonym", "criterion", "first__key", "second__key", "chosen__key", "prompt_version"),
-    *("tokens_in", "tokens_out", "cost", "seconds", "created_at"),
+    *(
+        "machine__annotator__pseudonym",
+        "criterion",
+        "task",
+        "outcome",
+        "item_set__key",
+        "shown",
+        "chosen__key",
+        "ranks",
+    ),
+    *("prompt_version", "tokens_in", "tokens_out", "cost", "seconds", "created_at"),
 )
 
 
@@ -73,7 +87,12 @@ def rows(criterion: Criterion) -> Iterator[Row]:
 def answer_rows(criterion: Criterion) -> Iterator[Row]:
     """Yield every answer by every criterion, in order of arrival."""
     answers = MachineAnswer.objects.filter(machine__annotator__project=criterion.project).order_by("pk")
-    for row in answers.values_list(*VALUES).iterator(CHUNK):
-        values = list(row)
-        values[8] = None if values[8] is None else float(values[8])
-        yield values
+    rows = answers.values_list(*VALUES).iterator(CHUNK)
+    while chunk := list(islice(rows, CHUNK)):
+        wanted = {item for row in chunk for item in items_of_key(row[4])}
+        keys = dict(Item.objects.filter(pk__in=wanted).values_list("pk", "key"))
+        for name, number, task, outcome, item_set, shown, chosen, ranks, *more, cost, seconds, at in chunk:
+            items = items_of_key(item_set)
+            order = [keys[items[int(place)]] for place in shown]
+            answer = [read_task(task).task_type, outcome, order, chosen, ";".join(ranks)]
+            yield [name, number, *answer, *more, None if cost is None else float(cost), seconds, at]

@@ -10,9 +10,9 @@ from django.utils.translation import gettext_lazy as _
 from annotate.criteria import Criterion
 from annotate.files.columns import Column, Kind, Row
 from annotate.files.counting import Counts, Rows, Tally
+from annotate.labelling.asked_tasks import tasks_of
 from annotate.labelling.label_rows import is_informative, label_chunks, labels_by_criterion, ranked_groups, tied_within
 from annotate.labelling.outcomes import INFORMATIVE
-from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import Item, Label, Project
 
 CHUNK = 5_000  # pairs made into rows at a time
@@ -78,7 +78,7 @@ def keys_of(project: Project) -> dict[int, str]:
 
 def is_by_pairs(project: Project) -> bool:
     """Return whether an answer is about two items, of which it chooses one or none."""
-    return project.k == 2 and not task_type_of(project).is_ordered
+    return all(task.k == 2 and not task.type.is_ordered for task in tasks_of(project))
 
 
 def count_wins(criterion: Criterion, keys: Mapping[int, str]) -> tuple[Rows, Counts]:
@@ -96,7 +96,7 @@ def count_wins(criterion: Criterion, keys: Mapping[int, str]) -> tuple[Rows, Cou
         for label in labels:
             if is_informative(criterion.project, label) and place.keys() >= set(shown[label["presentation"]]):
                 groups = ranked_groups(label, [items[item] for item in shown[label["presentation"]]])
-                tied = tied_within(criterion.project, label)
+                tied = tied_within(label)
                 found += pairs_of([[place[item.pk] for item in group] for group in groups], tied)
         tally.add(found)
     return tally.result()

@@ -11,9 +11,9 @@ import numpy as np
 
 from annotate.criteria import Criterion
 from annotate.files.counting import Counts, Rows, Tally
+from annotate.labelling.asked_tasks import shows_pairs_only, tasks_of, with_task
 from annotate.labelling.label_rows import is_informative, label_chunks, labels_by_criterion, ranked_groups
 from annotate.labelling.outcomes import TIES
-from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import MAX_ITEMS_SHOWN, Label
 from annotate.publishing.exports import pairs
 
@@ -23,10 +23,11 @@ CHUNK = 1000  # votes written at a time
 def kind(criterion: Criterion) -> str:
     """Return soc, soi, toc or toi."""
     project = criterion.project
-    complete = project.k == project.items.count()
+    complete = {task.k for task in tasks_of(project)} == {project.items.count()}
     labels = Label.objects.filter(project=project, voided_at=None, presentation__purpose__in=project.counted_purposes)
     ties = labels_by_criterion(criterion, labels, outcomes=TIES)
-    strict = task_type_of(project).tells_all_apart(project) or (project.k == 2 and not ties.exists())
+    strict = all(task.type.tells_all_apart(with_task(project, task)) for task in tasks_of(project))
+    strict = strict or (shows_pairs_only(project) and not ties.exists())
     return f"{'so' if strict else 'to'}{'c' if complete else 'i'}"
 
 

@@ -2,6 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
+from annotate.annotators.cohorts import table as cohorts_table
 from annotate.dashboard.grades import table as grades_table
 from annotate.dashboard.leaderboard import table as leaderboard_table
 from annotate.dashboard.overall import table as overall_table
@@ -60,6 +61,13 @@ TABLES = {
             _("Every two competitors: wins and ties as seen, and the chance that one is better."),
             always(leaderboard_table.PAIR_COLUMNS),
             leaderboard_table.pair_rows,
+        ),
+        Table(
+            "leaderboard_cohorts",
+            _("Leaderboard: cohorts"),
+            _("Every competitor by cohorts of annotators, of the latest comparison by each property."),
+            always(cohorts_table.COLUMNS),
+            cohorts_table.rows,
         ),
         Table(
             "grades",

@@ -15,8 +15,10 @@ from annotate.core.errors import UserError
 from annotate.core.rate_limits import check_rate_limit
 from annotate.dashboard.detail import shows_expert
 from annotate.dashboard.heading import page_heading
+from annotate.dashboard.overall.queries import overall_of
 from annotate.dashboard.project_lookup import requested_criterion
-from annotate.dashboard.report import build_report
+from annotate.dashboard.report import FIRST_ROWS, build_report
+from annotate.dashboard.report import MAX_ITEMS as MAX_REPORTED
 from annotate.files.writers import FORMATS
 from annotate.fitting.published import published_fit
 from annotate.models import RunRecord
@@ -94,7 +96,8 @@ def report_page(request: HttpRequest, project_id: UUID) -> HttpResponse:
     """Show the ranking report, made to be printed."""
     criterion = requested_criterion(request, project_id)
     fit, now = published_fit(criterion), timezone.now()
-    frozen = preregistration_of(criterion.project)
+    frozen, whole = preregistration_of(criterion.project), "all" in request.GET
+    size = MAX_REPORTED if whole else FIRST_ROWS
     context = {
         "project": criterion.project,
         "criterion": criterion,
@@ -103,8 +106,7 @@ def report_page(request: HttpRequest, project_id: UUID) -> HttpResponse:
         "expert": shows_expert(request),
         "frozen": frozen,
         "deviations": deviations_of(criterion.project, frozen),
-        "report": build_report(criterion.project, fit, now, whole="all" in request.GET)
-        if fit and fit.n_items
-        else None,
+        "overall": overall_of(criterion.project, size=size) if criterion.project.criteria else None,
+        "report": build_report(criterion.project, fit, now, whole=whole) if fit and fit.n_items else None,
     }
     return render(request, "publishing/report.html", context)

@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 
 from annotate.core.numbers import format_integer
 from annotate.criteria import Criterion
+from annotate.labelling.asked_tasks import report_text, shows_pairs_only
 from annotate.labelling.plan.queries import NO_LIMIT
-from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import AskedBy, GivenOrder, Policy, Project
 from annotate.publishing.methods.citation import software
 from models_engine.estimators.methods import Method
@@ -26,7 +26,7 @@ def paragraph(criterion: Criterion, fit: Fit, method: Method, counts: "Counts") 
         _("%(people)s annotators %(asked)s (“%(question)s”).")
         % {
             "people": format_integer(fit.n_annotators),
-            "asked": task_type_of(project).report_text(project),
+            "asked": report_text(project),
             "question": criterion.question,
         },
         *selection_rule(project),
@@ -59,7 +59,7 @@ def model_sentence(fit: Fit, method: Method) -> str:
 
 
 def larger_sets(project: Project, method: Method) -> list[str]:
-    if project.k == 2 or method.exact_sets:
+    if shows_pairs_only(project) or method.exact_sets:
         return []
     text = _(
         "Answers about more than two items entered as the pairs they imply, with composite-likelihood weights "

@@ -14,6 +14,7 @@ from annotate.core.languages import language_name
 from annotate.core.numbers import format_integer
 from annotate.criteria import Criterion
 from annotate.fitting.published import published_fit
+from annotate.labelling.asked_tasks import shows_pairs_only
 from annotate.models import Annotator, Label, Preregistration, Presentation, Project, Purpose
 from annotate.publishing.methods.citation import software_bibtex, software_line
 from annotate.publishing.methods.mathml import mathml, readable
@@ -156,7 +157,7 @@ def references_of(project: Project, fit: Fit, method: Method) -> list[str]:
     keys = [*method.references, *method.more_references.get(str(fit.settings.get("inference", "")), ()), *FIGURES]
     keys += ["davidson1970"] if method.ties in formulas_of(fit, method) else []
     keys += ["agresti1992", "mccullagh1980", "rao1967"] if counts_grades(fit) else []
-    keys += SETS if project.k > 2 and not method.exact_sets else ()
+    keys += SETS if not shows_pairs_only(project) and not method.exact_sets else ()
     keys += ["kiritchenko2017"] if project.task_type == Project.TaskType.BEST_WORST else []
     return sorted(set(keys))
 

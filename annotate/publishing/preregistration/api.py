@@ -18,6 +18,7 @@ from annotate.api.base import (
     NoQuery,
     PageQuery,
     StrictSerializer,
+    WholeSerializer,
     page_serializer,
     paginated_response,
     validated_body,
@@ -84,7 +85,7 @@ class DeviationRow(serializers.Serializer):
     reason = serializers.CharField(allow_blank=True)
 
 
-class Reason(StrictSerializer):
+class Reason(WholeSerializer):
     reason = serializers.CharField(max_length=MAX_DEVIATION_REASON)
 
 

@@ -11,6 +11,7 @@ from annotate.core.errors import ProjectNotOpen
 from annotate.core.numbers import format_integer, format_percent
 from annotate.dashboard.ranking.queries import Ranking, RankingRow
 from annotate.fitting.stored_duels import Duels, duels_of
+from annotate.labelling.asked_tasks import is_mixed, shows_pairs_only
 from annotate.labelling.eligibility import check_open
 from annotate.models import Item, Project
 from annotate.participation.rules import participation_rules
@@ -98,8 +99,10 @@ def public_row(row: RankingRow, duels: Duels | None) -> PublicRow:
 
 def explain_duels(project: Project) -> str:
     """Say what a duel is in this project's task, and how equal answers count."""
-    if project.k == 2:
+    if shows_pairs_only(project):
         return _("A duel is one person's answer about two of them; “equally good” counts as half won.")
+    if is_mixed(project):
+        return _("Each answer counts as one duel between every two items that it puts in order.")
     return _(
         "People saw %(k)d at a time. Each answer counts as one duel between every two of them that it puts in order."
     ) % {"k": project.k}

@@ -30,7 +30,7 @@ from annotate.core.rate_limits import check_rate_limit
 from annotate.criteria import Criterion
 from annotate.dashboard.leaderboard.queries import leaderboard_page
 from annotate.dashboard.overall.queries import overall_of
-from annotate.dashboard.ranking.forest_plot import forest_plot
+from annotate.dashboard.ranking.forest_plot import forest_plots
 from annotate.dashboard.ranking.queries import Ranking, RankingQuery, ranking
 from annotate.dashboard.report import cautions
 from annotate.fitting.published import published_fit
@@ -96,7 +96,7 @@ def results(request: HttpRequest, token: str) -> HttpResponse:
         "wording": wording,
         "languages": results_languages(project, wording.language),
         "join_token": invitation_token(project, now) if link.invites else "",
-        "forest": forest_plot(found) if found and view == "plot" else None,
+        "forests": forest_plots(found) if found and view == "plot" else [],
         "cautions": cautions(project, fit, found) if fit and found else [],
         "card": card_of(criterion, public),
         "card_address": card_address(request, token),

@@ -21,6 +21,7 @@ from annotate.fitting.reading import Labels, read_labels
 from annotate.jobs.leases import worker_died
 from annotate.jobs.queues import Progress
 from annotate.jobs.requested import RequestedJobs
+from annotate.labelling.asked_tasks import is_mixed, tasks_of
 from annotate.models import Annotator, FitState, Item, Machine, RunRecord, RunRecordPart
 from annotate.models.leased_jobs import LeaseLost
 from annotate.publishing.run_records.analysis import write_analysis
@@ -88,6 +89,7 @@ def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, 
         "question": criterion.question,
         **({"criterion": criterion.name} if project.criteria else {}),
         "task_type": project.task_type,
+        **({"tasks": [task.code for task in tasks_of(project)]} if is_mixed(project) else {}),
         **({"given_questions": project.given_order} if project.given_order else {}),
         **(
             {"policy": project.policy, "n_adaptive": labels.n_adaptive}

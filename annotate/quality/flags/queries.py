@@ -12,14 +12,15 @@ from django.utils.translation import gettext as _
 
 from annotate.core import numbers
 from annotate.core.numbers import format_probability
-from annotate.labelling.outcomes import INFORMATIVE
+from annotate.labelling.asked_tasks import tasks_of
+from annotate.labelling.outcomes import INFORMATIVE, TIES
 from annotate.labelling.special_tasks import correctness
-from annotate.models import Label, PresentedItem, Project, Purpose
+from annotate.models import AskedBy, Label, PresentedItem, Project, Purpose
 from annotate.quality.flags.orders import CommonOrder, chance_of_any, common_orders
 from models_engine.constants import Z90
 
 FAST_MS_PER_ITEM = 500
-FAST, CANT_JUDGE = 0.2, 0.3  # flagged where the whole interval lies above
+FAST, CANT_JUDGE, TIED = 0.2, 0.3, 0.8  # flagged where the whole interval lies above
 GOLD, ATTENTION, REPEATS = 0.7, 0.8, 0.75  # flagged where it lies below
 MIN_ANSWERS = 5
 SURE = 0.001  # the same place or order is flagged where somebody who looks would come to it less often than this
@@ -70,12 +71,16 @@ class Flag:
 
 @dataclass(frozen=True)
 class AnnotatorChecks:
-    """What is known of one annotator; None where there is nothing to go by."""
+    """What is known of one annotator; None where there is nothing to go by.
+
+    tied: answers that call all items equal, of those that judge them.
+    """
 
     fast: Share | None
     side: Share | None
     order: CommonOrder | None
     cant_judge: Share | None
+    tied: Share | None
     gold: Share | None
     attention: Share | None
     repeats: Share | None
@@ -99,6 +104,7 @@ class AnnotatorChecks:
                 "cant_judge",
                 self.cant_judge and self.cant_judge.n >= MIN_ANSWERS and self.cant_judge.low > CANT_JUDGE,
             ),
+            (self.tied, "all_tied", self.tied and self.tied.n >= MIN_ANSWERS and self.tied.low > TIED),
         ]
         return [Flag(name, self.words(name, figure)) for figure, name, raised in found if raised and figure]
 
@@ -112,13 +118,17 @@ class AnnotatorChecks:
             "attention_failed": _("Attention checks: %(figure)s right"),
             "inconsistent": _("Own repeats: %(figure)s answered as before"),
             "cant_judge": _("Can't judge: %(figure)s answers"),
+            "all_tied": _("Nearly always calls the items equal: %(figure)s answers"),
         }[name] % {"figure": figure, "seconds": seconds}
 
 
 def annotator_checks(project: Project, annotators: Sequence[int]) -> dict[int, AnnotatorChecks]:
     """Read the checks of these annotators in the same number of queries however many labels they gave."""
     labels = Label.objects.filter(annotator__in=annotators, voided_at=None).order_by()
-    fast_ms, none = FAST_MS_PER_ITEM * project.k, {"n": 0, "timed": 0, "fast": 0, "cant_judge": 0}
+    sizes = [task.k for task in tasks_of(project)]
+    fast_ms = FAST_MS_PER_ITEM * min(sizes)  # of several kinds of task the one that is answered soonest
+    none = {"n": 0, "timed": 0, "fast": 0, "cant_judge": 0, "said": 0, "tied": 0}
+    all_equal = Q(outcome__in=TIES) | Q(ranks__in=["0" * k for k in sizes])
     counts: dict[int, Any] = {
         row["annotator"]: row
         for row in labels.exclude(presentation__purpose=Purpose.PRACTICE)
@@ -128,6 +138,8 @@ def annotator_checks(project: Project, annotators: Sequence[int]) -> dict[int, A
             timed=Count("response_ms"),
             fast=Count("pk", filter=Q(response_ms__lt=fast_ms)),
             cant_judge=Count("pk", filter=Q(outcome=Label.Outcome.CANT_JUDGE)),
+            said=Count("pk", filter=Q(outcome__in=INFORMATIVE)),
+            tied=Count("pk", filter=all_equal),
         )
     }
     orders = common_orders(labels)
@@ -138,11 +150,12 @@ def annotator_checks(project: Project, annotators: Sequence[int]) -> dict[int, A
             side=share_or_none(max(sides[pk].values(), default=0), sides[pk].total()),
             order=orders.get(pk),
             cant_judge=share_or_none(counts.get(pk, none)["cant_judge"], counts.get(pk, none)["n"]),
+            tied=share_or_none(counts.get(pk, none)["tied"], counts.get(pk, none)["said"]),
             gold=right.get((pk, Purpose.GOLD.value)),
             attention=right.get((pk, Purpose.ATTENTION.value)),
             repeats=again.get(pk),
             fast_seconds=fast_ms / 1000,
-            n_sides=project.k,
+            n_sides=min(sizes),
         )
         for pk in annotators
     }
@@ -188,13 +201,18 @@ def right_answers(labels: QuerySet[Label]) -> dict[tuple[int, str], Share]:
 
 
 def consistency(labels: QuerySet[Label]) -> dict[int, Share]:
-    """Return how far each annotator answered planned repeats as they had answered before."""
+    """Return how far each annotator answered planned repeats as they had answered before.
+
+    Questions that the ranking so far chose are left out: they are about items close to each other, which everybody
+    answers less consistently.
+    """
     said = labels.filter(outcome__in=INFORMATIVE)
     repeats = list(said.filter(presentation__purpose=Purpose.REPEAT).select_related("presentation"))
     if not repeats:
         return {}
     sets = {label.presentation.item_set_id for label in repeats}
     before = said.filter(presentation__purpose=Purpose.ORDINARY, presentation__item_set__in=sets)
+    before = before.exclude(presentation__asked_by=AskedBy.ADAPTIVE)
     first = {
         (label.annotator_id, label.presentation.item_set_id): label for label in before.select_related("presentation")
     }

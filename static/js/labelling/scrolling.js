@@ -1,4 +1,5 @@
-// Long texts: each in a box of its own, all scrolling together in proportion, if the annotator wants that; remembered.
+// Long texts side by side: each in a box of its own, all scrolling together in proportion, if the annotator wants that;
+// remembered. Where texts stand below each other there is no such choice: only one is read at a time.
 
 const NAME = "crowdrank-scroll-together";
 const LONG = 0.7; // of the window's height: longer texts are worth it
@@ -30,9 +31,14 @@ const range = (box) => box.scrollHeight - box.clientHeight;
 const grid = () => document.querySelector("#answer :is(.pair-grid, .set-grid)");
 const isOn = () => Boolean(grid()?.matches(".is-scrolling"));
 
+function standSideBySide() {
+  const lefts = boxes().map((box) => box.getBoundingClientRect().left);
+  return new Set(lefts.map(Math.round)).size > 1;
+}
+
 function setUp() {
   if (!button()) return;
-  const isLong = boxes().length > 1 && boxes().some((box) => box.scrollHeight > innerHeight * LONG);
+  const isLong = standSideBySide() && boxes().some((box) => box.scrollHeight > innerHeight * LONG);
   button().parentElement.hidden = !isLong;
   apply(isLong && wanted);
 }
@@ -85,5 +91,6 @@ document.addEventListener("keydown", (event) => {
   longest.scrollBy({ top: by, behavior: "instant" });
 });
 
-document.addEventListener("htmx:afterSwap", ({ detail }) => { if (detail.target?.id === "task") setUp(); });
+document.addEventListener("task:shown", setUp);
+addEventListener("resize", setUp); // a phone on its side has room for two
 setUp();
