@@ -1,6 +1,7 @@
 """The cast of every site test: Alice owns, Manuel manages, Bob annotates, Vera views, Charlie is a stranger."""
 
 import gc
+import os
 import platform
 import random
 import subprocess
@@ -8,6 +9,10 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from multiprocessing.process import BaseProcess
+
+# As the Makefile does, before numpy is imported: with two threads a test takes several times as much CPU beside others.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import hypothesis
 import pytest
@@ -72,11 +77,13 @@ def make_annotator(project: Project, name: str, **values) -> Annotator:
     return Annotator.objects.create(project=project, pseudonym=name, **{"source": Annotator.Source.LINK, **values})
 
 
-def answer_one(annotator: Annotator, *, chosen: int | None = 0, outcome: str = "choice", now=NOW, seed=0) -> Label:
+def answer_one(
+    annotator: Annotator, *, chosen: int | None = 0, outcome: str = "choice", now=NOW, seed=0, **more
+) -> Label:
     """One whole step of an annotator: the next presentation, answered."""
     presentation = assignment.next_presentation(annotator=annotator, now=now, rng=random.Random(seed))
     return record_label(
-        presentation=presentation, answer=Answer(outcome=outcome, chosen=chosen, response_ms=1200), now=now
+        presentation=presentation, answer=Answer(outcome=outcome, chosen=chosen, response_ms=1200, **more), now=now
     )
 
 

@@ -2,13 +2,13 @@
 
 import pytest
 from django.contrib import admin
+from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
 from annotate.models import Annotator, Presentation
 from tests.site.pages import signed_in
 
-pytestmark = pytest.mark.embedded
 SECRET = ("password", "token", "secret")
 
 
@@ -61,3 +61,39 @@ def test_no_page_of_a_row_shows_its_secret(operator, presentation):
     for row, secret in ((annotator, annotator.resume_token), (Presentation.objects.get(), presentation.token)):
         html = operator.get(reverse(f"admin:annotate_{row._meta.model_name}_change", args=[row.pk])).content.decode()
         assert secret not in html
+
+
+TRICKS = [
+    *("?_to_field=password", "?o=-99", "?o=password", "?e=1", "?q=pbkdf2", "?_changelist_filters=password__gte%3Da"),
+    *("?password__isnull=False", "?user__password__regex=.*", "?_facets=True", "?_popup=1&_to_field=resume_token"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("query", TRICKS)
+def test_no_parameter_of_a_list_reaches_a_secret(operator, presentation, query, alice):
+    """Refused, or answered with what the list shows anyway: no secret and no rows chosen by one."""
+    secrets = [alice.password, Annotator.objects.get().resume_token, presentation.token]
+    for model in admin.site._registry:
+        url = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+        response = operator.get(url + query)
+        assert response.status_code in (200, 302, 400), url
+        assert not [secret for secret in secrets if secret in response.content.decode()], url
+
+
+@pytest.mark.parametrize("field", ["password", "resume_token", "user__password", "token"])
+def test_the_search_for_a_person_does_not_complete_secrets(operator, field):
+    asked = {"app_label": "annotate", "model_name": "membership", "field_name": field, "term": "a"}
+    assert operator.get(reverse("admin:autocomplete"), asked).status_code in (403, 404)
+
+
+def test_staff_do_not_raise_themselves(bob):
+    """Somebody let into the admin to look at lists makes no operator of anybody."""
+    bob.is_staff = True
+    bob.save()
+    bob.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+    client, page = signed_in(bob), reverse("admin:annotate_user_change", args=[bob.pk])
+    for url in (page, reverse("admin:annotate_user_add"), reverse("admin:auth_user_password_change", args=[bob.pk])):
+        assert client.post(url, {"is_superuser": "on", "is_staff": "on", "username": "bob"}).status_code == 403, url
+    bob.refresh_from_db()
+    assert (bob.is_staff, bob.is_superuser) == (True, False)

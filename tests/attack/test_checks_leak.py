@@ -20,7 +20,7 @@ from tests.site.labelling.test_api import post
 from tests.site.labelling.test_eligibility import set_up
 from tests.site.labelling.test_labelling import as_annotator
 
-pytestmark = [pytest.mark.embedded, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 WORDS = ("gold", "attention", "repeat", "purpose", "right_answer")
 CHECKS = {Purpose.GOLD, Purpose.ATTENTION, Purpose.REPEAT}
 

@@ -20,7 +20,6 @@ from tests.site.api.test_api_access import people  # noqa: F401
 from tests.site.pages import signed_in
 from tests.site.test_access import address, arguments, cast  # noqa: F401
 
-pytestmark = pytest.mark.embedded
 # Parts of an address that name no row.
 NO_ROWS = {"project_id", "name", "number", "table", "file_format", "language", "provider_id", "token"}
 WRITES = ("INSERT", "UPDATE", "DELETE")

@@ -4,7 +4,6 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-pytestmark = pytest.mark.embedded
 PASSWORD = "correct horse battery"
 
 

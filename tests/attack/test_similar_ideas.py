@@ -1,12 +1,8 @@
 """Ideas: the search for similar items tells nobody of items that they must not be shown."""
 
-import pytest
-
 from annotate.ideas.queries import similar_items
 from annotate.models import Annotator, ConflictOfInterest
 from tests.conftest import make_annotator
-
-pytestmark = pytest.mark.embedded
 
 
 def test_items_of_a_conflict_of_interest_are_not_found(project):

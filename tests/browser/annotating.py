@@ -1,6 +1,7 @@
 """Annotators in a browser, for tests: coming in, what the page shows next, what is stored then."""
 
 import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,13 @@ from annotate.models import Annotator, Project
 from tests.site.task_types import LETTERS
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+N_UNSENT = """() => {
+  try {
+    return Object.keys(localStorage).filter((name) => name.startsWith("crowdrank-unsent-")).length;
+  } catch {
+    return 0; // storage is refused
+  }
+}"""
 WITHOUT = {"java_script_enabled": False}
 
 
@@ -38,9 +46,18 @@ def come_in(page: Page, live_site: str, project, name: str = "Quiet Otter") -> A
 
 
 def expect_done(page: Page, n: int) -> None:
-    """The page is at the task after `n` answers, ready for the next."""
+    """The page is at the task after `n` answers, ready for the next, and the server has them all."""
     expect(page.locator(".progress")).to_contain_text(f"{n} of 40")
     expect(page.locator(".is-chosen")).to_have_count(0)
+    expect_sent(page)
+
+
+def expect_sent(page: Page, within_s: float = 30) -> None:
+    """The server has confirmed every answer given on this page; the next task may show before."""
+    until = time.monotonic() + within_s
+    while page.evaluate(N_UNSENT):
+        assert time.monotonic() < until, f"an answer is still unsent after {within_s} s"
+        page.wait_for_timeout(20)
 
 
 def labels(annotator: Annotator) -> list[tuple[str, int | None]]:

@@ -5,6 +5,8 @@ from playwright.sync_api import expect
 from annotate.webhooks.actions import add_webhook, send_test
 from tests.conftest import NOW, make_token
 
+# Every operation of the reference is drawn like the others: each eighth of 175 stays.
+SHORTEN = 'document.querySelectorAll("details.operation").forEach((one, place) => { if (place % 8) one.remove(); })'
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
 
@@ -16,9 +18,13 @@ def test_every_page_about_the_api_is_accessible(live_site, open_page, sign_in, a
     page = open_page(viewport=PHONE)
     sign_in(alice, page=page)
     for path in ("/account/tokens/", f"/projects/{project.pk}/webhooks/", "/api/"):
+        page.goto(live_site + path)
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
         for size in (PHONE, DESK):
             page.set_viewport_size(size)
-            page.goto(live_site + path)
-            expect(page.get_by_role("heading", level=1)).to_be_visible()
             assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"), path
+        if path == "/api/":
+            axe(page, as_drawn=False)
+            page.evaluate(SHORTEN)
+            assert page.locator("details.operation").count() > 20
         axe(page, in_dark=True)

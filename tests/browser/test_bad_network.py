@@ -108,6 +108,7 @@ def test_an_answer_given_while_the_database_is_away_is_kept_and_sent(live_site, 
 
 def test_the_choice_is_confirmed_on_its_card_while_it_is_sent(live_site, page, project):
     stop_at_will(page)
+    type(project).objects.update(question_ahead=False)
     come_in(page, live_site, project)
     held = []
     page.route("**/label/*/", lambda route: held.append(route))

@@ -41,12 +41,10 @@ def test_own_keys_own_answers_and_pace(live_site, page, axe, project):
     axe(page)
     page.keyboard.press("1")  # means nothing any more
     page.keyboard.press("u")
-    for n, key in enumerate(["f", "j", "ArrowRight", "NumpadAdd", "Numpad4", "0", "f", "F"], start=1):
-        page.keyboard.press({"NumpadAdd": "t"}.get(key, key))
-        if key == "Numpad4":  # a chosen key takes the number pad's meaning too
-            page.keyboard.press("ArrowLeft")
-        if key == "F":  # Shift makes it another shortcut
-            page.keyboard.press("f")
+    page.keyboard.press("Shift+Numpad4")  # a 4 of the number pad: the chosen key takes its meaning too
+    page.keyboard.press("Shift+F")  # Shift makes it another shortcut
+    for n, key in enumerate(["f", "j", "ArrowRight", "t", "ArrowLeft", "0", "f", "f"], start=1):
+        page.keyboard.press(key)
         expect_done(page, n)
     said = [("choice", 0), ("choice", 1), ("choice", 1), ("tie", None), ("choice", 0), ("tie", None)]
     assert labels(annotator) == [*said, ("choice", 0), ("choice", 0)]
@@ -144,6 +142,7 @@ def test_right_to_left_pages_stay_in_their_width_and_keep_hostile_texts_in(
 ):
     settings.LANGUAGES, settings.LANGUAGE_CODE = [("ar", "Arabic")], "ar"
     project.name = project.question = project.more_means = "\u202eevil " + "w" * 60
+    project.question_ahead = False  # what is open is taken back below, which a question on its way would undo
     project.instructions = "\u202eread this"
     project.save()
     project.items.update(body="\u202etxet edis gnorw " + "long" * 30)

@@ -190,7 +190,7 @@ def test_everything_works_without_javascript(live_site, open_page, sign_in, alic
     page.get_by_role("link", name="Place").click()
     assert titles(page) == ["Text number 4", "Text number 2", "Text number 0"]
     page.get_by_role("link", name="Plot").click()
-    expect(page.locator("svg.forest circle")).to_have_count(3)
+    expect(page.locator("svg.forest-wide circle")).to_have_count(3)
     page.goto(address(live_site, project, "annotators"))
     page.get_by_role("link", name="Exclude Quiet Otter").click()
     page.get_by_label("Reason").fill("clicked at random")

@@ -192,6 +192,24 @@ def test_long_texts_scroll_together_if_wanted_and_that_is_remembered(live_site, 
     expect(page.locator("#answer .is-scrolling")).to_have_count(0)
 
 
+def test_texts_below_each_other_are_not_offered_to_scroll_together(live_site, open_page, project):
+    project.items.all().delete()
+    for n, length in enumerate((3000, 900, 2000)):
+        Item.objects.create(project=project, key=f"{n}", body="Some words " * length)
+    phone = open_page(**PHONE)
+    come_in(phone, live_site, project)
+    switch = phone.locator(".scroll-switch")
+    expect(switch).to_be_hidden()
+    phone.set_viewport_size({"width": 1280, "height": 844})
+    expect(switch).to_be_visible()
+    switch.get_by_role("button").click()
+    expect(phone.locator("#answer .is-scrolling")).to_be_visible()
+    phone.set_viewport_size({"width": 390, "height": 844})
+    expect(phone.locator("#answer .is-scrolling")).to_have_count(0)
+    expect(switch).to_be_hidden()
+    snap(phone, "scrolling-phone")
+
+
 def test_sound_is_played_by_the_browsers_own_controls_with_its_words(live_site, page, project, axe):
     with_files(project, "audio", wav(1.0), wav(2.0))
     captions = "WEBVTT\n\n00:00.000 --> 00:01.500\nA long tone.\n"

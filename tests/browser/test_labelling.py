@@ -80,7 +80,7 @@ def test_a_second_click_counts_once_the_next_task_can_be_seen(live_site, page, p
     annotator = come_in(page, live_site, project)
     for wait, expected in ((60, 1), (500, 3)):  # half of a double click, a quick person
         page.evaluate(
-            """(wait) => document.addEventListener("htmx:afterSwap", () => setTimeout(() => {
+            """(wait) => document.addEventListener("task:shown", () => setTimeout(() => {
                  const second = new MouseEvent("click", { bubbles: true, cancelable: true, detail: 2 });
                  document.querySelector("#answer button[value=a]").dispatchEvent(second);
                }, wait), { once: true })""",

@@ -4,6 +4,11 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from annotate.annotators.cohorts import job
+from annotate.annotators.cohorts.actions import request_comparison
+from annotate.criteria import Criterion
+from annotate.models import AnnotatorTag
+from tests.conftest import NOW
 from tests.site.competitions import make_competition
 from tests.site.fitting.test_run import fit_now
 
@@ -40,3 +45,29 @@ def test_the_page_is_accessible_and_compares_a_pair(live_site, open_page, sign_i
     page.get_by_label("Second", exact=True).select_option("Llama-2 70b chat")
     page.get_by_role("button", name="Compare").click()
     expect(page.locator("#pair")).to_contain_text("Seen: Alpaca preferred")
+
+
+@pytest.fixture
+def boards(project, alice):
+    """Four people of two tags, both compared, and a long name."""
+    project.estimator = "BradleyTerry"
+    project.save()
+    names = ["Alpaca", "Llama-2 70b chat", "Orca-70b-instruct-with-a-very-long-name"]
+    for number, person in enumerate(make_competition(project, names, n_prompts=8, n_people=4)):
+        AnnotatorTag.objects.create(annotator=person, name="teachers" if number % 2 else "pupils")
+    fit_now(project)
+    asked = {"by": "tag", "first": "teachers", "second": "pupils"}
+    request_comparison(criterion=Criterion(project), actor=alice, now=NOW, **asked)
+    job.QUEUE.work(job.QUEUE.claim_next(owner="test", now=NOW), progress=lambda *_: True)
+    return project
+
+
+def test_leaderboards_by_cohort_are_accessible(live_site, open_page, sign_in, axe, alice, boards):
+    for width, scheme in ((390, "dark"), (320, "light"), (1280, "light")):
+        page = open_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+        sign_in(alice, page)
+        page.goto(live_site + reverse("cohorts", args=[boards.pk]))
+        expect(page.get_by_role("heading", level=3)).to_have_text(["teachers", "pupils"])
+        expect(page.locator(".board-table")).to_have_count(2)
+        assert page.evaluate(SIDEWAYS) == 0, width
+        axe(page)

@@ -25,7 +25,7 @@ def test_a_link_is_made_looked_at_and_revoked(live_site, open_page, sign_in, axe
     stranger.get_by_role("link", name="Tabelle").click()
     expect(stranger.get_by_role("row").filter(has_text="Text number 0")).to_contain_text("88")
     stranger.get_by_role("link", name="Diagramm").click()
-    expect(stranger.locator("svg.forest")).to_be_visible()
+    expect(stranger.locator("svg.forest:visible")).to_be_visible()
     assert not stranger.context.cookies()
     owner.get_by_role("button", name="Revoke").click()
     expect(owner.get_by_role("status").filter(has_text="revoked")).to_be_visible()

@@ -112,7 +112,7 @@ def test_without_javascript(live_site, open_page, project):
 def test_the_option_is_offered_for_full_rankings_alone(live_site, page, project, alice, sign_in):
     sign_in(alice)
     page.goto(live_site + reverse("settings-answers", args=[project.pk]))
-    box = page.get_by_label("Places may be shared")
+    box = page.locator("#id_shared_places")
     expect(box).to_be_visible()
     page.get_by_label("Better of two").first.check()
     expect(box).not_to_be_visible()

@@ -49,3 +49,18 @@ def test_help_is_found_and_read_on_a_phone(live_site, open_page, axe):
     page.get_by_role("button", name="Find").click()
     page.get_by_role("link", name="Overlap and the plan").click()
     expect(page.get_by_role("heading", name="Overlap and the plan")).to_be_in_viewport()
+
+
+def test_the_tour_walks_over_a_projects_pages_on_a_phone(live_site, open_page, sign_in, axe, project, alice):
+    page = open_page(viewport={"width": 320, "height": 700})
+    sign_in(alice, page=page)
+    page.goto(f"{live_site}/help/tour/")
+    page.get_by_role("link", name="Walk through the pages of").click()
+    stop = page.get_by_role("complementary", name="Tour")
+    expect(stop).to_contain_text("step 1 of 6")
+    axe(page, in_dark=True)
+    stop.get_by_role("link", name="Next: People").click()
+    expect(stop).to_contain_text("step 2 of 6")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    stop.get_by_role("link", name="End the tour").click()
+    expect(stop).to_have_count(0)

@@ -1,4 +1,4 @@
-"""Hurts a served site in every way and counts what came of it: `python -m tests.faults [faults | soak]`.
+"""Hurts a served site in every way and counts what came of it: `python -m tests.faults [WHAT]`.
 
 Everything hurt is the run's own: processes, a PostgreSQL cluster, a Redis and a small disk, where this machine allows
 them. Where it allows no cluster, DATABASE_URL may name a PostgreSQL, which is then not restarted.
@@ -67,7 +67,7 @@ def on_one_database(options: argparse.Namespace) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
-    parser.add_argument("what", nargs="?", choices=["faults", "soak"], default="faults")
+    parser.add_argument("what", nargs="?", choices=["faults", "soak", "shares", "fairness"], default="faults")
     parser.add_argument("--database", choices=["sqlite", "postgresql"], help="one alone (both, one after the other)")
     parser.add_argument("--only", default="", help="faults whose name this regular expression matches")
     parser.add_argument("--annotators", type=int, default=8)

@@ -6,14 +6,17 @@ import sys
 import time
 from pathlib import Path
 
+from django.conf import settings
 from django.db import connections
 from django.utils import timezone
 
 from annotate.models import Project
 from tests.faults.crowd import Crowd
+from tests.faults.fairness import LONG_SECONDS, measure_fairness
 from tests.faults.faults import FAULTS, Fault
 from tests.faults.scene import Scene
 from tests.faults.services import CannotHaveIt
+from tests.faults.shares import measure_shares
 from tests.faults.soak import soak
 from tests.load.database import ALIAS, environment, manage, own_database
 
@@ -28,6 +31,21 @@ def run(options: argparse.Namespace, logs: Path, folder: Path, disk, postgres, r
         scene = Scene(url, folder, logs.resolve(), disk, postgres, redis)
         if options.what == "soak":
             soak(scene, options)
+            return
+        if options.what == "fairness":
+            scene.slow_seconds = LONG_SECONDS
+            scene.start(SECRET_KEY=settings.SECRET_KEY)
+            try:
+                print(f"{scene.vendor}: {measure_fairness(scene)}", flush=True)
+            finally:
+                scene.stop_processes()
+            return
+        if options.what == "shares":
+            scene.start(SECRET_KEY=settings.SECRET_KEY)
+            try:
+                print(f"{scene.vendor}: {measure_shares(scene.port)}", flush=True)
+            finally:
+                scene.stop_processes()
             return
         for fault in FAULTS:
             if re.search(options.only, fault.name):

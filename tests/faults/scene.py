@@ -32,6 +32,7 @@ class Scene:
     redis: Redis | str
     env: dict[str, str] = field(default_factory=dict)
     port: int = 0
+    slow_seconds: int = 1  # what the estimators Slow and Busy take
     web: Process | None = None
     engine: Process | None = None
 
@@ -48,7 +49,7 @@ class Scene:
         self.port = free_port()
         self.web = web(self.env, self.port, self.logs, 2)
         # The real engine, which also knows estimators that misbehave.
-        command = [sys.executable, "-m", "tests.site.slow_worker_process", "1"]
+        command = [sys.executable, "-m", "tests.site.slow_worker_process", str(self.slow_seconds)]
         self.engine = Process(command, self.env, self.logs / "engine.log")
         self.start_processes()
 

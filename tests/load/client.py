@@ -20,7 +20,10 @@ class Reply:
 
 @dataclass
 class AnnotatorClient:
-    """Joins by link and answers; every request is retried until the server answers, as the page's own code does."""
+    """Joins by link and answers; every request is retried until the server answers, as the page's own code does.
+
+    waits_if_busy: a 503 is no answer, either.
+    """
 
     host: str
     port: int
@@ -28,6 +31,7 @@ class AnnotatorClient:
     cookies: dict[str, str] = field(default_factory=dict)
     token: str | None = None
     project_id: str = ""
+    waits_if_busy: bool = False
     _connection: http.client.HTTPConnection | None = None
 
     def request(self, method: str, path: str, form: dict[str, str] | None = None, htmx: bool = False) -> Reply:
@@ -35,12 +39,14 @@ class AnnotatorClient:
         deadline = time.monotonic() + self.patience
         while True:
             try:
-                return self._send(method, path, form, htmx)
+                reply = self._send(method, path, form, htmx)
+                if reply.status != 503 or not self.waits_if_busy or time.monotonic() > deadline:
+                    return reply
             except (OSError, http.client.HTTPException):
                 self.close()
                 if time.monotonic() > deadline:
                     raise
-                time.sleep(0.05 + random.random() * 0.1)
+            time.sleep(0.05 + random.random() * 0.1)
 
     def _send(self, method: str, path: str, form: dict[str, str] | None, htmx: bool) -> Reply:
         if self._connection is None:

@@ -14,9 +14,15 @@ TEXT = "An answer of some words. "
 
 
 def make_competition(
-    project: Project, names: Sequence[str], *, n_prompts: int, tags: Sequence[str] = (), seed: int = 0
+    project: Project,
+    names: Sequence[str],
+    *,
+    n_prompts: int,
+    tags: Sequence[str] = (),
+    seed: int = 0,
+    n_people: int = 3,
 ) -> list[Annotator]:
-    """Replaces the project's items: an answer of each competitor to each prompt, judged pair by pair by three people,
+    """Replaces the project's items: an answer of each competitor to each prompt, judged pair by pair by n_people,
     who choose the later name nine times of ten. tags: of the prompts in turn. The first competitor's answers are long.
     """
     rng = random.Random(seed)
@@ -35,7 +41,7 @@ def make_competition(
         for place, name in enumerate(names)
     ]
     items = add_items(project, rows, NOW, rng)
-    people = [make_annotator(project, f"Judge {n}") for n in range(3)]
+    people = [make_annotator(project, f"Judge {n}") for n in range(n_people)]
     shown = [
         list(pair)
         for start in range(0, len(items), len(names))
@@ -105,3 +111,9 @@ def example_board() -> dict:
         "ties": [[0, 0], [0, 0]],
         **dict.fromkeys(("better", "better_on_new", "expected"), chances),
     }
+
+
+def example_cohort() -> dict:
+    """What a cohort comparison stores of the same two in one cohort."""
+    rows = [row | {"effect": 0.1, "effect_sd": 0.3} for row in example_board()["rows"]]
+    return {"key": "early", "n_annotators": 2, "n_labels": 9, "rows": rows}

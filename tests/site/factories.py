@@ -155,13 +155,14 @@ def make_labels(
     start=NOW,
     every=timedelta(seconds=7),
     seed=0,
+    size=2,
     **values,
 ) -> list[Label]:
-    """`n` labels of random pairs by the annotators in turn, `every` so long; in bulk, for sizes that no one clicks."""
+    """`n` labels of random pairs, or sets of another size, by the annotators in turn, `every` so long; in bulk."""
     rng = random.Random(seed)
     items = list(project.items.order_by("pk"))
-    pairs = list(combinations(items, 2)) if len(items) < 60 else None
-    shown = [rng.choice(pairs) if pairs else rng.sample(items, 2) for _ in range(n)]
+    pairs = list(combinations(items, 2)) if len(items) < 60 and size == 2 else None
+    shown = [rng.choice(pairs) if pairs else rng.sample(items, size) for _ in range(n)]
     keys = {set_key(pair) for pair in shown}
     ItemSet.objects.bulk_create([ItemSet(project=project, key=key) for key in sorted(keys)], ignore_conflicts=True)
     sets = {item_set.key: item_set for item_set in project.item_sets.all()}

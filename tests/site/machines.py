@@ -1,9 +1,10 @@
 """Machines that judge, for tests."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations
 
-from annotate.annotators.machines.actions import NewAnswer, add_machine, store_answers
+from annotate.annotators.machines.actions import add_machine, store_answers
+from annotate.annotators.machines.answers import GivenAnswer, read_answer
 from annotate.criteria import Criterion
 from annotate.models import Item, Machine, Membership, Project
 from tests.conftest import NOW
@@ -21,8 +22,20 @@ def let_judge(
     pairs: Iterable[tuple[Item, Item]] | None = None,
 ) -> int:
     """Let it answer each pair, by default of all items, in both orders; None is a tie."""
-    project = machine.annotator.project
-    found = pairs or combinations(project.items.order_by("pk"), 2)
-    shown = [order for one in found for order in (one, one[::-1])]
-    rows = [NewAnswer((a.pk, b.pk), chosen.pk if (chosen := chooses(a, b)) else None) for a, b in shown]
-    return store_answers(machine=machine, criterion=Criterion(project), rows=rows, now=NOW)
+
+    def answer(*shown: Item) -> GivenAnswer:
+        chosen = chooses(*shown)
+        return GivenAnswer(None if chosen is None else shown.index(chosen))
+
+    found = pairs or combinations(machine.annotator.project.items.order_by("pk"), 2)
+    return let_judge_sets(machine, answer, found)
+
+
+def let_judge_sets(
+    machine: Machine, answers: Callable[..., GivenAnswer], sets: Iterable[Sequence[Item]], criterion: int = 1
+) -> int:
+    """Let it answer each set as it stands and backwards; answers: called with the items in the order shown."""
+    project = Project.objects.get(pk=machine.annotator.project_id)
+    shown = [order for one in sets for order in (tuple(one), tuple(one)[::-1])]
+    rows = [read_answer(project, tuple(item.pk for item in order), answers(*order)) for order in shown]
+    return store_answers(machine=machine, criterion=Criterion(project, criterion), rows=rows, now=NOW)

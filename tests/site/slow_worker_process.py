@@ -38,6 +38,19 @@ class Slow(BradleyTerry):
         return super().fit(data)
 
 
+class Busy(BradleyTerry):
+    """Uses a processor for as long as Slow sleeps."""
+
+    def fit(self, data, start=None, rng=None, progress=None):
+        log = FitLog(round(Slow.seconds / PAUSE), progress)
+        for step in range(log.total):
+            until = time.process_time() + PAUSE
+            while time.process_time() < until:
+                pass
+            log.step(float(step))
+        return super().fit(data)
+
+
 class Hanging(BradleyTerry):
     """Never ends and reports nothing."""
 
@@ -71,7 +84,7 @@ class Dying(BradleyTerry):
 
 
 # The processes that the worker starts for its jobs import this module too, under another name.
-for one in (Slow, Hanging, Spinning, Greedy, Dying):
+for one in (Slow, Busy, Hanging, Spinning, Greedy, Dying):
     ESTIMATORS[one.__name__] = EstimatorEntry(one, GaussianPosterior, "For tests.")
 
 if __name__ == "__main__":

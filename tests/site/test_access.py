@@ -114,6 +114,7 @@ RULES = {
     "label": (ANNOTATE, ANNOTATE),
     "known": (None, {"annotator"}),
     "undo": (None, {"pseudonymous", "annotator"}),
+    "ahead": (None, {"pseudonymous", "annotator"}),
     "shortcuts": (None, {"pseudonymous", "annotator"}),
     "keys": ({"pseudonymous", "annotator"}, {"pseudonymous", "annotator"}),
     "own-ideas": ({"pseudonymous", "annotator"}, {"pseudonymous", "annotator"}),

@@ -163,3 +163,10 @@ def test_pictures_are_small_and_come_in_light_and_dark():
     assert pictures
     assert max(pictures.values()) <= MAX_IMAGE_BYTES
     assert {f"{name.rpartition('-')[0]}-{scheme}" for name in pictures for scheme in ("light", "dark")} == set(pictures)
+
+
+def test_every_class_of_attack_is_in_the_table():
+    told = (ROOT / "SECURITY.md").read_text()
+    files = sorted((ROOT / "tests" / "attack").rglob("test_*.py"))
+    assert [str(path.relative_to(ROOT)) for path in files if f"`{path.relative_to(ROOT)}`" not in told] == []
+    assert len(files) > 25

@@ -64,7 +64,9 @@ def test_own_ranking_beside_the_consensus(alice, divided):  # noqa: F811
     rows = list(AnnotatorEstimate.objects.filter(fit__published=True).order_by("annotator_id"))
     assert [(row.n_triads, row.n_cycles) for row in rows] == [(20, 0)] * 8
     assert tastes_job.QUEUE.claim_next(owner="test", now=timezone.now()) is None, "of this fit there is one"
-    assert "Component 1" in page(client, divided, "tastes")
+    shown = page(client, divided, "tastes")
+    assert "Component 1" in shown
+    assert (shown.count('class="mark-item"') > 0) == ('class="map-items small"' in shown)
 
 
 def test_few_answers_are_not_guessed_from(alice, project):

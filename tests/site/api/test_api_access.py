@@ -118,7 +118,7 @@ RULES = {
     "api-machines-counting": {"put": (WRITE, OWN, {"count_machines": True})},
     "api-machines-report": {"get": (READ, SEE, None), "post": (WRITE, MANAGE, {})},
     "api-machine": {"patch": (WRITE, OWN, {"excluded": True}), "delete": (WRITE, OWN, None)},
-    "api-machine-pairs": {"get": (READ, MANAGE, None)},
+    "api-machine-sets": {"get": (READ, MANAGE, None)},
     "api-machine-answers": {"post": (WRITE, MANAGE, {"rows": [{"items": ["item-0", "item-1"], "chosen": 0}]})},
     "api-tastes": {"get": (READ, SEE, None)},
     "api-cohorts": {

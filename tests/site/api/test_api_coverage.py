@@ -32,6 +32,7 @@ COVERED = {
     "tokens": "a token that makes tokens would outlive being revoked",
     "token-revoke": "as for tokens",
     "label": ["annotating_join_as_member", "annotating_next"],
+    "ahead": "annotating_next leases one question at a time; only a page holds the one after it",
     "submit": ["annotating_answer"],
     "known": ["annotating_declare_known"],
     "undo": ["annotating_undo"],

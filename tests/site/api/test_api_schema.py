@@ -7,14 +7,17 @@ import sys
 import hypothesis
 import hypothesis.strategies as st
 import pytest
+from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
 from annotate.api import problems
 from annotate.api.schema import METHODS, schema
+from annotate.api_urls import urlpatterns
 from annotate.models import Project
 from tests.conftest import answer_one, make_annotator, make_token
 from tests.paths import ROOT
+from tests.site.api.test_api_access import RULES, address, arguments, people  # noqa: F401  (fixtures)
 from tests.site.api_client import Api
 from tests.site.factories import spread_fit
 
@@ -142,3 +145,33 @@ def api_of_a_fitted_project(alice, project, monkeypatch):
         return client.get(url, query, headers={"Authorization": f"Bearer {secret}"})
 
     return get
+
+
+@pytest.mark.slow
+def test_what_a_patch_may_leave_out_is_as_described(people, arguments, project):  # noqa: F811
+    """Each PATCH sent with nothing in it: 400 where the document requires a field, and only there."""
+    secret, wrong, n = make_token(people["owner"])[1], [], 0
+    for name, methods in RULES.items():
+        if "patch" not in methods or name == "api-item":  # nothing to change is 422 there
+            continue
+        pattern = next(route.pattern for route in urlpatterns if route.name == name)
+        path = next(path for path in schema()["paths"] if same_address(path, str(pattern)))
+        body = schema()["paths"][path]["patch"].get("requestBody", {})
+        with transaction.atomic():
+            answer = Client().patch(
+                address(name, arguments),
+                {},
+                content_type="application/json",
+                headers={"Authorization": f"Bearer {secret}"},
+            )
+            transaction.set_rollback(True)
+        n += 1
+        if (answer.status_code == 400) != body.get("required", False):
+            wrong.append(f"{name}: {answer.status_code}, required: {body.get('required', False)}")
+    assert wrong == []
+    assert n > 8
+
+
+def same_address(path: str, pattern: str) -> bool:
+    """Compares an address of the document with one of the URL table: /api/v1/x/{id}/ and v1/x/<uuid:id>/."""
+    return path.removeprefix("/api/") == re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", pattern)

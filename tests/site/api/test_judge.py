@@ -13,11 +13,12 @@ import pytest
 
 from annotate.client import __main__ as command_line
 from annotate.client import judging
-from annotate.client.judges import NoAnswer, fill_in, read_reply
+from annotate.client.replies import NoAnswer, Question, Reply, Unusable, read_reply
 from annotate.models import MachineAnswer
 from tests.conftest import answer_one, make_annotator, make_token
 from tests.paths import ROOT
 from tests.site.processes import wait_for
+from tests.site.task_types import set_task
 
 KEY = "sk-never-to-be-seen"
 PROMPT = "{question}\n[{a}]\n[{b}]\n"
@@ -93,16 +94,17 @@ def judge(live_server, alice, project, monkeypatch, stub, tmp_path):
 
 
 @pytest.mark.slow
-def test_each_pair_is_judged_in_both_orders_and_never_twice(judge, stub, capsys):
+def test_each_pair_is_judged_in_both_orders_and_never_twice(judge, project, stub, capsys):
     assert judge("--price-in", "10", "--price-out", "100", "--currency", "EUR", "--prompt-version", "v2") == 0
     assert len(stub.asked) == len(set(stub.asked)) == MachineAnswer.objects.count() == 30
     told = capsys.readouterr()
     assert told.out == "30 answers stored, 0 skipped, 3060 tokens, 0.0360 EUR\n"
     assert KEY not in told.out + told.err
     assert stub.keys == {f"Bearer {KEY}"}
-    one = MachineAnswer.objects.select_related("machine", "first", "second").earliest("pk")
-    assert f"[{one.first.body}]\n[{one.second.body}]" in stub.asked[0]
-    assert (one.chosen, one.prompt_version, one.tokens_in) == (one.first, "v2", 100)
+    one = MachineAnswer.objects.select_related("machine", "item_set", "chosen").earliest("pk")
+    first, second = (project.items.get(pk=pk) for pk in shown_items(one))
+    assert f"[{first.body}]\n[{second.body}]" in stub.asked[0]
+    assert (one.chosen, one.prompt_version, one.tokens_in) == (first, "v2", 100)
     assert (float(one.cost), one.machine.prompt, one.machine.program) == (0.0012, PROMPT, "m-1")
     assert judge() == 0
     assert len(stub.asked) == 30
@@ -204,19 +206,164 @@ def test_a_killed_one_goes_on_where_it_was(judge, stub):
     assert len(stub.asked) == 31  # the one without an answer stored was asked again
 
 
+def asked(k: int = 2, **more) -> Question:
+    return Question("Which?", [f"text {n}" for n in range(k)], **more)
+
+
+RANKING = {"task": "ranking", "is_ordered": True, "n_named": 4}
+WEAK = {**RANKING, "shares_places": True}
+BEST_WORST = {"task": "best_worst", "is_ordered": True, "n_named": 2}
+
+
 @pytest.mark.parametrize(
     ("text", "chosen"), [("A", 0), (" b.\n", 1), ("**B**", 1), ('{"chosen": "a"}', 0), ("Tie", None)]
 )
 def test_replies_that_choose(text, chosen):
-    assert read_reply(text, ties=True) == chosen
+    assert read_reply(text, asked(ties=True)) == Reply(chosen)
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "order", "shared"),
+    [
+        ("B, A, D, C", RANKING, (1, 0, 3, 2), ()),
+        ("b > a > d > c.", RANKING, (1, 0, 3, 2), ()),
+        ('["B", "A", "D", "C"]', RANKING, (1, 0, 3, 2), ()),
+        ('{"order": ["B", ["A", "D"], "C"]}', WEAK, (1, 0, 3, 2), (2,)),
+        ("B = A, D = C", WEAK, (1, 0, 3, 2), (1, 3)),
+        ("D, A", BEST_WORST, (3, 0), ()),
+        ('{"best": "D", "worst": "A"}', BEST_WORST, (3, 0), ()),
+    ],
+)
+def test_replies_in_order(text, task, order, shared):
+    assert read_reply(text, asked(4, **task)) == Reply(None, order=order, shared=shared)
 
 
 @pytest.mark.parametrize("text", ["", "C", "A or B", "Answer: A and B", "tie", '{"chosen": 1}', "[]", "7", "null"])
 def test_replies_that_choose_nothing(text):
     with pytest.raises(NoAnswer):
-        read_reply(text, ties=False)
+        read_reply(text, asked())
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "why"),
+    [
+        ("E", {"task": "best"}, r"not shown \(shown were A to D\)"),
+        ("tie", {"task": "best"}, "a tie, which is no answer here"),
+        ("A, B, C, E", RANKING, "not shown"),
+        ("A, B, C", RANKING, "3 letters where 4 are needed"),
+        ("A, B, C, A", RANKING, "named twice"),
+        ("A, B = C, D", RANKING, "share a place"),
+        ("BADC", RANKING, "names no order"),
+        ("I rank them all alike", RANKING, "names no order"),
+        ('{"order": [["A"], 7]}', WEAK, "names no order"),
+        ('{"chosen": "A"}', RANKING, "names no order"),
+        ("A", BEST_WORST, "1 letters where 2 are needed"),
+    ],
+)
+def test_replies_about_sets_that_say_nothing_usable(text, task, why):
+    with pytest.raises(NoAnswer, match=why) as found:
+        read_reply(text, asked(4, **task))
+    assert found.value.said
 
 
 def test_braces_in_texts_stay_as_they_are():
-    pair = {"question": "Q", "context": "", "a": "{b}", "b": "{0} {a}", "ties": False}
-    assert fill_in("{question}|{a}|{b}{or_tie}", pair) == "Q|{b}|{0} {a}"
+    pair = Question("Q", ["{b}", "{0} {a}"])
+    assert pair.fill_in("{question}|{a}|{b}{or_tie}") == "Q|{b}|{0} {a}"
+    assert pair.fill_in("{items}") == "A:\n{b}\n\nB:\n{0} {a}"
+
+
+def test_a_prompt_for_pairs_is_not_sent_with_larger_sets():
+    with pytest.raises(Unusable, match="shows 4 items at a time"):
+        asked(4).fill_in("{a} {b}")
+
+
+def test_each_kind_of_task_says_how_to_reply():
+    told = [asked(4, **task).fill_in("{answer}") for task in ({"task": "best"}, BEST_WORST, RANKING, WEAK)]
+    assert told[0] == "Choose the best. Reply with one letter, A to D, and nothing else."
+    assert told[1].startswith("Reply with two letters of A to D: first the best, then the worst, separated by commas")
+    assert told[2] == "Reply with all 4 letters, A to D, the best first, separated by commas, and nothing else."
+    assert "put = between items" in told[3]
+    best = asked(3, task="best", best="clearest").fill_in("{answer}")
+    assert best.startswith("Choose “clearest”.")
+
+
+SETS_PROGRAM = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    numbers = [int(text.split()[-1]) for text in asked["items"]]
+    order = sorted(range(len(numbers)), key=lambda place: numbers[place])
+    letters = ["ABCDEFGHIJ"[place] for place in order]
+    kinds = {"best": {"chosen": letters[0]}, "best_worst": {"best": letters[0], "worst": letters[-1]}}
+    said = kinds.get(asked["task"], {"order": letters[: asked["n_named"]]})
+    print(json.dumps({**said, "tokens_in": 5}), flush=True)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("task_type", "m", "outcome", "ranks"),
+    [("best", None, "choice", ""), ("best_worst", None, "best_worst", "0121"), ("top", 2, "top", "0122")],
+)
+def test_a_program_judges_sets_in_two_orders_and_goes_on_where_it_was(
+    judge, project, tmp_path, capsys, task_type, m, outcome, ranks
+):
+    """Of six items the fifteen sets of four, in two orders each; ranks: sorted, since each order has its own."""
+    set_task(project, task_type, 4, m)
+    program = tmp_path / "judge.py"
+    program.write_text(SETS_PROGRAM)
+    source = ["--command", f"{sys.executable} {program}"]
+    assert judge("--most", "7", source=source) == 0
+    assert judge(source=source) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "23 answers stored, 0 skipped, 115 tokens"
+    answers = list(MachineAnswer.objects.select_related("item_set", "chosen"))
+    assert len({(one.item_set_id, one.shown) for one in answers}) == len(answers) == 30
+    assert {one.outcome for one in answers} == {outcome}
+    assert {"".join(sorted(one.ranks)) for one in answers} == {"".join(sorted(ranks))}
+    for one in answers:
+        first = min(int(pk) for pk in one.item_set.key.split("-"))
+        best = one.chosen_id if one.chosen_id else shown_items(one)[one.ranks.index("0")]
+        assert best == first
+    assert judge(source=source) == 0
+    assert MachineAnswer.objects.count() == 30
+
+
+def shown_items(answer: MachineAnswer) -> list[int]:
+    items = [int(pk) for pk in answer.item_set.key.split("-")]
+    return [items[int(place)] for place in answer.shown]
+
+
+@pytest.mark.slow
+def test_a_model_ranks_sets_and_what_it_says_wrong_is_named(judge, project, stub, tmp_path, capsys):
+    set_task(project, "ranking", 3, shared_places=True)
+    prompt = tmp_path / "sets.txt"
+    prompt.write_text("{question}\n{items}\n{answer}")
+    stub.replies = ["A, B, E", "A, B", "B = C, A"]
+    asked_for = ["--prompt", str(prompt), "--tries", "1", "--most", "2"]
+    assert judge(*asked_for) == 1
+    told = capsys.readouterr()
+    assert "1 times: a letter that was not shown (shown were A to C), as in “E”" in told.err
+    assert "1 times: 2 letters where 3 are needed, as in “A, B”" in told.err
+    assert "mend the prompt or the program first" in told.err
+    assert set(MachineAnswer.objects.values_list("ranks", flat=True)) == {"100"}
+    assert "put = between items that are equally good" in stub.asked[0]
+
+
+def test_a_prompt_for_pairs_stops_before_a_set_is_asked(judge, project, stub, capsys):
+    set_task(project, "best", 4)
+    assert judge() == 1
+    assert "this project shows 4 items at a time. Put {items}" in capsys.readouterr().err
+    assert not stub.asked
+
+
+def test_more_orders_than_two(judge, project, stub, tmp_path):
+    set_task(project, "best", 5)
+    prompt = tmp_path / "sets.txt"
+    prompt.write_text("{items} {answer}")
+    assert judge("--prompt", str(prompt), "--orders", "4", "--most", "8") == 0
+    orders = MachineAnswer.objects.order_by("pk").values_list("item_set", "shown")
+    assert len({one for one, _shown in orders}) == 2
+    first = [shown for one, shown in orders if one == orders[0][0]]
+    assert len(set(first)) == 4
+    assert first[1] == first[0][::-1]
+    assert judge("--orders", "1") == 1

@@ -128,6 +128,7 @@ UNLOGGED = {
     "label": "asks for a task",
     "known": "noted as what the annotator said: test_known_items.py",
     "undo": "the voided label says who and when",
+    "ahead": "the question that an annotator is asked next",
     "shortcuts": "one's own keys",
     "keys": "one's own keys",
     "machines-report": "asking is noted, where a machine has answered: test_machines.py",

@@ -8,11 +8,12 @@ import threading
 import time
 
 import pytest
-from django.db import OperationalError, connection
+from django.db import DatabaseError, OperationalError, connection, transaction
 from django.urls import reverse
 
 from annotate.core import database_outages
-from annotate.core.database_outages import AWAY, Breaker, DatabaseOutageMiddleware, outage_of
+from annotate.core.database_outages import AWAY, BUSY, READ_ONLY, Breaker, DatabaseOutageMiddleware, outage_of
+from annotate.models import User
 from annotate.operations import health
 from tests.load.database import ROOT, environment, own_database
 from tests.load.servers import free_port, wait_until_it_answers, web
@@ -45,6 +46,32 @@ def test_a_full_disk_is_507(sqlite):
     assert outage_of(ValueError("database or disk is full")) is None
 
 
+@pytest.mark.django_db(transaction=True)
+def test_of_two_that_wait_for_each_other_one_is_told_to_come_back(alice, bob):
+    """On PostgreSQL; on SQLite steps take turns."""
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite lets one write at a time")
+    both_hold_one, told = threading.Barrier(2, timeout=30), []
+
+    def step(first: int, second: int) -> None:
+        try:
+            with transaction.atomic():
+                User.objects.select_for_update().get(pk=first)
+                both_hold_one.wait()
+                User.objects.select_for_update().get(pk=second)
+        except OperationalError as error:
+            told.append(outage_of(error))
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=step, args=pks) for pks in ((alice.pk, bob.pk), (bob.pk, alice.pk))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert told == [BUSY]
+
+
 def test_the_health_check_names_a_full_disk(sqlite, client, db, monkeypatch):
     monkeypatch.setattr(health, "MIN_FREE_BYTES", 2**62)
     response = client.get("/healthz?of=web")
@@ -72,6 +99,17 @@ def test_while_the_breaker_is_open_the_database_is_not_used(client, monkeypatch,
     away.set()
     wait_for(lambda: not breaker.is_open(), 10)
     assert client.get("/accounts/login/").status_code == 200
+
+
+def test_a_server_that_takes_no_changes_is_503(db):
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite's own are above")
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL transaction_read_only = on")
+        with pytest.raises(DatabaseError) as refused:
+            cursor.execute("DELETE FROM django_session")
+        transaction.set_rollback(True)
+    assert outage_of(refused.value) is READ_ONLY
 
 
 def test_other_errors_are_left_to_others(rf):

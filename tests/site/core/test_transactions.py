@@ -4,6 +4,7 @@ import fcntl
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -58,3 +59,20 @@ def test_the_turn_is_given_back_after_an_error(turn):
 def test_a_transaction_inside_another_does_not_wait_for_itself(turn):
     with write_transaction(), write_transaction():
         assert connection.in_atomic_block
+
+
+def test_where_the_disk_gives_no_turn_it_is_sqlite_that_says_why(turn):
+    """On a full or read-only disk there is no file to lock: what SQLite says of that is answered in words."""
+    Path(turn).unlink(missing_ok=True)
+    Path(turn).mkdir()
+    try:
+        with write_transaction():
+            assert connection.in_atomic_block
+    finally:
+        Path(turn).rmdir()
+
+
+def test_the_file_of_turns_is_its_owners(turn):
+    Path(turn).unlink(missing_ok=True)
+    with write_transaction():
+        assert Path(turn).stat().st_mode & 0o077 == 0

@@ -1,6 +1,7 @@
 """The goal: set by the owner, forecast by each fit, told on the Progress page and to webhooks; what labels cost."""
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
@@ -9,14 +10,21 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
+from annotate.criteria import Criterion
 from annotate.dashboard.trust.coverage import heat_map
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
+from annotate.fitting.goal_measures import measured_error
+from annotate.fitting.reading import read_labels
 from annotate.models import IMPORTED_APP_VERSION, Event, FitState, ItemSet, Label, Project, Webhook, WebhookDelivery
 from annotate.projects.actions import change_project
 from annotate.quality.flags.notices import notify_new_flags
+from models_engine.analysis.done import threshold
+from models_engine.analysis.stopping_errors import stopping_error
+from models_engine.data import Comparisons
 from models_engine.models import Fit
 from tests.conftest import NOW, make_annotator
+from tests.site.api_client import Api
 from tests.site.factories import make_labels, spread_fit
 from tests.site.pages import page, signed_in
 
@@ -59,7 +67,7 @@ def kept(fit: Fit) -> dict:
 @pytest.mark.slow
 def test_a_width_is_too_early_then_forecast_then_met(plain, alice):
     Webhook.objects.create(project=plain, url="https://example.org/x", events=["goal.met"], created_at=NOW)
-    set_goal(plain, alice, goal="width", goal_width=1.5, price=Decimal("0.1"), currency="EUR")
+    set_goal(plain, alice, goal="width", goal_width=6, price=Decimal("0.1"), currency="EUR")
     answers(plain, 20)
     assert kept(fit_now(plain))["why"] == "early"
     assert "Too early to forecast" in page(signed_in(alice), plain, "progress")
@@ -74,14 +82,52 @@ def test_a_width_is_too_early_then_forecast_then_met(plain, alice):
     assert "<strong>6.00 EUR</strong>" in html
     assert f"<strong>{(60 + middle) / 10:.2f} EUR</strong>" in html
     answers(plain, 400, seed=3)
+    assert not kept(fit_now(plain))["met"], "one ranking within the rule is not enough"
+    html = page(signed_in(alice), plain, "progress")
+    assert "This ranking has reached it. Rankings over 50 answers must agree: about 50 more answers." in html
+    assert "said once the widest interval is" in html
+    answers(plain, 30, seed=4)
+    goal = kept(fit_now(plain))
+    assert (goal["met"], goal["needed"]) == (False, [20, 20, 20])
+    answers(plain, 20, seed=5)
     assert kept(fit_now(plain))["met"]
     assert "You can stop now." in page(signed_in(alice), plain, "progress")
-    answers(plain, 5, seed=4)
+    answers(plain, 5, seed=6)
     assert kept(fit_now(plain))["met"]
     told = [json.loads(body) for body in WebhookDelivery.objects.values_list("body", flat=True)]
     assert [one["type"] for one in told] == ["goal.met"]
     assert told[0]["data"]["goal"] == "width"
-    assert told[0]["data"]["n_labels"] == 460
+    assert told[0]["data"]["n_labels"] == 510
+
+
+def test_how_often_it_is_too_early_is_told_by_number_or_not_at_all(plain, alice):
+    """What a fit keeps is what simulations showed of its estimator; other estimators' goals claim nothing."""
+    set_goal(plain, alice, goal="reliability", goal_reliability=0.8)
+    change_project(project=plain, actor=alice, values={"estimator": "GPPL"}, now=NOW)
+    answers(plain, 60)
+    fit = fit_now(plain)
+    assert kept(fit)["error"] is None
+    unknown = Api(alice, plain)("get", "goal").json()
+    assert unknown["stopping_error"] is None
+    assert "How often it is said too early was not measured for this goal with this estimator" in unknown["rule"]
+    told = {"share": 0.05, "low": 0.03, "high": 0.08, "n_said": 1200}
+    fit.diagnostics["goal"]["error"] = told
+    fit.save(update_fields=["diagnostics"])
+    words = "it was said of 1,200 projects, and too early of 5% of them (90% interval: 3% to 8%)"
+    assert words in page(signed_in(alice), plain, "progress")
+    assert Api(alice, plain)("get", "goal").json()["stopping_error"] == told
+
+
+def test_sets_of_more_than_two_claim_no_measured_error(plain):
+    answers(plain, 60)
+    plain.goal, plain.estimator = "reliability", "BradleyTerry"
+    labels = read_labels(Criterion(plain))
+    known = stopping_error("reliability", "BradleyTerry", adaptive=False)
+    assert measured_error(plain, "BradleyTerry", labels) == known
+    of_three = Comparisons.from_rankings([[0, 1, 2], [2, 1, 0]], [0, 0], n_items=3)
+    assert measured_error(plain, "BradleyTerry", replace(labels, data=of_three)) is None
+    plain.goal = "comparisons"
+    assert measured_error(plain, "BradleyTerry", labels) is None
 
 
 def test_a_width_means_the_same_by_every_estimator(plain, alice):
@@ -113,14 +159,37 @@ def test_only_labels_that_tell_something_bring_the_goal_nearer(plain, alice):
 
 
 @pytest.mark.slow
-def test_the_top_is_met_where_a_tier_begins_below_it(plain, alice):
+def test_the_top_is_met_where_it_is_probably_right_in_two_rankings(plain, alice):
     set_goal(plain, alice, goal="top")
     answers(plain, 30, right=0.6)
-    assert not kept(fit_now(plain))["met"]
+    goal = kept(fit_now(plain))
+    assert (goal["met"], goal["looks"]) == (False, [])
+    assert goal["wrong"] > goal["limit"] == threshold("top", 0.1, plain=True)
     answers(plain, 900, seed=1, right=0.9)
-    fit = fit_now(plain)
-    second, third = fit.estimates.filter(rank__in=[2, 3]).order_by("rank")
-    assert kept(fit)["met"] == (second.tier != third.tier) is True
+    goal = kept(fit_now(plain))
+    assert (goal["met"], goal["looks"]) == (False, [[930, goal["wrong"]]])
+    assert goal["wrong"] <= goal["limit"]
+    answers(plain, 50, seed=2, right=0.9)
+    assert kept(fit_now(plain))["met"]
+
+
+def test_a_top_of_all_items_is_refused_and_never_met(plain, alice):
+    """Bad input of an owner: as many best as there are items."""
+    response = Api(alice, plain)("patch", "goal", {"goal": "top"})
+    assert response.status_code == 200
+    n = plain.items.count()
+    plain.refresh_from_db()
+    plain.top_k = n
+    plain.save()
+    told = Api(alice, plain)("patch", "goal", {"goal": "top"})
+    assert told.status_code == 422
+    assert f"The top is {n} of {n} items, so there is nothing to find." in str(told.json()["errors"]["goal"])
+    answers(plain, 60)
+    goal = kept(fit_now(plain))
+    assert (goal["met"], goal["why"], goal["needed"]) == (False, "few", None)
+    html = page(signed_in(alice), plain, "progress")
+    assert "The top has as many items as there are" in html
+    assert "You can stop" not in html.replace("“You can stop”", "")
 
 
 def test_parts_that_nothing_connects_have_no_top(plain, alice):
@@ -238,3 +307,18 @@ def test_rare_comparisons_keep_two_digits_in_the_legend():
     assert [shade.words for shade in heat_map(fit).shades] == [
         "none", "up to 0.0020", "up to 0.0040", "up to 0.0060", "up to 0.0080", "up to 0.010",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sizes", "pairs", "words"),
+    [
+        ([1, 1, 1], [[0], [3, 0], [7, 1, 0]], ["none", "up to 2", "up to 4", "up to 6", "up to 8"]),
+        ([1, 1, 1], [[0], [1, 0], [2, 1, 0]], ["none", "up to 1", "up to 2"]),
+        ([2, 2], [[7], [12, 3]], ["none", "up to 2", "up to 4", "up to 6", "up to 8"]),
+        ([1, 1], [[0], [0, 0]], ["none"]),
+    ],
+)
+def test_the_legend_has_round_numbers_and_no_shade_that_is_not_drawn(sizes, pairs, words):
+    heat = heat_map(Fit(diagnostics={"compared": {"sizes": sizes, "pairs": pairs}}))
+    assert [shade.words for shade in heat.shades] == words
+    assert max(cell.level for line in heat.lines for cell in line.cells) == len(words) - 1

@@ -117,7 +117,7 @@ def test_api_and_exports_give_the_figures(project, alice):
     assert found["annotators"][0]["infit"] > 1.2
     client = signed_in(alice)
     of_items, of_people = table_of(client, project, "ranking"), table_of(client, project, "annotators")
-    assert [*of_items[0]][-5:-3] == [*of_people[0]][-2:] == ["infit", "infit_z"]
+    assert [*of_items[0]][-8:-6] == [*of_people[0]][-5:-3] == ["infit", "infit_z"]
     stored = stored_misfit(fit, "items")
     keys = dict(project.items.values_list("key", "pk"))
     assert {row["item"]: float(row["infit"]) for row in of_items} == pytest.approx(
@@ -129,7 +129,7 @@ def test_api_and_exports_give_the_figures(project, alice):
 def test_the_report_has_the_picture_and_a_table_of_annotators(project, alice):
     fit = fitted(project)
     html = page(signed_in(alice), project, "report")
-    assert 'class="forest"' in html
+    assert 'class="forest forest-wide"' in html
     table = html[html.index('id="report-annotators"') :]
     assert table.count("<bdi>Otter") == 8
     assert table.count("judges unlike the others") == 1

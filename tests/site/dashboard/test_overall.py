@@ -80,6 +80,13 @@ def test_the_page_has_podium_table_and_weights(fitted, alice, vera):
     assert "Set the weights" not in html
 
 
+def test_the_report_has_podium_and_total(fitted, alice):
+    html = page(signed_in(alice), fitted, "report")
+    section = html.partition('aria-labelledby="report-overall"')[2]
+    assert 'class="podium"' in section
+    assert "Items by the weighted total of the criteria" in section
+
+
 def test_a_project_without_criteria_has_none(project, alice):
     Project.objects.filter(pk=project.pk).update(criteria=[])
     client = signed_in(alice)

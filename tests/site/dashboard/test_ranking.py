@@ -196,7 +196,7 @@ def test_a_fit_made_without_scores_says_that_they_come(owner, project, items):
     assert "Scores appear with the next update" in html
     assert ">-</td>" in row_of(html, items[0])
     assert said(html).startswith("“Text number 0” leads")
-    assert page(owner, project, query="?view=plot").count("mark-dot") == 6
+    assert page(owner, project, query="?view=plot").count("mark-dot") == 2 * 6  # drawn wide and for phones
 
 
 @pytest.mark.parametrize("is_expert", [False, True])
@@ -360,7 +360,7 @@ def test_changed_words_of_the_project_are_not_hidden_by_the_cache(owner, project
 def test_the_plot_draws_every_row_and_is_a_file_too(owner, project, items):
     spread_fit(project, items)
     html = page(owner, project, query="?view=plot")
-    assert html.count('class="mark-dot"') == 6
+    assert html.count('class="mark-dot"') == 2 * 6  # drawn wide and for phones
     assert 'role="img"' in html
     response = owner.get(reverse("export", args=[project.pk, "ranking", "svg"]))
     assert response["Content-Type"] == "image/svg+xml"

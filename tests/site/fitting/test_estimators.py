@@ -2,8 +2,17 @@
 
 import pytest
 
-from annotate.fitting.estimator_choices import CAUTIONS, ESTIMATORS, NOT_OFFERED, SHORT_CAUTIONS
+from annotate.fitting.estimator_choices import (
+    CAUTIONS,
+    CHOICES,
+    COUNT_GRADES,
+    ESTIMATORS,
+    NOT_OFFERED,
+    SHORT_CAUTIONS,
+    WINNERS_ALONE,
+)
 from annotate.models import Project
+from models_engine.estimators.methods import METHODS
 from models_engine.estimators.table import ESTIMATORS as OF_THE_ENGINE
 
 pytestmark = pytest.mark.embedded
@@ -20,3 +29,9 @@ def test_the_default_is_one_of_them():
 
 def test_only_what_is_offered_is_warned_of():
     assert set(SHORT_CAUTIONS) == set(CAUTIONS) <= set(ESTIMATORS)
+
+
+def test_each_choice_says_whether_it_counts_how_much_better_an_item_is():
+    counting = {name for name, method in METHODS.items() if method.grades}
+    assert set(COUNT_GRADES) == counting & set(ESTIMATORS)
+    assert all((str(WINNERS_ALONE) in str(CHOICES[name])) == (name not in counting) for name in ESTIMATORS)

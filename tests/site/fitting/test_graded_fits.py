@@ -9,7 +9,10 @@ from annotate.publishing.methods.queries import methods_of
 from tests.conftest import make_annotator
 from tests.site.factories import make_labels
 from tests.site.fitting.test_run import fit_now
+from tests.site.pages import page, signed_in
 from tests.site.task_types import set_task
+
+COUNTING = ["BradleyTerry", "CrowdBT"]
 
 
 @pytest.fixture
@@ -31,7 +34,9 @@ def test_grades_reach_the_engine_and_only_where_they_were_asked(graded):
     assert read_labels(Criterion(graded)).data.grades is None
 
 
-def test_the_methods_page_tells_cut_points_formula_and_papers(graded):
+@pytest.mark.parametrize("estimator", COUNTING)
+def test_the_methods_page_tells_cut_points_formula_and_papers(graded, estimator):
+    set_task(graded, "graded", 2, estimator=estimator)
     fit_now(graded)
     found = methods_of(Criterion(graded))
     assert 0 < float({one.name: one.value for one in found.fitted}["cut_1"])
@@ -39,3 +44,14 @@ def test_the_methods_page_tells_cut_points_formula_and_papers(graded):
     assert any("Agresti" in line for line in found.references)
     graded.labels.update(grade="")
     assert read_labels(Criterion(graded)).data.grades is None
+
+
+@pytest.mark.parametrize(("estimator", "says"), [("PlackettLuce", True), ("CrowdBT", False)])
+def test_pages_say_where_how_much_better_does_not_count(graded, alice, estimator, says):
+    set_task(graded, "graded", 2, estimator=estimator)
+    fit_now(graded)
+    reader = signed_in(alice)
+    assert ("counts who wins and not by how much; BradleyTerry" in page(reader, graded, "engine")) == says
+    assert ("was left aside: PlackettLuce counts who wins." in page(reader, graded, "report")) == says
+    set_task(graded, "pair", 2, estimator="PlackettLuce")
+    assert "leaves-grades" not in page(reader, graded, "engine")

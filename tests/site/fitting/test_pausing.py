@@ -8,6 +8,7 @@ from django.core import mail
 
 from annotate.audit_log.sentences import recent_events
 from annotate.fitting import pausing
+from annotate.fitting.goal_measures import looks_within, n_confirming
 from annotate.models import Event, EventVerb, Project, Webhook, WebhookDelivery
 from annotate.models.goals import Goal
 from annotate.projects.actions import change_project, set_state
@@ -78,21 +79,30 @@ def test_an_estimated_goal_must_hold_over_fifty_answers(project):
     answers(project, 1, "Heron")
     fit_now(project, NOW + timedelta(hours=3))
     assert state(project) == "paused"
-    assert Fit.objects.get(published=True).diagnostics["goal"]["since"] == 40
+    looks = Fit.objects.get(published=True).diagnostics["goal"]["looks"]
+    assert [n for n, _wrong in looks] == [40, 90]
 
 
 def test_a_fit_that_misses_the_goal_begins_anew():
-    met = {"kind": "top", "value": 5, "met": True}
-    fit = Fit(diagnostics={"goal": met | {"since": 100}})
-    missed = Fit(diagnostics={"goal": met | {"met": False}})
-    other = Fit(diagnostics={"goal": met | {"value": 6, "since": 100}})
-    assert [pausing.met_since(met, former, 150) for former in (fit, missed, other, None)] == [100, 150, 150, 150]
+    goal = {"kind": "top", "value": 5, "limit": 0.1}
+    within = {"looks": [[100, 0.05], [120, 0.02]]}
+    fits = [Fit(diagnostics={"goal": goal | within}), Fit(diagnostics={"goal": goal | {"looks": []}})]
+    fits += [
+        Fit(diagnostics={"goal": goal | within | {"value": 6}}),
+        Fit(diagnostics={"goal": goal | within | {"limit": 0.2}}),
+    ]
+    found = [looks_within(goal, 0.03, 150, former) for former in [*fits, Fit(diagnostics={}), None]]
+    assert found == [[(100, 0.05), (150, 0.03)], *[[(150, 0.03)]] * 5]
+    assert looks_within(goal, 0.11, 150, fits[0]) == []
+    assert looks_within(goal, float("nan"), 150, fits[0]) == []
+    assert looks_within(goal, 0.03, 90, fits[0]) == [(90, 0.03)], "labels were voided"
+    assert n_confirming([(100, 0.05), (120, 0.02)]) == 30
 
 
 def test_every_criterion_must_meet_it(project):
     project.criteria = [{"name": "Clear", "question": "?"}, {"name": "Right", "question": "?"}]
     project.save()
-    goal = {"kind": "comparisons", "value": 2, "met": True, "since": 10}
+    goal = {"kind": "comparisons", "value": 2, "met": True}
     one = {"project_id": project.pk, "data_version": 1, "published": True, "started_at": NOW, "n_labels": 60}
     first = Fit.objects.create(number=1, criterion=1, diagnostics={"goal": goal}, **one)
     assert not pausing.pause_at_goal(first, NOW)

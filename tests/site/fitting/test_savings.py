@@ -15,6 +15,7 @@ from annotate.fitting.label_checks import check_labels
 from annotate.fitting.reading import read_labels
 from annotate.models import AskedBy, Label, MeasuredSaving, Policy, Presentation, Project
 from annotate.publishing.run_records.job import write_run_record
+from models_engine.models import AnnotatorEstimate, Estimate
 from tests.conftest import NOW, make_annotator, make_items
 from tests.site.api_client import Api
 from tests.site.factories import make_labels
@@ -139,6 +140,36 @@ def test_agreement_and_sides_are_those_of_questions_not_chosen_by_the_ranking(pr
     words = signed_in(alice).get(f"/projects/{project.pk}/trust/").content.decode()
     assert words.count("80 answers are left out here") == 2
     assert "compared more often on purpose" in words
+
+
+@pytest.mark.slow
+def test_each_annotators_own_figures_leave_out_what_the_ranking_chose(project, alice):
+    """Agreement and first place of each person, counted by hand over the control arm; the pages say it."""
+    collected(project, 160, 0.5)
+    fit = fit_now(project, NOW)
+    utility = dict(Estimate.objects.filter(fit=fit).values_list("item_id", "utility"))
+    rows = {row.annotator_id: row for row in AnnotatorEstimate.objects.filter(fit=fit)}
+    follows, n = Counter(), Counter()
+    for label in Label.objects.filter(presentation__asked_by=AskedBy.CONTROL).select_related("presentation"):
+        items = label.presentation.presented.values_list("item", flat=True)
+        other = next(item for item in items if item != label.chosen_id)
+        n[label.annotator_id] += 1
+        follows[label.annotator_id] += utility[label.chosen_id] > utility[other]
+    assert (len(rows), sum(n.values())) == (4, 80)
+    for pk, row in rows.items():
+        assert (row.n_labels, row.n_sides, row.n_decided) == (40, n[pk], n[pk])
+        assert row.agreement == pytest.approx(follows[pk] / n[pk])
+    person = project.annotators.first()
+    for page in ("", f"{person.key}/"):
+        words = signed_in(alice).get(f"/projects/{project.pk}/annotators/{page}").content.decode()
+        assert "the ranking so far chose, 80 in this project" in words
+    Presentation.objects.update(asked_by=AskedBy.CONTROL)
+    again = fit_now(project, NOW + timedelta(days=1))
+    assert {row.n_sides for row in AnnotatorEstimate.objects.filter(fit=again)} == {40}
+    assert (
+        "Agreement, circles and first place leave out"
+        not in signed_in(alice).get(f"/projects/{project.pk}/annotators/").content.decode()
+    )
 
 
 @pytest.mark.slow

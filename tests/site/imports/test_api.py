@@ -132,3 +132,13 @@ def test_an_empty_file_is_told_as_one_that_cannot_be_read(api, project, kind):
     refused = hand_in(api, kind, {"media": "a.zip", "features": "a.npy"}.get(kind, "a.csv"), b"")
     assert (refused.status_code, set(refused.json()["errors"])) == (422, {"file"})
     assert not project.imports.exists()
+
+
+def test_weights_of_comparisons_are_told_as_left_aside(api):
+    content = b"annotator,left,right,outcome,weight\nu,item-0,item-1,1,2\nu,item-1,item-2,1,1\nu,item-0,item-2,1,-4\n"
+    number = hand_in(api, "comparisons", "weighted.csv", content).json()["id"]
+    work()
+    told = api("get", "import", args=[number]).json()
+    assert (told["n_weighted"], told["n_bad"]) == (1, 1)
+    assert told["problems"][0]["row"] == 4
+    assert "“-4”" in told["problems"][0]["problem"]

@@ -69,7 +69,7 @@ class Crowd:
 
     def annotate(self, number: int) -> None:
         rng = random.Random(number)
-        client = AnnotatorClient("127.0.0.1", self.port)
+        client = AnnotatorClient("127.0.0.1", self.port, waits_if_busy=True)
         try:
             client.join(self.project.join_token, f"Annotator {number:02d}")
             while not self.over.is_set() and (client.token or client.look()):
@@ -82,7 +82,7 @@ class Crowd:
     def one_answer(self, client: AnnotatorClient, rng: random.Random) -> None:
         token, answer = client.token, rng.choice(self.answers)
         if rng.random() < 0.2:  # a double click: the same presentation twice at once
-            twin = AnnotatorClient("127.0.0.1", self.port, cookies=dict(client.cookies))
+            twin = AnnotatorClient("127.0.0.1", self.port, cookies=dict(client.cookies), waits_if_busy=True)
             double = threading.Thread(target=twin.answer, args=(answer, True, token))
             double.start()
             reply = client.answer(answer)

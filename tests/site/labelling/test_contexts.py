@@ -143,7 +143,9 @@ def test_the_context_stands_above_the_items_as_it_is_written(client, prompted):
         response = client.get(reverse("label", args=[prompted.pk]))
         html = response.content.decode()
         context = response.context["task"].context
-        assert {item.context_id for item in shown(annotator.presentations.get(state="open"))} == {context.pk}
+        assert {item.context_id for item in shown(annotator.presentations.get(state="open", ahead=False))} == {
+            context.pk
+        }
         expected = {PROMPTS[0]: "Explain <em>rain</em>.", PROMPTS[1]: "&lt;script&gt;alert(1)&lt;/script&gt;"}
         assert expected[context.body] in html
         seen.add(context.body)

@@ -94,7 +94,9 @@ def test_a_break_is_proposed_and_skipped(project, otter, headers):
     client = as_annotator(otter)
     client.post(task_of(project))
     for n in (1, 2, 3):
-        response = client.post(submit_url(Presentation.objects.get(state="open")), {"answer": "a"}, headers=headers)
+        response = client.post(
+            submit_url(Presentation.objects.get(state="open", ahead=False)), {"answer": "a"}, headers=headers
+        )
         told = response.content.decode() if headers else client.get(task_of(project)).content.decode()
         assert ("Time for a short break" in told) == (n == 2)
         assert Presentation.objects.filter(state="open").exists() == (n != 2)
@@ -137,7 +139,7 @@ def test_skipping_asks_why_and_the_reason_is_kept_apart(project, otter):
     assert f'value="{"x" * 201}"' in long.content.decode(), "what was typed is still there"
     assert not Label.objects.exists()
     client.post(submit_url(shown), {"answer": "skip", "reason": "", "reason_words": " It's\n mine\0 "})
-    client.post(submit_url(Presentation.objects.get(state="open")), {"answer": "a", "reason": "Broken"})
+    client.post(submit_url(Presentation.objects.get(state="open", ahead=False)), {"answer": "a", "reason": "Broken"})
     skipped, chosen = Label.objects.order_by("pk")
     assert (skipped.reason, chosen.reason) == ("It's mine", "")
     names = [column.name for column in table.COLUMNS]
@@ -193,14 +195,16 @@ def test_the_owner_sets_the_checks(project, alice):
     assert (project.min_seconds, project.repeat_percent) == (0, 0)
 
 
-def test_a_plain_project_asks_the_database_no_more_than_before(project, otter):
-    """What is switched off costs nothing."""
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_plain_project_asks_the_database_no_more_than_before(project, otter, ahead):
+    """What is switched off costs nothing; a question held ready one statement."""
+    set_up(project, question_ahead=ahead)
     client = as_annotator(otter)
     client.post(task_of(project))
     for _warm in range(3):
-        client.post(submit_url(Presentation.objects.get(state="open")), {"answer": "a"}, headers=HTMX)
-    url = submit_url(Presentation.objects.get(state="open"))
+        client.post(submit_url(Presentation.objects.get(state="open", ahead=False)), {"answer": "a"}, headers=HTMX)
+    url = submit_url(Presentation.objects.get(state="open", ahead=False))
     leases_looked_at(project)
     with CaptureQueriesContext(connection) as queries:
         client.post(url, {"answer": "a"}, headers=HTMX)
-    assert len(queries) <= PLAIN
+    assert len(queries) <= PLAIN + ahead

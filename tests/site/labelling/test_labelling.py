@@ -171,7 +171,7 @@ def test_an_answer_without_javascript_is_stored_and_leads_to_the_next_task(clien
     label = Label.objects.get()
     assert label.chosen_id == shown.presented.get(position=1).item_id
     assert label.session
-    assert Presentation.objects.get(state="open").token in client.get(task_of(project)).content.decode()
+    assert Presentation.objects.get(state="open", ahead=False).token in client.get(task_of(project)).content.decode()
 
 
 def test_an_answer_by_htmx_brings_the_next_task_and_nothing_else(client, project, shown):
@@ -182,7 +182,7 @@ def test_an_answer_by_htmx_brings_the_next_task_and_nothing_else(client, project
     assert response.status_code == 200
     assert "<html" not in page
     assert page.lstrip().startswith('<section id="task"')
-    assert submit_url(Presentation.objects.get(state="open")) in page
+    assert submit_url(Presentation.objects.get(state="open", ahead=False)) in page
     assert "1 of 40" in page
     assert 'data-heading="Task 2 of 40."' in page
     assert "you chose A" in page
@@ -201,9 +201,9 @@ def test_sent_twice_it_is_one_label_and_the_same_page(client, shown, headers):
     second = client.post(submit_url(shown), {"answer": "a"}, headers=headers)
     assert (first.status_code, first.get("Location")) == (second.status_code, second.get("Location"))
     assert Label.objects.count() == 1
-    assert Presentation.objects.count() == 2
+    assert Presentation.objects.filter(ahead=False).count() == 2
     if headers:
-        token = Presentation.objects.get(state="open").token
+        token = Presentation.objects.get(state="open", ahead=False).token
         assert token in first.content.decode()
         assert token in second.content.decode()
         assert "stands" not in second.content.decode()
@@ -284,9 +284,9 @@ def test_a_session_that_ran_out_loses_nothing(project, otter, shown):
 
 def test_the_session_column_tells_sessions_apart_and_gives_none_away(client, otter, shown):
     client.post(submit_url(shown), {"answer": "a"})
-    client.post(submit_url(Presentation.objects.get(state="open")), {"answer": "a"})
+    client.post(submit_url(Presentation.objects.get(state="open", ahead=False)), {"answer": "a"})
     elsewhere = as_annotator(otter)
-    elsewhere.post(submit_url(Presentation.objects.get(state="open")), {"answer": "a"})
+    elsewhere.post(submit_url(Presentation.objects.get(state="open", ahead=False)), {"answer": "a"})
     first, second, third = Label.objects.order_by("pk").values_list("session", flat=True)
     assert first == second != third
     assert len(first) == 16
@@ -409,7 +409,7 @@ def undo_url(project) -> str:
 def test_undo_asks_the_same_again_in_the_same_order(client, project, shown, headers):
     client.post(submit_url(shown), {"answer": "a"})
     response = client.post(undo_url(project), {"token": shown.token}, headers=headers, follow=True)
-    again = Presentation.objects.get(state="open")
+    again = Presentation.objects.get(state="open", ahead=False)
     assert again.reopens == shown
     assert list(again.presented.values_list("item_id")) == list(shown.presented.values_list("item_id"))
     assert submit_url(again) in response.content.decode()
@@ -418,7 +418,7 @@ def test_undo_asks_the_same_again_in_the_same_order(client, project, shown, head
 
 def test_a_double_click_on_undo_undoes_once(client, project, otter, shown):
     client.post(submit_url(shown), {"answer": "a"})
-    second = Presentation.objects.get(state="open")
+    second = Presentation.objects.get(state="open", ahead=False)
     client.post(submit_url(second), {"answer": "a"})
     for _ in range(2):
         response = client.post(undo_url(project), {"token": second.token}, headers=HTMX)
@@ -428,7 +428,7 @@ def test_a_double_click_on_undo_undoes_once(client, project, otter, shown):
 
 def test_undo_from_an_old_page_takes_nothing_back(client, project, shown):
     client.post(submit_url(shown), {"answer": "a"})
-    second = Presentation.objects.get(state="open")
+    second = Presentation.objects.get(state="open", ahead=False)
     client.post(submit_url(second), {"answer": "b"})
     response = client.post(undo_url(project), {"token": shown.token}, headers=HTMX)
     assert response.status_code == 409
@@ -511,12 +511,15 @@ def test_queries_do_not_grow_with_items_and_labels(
         for what, call in {
             "look": lambda: client.get(task_of(project)),
             "answer": lambda: client.post(
-                submit_url(Presentation.objects.get(annotator=otter, state="open")), {"answer": "a"}, headers=headers
+                submit_url(Presentation.objects.get(annotator=otter, state="open", ahead=False)),
+                {"answer": "a"},
+                headers=headers,
             ),
             "undo": lambda: client.post(undo_url(project), headers=headers),
         }.items():
             cache.clear()  # expired leases are looked for once a second
-            with django_assert_max_num_queries(40) as queries:
+            most = 60 if headers else 40  # where none is held ready yet, two are opened, each in a step of its own
+            with django_assert_max_num_queries(most) as queries:
                 call()
             counts.setdefault(what, []).append(len(queries))
     for what, (few, many) in counts.items():

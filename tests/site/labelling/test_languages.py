@@ -44,7 +44,7 @@ def task_of(client: Client, annotator, query: str = "", **headers) -> str:
 
 def send_form(client: Client, annotator, html: str) -> Label:
     language = html.partition('name="language" value="')[2].partition('"')[0]
-    token = annotator.presentations.get(state="open").token
+    token = annotator.presentations.get(state="open", ahead=False).token
     client.post(reverse("submit", args=[token]), {"answer": "a", "language": language})
     return Label.objects.latest("pk")
 
@@ -70,6 +70,22 @@ def test_what_lacks_a_translation_is_in_the_own_language_and_the_label_says_so(a
     assert '<html lang="de"' in html
     assert "Which argument is more convincing?" in html
     assert send_form(client, annotator, html).language == "de/en"
+
+
+@pytest.mark.parametrize(
+    ("language", "button"),
+    [
+        ("en", "A is better"),
+        ("fr", "A est plus convaincant"),
+        ("de", "A wählen"),  # a language of the site; the owner has not said what "better" is in it
+        ("ar", "Choose A"),  # the owner has, but the site does not speak it
+    ],
+)
+def test_a_button_is_never_half_in_one_language_and_half_in_another(annotator, language, button):
+    html = task_of(as_annotator(annotator), annotator, f"?lang={language}")
+    assert button in html
+    halves = [half for half in ("A is ", "A est ", "A ist ") if half in html]
+    assert halves == [half for half in ("A is ", "A est ") if button.startswith(half)]
 
 
 def test_the_browsers_wish_counts_where_nothing_is_chosen(annotator):

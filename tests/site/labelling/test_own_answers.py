@@ -134,7 +134,7 @@ def test_the_pace_that_the_browser_sends_is_told_with_the_next_task(project):
     otter = make_annotator(project, "Quiet Otter")
     browser = as_annotator(otter)
     browser.post(task_of(project))
-    shown = otter.presentations.get(state="open")
+    shown = otter.presentations.get(state="open", ahead=False)
     page = browser.post(submit_url(shown), {"answer": "a", "median_ms": "9000"}, headers=HTMX).content.decode()
     assert "about 6 minutes left" in page
     assert " left</p>" not in browser.get(task_of(project)).content.decode()
@@ -150,7 +150,7 @@ def test_what_is_left_of_a_small_project_is_told_and_counted_down(project):
     page = browser.get(task_of(project)).content.decode()
     assert "0 answered, at most 5 left" in page
     total = re.search(r'data-total="(\d+)"', page)[1]
-    shown = otter.presentations.get(state="open")
+    shown = otter.presentations.get(state="open", ahead=False)
     page = browser.post(submit_url(shown), {"answer": "a", "total": total}, headers=HTMX).content.decode()
     assert "1 answered, at most 4 left" in page
     assert 'data-total="5"' in page

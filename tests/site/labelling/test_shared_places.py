@@ -26,7 +26,7 @@ from annotate.labelling.queries import current_task
 from annotate.models import Annotator, Label, Project
 from annotate.plan_values import plan_values
 from annotate.privacy.own_data.export import answer_row
-from annotate.projects.actions import FixedByLabels, change_project
+from annotate.projects.actions import change_project
 from annotate.projects.forms import ProjectForm
 from annotate.publishing.exports.pairs import count_wins, keys_of
 from annotate.publishing.exports.preflib import kind, preflib_chunks
@@ -194,15 +194,19 @@ def test_a_form_that_is_shown_again_keeps_the_places(project, client):
     assert task.hint == "Put all 4 in order, best first. Items that are equal may share a place."
 
 
-def test_the_option_is_of_full_rankings_and_fixed_with_the_first_answer(project, alice):
+def test_the_option_is_of_full_rankings_and_answers_keep_it(project, alice):
     for task_type, kept in (("ranking", True), ("top", False), ("pair", False)):
         filled = ProjectForm({**VALID, "task_type": task_type, "k": "4", "m": "2", "shared_places": "on"})
         assert filled.is_valid(), filled.errors
         assert filled.values()["shared_places"] is kept
     send(next_for(make_annotator(project, "Otter")), form([1, 2, 2, 3]))
-    with pytest.raises(FixedByLabels):
-        change_project(project=project, actor=alice, values={"shared_places": False}, now=NOW)
     assert plan_values(project)["shared_places"] is True
+    before = read_labels(Criterion(project)).data
+    change_project(project=project, actor=alice, values={"shared_places": False}, now=NOW)
+    project.refresh_from_db()
+    assert plan_values(project)["shared_places"] is False
+    after = read_labels(Criterion(project)).data
+    assert (after.ranks.tolist(), after.tied.tolist()) == (before.ranks.tolist(), [True])
 
 
 # --- Statistics that read rankings ------------------------------------------------------------------------------------
@@ -215,7 +219,7 @@ def test_pairs_and_an_items_record_count_shared_places_as_ties(project):
     assert n.sum() == 6
     assert (said[:, 2] == 2).sum() == 2
     item = project.items.get(key=keys[0])
-    records, outcomes = count_records(answers_on(criterion, item), item, tied=True)
+    records, outcomes = count_records(answers_on(criterion, item), item)
     by_key = {project.items.get(pk=pk).key: record for pk, record in records.items()}
     assert by_key == {keys[1]: (0, 0, 1), keys[2]: (1, 0, 0), keys[3]: (1, 0, 0)}
     assert dict(outcomes) == {"first": 1}

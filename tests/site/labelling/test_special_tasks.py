@@ -16,7 +16,7 @@ from annotate.criteria import Criterion
 from annotate.fitting.reading import read_labels
 from annotate.labelling import assignment, special_tasks
 from annotate.labelling.actions import Answer, record_label, undo_label
-from annotate.models import Item, Label, Presentation, Purpose
+from annotate.models import AskedBy, Item, Label, Presentation, Purpose
 from annotate.projects.actions import set_state
 from annotate.publishing.exports import labels as table
 from tests.conftest import NOW, make_annotator, make_items
@@ -64,12 +64,22 @@ def test_repeats_come_later_in_mirrored_order(project, otter):
     true_counts(project)
 
 
+def test_repeats_are_of_questions_that_the_ranking_did_not_choose_where_there_are_any(project, otter):
+    set_up(project, overlap=50)
+    shown = answer_all(otter, 12)
+    Presentation.objects.filter(annotator=otter).update(asked_by=AskedBy.ADAPTIVE)
+    assert special_tasks.next_repeat(otter), "all were chosen by the ranking: better one of these than none"
+    fair = shown[2]
+    Presentation.objects.filter(pk=fair.pk).update(asked_by=AskedBy.CONTROL)
+    assert special_tasks.next_repeat(otter).item_set_id == fair.item_set_id
+
+
 @pytest.mark.parametrize(("gold", "repeats"), [(False, False), (True, False), (False, True)])
 def test_what_is_not_ordinary_reaches_the_consensus_only_where_the_project_says_so(project, otter, gold, repeats):
     set_up(project, gold_every=3, attention_every=5, repeat_percent=25, count_gold=gold, count_repeats=repeats)
-    make_known(project, "gold", 3)
-    make_known(project, "attention", 2)
-    answer_all(otter, 14)
+    make_known(project, "gold", 1)
+    make_known(project, "attention", 1)
+    answer_all(otter, 12)  # both checks are among the first 6; then nothing takes the place of a repeat, one in each 4
     by_purpose = Counter(otter.labels.values_list("presentation__purpose", flat=True))
     assert all(by_purpose[purpose] for purpose in ("gold", "attention", "repeat"))
     found = read_labels(Criterion(project))
@@ -148,13 +158,15 @@ def test_checks_are_served_answered_and_taken_back_by_the_same_statements(projec
     answer_all(otter, special_tasks.MIN_ANSWERS_BEFORE_REPEAT + 3)
     client = as_annotator(otter)
     client.post(task_of(project))
+    # From now on the question after the open one is held ready.
+    client.post(submit_url(otter.presentations.get(state="open", ahead=False)), {"answer": "a"}, headers=HTMX)
     served, answered, undone = defaultdict(set), defaultdict(set), defaultdict(set)
     for _ in range(14):
-        shown = otter.presentations.get(state="open")
+        shown = otter.presentations.get(state="open", ahead=False)
         cache.clear()  # the look for expired leases is taken by one request in each second
         with CaptureQueriesContext(connection) as queries:
             assert client.post(submit_url(shown), {"answer": "a"}, headers=HTMX).status_code == 200
-        following = otter.presentations.get(state="open").purpose
+        following = otter.presentations.get(state="open", ahead=False).purpose
         served[following].add(tuple(statements(queries)))
         answered[shown.purpose].add(tuple(statements(queries)))
         with CaptureQueriesContext(connection) as queries:
@@ -163,14 +175,14 @@ def test_checks_are_served_answered_and_taken_back_by_the_same_statements(projec
     for _ in range(20):
         if len(undone) > 1 and "ordinary" in undone:
             break
-        open_now = otter.presentations.get(state="open")
+        open_now = otter.presentations.get(state="open", ahead=False)
         cache.clear()
         with CaptureQueriesContext(connection) as queries:
             client.post(reverse("undo", args=[project.pk]), headers=HTMX)
         undone[open_now.purpose].add(tuple(statements(queries)))
-        client.post(submit_url(otter.presentations.get(state="open")), {"answer": "a"}, headers=HTMX)
+        client.post(submit_url(otter.presentations.get(state="open", ahead=False)), {"answer": "a"}, headers=HTMX)
         client.post(task_of(project))
-        shown = otter.presentations.get(state="open")
+        shown = otter.presentations.get(state="open", ahead=False)
         client.post(submit_url(shown), {"answer": "b"}, headers=HTMX)
     for done in (served, answered):
         assert {"ordinary", "gold", "attention", "repeat"} <= set(done)

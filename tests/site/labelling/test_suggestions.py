@@ -140,7 +140,7 @@ def test_overlap_repeats_and_checks_hold(project, items, adaptive):
     )
     otter = make_annotator(project, "Otter")
     assignment.reopen_presentation(annotator=otter, items=items_of_key(seen.key), now=NOW)
-    actions.release_open_presentation(otter)
+    assignment.release_open_presentation(otter)
     Presentation.objects.filter(annotator=otter).update(state=Presentation.State.ANSWERED)
     assert next_for(otter).asked_by == AskedBy.BALANCED
     assert keys_of([next_for(make_annotator(project, "Stoat"))]) == [seen.key]

@@ -10,6 +10,7 @@ import sys
 import tarfile
 import threading
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -138,7 +139,8 @@ def test_every_label_confirmed_before_is_restored_elsewhere(project, tmp_path, c
 
 
 def test_nothing_is_restored_under_a_running_worker(project, tmp_path, capsys, elsewhere):
-    scheduling.record_heartbeat("desk-1", started_at=timezone.now(), now=timezone.now())
+    soon = timezone.now() + timedelta(minutes=10)  # so that it is alive still, however long the commands take
+    scheduling.record_heartbeat("desk-1", started_at=timezone.now(), now=soon)
     archive = backed_up(tmp_path / "backups", capsys)
     set_up_elsewhere(elsewhere, tmp_path / "elsewhere", archive)  # with its worker's heartbeat
     refused = elsewhere_does(elsewhere, tmp_path / "elsewhere", "restore", str(archive), "--force", ok=False)

@@ -5,8 +5,10 @@ import random
 from collections import Counter
 
 import pytest
+from django.utils import timezone
 from PIL import Image
 
+from annotate.annotators.tastes import job as tastes_job
 from annotate.core.errors import ProjectNotOpen
 from annotate.criteria import Criterion
 from annotate.dashboard.leaderboard.queries import stored_board
@@ -22,7 +24,19 @@ from annotate.demo.texts import IDEAS
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
 from annotate.fitting.published import published_fit
-from annotate.models import Annotator, DerivedRanking, Event, ExpectedPerson, Idea, Item, ItemComment, Label, Project
+from annotate.models import (
+    Annotator,
+    AnnotatorTaste,
+    DerivedRanking,
+    Event,
+    ExpectedPerson,
+    Idea,
+    Item,
+    ItemComment,
+    Label,
+    Project,
+    TasteMap,
+)
 from models_engine.models import Estimate
 from tests.conftest import NOW
 from tests.site.task_types import set_task
@@ -117,6 +131,22 @@ def test_the_demo_projects_and_what_the_engine_makes_of_them(db, settings, tmp_p
     rows = Estimate.objects.filter(fit__project_id=ideas.pk)
     truth = {item.pk: sum(worth(ideas, person, item) for person in people()) for item in ideas.items.all()}
     assert kendall([(truth[row.item_id], row.utility) for row in rows]) > 0.4
+
+
+@pytest.mark.slow
+def test_the_taste_map_of_the_ideas_finds_the_two_camps_and_who_is_in_which(db):
+    ideas = make_ideas(set_owner("correct horse battery"), NOW)
+    claim = scheduling.claim_next(owner="test", now=NOW)
+    fitting_run.run(claim, progress=lambda *_: True, clock=lambda: NOW)
+    row = tastes_job.QUEUE.claim_next(owner="test", now=timezone.now())
+    tastes_job.QUEUE.work(row, progress=lambda *_: True)
+    found = TasteMap.objects.get(project=ideas)
+    assert (found.n_groups, found.n_grouped) == (2, SIZE - 2)
+    camps = {person.name: person.camp > 0 for person in people()}
+    groups = AnnotatorTaste.objects.filter(annotator__project=ideas, fit_number=found.fit_number, group__isnull=False)
+    pairs = Counter((row.group, camps[row.annotator.pseudonym]) for row in groups.select_related("annotator"))
+    assert sum(count for _, count in pairs.most_common(2)) == SIZE - 2, "a group is a camp, nobody is in the other"
+    assert len({group for (group, _), _ in pairs.most_common(2)}) == 2
 
 
 @pytest.mark.parametrize(

@@ -38,3 +38,29 @@ def test_labels_of_the_first_version_are_all_there_after_the_last_migration(else
     assert sorted(found["schema"]) == sorted(fresh)
     for table, description in fresh.items():
         assert found["schema"][table] == description, table
+
+
+def test_what_machines_answered_about_pairs_is_there_as_answers_about_sets_of_two(elsewhere):
+    env = os.environ | {
+        "DATABASE_URL": elsewhere,
+        "DEBUG": "true",
+        "REDIS_URL": "",
+        "DJANGO_SETTINGS_MODULE": "annotate.settings",
+    }
+    command = [sys.executable, "-m", "tests.site.schema_machines"]
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    pairs, rankings = found["pair"], found["ranking"]
+    assert pairs["answers"] == [
+        ["i0", "i1", "01", "pair:2", "choice", "i0", "", 2],
+        ["i0", "i1", "10", "pair:2", "choice", "i0", "", 2],
+        ["i1", "i2", "10", "pair:2", "tie", None, "", 2],
+    ]
+    assert [one[3:7] for one in rankings["answers"]] == [
+        ["ranking:2", "ranking", None, "01"],
+        ["ranking:2", "ranking", None, "10"],
+        ["ranking:2", "tie", None, ""],
+    ]
+    assert pairs["read"] == rankings["read"] == [[0, 1, 1, 0, 2, 1], [0, 1, 1, 0, 0, 0]]
+    assert pairs["reported"] == 3

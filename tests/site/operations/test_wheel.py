@@ -78,7 +78,8 @@ def test_the_wheel_holds_every_page_static_file_and_translation(wheel):
     documents = {name for name in named["force-include"].values() if name.endswith((".md", ".cff"))}
     assert code <= inside
     assert len(bundled) > 200
-    assert rest == bundled | files("annotate", "*.mo") | files("annotate", "scripts/*") | documents | {
+    figures = {f"models_engine/analysis/{name}.json" for name in ("expected_quality", "stopping_errors")}
+    assert rest == bundled | files("annotate", "*.mo") | files("annotate", "scripts/*") | documents | figures | {
         "models_engine/README.md"
     }
 

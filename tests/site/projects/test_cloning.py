@@ -60,6 +60,7 @@ LEFT = {
     "DerivedRanking": "derived_rankings",
     "TasteMap": None,
     "MachineReport": "machine_reports",
+    "MachineSet": "machine_sets",
     "CohortComparison": "cohort_comparisons",
     "WorkerProcess": None,  # which process is at it now
 }
@@ -136,6 +137,10 @@ def unusual(field, value):
         return (value or 0) + 1
     if field.choices:
         return next(choice for choice, _ in field.choices if choice not in (value, ""))
+    if field.name == "further_tasks":
+        return [{"task_type": "best", "k": 4, "m": None, "shared_places": False, "percent": 5}]
+    if field.name == "earlier_tasks":
+        return ["pair:2"]
     if kind == "JSONField":
         return ["skip"] if field.name == "outcomes" else ["Too long"]
     if field.name == "estimator":

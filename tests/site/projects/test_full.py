@@ -1,19 +1,22 @@
 """A full project: how many answers it holds; its owner is told, also shortly before, and raises it by one press."""
 
+import json
 from datetime import timedelta
 
 import pytest
+from django.core import mail
 from django.urls import reverse
 
 from annotate.core.errors import NothingToCompare
 from annotate.items.actions import retire_item
 from annotate.labelling.plan.capacity import capacity, ending_capacity
-from annotate.models import Context, Event, EventVerb, Item, Membership, Project
+from annotate.models import Context, Event, EventVerb, Item, Membership, Project, Webhook, WebhookDelivery
 from annotate.projects.actions import change_project
 from annotate.quality.gold.actions import add_gold_sets
 from annotate.quality.gold.table import parse_table
 from tests.conftest import NOW, answer_one, make_annotator, member
 from tests.site.api_client import Api
+from tests.site.fitting.test_run import fit_now
 from tests.site.pages import page, signed_in
 
 HOLDS = "This project holds at most 12 answers."
@@ -95,6 +98,34 @@ def test_one_press_lets_people_go_on_and_is_logged(full, alice):
     assert HOLDS not in page(client, full, "progress")
     client.post(address, {"overlap": 3, "page": "progress"})
     assert Project.objects.get().overlap == 3, "the same press, sent twice, raises once"
+
+
+def test_owners_and_webhooks_hear_once_that_it_is_full_and_again_when_it_was_raised(project, alice):
+    member(project, "manager", Membership.Role.MANAGER)
+    Webhook.objects.create(project=project, url="https://example.org/", events=["project.full"], created_at=NOW)
+    answer_all(project, "Otter")
+    fit_now(project)
+    assert mail.outbox == [], "half full"
+    answer_all(project, "Heron")
+    for hours in (2, 3):
+        fit_now(project, NOW + timedelta(hours=hours))
+    (message,) = mail.outbox
+    assert (message.to, message.subject) == ([alice.email], "Your project is full")
+    assert "holds at most 12 answers, and all of them are given" in message.body
+    change_project(project=project, actor=alice, values={"overlap": 3}, now=NOW)
+    project.refresh_from_db()
+    answer_all(project, "Late")
+    fit_now(project, NOW + timedelta(hours=4))
+    assert len(mail.outbox) == 2
+    told = [json.loads(one.body)["data"] for one in WebhookDelivery.objects.order_by("pk")]
+    assert [(one["answers"], one["overlap"]) for one in told] == [(12, 2), (18, 3)]
+
+
+@pytest.mark.parametrize("change", [{"state": "closed"}, {"overlap": 1000}, {"state": "paused"}])
+def test_nobody_is_written_to_where_it_takes_no_answers_or_any_number(full, change):
+    Project.objects.filter(pk=full.pk).update(**change)
+    fit_now(full)
+    assert mail.outbox == []
 
 
 @pytest.mark.parametrize("sent", [{"overlap": 1001, "page": "share"}, {"overlap": 3, "page": "//evil"}, {}])

@@ -47,8 +47,9 @@ def test_starts_name_nothing_but_settings_of_the_two_pages(db):
         project.full_clean(exclude=["id"])
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize("start", PRESETS.values(), ids=lambda start: start.key)
-def test_every_start_sets_all_that_decides_how_it_ends(start):
+def test_every_start_sets_all_that_decides_how_it_ends(db, start):
     assert {"overlap", "top_k", "estimator"} <= start.settings.keys()
     project = Project(**{"name": "x", "question": "y", **start.values, **start.goal})
     assert project.goal_value, "a goal without its value is not met by anything"
@@ -104,10 +105,14 @@ def test_planned_sets_without_a_limit_are_shown_again_when_all_have_been(project
     assert list(project.item_sets.filter(place__isnull=False).values_list("n_taken", flat=True)) == [3] * 4
 
 
+@pytest.mark.slow
 def test_the_cards_say_what_a_project_of_that_size_holds_and_takes(alice):
     shown = signed_in(alice).get(CREATE).content.decode()
     assert "30 items hold at most 435 answers." in shown, "30 essays make 435 pairs, each for one annotator"
     assert "8 people × 36 answers, about 50 minutes each: reliability about 0.8" in shown
+    assert "about 7 hours of people&#x27;s time in all" in shown, "8 x 36 answers of 1.4 minutes: 403 minutes"
+    assert "Scores are known to about 17 points either way. Of the best 10 about 8" in shown
+    assert shown.count("Scores are known") == 7, "not where every prompt has a ranking of its own"
     assert "200 items hold at most 900 answers." in shown, "50 sources of 4 translations make 6 pairs each, three times"
 
 
@@ -148,6 +153,10 @@ def test_what_a_start_gives_follows_what_is_chosen_below(alice):
     assert (
         f"10 people × 40 answers, about 10 minutes each: reliability about {expected_reliability(smaller):.2f}" in fewer
     )
+    assert "about 7 hours of people&#x27;s time" in usual, "20 x 80 answers of a quarter of a minute"
+    assert "about 2 hours of people&#x27;s time" in fewer
+    few = gives(client, "best-worst", **{"size-n_people": "2", "size-answers_each": "40"})
+    assert "about 20 minutes of people&#x27;s time in all" in few
     pairs = gives(client, "best-worst", task_type="pair")
     assert f"reliability about {expected_reliability(replace(design, kind='pairs', k=2)):.2f}" in pairs
     larger_sets = gives(client, "best-worst", k="5")

@@ -17,11 +17,11 @@ from annotate.files.columns import Column, Kind
 from annotate.files.counting import Tally
 from annotate.files.parquet_writer import parquet_chunks
 from annotate.labelling.plan.given import NewQuestion, add_questions
-from annotate.models import Deviation, Idea
+from annotate.models import CohortComparison, Deviation, Idea
 from annotate.publishing.exports.registry import TABLES
 from models_engine.models import Leaderboard
 from tests.conftest import NOW, make_annotator
-from tests.site.competitions import example_board
+from tests.site.competitions import example_board, example_cohort
 from tests.site.factories import estimate_annotator, make_labels, make_overall, spread_fit
 from tests.site.machines import let_judge, make_machine
 from tests.site.pages import signed_in
@@ -51,6 +51,9 @@ def test_parquet_holds_the_rows_of_json_with_their_types(alice, project, table):
     make_overall(project, fit)
     make_overall(project, fit, criterion=1, track="even")
     Leaderboard.objects.create(fit=fit, board=example_board())
+    boards = {"problem": "", "has_contexts": True, "k": 1, "converged": True, "cohorts": [example_cohort()]}
+    asked = {"by": "tag", "first": "early", "asked_by": alice, "asked_at": NOW}
+    CohortComparison.objects.create(project=project, status="ready", boards=boards, **asked)
     if table == "questions":
         items = tuple(project.items.order_by("pk").values_list("pk", flat=True)[:2])
         add_questions(project=project, actor=alice, questions=[NewQuestion(items, 3)], now=NOW)

@@ -76,7 +76,7 @@ def test_what_is_shown_and_what_is_not(project, link):
     assert "no-store" in response["Cache-Control"]
     assert 'name="robots" content="noindex' in html
     plot = seen(link, "?view=plot").content.decode()
-    assert 'class="forest"' in plot
+    assert 'class="forest forest-wide"' in plot
     assert "Text number 5" in plot
 
 

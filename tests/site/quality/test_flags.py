@@ -71,6 +71,30 @@ def test_many_that_cannot_be_judged(project):
     assert list(flags_of(otter)) == ["cant_judge"]
 
 
+@pytest.mark.parametrize(
+    ("rules", "tie"),
+    [
+        ({}, Answer("tie", response_ms=9000)),
+        ({"task_type": "ranking", "k": 3, "shared_places": True}, Answer("ranking", None, "", (0, 1, 2), (1, 2), 9000)),
+    ],
+)
+def test_who_calls_all_items_equal_again_and_again_is_flagged(project, rules, tie):
+    """Ten ties in a row may still be honest (90% interval from .79), eleven are not; skips count neither way."""
+    make_items(project, 0)
+    set_up(project, overlap=50, **rules)
+    person = make_annotator(project, "Always equal")
+    for n in range(14):
+        assert flags_of(person) == {}
+        shown = assignment.next_presentation(annotator=person, now=NOW, rng=random.Random(n))
+        answer = Answer("skip", response_ms=9000) if n % 5 == 4 else tie
+        record_label(presentation=shown, answer=answer, now=NOW)
+        if Label.objects.exclude(outcome="skip").count() == 11:
+            break
+    assert flags_of(person) == {
+        "all_tied": "Nearly always calls the items equal: 11 of 11 (90% interval .80 to >.99) answers"
+    }
+
+
 @pytest.mark.parametrize("purpose", ["gold", "attention"])
 def test_right_answers_missed(project, purpose):
     set_up(project, overlap=50, **{f"{purpose}_every": 2})
@@ -99,6 +123,10 @@ def test_repeats_answered_otherwise(project):
     assert found.repeats.k == 0
     assert found.repeats.n >= 3
     assert "inconsistent" in flags_of(lefty)
+    asked = lefty.presentations.filter(purpose="ordinary")
+    asked.update(asked_by="adaptive")
+    assert annotator_checks(project, [lefty.pk])[lefty.pk].repeats is None, "of items close to each other"
+    asked.update(asked_by="control")
     owner = project.memberships.get(role="owner").user
     n = read_labels(Criterion(project)).data.n_labels
     exclude_annotator(annotator=lefty, actor=owner, reason="flags", now=NOW)

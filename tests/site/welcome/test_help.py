@@ -6,7 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotate.core.folders import DOCS
 from annotate.welcome.documentation import PAGES, excerpt, marked, read_page, search
+from tests.site.pages import signed_in
 
 
 def read(name: str, *args: str, query: str = "") -> str:
@@ -53,6 +55,15 @@ def test_sections_are_found_by_all_words_headings_first():
     assert search("nosuchword overlap") == search("") == []
 
 
+@pytest.mark.parametrize("name", ["using", "statistics"])
+def test_words_stay_apart_where_the_file_breaks_the_line(name):
+    file = (DOCS / PAGES[name][0]).read_text(encoding="utf-8")
+    found = set(" ".join(section.text for section in read_page(name).sections).split())
+    broken = [one + other for one, other in re.findall(r"\b([a-z]{3,})\n([a-z]{3,})\b", file)]
+    assert len(broken) > 50
+    assert [word for word in broken if word in found and word not in file] == []
+
+
 def test_an_excerpt_shows_the_word_asked_for():
     text = "word " * 100 + "needle " + "word " * 100
     assert "needle" in excerpt(text, ["needle"])
@@ -70,3 +81,27 @@ def test_what_was_searched_is_marked_and_never_markup(db):
 
 def test_the_tour_has_six_steps(db):
     assert read("tour").partition('class="tour"')[2].partition("</ol>")[0].count("<li>") == 6
+
+
+@pytest.mark.parametrize(("role", "stops"), [("owner", 6), ("viewer", 4)])
+def test_the_tour_leads_through_the_groups_that_one_may_see(project, alice, vera, role, stops):
+    """From the tour page through each group by "Next", every page open to the person; it ends where one likes."""
+    client = signed_in(alice if role == "owner" else vera)
+    address = re.search(r'href="([^"]+tour=1)"', client.get(reverse("tour")).content.decode())[1]
+    assert address == reverse("ranking", args=[project.pk]) + "?tour=1"
+    titles = []
+    while address:
+        response = client.get(address)
+        assert response.status_code == 200
+        stop = response.content.decode().partition('class="tour-stop"')[2].partition("</aside>")[0]
+        titles.append(re.search(r"<strong>([^<]+)</strong>", stop)[1])
+        assert f"step {len(titles)} of {stops}" in stop
+        following = re.search(r'href="([^"]+tour=1)"', stop)
+        address = following and following[1]
+    assert len(titles) == len(set(titles)) == stops
+    assert 'class="tour-stop"' not in client.get(reverse("ranking", args=[project.pk])).content.decode()
+
+
+def test_who_sees_no_results_is_led_through_no_project(project, bob):
+    assert "tour=1" not in signed_in(bob).get(reverse("tour")).content.decode()
+    assert "tour=1" not in read("tour")
