@@ -14,7 +14,7 @@ export OMP_NUM_THREADS ?= 1
 # Images often set it. Then every process of the tests, and there are hundreds, compiles and rewrites all its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: backup restore check screenshots help demo install test test-together test-alone test-large test-search test-services services-named services-together services-alone test-failed lint lock messages bench bench-check peers load faults audit release release-check clean
+.PHONY: backup restore check screenshots help demo install test test-together test-alone test-large test-search test-services services-named services-together services-alone test-failed lint lock messages bench bench-check peers load faults fuzz audit release release-check clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -59,13 +59,13 @@ test-search: $(VENV)/dev  ## property tests with other examples each time, and t
 	HYPOTHESIS_PROFILE=search $(EMBEDDED) $(TOGETHER) -m hypothesis
 
 # Of the browser tests only the whole path: what pages look like doesn't depend on the database.
-test-services: services-together services-alone  ## the site's tests on the PostgreSQL and Redis named by DATABASE_URL and REDIS_URL
+test-services: services-together services-alone  ## the site's tests and the attacks on the PostgreSQL and Redis named by DATABASE_URL and REDIS_URL
 services-named:
 	@test -n "$$DATABASE_URL" || { echo "DATABASE_URL is not set; for example postgres://postgres@127.0.0.1:5432/postgres" >&2; exit 1; }
 services-together: services-named $(VENV)/dev
-	$(SERVICES) $(TOGETHER) -m "not alone and not embedded and not large" tests/site
+	$(SERVICES) $(TOGETHER) -m "not alone and not embedded and not large" tests/site tests/attack
 services-alone: services-named $(VENV)/dev
-	$(SERVICES) -m alone tests/site tests/browser
+	$(SERVICES) -m alone tests/site tests/attack tests/browser
 
 test-failed: $(VENV)/dev  ## what failed last, once more and with nothing beside it, on DATABASE_URL if that is set
 	$(SERVICES) --last-failed --last-failed-no-failures none
@@ -144,6 +144,9 @@ load: $(VENV)/dev  ## submit-and-next under 200 annotators, 10,000 items and 100
 
 faults: $(VENV)/dev  ## kill, fill, cut off and confuse a served site on both databases; as root it tries the most
 	$(BIN)/python -m tests.faults
+
+fuzz: $(VENV)/dev  ## ask a served site's whole API what its description allows and forbids (SEED=2: other requests, SECONDS=600: for longer)
+	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED)) $(if $(SECONDS),--seconds $(SECONDS))
 
 screenshots: $(VENV)/dev  ## take the pictures of the documentation (docs/images) from a demo
 	$(BIN)/python -m tests.screenshots
