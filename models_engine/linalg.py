@@ -11,6 +11,7 @@ __all__ = [
     "MAX_DENSE_ITEMS",
     "centre",
     "centre_covariance",
+    "centre_parts",
     "check_dense",
     "cholesky",
     "chunk_slices",
@@ -51,6 +52,12 @@ def centre_covariance(covariance: ArrayLike) -> NDArray[np.float64]:
     means = covariance.mean(axis=0)
     centred = covariance - means[None, :] - means[:, None] + means.mean()
     return (centred + centred.T) / 2
+
+
+def centre_parts(values: NDArray[np.float64], parts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Subtract from values (n,) the mean of their part; parts (n,) are numbers 0, 1 and so on."""
+    count = np.maximum(np.bincount(parts), 1)
+    return np.asarray(values - (np.bincount(parts, values) / count)[parts])
 
 
 def cholesky(matrix: ArrayLike) -> NDArray[np.float64]:

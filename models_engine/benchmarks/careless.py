@@ -19,7 +19,6 @@ from models_engine.estimators.collaborative.annotators import annotator_utilitie
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.settings import build_estimator
 from models_engine.estimators.table import ESTIMATORS
-from models_engine.inference.tastes.reliability import LOG_MEANS
 from models_engine.linalg import centre
 from models_engine.simulate import Crowd, opposed_camps, simulate_crowd
 
@@ -138,7 +137,6 @@ FITS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 DEFAULT_FITS = ("CollaborativeGP, all reliable", "CollaborativeGP", "CrowdGPPL", "CrowdBT", "BradleyTerry", "GPPL")
 SINGLE_PURPOSE = ("CrowdBT", "BradleyTerry", "GPPL")  # one taste for all
-PRIOR_RATIO = 8.0  # of the prior chances of neighbouring means of a crowd's reliability, as the estimators have it
 
 
 @dataclass(frozen=True)
@@ -148,7 +146,7 @@ class CarelessResult:
     consensus, own: coverage of 90% intervals; the model of CrowdBT and BradleyTerry has another unit.
     correlation: of the consensus with the truth; in unconnected parts, within them.   slope: of the truth on the
     consensus: 1 where utilities have their right size, above 1 where they are too small.
-    log_loss: of held-out labels.
+    log_loss: of held-out labels, given that none is a tie.
     reliability_error: root mean square, over annotators.
     """
 
@@ -175,7 +173,10 @@ def measure(fit: str, world: str, seed: int) -> CarelessResult:
         warnings.simplefilter("ignore", NotConverged)
         posterior = build_estimator(ESTIMATORS[name].estimator, settings).fit(data.subset(np.flatnonzero(~held)))
     seconds = time.process_time() - begun
-    loss = -float(posterior.log_predictive(data.subset(np.flatnonzero(held))).mean())
+    not_tied = np.log1p(
+        -(posterior.likelihood.tie_rate or 0.0)
+    )  # some fits leave a chance for ties, and no world has any
+    loss = float(not_tied - posterior.log_predictive(data.subset(np.flatnonzero(held))).mean())
     consensus, own, size = np.nan, np.nan, PART if world == "parts" else people.n_items
     parts = np.arange(people.n_items).reshape(-1, size)
     if isinstance(posterior, CollaborativePosterior):
@@ -254,14 +255,13 @@ def format_table(found: Sequence[CarelessResult]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; progress on stderr, the table on stdout."""
     options = _parser().parse_args(arguments)
-    LOG_MEANS[:] = np.log(options.prior_ratio) * np.arange(len(LOG_MEANS))
     found = []
     for world in options.worlds.split(","):
         for seed in range(options.seed, options.seed + options.crowds):
             for fit in options.fits.split(";"):
                 found.append(measure(fit, world, seed))
                 print(f"{len(found)} {found[-1]}", file=sys.stderr, flush=True)
-    known = {"crowds": options.crowds, "first seed": options.seed, "prior ratio": options.prior_ratio}
+    known = {"crowds": options.crowds, "first seed": options.seed}
     known |= {"measured": describe_machine()}
     print(", ".join(f"{key} {value}" for key, value in known.items()))
     print(format_table(found))
@@ -276,12 +276,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--worlds", default=",".join(WORLDS), help=f"of {', '.join(WORLDS)}")
     parser.add_argument("--crowds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--prior-ratio",
-        type=float,
-        default=PRIOR_RATIO,
-        help="of the prior chances of neighbouring means of the crowd's reliability, the estimators' own by default: "
-        "1 expects careless and reliable crowds alike",
-    )
     parser.add_argument("--json", type=Path, help="also write every figure to this file")
     return parser

@@ -1,6 +1,6 @@
 """The last stages of a CollaborativeGP fit: EP over all annotators or over a few changed sites; the posterior."""
 
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,12 @@ from models_engine.estimators.collaborative.report import (
     regress_scores,
     summarise_annotators,
 )
-from models_engine.estimators.collaborative.sampled import Widening, count_components, count_components_beyond_noise
+from models_engine.estimators.collaborative.sampled import (
+    ConsensusFactors,
+    Widening,
+    count_components,
+    count_components_beyond_noise,
+)
 from models_engine.estimators.collaborative.steps import is_cheap
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, run_ep
 from models_engine.inference.probit_ep.independent_parts import IndependentParts, is_diagonal
@@ -133,6 +138,10 @@ class CollaborativeFit(TasteLearning):
         annotator_features = self.data.annotator_features if self.settings.features else None
         regression, explained, centre_scale = regress_scores(annotator_features, scores, self.sites)
         blank = Widening.none(self.sites.n_annotators) if learned.widening is None else learned.widening
+        factors = blank.consensus
+        if learned.sampled is not None:
+            parts = self.data.connected_parts()
+            factors = ConsensusFactors.between(learned.sampled, mean, covariance, parts)
         tastes = Tastes(
             taste=found.taste,
             mean=found.mean,
@@ -161,6 +170,7 @@ class CollaborativeFit(TasteLearning):
             own_widening=blank.own,
             difference_widening=blank.difference,
             sign_widening=blank.sign,
+            consensus_factors=np.array(astuple(factors)),
             n_told=np.array(self._n_told(learned, found)),
         )
         if learned.sampled is not None:
@@ -170,8 +180,8 @@ class CollaborativeFit(TasteLearning):
             figures = replace(figures, reliability=known.mean, reliability_sd=known.sd)
             lapse = 1 - known.crowd
         return CollaborativePosterior(
-            centre(mean),
-            DenseCovariance.of(covariance),
+            factors.mean * centre(mean),
+            DenseCovariance.of(factors.sd**2 * covariance),
             diagnostics,
             Likelihood("probit", lapse=lapse, tie_rate=self.data.pairs().tie_rate()),
             DenseCovariance.of(found.taste),

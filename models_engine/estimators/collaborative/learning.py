@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from models_engine.data import Comparisons
 from models_engine.estimators.collaborative.posterior import Tastes
 from models_engine.estimators.collaborative.sampled import (
+    ConsensusFactors,
     Widening,
     answer_groups,
     is_sampled,
@@ -150,6 +151,7 @@ class TasteLearning:
             min(settings.n_components, MAX_DRAWN, max(1, self.data.n_items - 1)),
             self.densities(),
             self.rng,
+            parts=self.data.connected_parts(),
             kernel=kernel,
             reliability=reliable,
             on_step=self.steps.report,
@@ -299,7 +301,8 @@ class TasteLearning:
         scales = PriorScales(*(float(value) for value in before.scales))
         drawn = is_sampled(self.settings, self.data)
         n_told = int(before.n_told) if drawn else None
-        widening = Widening(before.own_widening, before.difference_widening, before.sign_widening)
+        factors = ConsensusFactors(*before.consensus_factors.tolist())
+        widening = Widening(before.own_widening, before.difference_widening, before.sign_widening, factors)
         widening = widening.extended(self.sites.n_annotators)
         known = None if reliability is None else reliability.extended(self.sites.n_annotators)
         return LearnedPrior(

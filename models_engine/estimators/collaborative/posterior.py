@@ -44,7 +44,8 @@ class Tastes:
     features, explained (c,): share of each score's variance it explains; centre_scale (2, e): of the features.
     ranking (n_sites,) as in PairSites, (0,) where there are none.   own_widening, difference_widening, sign_widening
     (n_annotators,): factors of standard deviations that count what is open about `taste` (see sampled.Widening).
-      n_told: how many leading components are more than noise.
+    consensus_factors (2,): of the consensus's mean and standard deviations, see sampled.ConsensusFactors; `mean` and
+    `covariance` are without them.   n_told: how many leading components are more than noise.
     """
 
     taste: Floats
@@ -74,6 +75,7 @@ class Tastes:
     own_widening: Floats
     difference_widening: Floats
     sign_widening: Floats
+    consensus_factors: Floats
     n_told: NDArray[np.int64]
 
     @property
@@ -126,6 +128,7 @@ class Tastes:
             "tastes/own_widening": ones,
             "tastes/difference_widening": ones,
             "tastes/sign_widening": ones,
+            "tastes/consensus_factors": np.ones(2),
             "tastes/n_told": np.array(np.asarray(arrays["tastes/loadings"]).shape[1]),
         }
         known = absent | dict(arrays)

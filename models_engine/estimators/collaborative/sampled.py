@@ -13,9 +13,10 @@ from models_engine.inference.probit_ep.pair_sites import MAX_COPIES
 from models_engine.inference.tastes.perception import AnswerGroup
 from models_engine.inference.tastes.sampling import GRID, Sampled, ScaleDensities
 from models_engine.inference.tastes.scales import MixtureWeights
-from models_engine.linalg import centre_covariance
+from models_engine.linalg import centre_covariance, centre_parts
 
 __all__ = [
+    "ConsensusFactors",
     "Widening",
     "answer_groups",
     "count_components",
@@ -36,6 +37,7 @@ MAX_ITEMS, MAX_RELATED = 300, 100  # without and with item features, where a swe
 COMPONENT, OWN = 0.4, 0.4  # medians of a component's and of the own part's standard deviation, to a whole taste's
 FACTORS = np.exp(np.linspace(-1.0, 2.0, 61))  # by which deviations may be multiplied
 MIN_KEPT, MIN_SHARE = 0.55, 0.1  # of a component that is more than noise
+FACTOR_LIMITS = (0.25, 4.0)
 SIZES = (1 / 6, 1 / 2, 5 / 6)  # quantiles of the size of tastes over which the consensus is averaged
 
 
@@ -113,21 +115,50 @@ def count_components_beyond_noise(shares: Floats, n_annotators: int, n_items: in
     return int(np.cumprod(shares > (1 + np.sqrt(few / many)) ** 2 / few).sum())
 
 
+@dataclass(frozen=True)
+class ConsensusFactors:
+    """Factors of the consensus at one set of scales and reliabilities, by which it is on average what the draws say.
+
+    mean: of the utilities, which at the scales' typical values come out too large where scales are uncertain.
+    sd: of their standard deviations, which leave that uncertainty out.
+    """
+
+    mean: float = 1.0
+    sd: float = 1.0
+
+    @classmethod
+    def between(cls, sampled: Sampled, mean: Floats, covariance: Floats, parts: Ints) -> "ConsensusFactors":
+        """Compute the factors, by least squares and by the mean variance. parts (n_items,): of the comparison graph."""
+        at = centre_parts(mean, parts)
+        variance = sum(
+            float(np.trace(centre_covariance(covariance[np.ix_(rows, rows)])))
+            for rows in (np.flatnonzero(parts == part) for part in np.flatnonzero(np.bincount(parts) > 1))
+        )
+        drawn = float((sampled.consensus_square - sampled.consensus**2).sum())
+        size = float(at @ at)
+        if size == 0 or variance == 0:
+            return cls()
+        factors = float(at @ sampled.consensus) / size, np.sqrt(max(drawn, 0.0) / variance)
+        return cls(*(float(np.clip(one, *FACTOR_LIMITS)) for one in factors))
+
+
 @dataclass(frozen=True, eq=False)
 class Widening:
     """Factors of the standard deviations at one taste covariance that account for the uncertainty about it.
 
     own, difference (n_annotators,): of own utilities and of their difference to the consensus; sign (n_annotators,): of
-    that difference where the chance of its other sign is told. 1 without draws.
+    that difference where the chance of its other sign is told. 1 without draws.   consensus: of the consensus.
     """
 
     own: Floats
     difference: Floats
     sign: Floats
+    consensus: "ConsensusFactors"
 
     @classmethod
     def none(cls, n_annotators: int) -> "Widening":
-        return cls(*np.ones((3, n_annotators)))
+        own, difference, sign = np.ones((3, n_annotators))
+        return cls(own, difference, sign, ConsensusFactors())
 
     @classmethod
     def between(cls, sampled: Sampled, figures: Iterable[tuple[int, Floats, Floats, Floats, Floats]]) -> "Widening":
@@ -147,13 +178,12 @@ class Widening:
 
     def extended(self, n_annotators: int) -> "Widening":
         """Extend to a larger crowd: new annotators get the median of the others."""
-        more = max(0, n_annotators - len(self.own))
-        return Widening(
-            *(
-                np.r_[one, np.full(more, np.median(one) if len(one) else 1.0)][:n_annotators]
-                for one in (self.own, self.difference, self.sign)
-            )
-        )
+
+        def stretch(factors: Floats) -> Floats:
+            more = max(0, n_annotators - len(factors))
+            return np.r_[factors, np.full(more, np.median(factors) if len(factors) else 1.0)][:n_annotators]
+
+        return Widening(stretch(self.own), stretch(self.difference), stretch(self.sign), self.consensus)
 
 
 def _spread_factor(at: Floats, sd: Floats, first: Floats, square: Floats) -> float:

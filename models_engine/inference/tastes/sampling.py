@@ -8,16 +8,17 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from models_engine.inference.tastes.perception import NOISE_SD, AnswerGroup, Perception
-from models_engine.inference.tastes.reliability import FIRST_MEAN, MEANS, beta_counts, log_mean_density
-from models_engine.linalg import centre, cholesky
+from models_engine.inference.tastes.reliability import BetaPrior, draw_reliabilities
+from models_engine.linalg import centre, centre_parts, cholesky
 
 __all__ = ["GRID", "Sampled", "ScaleDensities", "sample_tastes"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-GRID = np.exp(np.linspace(np.log(0.01), np.log(8.0), 70))  # standard deviations among which scales are drawn
+GRID = np.exp(np.linspace(np.log(0.01), np.log(8.0), 139))  # standard deviations among which scales are drawn
+LOG_STEP = float(np.log(GRID[1] / GRID[0]))
+MAX_STEPS = 4  # of the grid, by which all scales are proposed larger or smaller at once
 EVERY = 10  # sweeps per reported step
-MIN_CHANCE = 1e-12  # of a reversed answer, and of one that is not
 N_ALONE = 60  # first sweeps, without components of taste, in which reliabilities are found
 
 
@@ -45,7 +46,8 @@ class Sampled:
     largest first.   own, own_square, difference, difference_square (n_annotators, n_items): first and second moments
     of an annotator's centred utilities, and of their difference to the centred consensus.   above (n_annotators,
     n_items): the share of draws in which that difference is positive.   reliability, reliability_sd (n_annotators,): of
-    each annotator, (1, 0) where none is drawn.   crowd_reliability: mean of the crowd's mean.
+    each annotator, (1, 0) where none is drawn.   crowd_reliability: mean of the crowd's mean.   consensus,
+    consensus_square (n_items,): first and second moments of the consensus, centred within each connected part.
     """
 
     shared: Floats
@@ -61,6 +63,8 @@ class Sampled:
     reliability: Floats
     reliability_sd: Floats
     crowd_reliability: float
+    consensus: Floats
+    consensus_square: Floats
 
 
 def sample_tastes(
@@ -71,6 +75,7 @@ def sample_tastes(
     densities: ScaleDensities,
     rng: np.random.Generator,
     *,
+    parts: Ints | None = None,
     kernel: Floats | None = None,
     reliability: bool = False,
     n_warm_up: int = 250,
@@ -83,14 +88,15 @@ def sample_tastes(
     item is perceived with noise N(0, 1/2) and the perceived ones are in the order given (Thurstone); a tied pair is
     taken either way, by lot in every sweep.
 
-    reliability: whether each annotator's reliability, the share of answers that are not reversed, is drawn, or is 1.
+    parts (n_items,): numbers of the connected parts, by default one.   reliability: whether each annotator's, the share
+    of answers that are not reversed, is drawn, or is 1.
     A reversed person and a taste opposed to all others explain the same answers at first sight, and a chain rarely
     goes from one to the other. So the first sweeps have no components, and who opposes what is agreed on counts as
     reversed unless components explain it better. on_step hears of every tenth sweep, with the log density of the
     residuals.
     """
     chain = _Chain(answers, n_items, n_annotators, n_components, densities, rng, kernel, reliability)
-    draws = _Moments(n_items, n_annotators)
+    draws = _Moments(n_annotators, np.zeros(n_items, np.int64) if parts is None else parts)
     for sweep in range(n_warm_up + n_draws):
         fit = chain.sweep(alone=reliability and sweep < min(N_ALONE, n_warm_up))
         if sweep % EVERY == 0:
@@ -117,8 +123,8 @@ class _Chain:
         self.n, self.u, self.c, self.rng, self.densities = n_items, n_annotators, n_components, rng, densities
         self.answers = [Perception(one, may_reverse=reliability) for one in answers]
         self.learns = reliability
-        self.mean_reliability = FIRST_MEAN if reliability else 1.0
-        self.reliability = np.full(n_annotators, self.mean_reliability)
+        self.crowd = BetaPrior()
+        self.reliability = np.full(n_annotators, self.crowd.mean if reliability else 1.0)
         keys = [(one.annotators[:, None] * n_items + one.items).ravel() for one in answers]
         known, place = np.unique(np.concatenate(keys), return_inverse=True)
         self.annotator, self.item = known // n_items, known % n_items
@@ -154,21 +160,49 @@ class _Chain:
         precision = 1 / self.r**2 + self.count / NOISE_SD**2
         centre_of = (expected / self.r**2 + self.count * mean / NOISE_SD**2) / precision
         self.f = centre_of + self.rng.standard_normal(len(precision)) / np.sqrt(precision)
+        if not alone:
+            self._rescale()
         return float(-(weight * (mean - expected) ** 2).sum() / 2 + np.log(weight).sum() / 2)
 
     def _draw_reliabilities(self, *, alone: bool) -> None:
-        """Draw the reliability of each annotator, then the crowd's mean from them (alone: not yet)."""
+        """Draw the reliability of each annotator, then the crowd's prior from them (alone: not yet)."""
         if not self.learns:
             return
         counts = np.array([one.count(self.u) for one in self.answers]).sum(axis=0)
-        alpha, beta = beta_counts(self.mean_reliability)
-        drawn = self.rng.beta(alpha + counts[0], beta + counts[1])
-        self.reliability = np.clip(drawn, MIN_CHANCE, 1 - MIN_CHANCE)
-        if alone:
+        alpha, beta = self.crowd.counts
+        self.reliability = draw_reliabilities(alpha + counts[0], beta + counts[1], self.rng)
+        if not alone:
+            self.crowd = BetaPrior.drawn(self.reliability[counts.sum(axis=0) > 0], self.rng)
+
+    def _rescale(self) -> None:
+        """Propose all utilities and scales a few steps of the grid larger or smaller (Metropolis & Hastings).
+
+        Answers given utilities and reliabilities are what they were with the perceived utilities summed over, so that
+        the chain needs not wait until those, which are many, drift along. Densities given the scales stay as they are,
+        times the change of volume; only the likelihood and the prior of the scales count.
+        """
+        steps = int(self.rng.integers(1, MAX_STEPS + 1)) * (1 if self.rng.random() < 0.5 else -1)
+        old = np.rint(np.log(np.array([self.tau, self.r, *self.s]) / GRID[0]) / LOG_STEP).astype(np.int64)
+        new = old + steps
+        if new.min() < 0 or new.max() >= len(GRID):
             return
-        told = counts.sum(axis=0) > 0
-        log_density = log_mean_density(self.reliability[told])
-        self.mean_reliability = float(MEANS[(log_density + self.rng.gumbel(size=len(log_density))).argmax()])
+        factor = float(np.exp(steps * LOG_STEP))
+        gain = self._log_prior(new) - self._log_prior(old)
+        for one, cells in zip(self.answers, self.cells, strict=True):
+            gain += one.gain(self.f[cells].reshape(one.level.shape), factor, self.reliability)
+        if np.log(self.rng.random()) >= gain:
+            return
+        self.tau, self.r, self.s = float(GRID[new[0]]), float(GRID[new[1]]), GRID[new[2:]]
+        self.t, self.v, self.f = factor * self.t, factor * self.v, factor * self.f
+        for one in self.answers:
+            one.perceived *= factor
+
+    def _log_prior(self, places: Ints) -> float:
+        """Return the log prior density of the scales (tau, r, s_1, ...) at these places of GRID, up to a constant."""
+        tau, r, s = places[0], places[1], places[2:]
+        total = self.densities.total(np.sqrt((GRID[places[1:]] ** 2).sum(keepdims=True)))[0]
+        densities = self.densities
+        return float(densities.consensus[tau] + densities.own[r] + densities.component[s].sum() + total)
 
     def _cells_by_annotator(self) -> scipy.sparse.csr_array:
         """Return (n_annotators, n_items) with a place for the value of each cell."""
@@ -239,8 +273,10 @@ class _Chain:
 class _Moments:
     """Sums over draws."""
 
-    def __init__(self, n_items: int, n_annotators: int) -> None:
-        self.n = 0
+    def __init__(self, n_annotators: int, parts: Ints) -> None:
+        n_items = len(parts)
+        self.n, self.parts = 0, parts
+        self.consensus = np.zeros((2, n_items))
         self.shared, self.taste = np.zeros((n_items, n_items)), np.zeros((n_items, n_items))
         self.totals: list[float] = []
         self.consensus_sd: list[float] = []
@@ -254,10 +290,12 @@ class _Moments:
         own[chain.annotator, chain.item] = chain.f
         own, across = centre(own), chain.v - chain.v.mean(axis=0)
         apart = own - centre(chain.t)
+        t = centre_parts(chain.t, self.parts)
         self.n += 1
+        self.consensus += t, t**2
         self.shared += spread
         self.reliability += chain.reliability, chain.reliability**2
-        self.crowd += chain.mean_reliability
+        self.crowd += chain.crowd.mean if chain.learns else 1.0
         self.taste += spread + chain.r**2 * np.eye(n)
         self.consensus_sd.append(chain.tau)
         self.spectra.append(np.maximum(np.linalg.eigvalsh(across.T @ across)[::-1], 0.0))
@@ -285,4 +323,6 @@ class _Moments:
             reliability=reliability,
             reliability_sd=np.sqrt(np.maximum(square - reliability**2, 0.0)),
             crowd_reliability=self.crowd / self.n,
+            consensus=self.consensus[0] / self.n,
+            consensus_square=self.consensus[1] / self.n,
         )

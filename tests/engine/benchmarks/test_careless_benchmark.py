@@ -5,7 +5,6 @@ import pytest
 
 from models_engine.benchmarks.careless import (
     PART,
-    PRIOR_RATIO,
     WORLDS,
     CarelessResult,
     excess_losses,
@@ -13,7 +12,6 @@ from models_engine.benchmarks.careless import (
     main,
     measure,
 )
-from models_engine.inference.tastes.reliability import LOG_MEANS
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -70,7 +68,3 @@ def test_the_loss_is_set_beside_the_best_fit_of_one_taste_crowd_by_crowd():
     assert "over one taste" in format_table(found)
     alone = [one for one in found if one.fit == "CollaborativeGP"]
     assert np.isnan(excess_losses(alone, "CollaborativeGP", "parts")).all()
-
-
-def test_the_prior_that_is_measured_is_that_of_the_estimators():
-    np.testing.assert_allclose(np.diff(LOG_MEANS), np.log(PRIOR_RATIO))

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, norm, truncnorm
+from scipy.stats import beta, kstest, norm, truncnorm
 
-from models_engine.estimators.collaborative.sampled import Widening, count_components_beyond_noise
+from models_engine.estimators.collaborative.sampled import ConsensusFactors, Widening, count_components_beyond_noise
 from models_engine.inference.tastes.perception import AnswerGroup, Perception, truncated_normal
+from models_engine.inference.tastes.reliability import MEANS, SIZES
 from models_engine.inference.tastes.sampling import GRID, Sampled, ScaleDensities, sample_tastes
 from models_engine.log_predictive import log_order_probabilities
 
@@ -48,6 +49,58 @@ def test_one_person_who_always_answers_one_way_has_the_moments_of_quadrature():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("reliability", [False, True])
+def test_scales_that_are_drawn_have_the_moments_of_quadrature(reliability):
+    """One person, one pair, 9 answers one way and one the other, every scale among neighbouring points of the grid."""
+    right, wrong = 9, 1
+    pairs = AnswerGroup(np.zeros(10, np.int64), np.tile([0, 1], (10, 1)), np.array([[0, 1]] * right + [[1, 0]] * wrong))
+    at = np.abs(GRID - 0.5).argmin() + np.arange(20)
+    densities = np.full((3, len(GRID)), -1e9)
+    densities[:, at] = np.random.default_rng(7).normal(size=(3, len(at)))
+    rng = np.random.default_rng(8)
+    found = sample_tastes(
+        [pairs],
+        2,
+        1,
+        1,
+        ScaleDensities(*densities, lambda sd: -((sd - 1.0) ** 2)),
+        rng,
+        reliability=reliability,
+        n_draws=7_000,
+        on_step=lambda _: None,
+    )
+    z = np.linspace(-16, 16, 801)
+    eta, share = np.ones(1), np.ones(1)
+    if reliability:
+        edges = 1 - np.r_[1.0, np.geomspace(0.8, 1e-12, 300), 0.0]
+        a, b = (SIZES * MEANS[:, None]).ravel(), (SIZES * (1 - MEANS[:, None])).ravel()
+        eta, share = (edges[1:] + edges[:-1]) / 2, np.diff(beta.cdf(edges[:, None], a, b), axis=0).mean(axis=1)
+    chance = norm.cdf(z) * eta[:, None] + norm.cdf(-z) * (1 - eta[:, None])
+    by_eta = share[:, None] * chance**right * (1 - chance) ** wrong
+    nodes, weights = np.polynomial.hermite_e.hermegauss(20)
+    tau, s, r, w = np.meshgrid(GRID[at], GRID[at], GRID[at], np.arange(20), indexing="ij")
+    variance = 2 * (tau**2 + (s * nodes[w]) ** 2 + r**2)
+    knots = np.geomspace(variance.min(), variance.max(), 120)
+    likelihoods = norm.pdf(z, scale=np.sqrt(knots)[:, None])
+    prior = densities[0][at][:, None, None, None] + densities[1][at][:, None, None] + densities[2][at][:, None]
+    mass = weights[w] * np.exp(prior - (np.sqrt(s**2 + r**2) - 1.0) ** 2)
+
+    def expected(values: np.ndarray) -> float:
+        """Return the sum over z and reliabilities, then over scales, of these values (len(eta), len(z))."""
+        by_variance = likelihoods @ (by_eta * values).sum(axis=0)
+        return float((mass * np.interp(variance, knots, by_variance)).sum())
+
+    one = np.ones_like(by_eta)
+    total = expected(one)
+    by_variance = likelihoods @ by_eta.sum(axis=0)
+    log_tau = float((mass * np.interp(variance, knots, by_variance) * np.log(tau)).sum()) / total
+    assert 2 * found.own[0, 0] == pytest.approx(expected(one * z) / total, abs=0.12)
+    assert 4 * found.own_square[0, 0] == pytest.approx(expected(one * z**2) / total, rel=0.12)
+    assert np.log(found.consensus_sd) == pytest.approx(log_tau, abs=0.04)
+    assert found.reliability[0] == pytest.approx(expected(one * eta[:, None]) / total, abs=0.02)
+
+
+@pytest.mark.slow
 def test_a_tie_pulls_no_way():
     pairs = AnswerGroup(np.zeros(9, np.int64), np.tile([0, 1], (9, 1)), np.zeros((9, 2), np.int64))
     densities = ScaleDensities(only_at(1.0), only_at(0.01), only_at(0.3), lambda sd: np.zeros_like(sd))
@@ -83,14 +136,48 @@ def test_pairs_are_reversed_as_often_as_their_probabilities_say():
     assert (first_larger != answers.reversed).all()
 
 
+def test_larger_utilities_change_the_density_of_pairs_and_sets_as_the_normal_distribution_says():
+    rng, factor = np.random.default_rng(5), 1.3
+    mean, reliability = rng.normal(size=(4, 2)), np.array([0.9, 0.6])
+    who = np.array([0, 0, 1, 1])
+    pairs = Perception(AnswerGroup(who, np.tile([0, 1], (4, 1)), np.tile([1, 0], (4, 1))), may_reverse=True)
+    pairs.draw(mean, reliability, rng)
+    chance = [
+        norm.cdf(m) * reliability[who] + norm.cdf(-m) * (1 - reliability[who])
+        for m in (one * (mean[:, 1] - mean[:, 0]) for one in (factor, 1.0))
+    ]
+    assert pairs.gain(mean, factor, reliability) == pytest.approx(np.log(chance[0] / chance[1]).sum())
+    mean = rng.normal(size=(4, 3))
+    sets = Perception(AnswerGroup(who, np.tile([0, 1, 2], (4, 1)), np.tile([0, 1, 2], (4, 1))), may_reverse=True)
+    sets.draw(mean, reliability, rng)
+    density = [norm.logpdf(one * sets.perceived, one * mean, SD).sum() for one in (factor, 1.0)]
+    assert sets.gain(mean, factor, reliability) == pytest.approx(density[0] - density[1] + 12 * np.log(factor))
+
+
+def test_factors_of_the_consensus_make_it_that_of_the_draws_on_average():
+    rng = np.random.default_rng(6)
+    parts = np.repeat([0, 1], 5)
+    mean, covariance = rng.normal(size=10), np.diag(rng.uniform(0.5, 1.0, 10))
+    centred = np.concatenate([one - one.mean() for one in np.split(mean, 2)])
+    drawn = 0.8 * centred + 1.5 * (rng.standard_normal((20_000, 10)) * np.sqrt(np.diagonal(covariance)))
+    drawn = np.concatenate([one - one.mean(axis=1, keepdims=True) for one in np.split(drawn, 2, axis=1)], axis=1)
+    zero, one = np.zeros((10, 10)), np.ones(1)
+    unused = (one,) * 7
+    sampled = Sampled(zero, zero, 1.0, one, zero, *unused, 1.0, drawn.mean(axis=0), (drawn**2).mean(axis=0))
+    found = ConsensusFactors.between(sampled, mean + 3.0 * parts, covariance, parts)
+    assert found.mean == pytest.approx(0.8, abs=0.02)
+    assert found.sd == pytest.approx(1.5, abs=0.02)
+    nothing = ConsensusFactors.between(sampled, np.zeros(10), covariance, np.arange(10))
+    assert nothing == ConsensusFactors()
+
+
 def test_widening_makes_deviations_those_of_the_draws():
     rng = np.random.default_rng(3)
     draws = 2.0 * rng.standard_normal((4000, 1, 12)) + 0.3
     moments = (draws.mean(axis=0), (draws**2).mean(axis=0))
     zero = np.zeros((12, 12))
-    sampled = Sampled(
-        zero, zero, 1.0, np.ones(1), np.ones((1, 1)), *moments, *moments, (draws > 0).mean(axis=0), *np.ones((3, 1))
-    )
+    above, one = (draws > 0).mean(axis=0), np.ones(1)
+    sampled = Sampled(zero, zero, 1.0, one, np.ones((1, 1)), *moments, *moments, above, one, one, 1.0, one, one)
     at, sd = np.full(12, 0.3), np.full(12, 0.5)
     found = Widening.between(sampled, [(0, at, sd, at, sd)])
     assert found.own[0] == pytest.approx(4.0, rel=0.03)
