@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 from annotate.files import csv_reader, json_reader, lines_reader
 from annotate.files.cells import is_number
 from annotate.files.column_guessing import Columns, guess
+from annotate.files.parquet_reader import SUFFIXES as PARQUET
 from annotate.files.sheets import Cell, Sheet
 
 FORMATS = {
@@ -34,7 +35,7 @@ def guess_layout(text: str, name: str) -> Layout:
     """Guess the layout; name: the uploaded file's, empty for a pasted text."""
     if name.lower().endswith(".txt"):
         return Layout("lines")
-    if name.lower().endswith((".jsonl", ".ndjson")):
+    if name.lower().endswith((".jsonl", ".ndjson", *PARQUET)):
         return Layout("jsonlines")
     if name.lower().endswith(".json") or text.lstrip()[:1] in ("[", "{"):
         line, _newline, rest = text.strip().partition("\n")
