@@ -218,7 +218,9 @@ def category_of(board: dict[str, Any], scale: Scale, name: str) -> Category | No
 
 
 def style_rows(board: dict[str, Any]) -> list[StyleRow]:
-    if not board["style"]:
-        return []
-    equal = {row["name"]: row for row in board["style"]["rows"]}
-    return [StyleRow(row, equal[row["name"]]) for row in board["rows"] if row["name"] in equal]
+    return rows_side_by_side(board["rows"], board["style"]["rows"]) if board["style"] else []
+
+
+def rows_side_by_side(rows: Sequence[Row], at_equal_style: Sequence[Row]) -> list[StyleRow]:
+    equal = {row["name"]: row for row in at_equal_style}
+    return [StyleRow(row, equal[row["name"]]) for row in rows if row["name"] in equal]
