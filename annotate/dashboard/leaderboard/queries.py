@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from annotate.core.charts import Interval, Scale, Tick
 from annotate.core.stored_messages import render_message
 from annotate.dashboard.leaderboard.plot import BoardPlot, board_plot
+from annotate.dashboard.leaderboard.shine import Shine, shine_of
 from annotate.dashboard.ranking.classes import RankClass
 from annotate.dashboard.ranking.headline import Leader, lead_sentence
 from annotate.models import Project
@@ -92,6 +93,7 @@ class LeaderboardPage:
     names: list[str] = field(default_factory=list)
     pair: Pair | None = None
     category: Category | None = None
+    shine: Shine | None = None
     style_rows: list[StyleRow] = field(default_factory=list)
 
     @property
@@ -115,8 +117,8 @@ def stored_board(fit: Fit | None) -> dict[str, Any] | None:
 
 
 def leaderboard_page(fit: Fit | None, asked: Mapping[str, str]) -> LeaderboardPage | None:
-    """Return the page, None without a board. asked: a and b, the names of a pair; category. What is not there is
-    ignored."""
+    """Return the page, None without a board. asked: a and b, the names of a pair; category; of, whose categories. What
+    is not there is ignored."""
     board = stored_board(fit)
     if board is None:
         return None
@@ -135,6 +137,7 @@ def leaderboard_page(fit: Fit | None, asked: Mapping[str, str]) -> LeaderboardPa
         names=names,
         pair=pair_of(board, names, asked),
         category=category_of(board, scale, asked.get("category", "")),
+        shine=shine_of(board, asked),
         style_rows=style_rows(board),
     )
 
