@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import pytest
 
+from annotate import command_line as installed
 from annotate.client import __main__ as command_line
 from annotate.client import judging
 from annotate.client.replies import NoAnswer, Question, Reply, Unusable, read_reply
@@ -114,6 +115,17 @@ def test_only_pairs_that_people_answered_unless_more_are_asked_for(judge, projec
     answer_one(make_annotator(project, "Quiet Otter"))
     assert judge(sets="answered") == 0
     assert len(stub.asked) == 2
+
+
+@pytest.mark.parametrize("command", ["judge", "machines"])
+@pytest.mark.parametrize("site", [True, False])
+def test_the_installed_command_has_it_with_the_site_and_without(command, site, monkeypatch, capsys):
+    monkeypatch.setattr(installed, "SITE_INSTALLED", site)
+    monkeypatch.setattr(sys, "argv", ["crowdrank", command, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        installed.main()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: crowdrank {command}")
 
 
 @pytest.mark.slow
