@@ -33,11 +33,12 @@ class Layout:
 
 def guess_layout(text: str, name: str) -> Layout:
     """Guess the layout; name: the uploaded file's, empty for a pasted text."""
-    if name.lower().endswith(".txt"):
+    name = name.lower().removesuffix(".gz")
+    if name.endswith(".txt"):
         return Layout("lines")
-    if name.lower().endswith((".jsonl", ".ndjson", *PARQUET)):
+    if name.endswith((".jsonl", ".ndjson", *PARQUET)):
         return Layout("jsonlines")
-    if name.lower().endswith(".json") or text.lstrip()[:1] in ("[", "{"):
+    if name.endswith(".json") or text.lstrip()[:1] in ("[", "{"):
         line, _newline, rest = text.strip().partition("\n")
         return Layout("jsonlines" if rest and is_object(line) else "json")
     delimiter = csv_reader.sniff_delimiter(text)

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from annotate.imports.comparisons.actions import LONGEST_NAME
 from annotate.imports.comparisons.tables import COLUMNS, FORMATS, NEEDED
 
-ACCEPTED = ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx,.parquet,.soc,.soi,.toc,.toi"
+ACCEPTED = ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx,.parquet,.gz,.soc,.soi,.toc,.toi"
 # The columns that each format has besides.
 ALSO = {
     "pairs": ("annotator", "at", "seconds"),

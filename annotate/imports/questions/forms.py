@@ -26,7 +26,7 @@ class QuestionsFileForm(forms.Form):
         label=_("File"),
         required=False,
         allow_empty_file=True,  # refused in our own words
-        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx,.parquet"}),
+        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx,.parquet,.gz"}),
         help_text=_("CSV, TSV, XLSX, JSON, JSON lines or Parquet; up to 50 MB and 100,000 rows."),
     )
     text = forms.CharField(

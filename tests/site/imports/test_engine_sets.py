@@ -1,5 +1,7 @@
 """What the engine reads the site reads, and the export of comparisons comes back, of every kind of task."""
 
+import gzip
+
 import pytest
 
 from annotate.criteria import Criterion
@@ -74,6 +76,12 @@ def test_a_set_of_the_engine_may_be_a_list(project):
     job = take(project, b"".join(jsonl_chunks(list(rows[0]), [list(rows[0].values())])), "sets.jsonl")
     assert (job.state, job.errors) == ("done", [])
     assert project.labels.get().chosen.key == "a;b"
+
+
+def test_packed_labels_come_as_the_engine_reads_them(project):
+    packed = gzip.compress(b"annotator,left,right,outcome\nu,item-0,item-1,1\nu,item-2,item-1,0.5\n")
+    job = take(project, packed, "labels.csv.gz")
+    assert (job.state, job.n_written) == ("done", 2)
 
 
 @pytest.mark.parametrize(
