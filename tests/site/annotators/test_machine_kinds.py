@@ -38,6 +38,7 @@ def pairs_of(project: Project) -> list[list[Item]]:
     return [[a, b] for i, a in enumerate(items) for b in items[i + 1 :]]
 
 
+@pytest.mark.slow
 def test_a_grade_goes_from_the_question_to_the_fit_and_the_export(project, alice):
     set_task(project, "graded", 2, count_machines=True)
     answer_one(make_annotator(project, "Quiet Otter"), grade="slightly")
@@ -99,6 +100,7 @@ def test_a_graded_machine_that_reverses_everything_leaves_places_within_peoples_
     assert all(before[pk][0] < utility < before[pk][1] for pk, utility in after.items())
 
 
+@pytest.mark.slow
 def test_each_kind_of_one_size_is_asked_and_answered_by_itself(project, alice):
     set_task(project, "ranking", 3)
     with_kinds(project, ("best", 3, None), ("top", 3, 2), ("pair", 2, None), count_machines=True)
