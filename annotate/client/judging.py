@@ -162,6 +162,7 @@ def judge_all(client: Client, options: argparse.Namespace, asked: Judge, key: st
         in_a_row = 0
         row = {
             "items": [item["key"] for item in items],
+            "task": one["task"],
             **reply.as_row(),
             "prompt_version": options.prompt_version,
             "tokens_in": reply.tokens_in,
@@ -180,7 +181,7 @@ def judge_all(client: Client, options: argparse.Namespace, asked: Judge, key: st
 
 
 def question_of(one: dict[str, Any], texts: list[str]) -> Question:
-    names = ("is_ordered", "n_named", "shares_places", "ties")
+    names = ("is_ordered", "n_named", "shares_places", "ties", "grades")
     return Question(
         one["question"],
         texts,

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 PROMPT = """{question}
@@ -38,7 +38,8 @@ class Question:
     """A set in the order in which it is shown.
 
     task: pair, graded, best, best_worst, ranking or top.   is_ordered: whether n_named letters in order are the answer,
-    and not one.   best, worst: what the project calls them, if anything.
+    and not one.   best, worst: what the project calls them, if anything.   grades: words for how much better the item
+    chosen is, where that is asked.
     """
 
     question: str
@@ -51,6 +52,7 @@ class Question:
     ties: bool = False
     best: str = ""
     worst: str = ""
+    grades: Sequence[str] = ()
 
     @property
     def letters(self) -> str:
@@ -65,6 +67,7 @@ class Question:
         names = ("question", "context", "task", "n_named", "shares_places", "ties")
         told = {**{name: getattr(self, name) for name in names}, "items": list(self.items)}
         told |= {"best": self.best, "worst": self.worst} if self.best or self.worst else {}
+        told |= {"grades": list(self.grades)} if self.grades else {}
         return told | (dict(zip("ab", self.items, strict=True)) if len(self.items) == 2 else {})
 
     def fill_in(self, prompt: str) -> str:
@@ -93,6 +96,13 @@ class Question:
         best, worst = f"“{self.best}”" if self.best else "the best", f"“{self.worst}”" if self.worst else "the worst"
         if not self.is_ordered:
             chooses = f"Choose {best}. " if len(self.items) > 2 else ""
+            if self.grades:
+                words = " or ".join(f"“{one}”" for one in self.grades)
+                example = f"“{self.letters[0]} {self.grades[0]}”"
+                return (
+                    f"{chooses}Reply with one letter, {self.shown}, and {words} for how much better it is, as in "
+                    f"{example}{self.or_tie()}, and nothing else."
+                )
             return f"{chooses}Reply with one letter, {self.shown}{self.or_tie()}, and nothing else."
         if self.task == "best_worst":
             words = f"Reply with two letters of {self.shown}: first {best}, then {worst}"
@@ -114,11 +124,12 @@ class Reply:
     tokens_out: int | None = None
     order: tuple[int, ...] = ()
     shared: tuple[int, ...] = ()
+    grade: str = ""  # how much better the item chosen is, where it was asked and said
 
     def as_row(self) -> dict[str, Any]:
         """Returns the part of an answer that the site stores of it."""
         if not self.order:
-            return {"chosen": self.chosen}
+            return {"chosen": self.chosen, **({"grade": self.grade} if self.grade else {})}
         return {"order": list(self.order), **({"shared": list(self.shared)} if self.shared else {})}
 
 
@@ -130,6 +141,8 @@ def read_reply(text: str, asked: Question) -> Reply:
         found = None
     if isinstance(found, dict | list):
         return read_json(found, asked)
+    if asked.grades and (graded := with_grade(text, asked)):
+        return graded
     match = ONE_WORD.fullmatch(text.strip())
     if match and (match[1].lower() == "tie" or not asked.is_ordered):
         return one_choice(match[1], asked)
@@ -138,6 +151,26 @@ def read_reply(text: str, asked: Question) -> Reply:
     if not IN_ORDER.fullmatch(text.strip()):
         raise NoAnswer("a reply that names no order", said=text.strip())
     return in_order(joined(text), asked)
+
+
+def with_grade(text: str, asked: Question) -> Reply | None:
+    """Returns what “A clearly” or “clearly A” chooses; None for anything else."""
+    words = [one.lower() for one in re.findall(r"\w+", text)]
+    grades = [one for one in words if one in asked.grades]
+    letters = [one for one in words if one not in asked.grades]
+    if len(grades) != 1 or len(letters) != 1 or len(letters[0]) != 1:
+        return None
+    return replace(one_choice(letters[0], asked), grade=grades[0])
+
+
+def grade_in(found: dict[str, Any], asked: Question) -> str:
+    """Returns the grade of a JSON reply, "" where it says none. Raises NoAnswer for one that was not asked."""
+    said = found.get("grade")
+    if said in (None, "") or not asked.grades:
+        return ""
+    if not isinstance(said, str) or said.lower() not in asked.grades:
+        raise NoAnswer(f"a grade that is none of {', '.join(asked.grades)}", said=json.dumps(said, ensure_ascii=False))
+    return said.lower()
 
 
 def joined(text: str) -> list[list[str]]:
@@ -156,12 +189,16 @@ def joined(text: str) -> list[list[str]]:
 
 
 def read_json(found: dict[str, Any] | list[Any], asked: Question) -> Reply:
-    """Returns what {"chosen": "A"}, {"best": "A", "worst": "C"} or {"order": ["B", ["A", "C"]]} chooses."""
+    """Returns what {"chosen": "A"} (with a "grade" of graded pairs), {"best": "A", "worst": "C"} or
+    {"order": ["B", ["A", "C"]]} chooses."""
     said = json.dumps(found, ensure_ascii=False)
     if isinstance(found, dict) and isinstance(found.get("chosen"), str):
         match = ONE_WORD.fullmatch(found["chosen"])
         if match and (match[1].lower() == "tie" or not asked.is_ordered):
-            return one_choice(match[1], asked)
+            choice = one_choice(match[1], asked)
+            return choice if choice.chosen is None else replace(choice, grade=grade_in(found, asked))
+        if asked.grades and (graded := with_grade(found["chosen"], asked)):
+            return graded
     order = found.get("order") if isinstance(found, dict) else found
     if isinstance(found, dict) and asked.task == "best_worst" and {"best", "worst"} <= set(found):
         order = [found["best"], found["worst"]]

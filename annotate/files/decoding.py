@@ -1,6 +1,10 @@
-"""From the bytes of an uploaded table to text: UTF-8, UTF-16, UTF-32 or Windows-1252, and never a binary file."""
+"""From the bytes of an uploaded table, gzipped or not, to text: UTF-8, UTF-16, UTF-32 or Windows-1252, and never a
+binary file."""
 
 import codecs
+import gzip
+import io
+import zlib
 from dataclasses import dataclass
 
 from django.core.files.uploadedfile import UploadedFile
@@ -29,10 +33,11 @@ SIGNATURES = [
     (b"GIF8", PICTURE),
     (b"RIFF", PICTURE),
     (b"%PDF", BINARY),
-    (b"\x1f\x8b", BINARY),
+    (b"\x1f\x8b", BINARY),  # packed twice
     (b"PAR1", BINARY),
     (b"SQLite", BINARY),
 ]
+GZIP = b"\x1f\x8b"
 NAMES = {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "utf-16": "UTF-16", "utf-32": "UTF-32", "cp1252": "Windows-1252"}
 LOOK = 4096  # bytes looked at for UTF-16 without a mark
 
@@ -47,6 +52,8 @@ def decode(data: bytes, name: str) -> Decoded:
     """Return the text of an uploaded file; raises BadFile for what is no text or too much of it."""
     if len(data) > MAX_FILE_BYTES:
         raise too_large(name, len(data))
+    if data.startswith(GZIP):
+        data = unfolded(data, name)
     for signature, message in SIGNATURES:
         if data.startswith(signature):
             raise BadFile(str(message) % {"name": name})
@@ -72,6 +79,27 @@ def decode_upload(file: UploadedFile) -> Decoded:
     if (file.size or 0) > MAX_FILE_BYTES:
         raise too_large(name, file.size or 0)
     return decode(file.read(), name)
+
+
+def unfolded(data: bytes, name: str) -> bytes:
+    """Return what a gzipped file holds, no more of it read than the limit of a file. Raises BadFile."""
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            found = file.read(MAX_FILE_BYTES + 1)
+    except (EOFError, OSError, zlib.error) as error:
+        raise BadFile(
+            _(
+                "“%(name)s” can't be unpacked (%(problem)s): it is damaged. Pack it again with gzip, or upload it "
+                "unpacked."
+            )
+            % {"name": name, "problem": type(error).__name__}
+        ) from error
+    if len(found) > MAX_FILE_BYTES:
+        raise BadFile(
+            _("“%(name)s” unpacks to more than %(limit)d MB, the limit. Split it and import the parts one by one.")
+            % {"name": name, "limit": MAX_FILE_BYTES // 2**20}
+        )
+    return found
 
 
 def too_large(name: str, size: int) -> BadFile:

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple, NoReturn, TextIO
 
 from django.utils.translation import gettext as _
 
-from annotate.files.limits import MAX_ROWS, BadFile
+from annotate.files.limits import MAX_COMPARISONS, MAX_ROWS, BadFile
 from annotate.files.sheets import Cell, Sheet, SheetRow
+
+MOST_LINES = max(MAX_ROWS, MAX_COMPARISONS)
 
 
 class Record(NamedTuple):
@@ -52,10 +54,10 @@ def read_lines(text: str | TextIO) -> Sheet:
 
 
 def records(lines: TextIO) -> Iterator[Record]:
-    """Yield records from the first line; one more than an import takes, which the check of the rows reports."""
+    """Yield records from the first line; one more than any import takes, which the check of the rows reports."""
     lines.seek(0)
     filled = ((place, line) for place, line in enumerate(lines, 1) if line.strip())
-    for place, line in islice(filled, MAX_ROWS + 1):
+    for place, line in islice(filled, MOST_LINES + 1):
         try:
             yield record(place, parse(line))
         except ValueError as error:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy
 from annotate.files import csv_reader, json_reader, lines_reader
 from annotate.files.cells import is_number
 from annotate.files.column_guessing import Columns, guess
+from annotate.files.parquet_reader import SUFFIXES as PARQUET
 from annotate.files.sheets import Cell, Sheet
 
 FORMATS = {
@@ -32,11 +33,12 @@ class Layout:
 
 def guess_layout(text: str, name: str) -> Layout:
     """Guess the layout; name: the uploaded file's, empty for a pasted text."""
-    if name.lower().endswith(".txt"):
+    name = name.lower().removesuffix(".gz")
+    if name.endswith(".txt"):
         return Layout("lines")
-    if name.lower().endswith((".jsonl", ".ndjson")):
+    if name.endswith((".jsonl", ".ndjson", *PARQUET)):
         return Layout("jsonlines")
-    if name.lower().endswith(".json") or text.lstrip()[:1] in ("[", "{"):
+    if name.endswith(".json") or text.lstrip()[:1] in ("[", "{"):
         line, _newline, rest = text.strip().partition("\n")
         return Layout("jsonlines" if rest and is_object(line) else "json")
     delimiter = csv_reader.sniff_delimiter(text)

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from annotate.files.decoding import decode_upload, too_large
 from annotate.files.limits import MAX_FILE_BYTES, MAX_ROWS, MAX_SHEET_CELLS, MAX_WORKBOOK_UNFOLDED, MOST_FOLDED, BadFile
 from annotate.files.packages import MAX_PARTS, blocks_of, declares_entities
+from annotate.files.parquet_reader import is_parquet, read_parquet
 
 SUFFIX = ".xlsx"
 MAX_SHEETS = 20
@@ -185,9 +186,14 @@ def read_head(file: UploadedFile) -> bytes:
 
 
 def decode_table(file: UploadedFile, sheet: str = "") -> str:
-    """Return an uploaded table as text; of a workbook the sheet of this name, or the first. Raises BadFile."""
+    """Return an uploaded table as text, Parquet as JSON lines; of a workbook the sheet of this name, or the first.
+
+    Raises BadFile.
+    """
     name = file.name or _("a file")
-    if not is_workbook(name, read_head(file)):
+    if is_parquet(name, head := read_head(file)):
+        return read_parquet(file, name)
+    if not is_workbook(name, head):
         return decode_upload(file).text
     return sheet_called(read_workbook(file, name), sheet).text
 

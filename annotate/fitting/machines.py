@@ -20,12 +20,12 @@ def counts_machines(project: Project) -> bool:
     return bool(project.count_machines)
 
 
-def machine_rows(criterion: Criterion, kinds: Mapping[str, int]) -> Ints:
+def machine_rows(criterion: Criterion, kinds: Mapping[str, int], grades: Mapping[str, int]) -> Ints:
     """Return (n_shown, 8), the items of each answer in the order shown: item, annotator, chosen item or 0, ranks as a
-    number or 0, 0, 0, position, kind of outcome.
+    number or 0, grade or 0, 0, position, kind of outcome.
 
-    kinds: a number for each outcome. Machines that were excluded are left out, and answers to kinds of task that the
-    project neither asks nor asked. One query.
+    kinds, grades: a number for each outcome and grade. Machines that were excluded are left out, and answers to kinds
+    of task that the project neither asks nor asked. One query.
     """
     answers = MachineAnswer.objects.filter(
         machine__annotator__project=criterion.project,
@@ -33,16 +33,16 @@ def machine_rows(criterion: Criterion, kinds: Mapping[str, int]) -> Ints:
         criterion=criterion.number,
         task__in=[task.code for task in tasks_of(criterion.project)],
     )
-    columns = ("item_set__key", "shown", "machine_id", "chosen_id", "ranks", "outcome")
+    columns = ("item_set__key", "shown", "machine_id", "chosen_id", "ranks", "grade", "outcome")
     rows = answers.order_by("pk").values_list(*columns).iterator(20_000)
-    return np.fromiter(shown_rows(rows, kinds), dtype=np.dtype((np.int64, 8)))
+    return np.fromiter(shown_rows(rows, kinds, grades), dtype=np.dtype((np.int64, 8)))
 
 
-def shown_rows(rows: Iterator[Any], kinds: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
-    for key, shown, machine, chosen, ranks, outcome in rows:
-        items = items_of_key(key)
+def shown_rows(rows: Iterator[Any], kinds: Mapping[str, int], grades: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
+    for key, shown, machine, chosen, ranks, grade, outcome in rows:
+        items, said = items_of_key(key), (machine, chosen or 0, int(ranks or 0), grades.get(grade, 0), 0)
         for position, place in enumerate(shown):
-            yield items[int(place)], machine, chosen or 0, int(ranks or 0), 0, 0, position, kinds[outcome]
+            yield items[int(place)], *said, position, kinds[outcome]
 
 
 def machines_in_fit(estimates: Sequence[AnnotatorEstimate], shares: Sequence[float]) -> list[dict[str, Any]]:

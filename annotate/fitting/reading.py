@@ -36,7 +36,9 @@ KINDS: dict[str, int] = {
     for outcome in INFORMATIVE
 }
 WEAK = 2
-GRADES = {grade: number for number, grade in enumerate((Label.Grade.SLIGHTLY, Label.Grade.CLEARLY), start=1)}
+GRADES: dict[str, int] = {
+    grade: number for number, grade in enumerate((Label.Grade.SLIGHTLY, Label.Grade.CLEARLY), start=1)
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,7 @@ def read_labels(criterion: Criterion, *, machines: bool | None = None) -> Labels
     table = read_answers(criterion)
     n_people = len(np.unique(table[:, ANNOTATOR]))
     if with_machines:
-        table = np.concatenate([table, machine_rows(criterion, KINDS)])
+        table = np.concatenate([table, machine_rows(criterion, KINDS, GRADES)])
     starts = np.flatnonzero(table[:, POSITION] == 0)
     item_ids, retired = read_items(criterion, with_machines)
     if not len(item_ids):

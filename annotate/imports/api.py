@@ -56,8 +56,8 @@ class NewImport(StrictSerializer):
     kind = serializers.ChoiceField(choices=Kind.choices)
     file = serializers.FileField(
         allow_empty_file=True,  # which is told as what else can't be read
-        help_text="items, comparisons, questions: CSV, TSV, XLSX, JSON, JSON lines, text, PrefLib; media: a .zip of "
-        "media, PDF and DOCX; features: a .npy.",
+        help_text="items, comparisons, questions: CSV, TSV, XLSX, JSON, JSON lines, Parquet, text, PrefLib; media: a "
+        ".zip of media, PDF and DOCX; features: a .npy.",
     )
     at_once = serializers.BooleanField(
         required=False,

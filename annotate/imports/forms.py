@@ -46,8 +46,10 @@ class FileForm(forms.Form):
     file = forms.FileField(
         label=_("File"),
         allow_empty_file=True,  # refused in our own words
-        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx"}),
-        help_text=_("CSV, TSV, XLSX, plain text, JSON or JSON lines; up to 50 MB and 100,000 items. Any encoding."),
+        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx,.parquet,.gz"}),
+        help_text=_(
+            "CSV, TSV, XLSX, plain text, JSON, JSON lines or Parquet; up to 50 MB and 100,000 items. Any encoding."
+        ),
     )
 
 

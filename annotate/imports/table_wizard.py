@@ -18,6 +18,7 @@ from annotate.core.errors import UserError
 from annotate.files.decoding import decode_upload
 from annotate.files.layout import Layout, guess_layout, read_sheet
 from annotate.files.limits import SMALL, BadFile
+from annotate.files.parquet_reader import is_parquet, read_parquet
 from annotate.files.sheets import Sheet
 from annotate.files.workbooks import SheetText, is_workbook, read_head, read_workbook
 from annotate.imports.forms import LayoutForm, PasteForm, Reading, layout_of, reading_of
@@ -35,8 +36,10 @@ SHOWN_ITEMS, SHOWN_ERRORS = 20, 100
 def file_contents(file: UploadedFile) -> Contents:
     """Raises BadFile."""
     name = file.name or _("a file")
-    if is_workbook(name, read_head(file)):
+    if is_workbook(name, head := read_head(file)):
         return workbook_contents(read_workbook(file, name), name)
+    if is_parquet(name, head):
+        return table_contents(read_parquet(file, name), Layout("jsonlines"), name)
     decoded = decode_upload(file)
     return table_contents(decoded.text, guess_layout(decoded.text, name), name, encoding=decoded.encoding)
 

@@ -64,6 +64,7 @@ class MachineAnswer(models.Model):
     outcome = models.CharField(max_length=10, choices=Label.Outcome)
     chosen = models.ForeignKey(Item, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     ranks = models.CharField(max_length=MAX_ITEMS_SHOWN, blank=True)
+    grade = models.CharField(max_length=10, choices=Label.Grade, blank=True, default="", db_default="")
     prompt_version = models.CharField(max_length=MAX_VERSION_LENGTH, blank=True)
     # As its endpoint reports; empty where it reports none.
     tokens_in = models.PositiveIntegerField(null=True, blank=True)
@@ -84,6 +85,9 @@ class MachineAnswer(models.Model):
             models.CheckConstraint(
                 condition=Q(outcome__in=ORDERED) & ~Q(ranks="") | ~Q(outcome__in=ORDERED) & Q(ranks=""),
                 name="a_machines_order_says_its_ranks",
+            ),
+            models.CheckConstraint(
+                condition=Q(grade="") | Q(outcome="choice"), name="only_a_machines_choice_is_graded"
             ),
         ]
 

@@ -5,6 +5,7 @@ took them for those of one more person would have intervals that are too narrow.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +29,8 @@ def machine_weights(data: Comparisons, n_people: int) -> tuple[Floats, Floats]:
 
     data: annotators from n_people on are machines. Labels of people keep weight 1.
 
-    With u the utilities of people alone and m those of one machine alone, both by BradleyTerry and centred over the
+    With u the utilities of people alone and m those of one machine alone, both by BradleyTerry (from grades too, where
+    there are any: they make s^2 smaller, and the share with it) and centred over the
     items that both compared, in each connected part by itself, m_i - u_i = delta_i + errors, delta_i ~ N(0, tau^2).
     tau^2 is the upper bound of a one-sided interval: where sum (m_i - u_i)^2 / (tau^2 + var m_i + var u_i) falls to the
     TAIL quantile of chi^2 with one degree of freedom for each item but one of each part. What a machine says of an item
@@ -61,12 +63,14 @@ class _Utilities:
 
 
 def _utilities(data: Comparisons) -> _Utilities:
+    grades: dict[str, Any] = {} if data.grades is None else {"grades": data.grades, "n_grades": data.n_grades}
     if (data.sizes == 2).all():
-        plain = Comparisons.from_pairs(data.items[::2], data.items[1::2], _outcomes(data), n_items=data.n_items)
+        pairs = data.items[::2], data.items[1::2], _outcomes(data)
+        plain = Comparisons.from_pairs(*pairs, n_items=data.n_items, **grades)
     else:
         ends = data.starts[1:-1]
         ranks, sets = np.split(data.ranks, ends), np.split(data.items, ends)
-        plain = Comparisons.from_ranks(ranks, sets, n_items=data.n_items, tied=data.tied)
+        plain = Comparisons.from_ranks(ranks, sets, n_items=data.n_items, tied=data.tied, **grades)
     posterior = BradleyTerry().fit(plain)
     part = np.where(plain.n_comparisons() > 0, plain.connected_parts(), -1)
     return _Utilities(posterior.utilities(), posterior.standard_deviations() ** 2, part)

@@ -49,11 +49,11 @@ def test_the_page_is_accessible_and_compares_a_pair(live_site, open_page, sign_i
 
 @pytest.fixture
 def boards(project, alice):
-    """Four people of two tags, both compared, and a long name."""
-    project.estimator = "BradleyTerry"
+    """Four people of two tags, both compared, categories, the length of texts held equal, and a long name."""
+    project.estimator, project.style_features = "BradleyTerry", ["length"]
     project.save()
     names = ["Alpaca", "Llama-2 70b chat", "Orca-70b-instruct-with-a-very-long-name"]
-    for number, person in enumerate(make_competition(project, names, n_prompts=8, n_people=4)):
+    for number, person in enumerate(make_competition(project, names, n_prompts=8, tags=["code", "law"], n_people=4)):
         AnnotatorTag.objects.create(annotator=person, name="teachers" if number % 2 else "pupils")
     fit_now(project)
     asked = {"by": "tag", "first": "teachers", "second": "pupils"}
@@ -67,7 +67,8 @@ def test_leaderboards_by_cohort_are_accessible(live_site, open_page, sign_in, ax
         page = open_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
         sign_in(alice, page)
         page.goto(live_site + reverse("cohorts", args=[boards.pk]))
-        expect(page.get_by_role("heading", level=3)).to_have_text(["teachers", "pupils"])
+        expect(page.get_by_role("heading", level=3)).to_have_text(["With style held equal", "teachers", "pupils"])
+        expect(page.get_by_text("Places and scores as they are, and with style held equal: ")).to_have_count(2)
         expect(page.locator(".board-table")).to_have_count(2)
         assert page.evaluate(SIDEWAYS) == 0, width
         axe(page)

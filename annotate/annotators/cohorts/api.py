@@ -30,7 +30,7 @@ from annotate.api.base import (
 from annotate.api.idempotency import HEADER, idempotent
 from annotate.core.rate_limits import check_rate_limit
 from annotate.criteria import Criterion
-from annotate.dashboard.leaderboard.api import BoardRow
+from annotate.dashboard.leaderboard.api import BoardRow, StyleFeature
 from annotate.files.limits import MAX_TAG
 from annotate.models import CohortComparison
 
@@ -127,6 +127,9 @@ class CohortLeaderboard(serializers.Serializer):
     n_annotators = serializers.IntegerField()
     n_labels = serializers.IntegerField(help_text="Answers about competitors.")
     rows = CohortBoardRow(many=True, help_text="Empty where there are too few answers.")
+    equal = CohortBoardRow(
+        many=True, required=False, help_text="The same with the chosen features of style held equal; empty without any."
+    )
 
 
 class ComparisonDetail(ComparisonRow):
@@ -134,6 +137,9 @@ class ComparisonDetail(ComparisonRow):
         many=True,
         help_text="Where items name competitors: their ranking by each cohort of the property, drawn towards the whole "
         "by as much as cohorts are alike.",
+    )
+    leaderboards_style = StyleFeature(
+        many=True, help_text="The features that `equal` holds equal, with what they add in every cohort alike."
     )
     leaderboards_problem = StoredMessageField(allow_blank=True, help_text="Why there are no leaderboards by cohort.")
     n_items = serializers.IntegerField()
@@ -191,6 +197,7 @@ class CohortsRead(ApiView):
         check_page_exists(table.page if table else None, query["page"])
         values = side_by_side_row(comparison_status(row, groupings(criterion))) | {
             "leaderboards": row.boards.get("cohorts", []),
+            "leaderboards_style": (row.boards.get("style") or {}).get("features", []),
             "leaderboards_problem": row.boards.get("problem", ""),
             "n_items": table.n_items if table else 0,
             "n_separated": table.n_separated if table else 0,

@@ -2,6 +2,7 @@
 
 import io
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from django.core.paginator import Page, Paginator
@@ -13,7 +14,14 @@ from annotate.core.charts import Interval, Scale, Tick
 from annotate.core.stored_messages import render_message
 from annotate.criteria import Criterion
 from annotate.dashboard.fits.comparison import correlation
-from annotate.dashboard.leaderboard.queries import LeaderboardPage, Section, scale_of_rows, sections_of
+from annotate.dashboard.leaderboard.queries import (
+    LeaderboardPage,
+    Section,
+    StyleRow,
+    rows_side_by_side,
+    scale_of_rows,
+    sections_of,
+)
 from annotate.dashboard.ranking.queries import AVERAGE_SCORE
 from annotate.models import CohortComparison, Item, Project, Tag
 from models_engine.constants import Z90
@@ -94,15 +102,21 @@ class CohortBoard:
     n_labels: int
     sections: list[Section]
     caption_id: str
+    style_rows: list[StyleRow]  # beside those with style held equal; empty where the project holds none
 
 
 @dataclass(frozen=True)
 class CohortBoards:
-    """problem: why there are none; then nothing else holds.   page: what the tables are drawn with."""
+    """problem: why there are none; then nothing else holds.   page: what the tables are drawn with.
+
+    style: the features held equal with what they add; None where the project holds none equal.
+    """
 
     problem: str
     boards: list[CohortBoard]
     page: LeaderboardPage
+    style: dict[str, Any] | None = None
+    has_categories: bool = False
     least_people: int = MIN_MEMBERS
     least_labels: int = MIN_LABELS
 
@@ -148,10 +162,11 @@ def cohort_boards(row: CohortComparison, found: list[Grouping]) -> CohortBoards 
             one["n_labels"],
             sections_of(one["rows"], scale),
             f"cohort-board-{number}",
+            rows_side_by_side(one["rows"], one.get("equal", ())),
         )
         for number, one in enumerate(told["cohorts"], start=1)
     ]
-    return CohortBoards("", boards, page)
+    return CohortBoards("", boards, page, told.get("style"), told.get("has_categories", False))
 
 
 def comparisons(criterion: Criterion) -> QuerySet[CohortComparison]:

@@ -21,6 +21,7 @@ COLUMNS = [
     Column("effect", _("How much better it is in this cohort than elsewhere, in logits."), Kind.NUMBER),
     Column("effect_sd", _("Posterior standard deviation of that."), Kind.NUMBER),
     BY_NAME["fit"],
+    Column("board", _("all, or style: with the chosen features held equal.")),
 ]
 
 
@@ -36,7 +37,10 @@ def rows(criterion: Criterion) -> Iterator[Row]:
         division = next((one for one in found if one.key == row.by), Grouping(row.by, row.by, []))
         for board in row.boards["cohorts"]:
             cohort = division.named(board["key"]) if board["key"] else ""
-            for one in board["rows"]:
+            for kind, one in (
+                *(("all", one) for one in board["rows"]),
+                *(("style", one) for one in board.get("equal", ())),
+            ):
                 figures = (one[name] for name in (*FIGURES, *MORE))
                 effect = (one["effect"], one["effect_sd"])
-                yield [division.name, cohort, one["name"], *figures, *effect, row.fit_number]
+                yield [division.name, cohort, one["name"], *figures, *effect, row.fit_number, kind]

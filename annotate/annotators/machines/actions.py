@@ -146,6 +146,7 @@ def new_answer(machine: Machine, criterion: Criterion, row: NewAnswer, item_set:
         outcome=row.outcome,
         chosen_id=row.chosen,
         ranks=row.ranks,
+        grade=row.grade,
         prompt_version=row.prompt_version,
         tokens_in=row.tokens_in,
         tokens_out=row.tokens_out,

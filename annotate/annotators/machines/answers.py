@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotate.annotators.machines.sets import asked_kinds
-from annotate.labelling.asked_tasks import AskedTask, with_task
+from annotate.labelling.asked_tasks import AskedTask, tasks_of, with_task
 from annotate.models import Label, Project
 
 Outcome = Label.Outcome
@@ -26,6 +26,7 @@ class NewAnswer:
     outcome: str
     chosen: int | None = None
     ranks: str = ""
+    grade: str = ""
     prompt_version: str = ""
     tokens_in: int | None = None
     tokens_out: int | None = None
@@ -37,18 +38,25 @@ class NewAnswer:
 class GivenAnswer:
     """What was given: a place, an order of places, best first, or neither, which is a tie.
 
-    shared: which entries of the order, from 0, share the place of the one before.
+    shared: which entries of the order, from 0, share the place of the one before.   grade: how much better the item
+    chosen is, where the task asks that.   task: the code of the kind of task (AskedTask.code), "" for the first one
+    of the set's size.
     """
 
     chosen: int | None = None
     order: list[int] = field(default_factory=list)
     shared: list[int] = field(default_factory=list)
+    grade: str = ""
+    task: str = ""
 
 
 def read_answer(project: Project, items: tuple[int, ...], given: GivenAnswer, **more: Any) -> NewAnswer:
     """Raises WrongAnswer."""
-    task = task_for(project, len(items))
+    task = task_for(project, len(items), given.task)
     own = with_task(project, task)
+    if given.grade and (not task.type.is_graded or given.chosen is None):
+        words = _("“grade” says how much better the item chosen of a graded pair is. Leave it out here.")
+        raise WrongAnswer(words)
     if task.type.is_ordered and (given.order or task.k > 2):
         check_order(task, given, task.type.n_ranked(own))
         ranks = task.type.encode_ranks(given.order, task.k, given.shared)
@@ -62,16 +70,24 @@ def read_answer(project: Project, items: tuple[int, ...], given: GivenAnswer, **
     check_places([given.chosen], task.k)
     if task.type.is_ordered:
         raise WrongAnswer(needs_order(task.type.n_ranked(own)))
-    return NewAnswer(items, task.code, Outcome.CHOICE, items[given.chosen], **more)
+    return NewAnswer(items, task.code, Outcome.CHOICE, items[given.chosen], grade=given.grade, **more)
 
 
-def task_for(project: Project, n_items: int) -> AskedTask:
+def task_for(project: Project, n_items: int, code: str = "") -> AskedTask:
+    """Return the kind of task that is answered: the one named, else the first of the set's size."""
     kinds = asked_kinds(project)
+    if code:
+        known = {task.code: task for task in tasks_of(project) if task.k == n_items}
+        if code in known:
+            return known[code]
+        names = ", ".join(known) or "–"
+        words = _("“%(task)s” is no task of this project for a set of %(n)d items. Send one of: %(known)s.")
+        raise WrongAnswer(words % {"task": code, "n": n_items, "known": names})
     if n_items not in kinds:
         sizes = ", ".join(map(str, sorted(kinds)))
         words = _("A set of %(n)d items is no task of this project, which shows %(sizes)s. Send sets that it asks.")
         raise WrongAnswer(words % {"n": n_items, "sizes": sizes})
-    return kinds[n_items]
+    return kinds[n_items][0]
 
 
 def needs_order(n: int) -> str:

@@ -1,6 +1,6 @@
 """The sets that a machine is still to be asked, each with the kind of task and the orders that are missing."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import combinations
@@ -39,12 +39,16 @@ class AskedSet:
     orders: list[tuple[int, ...]]
 
 
-def asked_kinds(project: Project) -> dict[int, AskedTask]:
-    """Return the kind of task by which machines are asked about a set of each size; of several with the same size the
-    first, the project's own before others."""
-    kinds: dict[int, AskedTask] = {}
-    for task in [*tasks_now(project), *tasks_of(project)]:
-        kinds.setdefault(task.k, task)
+def asked_kinds(project: Project) -> dict[int, list[AskedTask]]:
+    """Return the kinds of task by which machines are asked about a set of each size, the project's own first: all that
+    are asked now, and of sizes that are asked no more those that were."""
+    kinds: dict[int, list[AskedTask]] = {}
+    for task in dict.fromkeys(tasks_now(project)):
+        kinds.setdefault(task.k, []).append(task)
+    sizes = set(kinds)
+    for task in tasks_of(project):
+        if task.k not in sizes:
+            kinds.setdefault(task.k, []).append(task)
     return kinds
 
 
@@ -64,21 +68,36 @@ def sets_to_judge(
     machine: Machine, criterion: Criterion, which: str, after: str, limit: int, n_orders: int
 ) -> tuple[list[AskedSet], str | None]:
     """Return up to `limit` sets that the machine is still to be asked, and where the next call goes on; None at the
-    end. which: one of WHICH. Raises TooManySets."""
+    end. A set that is asked by several kinds of task comes once for each, together. which: one of WHICH. Raises
+    TooManySets."""
     project, found = criterion.project, list[AskedSet]()
-    kinds = asked_kinds(project)
+    kinds, before = asked_kinds(project), after
     source = every_set(project, kinds, after) if which == "all" else kept_sets(project, kinds, which, after)
     for chunk in chunks_of(source):
         done = answered_orders(machine, criterion, [set_key(pks) for _place, pks in chunk])
         items = Item.objects.select_related("context").in_bulk({pk for _place, pks in chunk for pk in pks})
         for place, pks in chunk:
-            task, key = kinds[len(pks)], set_key(pks)
-            orders = [one for one in orders_of(key, len(pks), n_orders) if (key, task.code, digits(one)) not in done]
-            if orders and all(pk in items for pk in pks):
-                found.append(AskedSet([items[pk] for pk in pks], task, orders))
-                if len(found) == limit:
-                    return found, place
+            more = []
+            if all(pk in items for pk in pks):
+                more = missing(set_key(pks), [items[pk] for pk in pks], kinds[len(pks)], n_orders, done)
+            if found and len(found) + len(more) > limit:
+                return found, before
+            found, before = found + more, place
+            if len(found) >= limit:
+                return found, place
     return found, None
+
+
+def missing(
+    key: str, items: list[Item], kinds: Iterable[AskedTask], n_orders: int, done: Collection[tuple[str, str, str]]
+) -> list[AskedSet]:
+    """Return the set for each kind of task by which it was not shown in every order yet. done: (set, task, shown)."""
+    found = []
+    for task in kinds:
+        orders = [one for one in orders_of(key, len(items), n_orders) if (key, task.code, digits(one)) not in done]
+        if orders:
+            found.append(AskedSet(items, task, orders))
+    return found
 
 
 def digits(order: Iterable[int]) -> str:
@@ -102,8 +121,8 @@ def chunks_of(sets: Iterable[tuple[str, list[int]]]) -> Iterator[list[tuple[str,
         yield chunk
 
 
-def kept_sets(project: Project, kinds: dict[int, AskedTask], which: str, after: str) -> Iterator[tuple[str, list[int]]]:
-    """Yield (place, items) of the sets that people have answered, or of the plan."""
+def kept_sets(project: Project, kinds: Collection[int], which: str, after: str) -> Iterator[tuple[str, list[int]]]:
+    """Yield (place, items) of the sets that people have answered, or of the plan. kinds: the sizes asked."""
     rows = project.item_sets.filter(pk__gt=int(after) if after.isdigit() else 0).order_by("pk")
     if which == "plan":
         rows = rows.filter(place__isnull=False)
@@ -117,7 +136,7 @@ def kept_sets(project: Project, kinds: dict[int, AskedTask], which: str, after: 
             yield str(pk), items
 
 
-def every_set(project: Project, kinds: dict[int, AskedTask], after: str) -> Iterator[tuple[str, list[int]]]:
+def every_set(project: Project, kinds: Collection[int], after: str) -> Iterator[tuple[str, list[int]]]:
     """Yield (place, items) of all sets of active items that share a context, of each size asked. Raises TooManySets."""
     active = project.items.filter(retired_at=None)
     rows = active.order_by(F("context").asc(nulls_first=True), "pk").values_list("pk", "context")

@@ -62,6 +62,7 @@ class JudgedItem(serializers.Serializer):
 
 class SetRow(serializers.Serializer):
     context = serializers.CharField(allow_null=True)  # type: ignore[assignment]
+    task = serializers.CharField(help_text="The kind of task, as answers name it.")
     task_type = serializers.ChoiceField(choices=Project.TaskType.choices)
     n_named = serializers.IntegerField(
         help_text="How many places `order` must name; 1 where `chosen` names the only one."
@@ -69,6 +70,10 @@ class SetRow(serializers.Serializer):
     is_ordered = serializers.BooleanField(help_text="Whether `order` is the answer, and not `chosen`.")
     shares_places = serializers.BooleanField(help_text="Whether items in `order` may share a place.")
     ties = serializers.BooleanField(help_text="Whether a tie is an answer.")
+    grades = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What `grade` may say of how much better the item chosen is; empty where that is not asked.",
+    )
     items = JudgedItem(many=True)
     orders = serializers.ListField(
         child=serializers.ListField(child=serializers.IntegerField()),
@@ -86,6 +91,21 @@ class SetList(serializers.Serializer):
 
 class AnswerRow(PlacesAnswer):
     """Neither a choice nor an order: a tie."""
+
+    grade = serializers.ChoiceField(
+        choices=Label.Grade.choices,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="How much better the item chosen is, of a graded pair.",
+    )
+    task = serializers.CharField(
+        max_length=24,
+        required=False,
+        default="",
+        allow_blank=True,
+        help_text="`task` of the set, where the project asks several kinds of one size; else the first of them.",
+    )
 
     items = serializers.ListField(
         child=serializers.CharField(max_length=MAX_KEY),
@@ -141,11 +161,13 @@ def set_row(project: Project, one: AskedSet) -> dict[str, Any]:
     context = one.items[0].context
     return {
         "context": context.body if context else None,
+        "task": one.task.code,
         "task_type": one.task.task_type,
         "n_named": one.task.type.n_ranked(own),
         "is_ordered": one.task.type.is_ordered,
         "shares_places": one.task.type.shares_places(own),
         "ties": one.task.k == 2 and Label.Outcome.TIE in project.outcomes,
+        "grades": Label.Grade.values if one.task.type.is_graded else [],
         "items": [{"key": item.key, "kind": item.kind, "text": text_of(item)} for item in one.items],
         "orders": one.orders,
     }
@@ -196,7 +218,7 @@ def checked_row(project: Project, row: dict[str, Any], known: dict[str, int]) ->
     """Raises WrongAnswer."""
     more = dict(row)
     keys = more.pop("items")
-    given = GivenAnswer(more.pop("chosen"), more.pop("order"), more.pop("shared"))
+    given = GivenAnswer(**{name: more.pop(name) for name in ("chosen", "order", "shared", "grade", "task")})
     missing = next((key for key in keys if key not in known), None)
     if missing is not None:
         raise WrongAnswer(_("No item has the key “%(key)s”. Use keys of this project's items.") % {"key": missing})

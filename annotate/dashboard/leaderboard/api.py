@@ -25,7 +25,7 @@ from annotate.api.problems import Unprocessable
 from annotate.criteria import Criterion
 from annotate.dashboard.leaderboard.forms import known_features
 from annotate.dashboard.leaderboard.queries import stored_board
-from annotate.fitting.leaderboard.style import LENGTH, MAX_STYLE_FEATURES
+from annotate.fitting.leaderboard.style import COMPUTED, MAX_STYLE_FEATURES
 from annotate.fitting.published import published_fit
 from annotate.models import Project
 from annotate.projects.actions import change_project
@@ -60,10 +60,17 @@ class BoardRow(serializers.Serializer):
     n_annotators = serializers.IntegerField()
 
 
+class CategoryRow(BoardRow):
+    effect = FiniteFloatField(
+        required=False, help_text="How much better it is in this category than elsewhere, in logits."
+    )
+    effect_sd = FiniteFloatField(required=False)
+
+
 class BoardTag(serializers.Serializer):
     tag = serializers.CharField(source="name")
     n_labels = serializers.IntegerField()
-    rows = BoardRow(many=True, help_text="Empty where no two competitors have been compared.")
+    rows = CategoryRow(many=True, help_text="Empty where no two competitors have been compared.")
 
 
 class StyleFeature(serializers.Serializer):
@@ -90,7 +97,8 @@ class LeaderboardDetail(serializers.Serializer):
     fit = serializers.IntegerField(allow_null=True, help_text="Null before the first fit.")
     problem = StoredMessageField(allow_blank=True, help_text="Why there is no leaderboard; empty where there is one.")
     style_features = serializers.ListField(
-        child=serializers.CharField(), help_text="The setting: features to hold equal; `length` is the text's length."
+        child=serializers.CharField(),
+        help_text="The setting: features to hold equal; `length`, `lists` and `headings` are those of the text.",
     )
     converged = serializers.BooleanField(required=False)
     n_left_out = serializers.IntegerField(
@@ -112,7 +120,9 @@ class LeaderboardDetail(serializers.Serializer):
 
 class LeaderboardSettings(WholeSerializer):
     style_features = serializers.ListField(
-        child=serializers.CharField(max_length=200), max_length=MAX_STYLE_FEATURES, help_text="`length`, or imported."
+        child=serializers.CharField(max_length=200),
+        max_length=MAX_STYLE_FEATURES,
+        help_text="`length`, `lists`, `headings`, or imported.",
     )
 
 
@@ -148,9 +158,13 @@ class LeaderboardView(ApiView):
 
 def check_names(project: Project, names: list[str]) -> None:
     """Raises Unprocessable for a feature that the items do not have."""
-    known = {LENGTH, *known_features(project)}
+    known = {*COMPUTED, *known_features(project)}
     for name in names:
         if name not in known:
             raise Unprocessable(
-                {"style_features": [f"The items have no feature “{name[:50]}”. Import it, or use “{LENGTH}”."]}
+                {
+                    "style_features": [
+                        f"The items have no feature “{name[:50]}”. Import it, or use: {', '.join(COMPUTED)}."
+                    ]
+                }
             )

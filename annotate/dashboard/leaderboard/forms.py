@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotate.fitting.leaderboard.style import LENGTH, MAX_STYLE_FEATURES
+from annotate.fitting.leaderboard.style import COMPUTED, MAX_STYLE_FEATURES
 from annotate.models import FeatureNames, Project
 
 MAX_OFFERED = 100  # beyond these a list to choose from helps nobody; the API takes any
@@ -22,7 +22,7 @@ class StyleForm(forms.Form):
     def __init__(self, project: Project, data: Any = None) -> None:
         super().__init__(data, initial={"features": project.style_features})
         names = known_features(project)[:MAX_OFFERED]
-        choices = [(LENGTH, _("Length of the text")), *((name, name) for name in names if name != LENGTH)]
+        choices = [*COMPUTED.items(), *((name, name) for name in names if name not in COMPUTED)]
         self.fields["features"].choices = choices  # type: ignore[attr-defined]
 
     def clean_features(self) -> list[str]:

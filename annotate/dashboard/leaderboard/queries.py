@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from annotate.core.charts import Interval, Scale, Tick
 from annotate.core.stored_messages import render_message
 from annotate.dashboard.leaderboard.plot import BoardPlot, board_plot
+from annotate.dashboard.leaderboard.shine import Shine, shine_of
 from annotate.dashboard.ranking.classes import RankClass
 from annotate.dashboard.ranking.headline import Leader, lead_sentence
 from annotate.models import Project
@@ -92,6 +93,7 @@ class LeaderboardPage:
     names: list[str] = field(default_factory=list)
     pair: Pair | None = None
     category: Category | None = None
+    shine: Shine | None = None
     style_rows: list[StyleRow] = field(default_factory=list)
 
     @property
@@ -115,8 +117,8 @@ def stored_board(fit: Fit | None) -> dict[str, Any] | None:
 
 
 def leaderboard_page(fit: Fit | None, asked: Mapping[str, str]) -> LeaderboardPage | None:
-    """Return the page, None without a board. asked: a and b, the names of a pair; category. What is not there is
-    ignored."""
+    """Return the page, None without a board. asked: a and b, the names of a pair; category; of, whose categories. What
+    is not there is ignored."""
     board = stored_board(fit)
     if board is None:
         return None
@@ -135,6 +137,7 @@ def leaderboard_page(fit: Fit | None, asked: Mapping[str, str]) -> LeaderboardPa
         names=names,
         pair=pair_of(board, names, asked),
         category=category_of(board, scale, asked.get("category", "")),
+        shine=shine_of(board, asked),
         style_rows=style_rows(board),
     )
 
@@ -218,7 +221,9 @@ def category_of(board: dict[str, Any], scale: Scale, name: str) -> Category | No
 
 
 def style_rows(board: dict[str, Any]) -> list[StyleRow]:
-    if not board["style"]:
-        return []
-    equal = {row["name"]: row for row in board["style"]["rows"]}
-    return [StyleRow(row, equal[row["name"]]) for row in board["rows"] if row["name"] in equal]
+    return rows_side_by_side(board["rows"], board["style"]["rows"]) if board["style"] else []
+
+
+def rows_side_by_side(rows: Sequence[Row], at_equal_style: Sequence[Row]) -> list[StyleRow]:
+    equal = {row["name"]: row for row in at_equal_style}
+    return [StyleRow(row, equal[row["name"]]) for row in rows if row["name"] in equal]

@@ -1,6 +1,7 @@
 """Defines the export tables of the leaderboard: its rows, and every pair."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
@@ -62,6 +63,8 @@ COLUMNS = [
     Column("n_labels", _("Number of answers that showed one of its items."), Kind.INTEGER),
     Column("n_annotators", _("Number of people who gave them."), Kind.INTEGER),
     Column("fit", _("Number of the fit that these figures come from."), Kind.INTEGER),
+    Column("effect", _("Of a category: how much better it is there than elsewhere, in logits."), Kind.NUMBER),
+    Column("effect_sd", _("Posterior standard deviation of that."), Kind.NUMBER),
 ]
 
 PAIR_COLUMNS = [
@@ -86,7 +89,11 @@ def rows(criterion: Criterion) -> Iterator[Row]:
         parts.append(("style", "", board["style"]["rows"]))
     for kind, category, found in parts:
         for row in found:
-            yield [kind, category, row["name"], *(row[name] for name in (*FIGURES, *MORE)), fit.number]
+            yield [kind, category, row["name"], *(row[name] for name in (*FIGURES, *MORE)), fit.number, *effect_of(row)]
+
+
+def effect_of(row: dict[str, Any]) -> list[float | None]:
+    return [row.get("effect"), row.get("effect_sd")]
 
 
 def pair_rows(criterion: Criterion) -> Iterator[Row]:

@@ -1,24 +1,33 @@
 """Fits the leaderboards of cohorts of annotators, drawn towards the whole board, as JSON.
 
-{"problem", "converged", "has_contexts", "k", "cohorts": [{"key", "n_annotators", "n_labels", "rows"}]}; a cohort with
-too few answers has no rows. A row is one of the leaderboard with "effect", how much better the competitor is there than
-elsewhere in logits, and "effect_sd".
+{"problem", "converged", "has_contexts", "has_categories", "k", "style", "cohorts": [{"key", "n_annotators", "n_labels",
+"rows", "equal"}]}; a cohort with too few answers has no rows. A row is one of the leaderboard with "effect", how much
+better the competitor is there than elsewhere in logits, and "effect_sd". Where the project holds style equal, "style"
+is {"features", "converged"} as in the leaderboard, from another fit in which a feature adds as much in every cohort,
+and "equal" its rows; else None and [].
 """
 
 import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from annotate.criteria import Criterion
-from annotate.fitting.leaderboard.computing import evidence_of, problem_instead, ranked_rows, with_deadline
+from annotate.fitting.leaderboard.computing import (
+    evidence_of,
+    problem_instead,
+    ranked_rows,
+    with_deadline,
+    worths_of_features,
+)
 from annotate.fitting.leaderboard.reading import BoardData, read_board_data
 from annotate.fitting.reading import Labels
 from annotate.jobs.queues import Progress
 from annotate.models import Project
+from models_engine.data import Comparisons
 from models_engine.errors import NotConverged
 from models_engine.estimators.cohort_boards import fit_cohorts
 from models_engine.estimators.competitor_posterior import CompetitorPosterior
@@ -53,11 +62,11 @@ def cohort_boards(
     if found is None:
         return {}
 
-    def fitted() -> dict[str, Any]:
+    def computed() -> dict[str, Any]:
         number, sizes = number_annotators(found, labels.annotator_ids, cohorts, least_people, least_labels)
         return boards_json(criterion.project, found, cohorts, number, sizes, progress)
 
-    return problem_instead(criterion.project, found, fitted)
+    return problem_instead(criterion.project, found, computed)
 
 
 def number_annotators(
@@ -85,25 +94,38 @@ def boards_json(
     progress: Progress,
 ) -> dict[str, Any]:
     told: dict[str, Any] = {"problem": "", "has_contexts": found.has_contexts, "k": project.top_k}
-    posterior = None
+    told["has_categories"] = bool(found.tags)
+    posterior = equal = None
     if (number >= 0).any():
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", NotConverged)  # the boards say it
-            posterior = fit_cohorts(
-                *(Competitors(), found.data, found.table, number),
-                n_cohorts=len(cohorts),
-                progress=with_deadline(progress),
-            )
+        until = with_deadline(progress)
+        posterior = fitted(found.data, found, number, len(cohorts), until)
+        if found.feature_names:
+            styled = replace(found.data, item_features=found.features)
+            equal = fitted(styled, found, number, len(cohorts), until)
+    style = equal and {
+        "features": worths_of_features(found, equal),
+        "converged": equal.diagnostics.converged,
+    }
     boards = [
         {
             "key": one.key,
             "n_annotators": n_people,
             "n_labels": n_labels,
             "rows": rows_of(project, found, posterior, number, at),
+            "equal": rows_of(project, found, equal, number, at),
         }
         for at, (one, (n_people, n_labels)) in enumerate(zip(cohorts, sizes, strict=True))
     ]
-    return {**told, "converged": posterior is None or posterior.diagnostics.converged, "cohorts": boards}
+    converged = posterior is None or posterior.diagnostics.converged
+    return {**told, "converged": converged, "style": style, "cohorts": boards}
+
+
+def fitted(
+    data: Comparisons, found: BoardData, number: Ints, n_cohorts: int, progress: Progress
+) -> CompetitorPosterior:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)  # the boards say it
+        return fit_cohorts(Competitors(), data, found.table, number, n_cohorts=n_cohorts, progress=progress)
 
 
 def rows_of(

@@ -267,17 +267,19 @@ def style_json(project: Project, found: BoardData, evidence: Evidence, progress:
     """Return the board with the chosen features held equal, and what one standard deviation of each adds in logits."""
     if not found.feature_names:
         return None
-    compared = found.data.n_comparisons() > 0
-    spread = found.features[compared].std(axis=0)
     posterior = fit_board(found, found.features, progress)
-    worth, deviation = posterior.effects.features * spread, posterior.effects.feature_sds * spread
     return {
-        "features": [
-            {"name": name, "worth": w, "low": w - Z90 * sd, "high": w + Z90 * sd, "spread": s}
-            for name, w, sd, s in zip(
-                found.feature_names, worth.tolist(), deviation.tolist(), spread.tolist(), strict=True
-            )
-        ],
+        "features": worths_of_features(found, posterior),
         "converged": posterior.diagnostics.converged,
         "rows": ranked_rows(project, posterior, evidence, found.names)[0],
     }
+
+
+def worths_of_features(found: BoardData, posterior: CompetitorPosterior) -> list[dict[str, Any]]:
+    """Return what one standard deviation of each feature adds, in logits, with its interval."""
+    spread = found.features[found.data.n_comparisons() > 0].std(axis=0)
+    worth, deviation = posterior.effects.features * spread, posterior.effects.feature_sds * spread
+    return [
+        {"name": name, "worth": w, "low": w - Z90 * sd, "high": w + Z90 * sd, "spread": s}
+        for name, w, sd, s in zip(found.feature_names, worth.tolist(), deviation.tolist(), spread.tolist(), strict=True)
+    ]

@@ -56,7 +56,9 @@ class SetReader:
 
 def cell_in(row: SheetRow, place: int) -> str:
     cell = row.cells[place] if place < len(row.cells) else ""
-    return without_apostrophe((cell if isinstance(cell, str) else ";".join(cell)).strip())
+    if not isinstance(cell, str):
+        return ";".join(key.replace(";", "%3B") for key in cell)
+    return without_apostrophe(cell.strip())
 
 
 def keys_in(cell: str) -> list[str]:

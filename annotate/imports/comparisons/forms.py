@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from annotate.imports.comparisons.actions import LONGEST_NAME
 from annotate.imports.comparisons.tables import COLUMNS, FORMATS, NEEDED
 
+ACCEPTED = ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx,.parquet,.gz,.soc,.soi,.toc,.toi"
 # The columns that each format has besides.
 ALSO = {
     "pairs": ("annotator", "at", "seconds"),
@@ -20,8 +21,11 @@ class ComparisonsFileForm(forms.Form):
     file = forms.FileField(
         label=_("File"),
         allow_empty_file=True,  # refused in our own words
-        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.soc,.soi,.toc,.toi"}),
-        help_text=_("CSV, TSV, JSON, JSON lines, a list of pairs, or PrefLib; up to 50 MB and 250,000 comparisons."),
+        widget=forms.ClearableFileInput(attrs={"accept": ACCEPTED}),
+        help_text=_(
+            "CSV, TSV, XLSX, JSON, JSON lines, Parquet, a list of pairs, or PrefLib; up to 50 MB and 250,000 "
+            "comparisons."
+        ),
     )
 
 

@@ -31,7 +31,7 @@ PREFLIB = (".soc", ".soi", ".toc", ".toi")
 
 
 def looks_like_orders(text: str, name: str) -> bool:
-    return name.lower().endswith(PREFLIB) or text.lstrip().startswith("# FILE NAME:")
+    return name.lower().removesuffix(".gz").endswith(PREFLIB) or text.lstrip().startswith("# FILE NAME:")
 
 
 def looks_like_indices(text: str) -> bool:

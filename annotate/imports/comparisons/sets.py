@@ -48,6 +48,11 @@ def groups_in(cell: str) -> list[list[str]]:
     return [list(map(str, group)) if isinstance(group, list) else [str(group)] for group in found if group != []]
 
 
+def list_text(keys: Sequence[str]) -> str:
+    """Return a list of keys as one cell that keeps them apart, whatever they hold."""
+    return json.dumps(keys, ensure_ascii=False)
+
+
 def without_apostrophe(cell: str) -> str:
     """Return the export puts one before what a spreadsheet would run as a formula."""
     return cell[1:] if cell[:1] == "'" and cell[1:2] in DANGEROUS else cell

@@ -14,7 +14,7 @@ from annotate.files.cells import shortened
 from annotate.files.limits import Unusable
 from annotate.files.sheets import SheetRow
 from annotate.imports.comparisons.actions import SIDES, Comparison
-from annotate.imports.comparisons.sets import order_in, shared_in, shown_in, without_apostrophe
+from annotate.imports.comparisons.sets import list_text, order_in, shared_in, shown_in, without_apostrophe
 from annotate.labelling.actions import MAX_RESPONSE_MS
 from annotate.models import Label
 
@@ -183,7 +183,7 @@ class TableReader:
 
     def cell(self, row: SheetRow, place: int, own: bool) -> str:
         value: Any = row.cells[place] if place < len(row.cells) else ""
-        text = value if isinstance(value, str) else ";".join(value)
+        text = value if isinstance(value, str) else list_text(value)
         return without_apostrophe(text) if own else text.strip()
 
     def pair(self, values: Mapping[str, str]) -> tuple[tuple[str, ...], str, tuple[str, ...]]:

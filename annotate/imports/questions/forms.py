@@ -26,8 +26,8 @@ class QuestionsFileForm(forms.Form):
         label=_("File"),
         required=False,
         allow_empty_file=True,  # refused in our own words
-        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx"}),
-        help_text=_("CSV, TSV, XLSX, JSON or JSON lines; up to 50 MB and 100,000 rows."),
+        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx,.parquet,.gz"}),
+        help_text=_("CSV, TSV, XLSX, JSON, JSON lines or Parquet; up to 50 MB and 100,000 rows."),
     )
     text = forms.CharField(
         label=_("Or paste the table"),

@@ -14,7 +14,7 @@ from annotate.files.layout import read_sheet
 from annotate.files.limits import MAX_COMPETITOR, MAX_ROWS, MAX_TEXT, BadFile, Unusable
 from annotate.files.sheets import Cell, SheetRow
 from annotate.imports.comparisons.actions import SIDES, Comparison, outcomes_of, problems
-from annotate.imports.comparisons.sets import shared_of, shown_in, without_apostrophe
+from annotate.imports.comparisons.sets import list_text, shared_of, shown_in, without_apostrophe
 from annotate.imports.comparisons.tables import WORDS as VOTES
 from annotate.imports.prepared import EVERY, Line, Read
 from annotate.imports.questions.columns import Asking, layout_of
@@ -107,7 +107,8 @@ class GivenQuestions:
 
     def cell(self, row: SheetRow, place: int) -> str:
         value: Any = row.cells[place] if place < len(row.cells) else ""
-        text = value if isinstance(value, str) else ";".join(value)
+        together = list_text if self.asking.format == "keys" else ";".join
+        text = value if isinstance(value, str) else together(value)
         cells.check_characters(text)
         return without_apostrophe(text.strip()) if self.asking.format == "keys" else text.strip()
 

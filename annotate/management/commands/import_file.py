@@ -19,6 +19,7 @@ from annotate.core.errors import UserError
 from annotate.core.stored_messages import render_message
 from annotate.files.decoding import decode
 from annotate.files.layout import read_sheet
+from annotate.files.parquet_reader import is_parquet, read_parquet
 from annotate.files.workbooks import is_workbook, read_workbook
 from annotate.imports import job as imports_job
 from annotate.imports.actions import start_import, stop_import
@@ -42,7 +43,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("kind", choices=Kind.values)
         parser.add_argument("project", type=UUID, help="the project's id, as in its address")
-        parser.add_argument("file", type=Path, nargs="?", help="CSV, TSV, JSON, JSONL, text, .zip, .npy, .soc, ...")
+        parser.add_argument("file", type=Path, nargs="?", help="CSV, JSON, JSONL, Parquet, text, .zip, .npy, .soc, ...")
         parser.add_argument("--leave-out", action="store_true", help="import the valid rows without those with errors")
         parser.add_argument(
             "--create-items", action="store_true", help="for comparisons: create the items that they name"
@@ -102,10 +103,13 @@ class Command(BaseCommand):
         return start_import(file=ContentFile(text.encode()), mapping=mapping, **values)
 
     def text_of(self, path: Path) -> str:
-        """Return a table as text; of a workbook its first sheet."""
+        """Return a table as text, Parquet as JSON lines; of a workbook its first sheet."""
         with path.open("rb") as content:
-            if is_workbook(path.name, content.read(4)):
+            head = content.read(4)
+            if is_workbook(path.name, head):
                 return read_workbook(content, path.name)[0].text
+            if is_parquet(path.name, head):
+                return read_parquet(content, path.name)
         return decode(path.read_bytes(), path.name).text
 
     def questions(self, text: str, name: str, project: Project) -> dict[str, Any]:

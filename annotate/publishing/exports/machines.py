@@ -50,6 +50,7 @@ ANSWER_COLUMNS = [
     Column("cost", _("Cost of the answer."), Kind.NUMBER),
     Column("seconds", _("How long the answer took."), Kind.NUMBER),
     Column("created_at", _("When it was stored, server time (UTC)."), Kind.MOMENT),
+    Column("grade", _("How much better the chosen item is: slightly or clearly; empty if not asked.")),
 ]
 VALUES = (
     *(
@@ -62,7 +63,7 @@ VALUES = (
         "chosen__key",
         "ranks",
     ),
-    *("prompt_version", "tokens_in", "tokens_out", "cost", "seconds", "created_at"),
+    *("prompt_version", "tokens_in", "tokens_out", "cost", "seconds", "created_at", "grade"),
 )
 
 
@@ -91,8 +92,8 @@ def answer_rows(criterion: Criterion) -> Iterator[Row]:
     while chunk := list(islice(rows, CHUNK)):
         wanted = {item for row in chunk for item in items_of_key(row[4])}
         keys = dict(Item.objects.filter(pk__in=wanted).values_list("pk", "key"))
-        for name, number, task, outcome, item_set, shown, chosen, ranks, *more, cost, seconds, at in chunk:
+        for name, number, task, outcome, item_set, shown, chosen, ranks, *more, cost, seconds, at, grade in chunk:
             items = items_of_key(item_set)
             order = [keys[items[int(place)]] for place in shown]
             answer = [read_task(task).task_type, outcome, order, chosen, ";".join(ranks)]
-            yield [name, number, *answer, *more, None if cost is None else float(cost), seconds, at]
+            yield [name, number, *answer, *more, None if cost is None else float(cost), seconds, at, grade]

@@ -64,6 +64,54 @@ def test_no_machine_moves_the_ranking_beyond_its_intervals(estimator, n, kind):
     assert np.mean(covered) > np.mean(of_people) - 0.05
 
 
+def graded_world(seed: int, utilities_of_machine, says) -> tuple[np.ndarray, Comparisons]:
+    """The same where all say how much better, people by the size of a second logistic draw; says: the machine's grade
+    by its margin."""
+    truth, data = world(seed, utilities_of_machine)
+    rng = np.random.default_rng(100 + seed)
+    left, right = data.items[::2], data.items[1::2]
+    felt = truth[left] - truth[right] + rng.logistic(size=data.n_labels)
+    by_machine = data.annotators == N_PEOPLE
+    machine = utilities_of_machine(truth, np.random.default_rng(200 + seed))
+    margin = 3 * (machine[left] - machine[right])
+    outcome = np.where(by_machine, margin + rng.logistic(size=len(felt)) > 0, felt > 0).astype(float)
+    grades = np.where(by_machine, says(margin), 1 + (np.abs(felt) > 1.5))
+    counts = {"n_items": N_ITEMS, "n_annotators": N_PEOPLE + 1}
+    return truth, Comparisons.from_pairs(left, right, outcome, data.annotators, grades=grades, **counts)
+
+
+SAYINGS = {
+    "by its margin": lambda margin: 1 + (np.abs(margin) > 1.5),
+    "always clearly": lambda margin: np.full(len(margin), 2),
+    "the wrong way": lambda margin: 2 - (np.abs(margin) > 1.5),
+    "never": lambda margin: np.zeros(len(margin), dtype=int),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("saying", SAYINGS)
+@pytest.mark.parametrize("kind", ["biased", "guessing", "reversed"])
+def test_no_machine_that_grades_moves_the_ranking_beyond_its_intervals(kind, saying):
+    inside, covered, of_people = [], [], []
+    for seed in range(6):
+        truth, data = graded_world(seed, MACHINES[kind], SAYINGS[saying])
+        weights, _ = machine_weights(data, N_PEOPLE)
+        alone = BradleyTerry().fit(data.subset(data.annotators < N_PEOPLE))
+        both = BradleyTerry().fit(data.with_weights(weights))
+        u, v = alone.utilities() - alone.utilities().mean(), both.utilities() - both.utilities().mean()
+        inside.append(np.abs(v - u) < Z90 * alone.standard_deviations())
+        covered.append(np.abs(v - truth) < Z90 * both.standard_deviations())
+        of_people.append(np.abs(u - truth) < Z90 * alone.standard_deviations())
+    assert np.mean(inside) == 1
+    assert np.mean(covered) > np.mean(of_people) - 0.05
+
+
+def test_grades_lower_the_share_of_a_machine_whose_answers_they_make_more_precise():
+    data = graded_world(1, MACHINES["biased"], SAYINGS["by its margin"])[1]
+    graded, plain = (machine_weights(one, N_PEOPLE)[1][0] for one in (data, data.without_grades()))
+    assert 0 < graded < plain
+
+
 def test_a_machine_that_judges_as_people_do_counts_more_than_one_that_guesses():
     shares = {kind: machine_weights(world(0, utilities)[1], N_PEOPLE)[1][0] for kind, utilities in MACHINES.items()}
     assert shares["right"] > 1.5 * max(shares["guessing"], shares["reversed"], shares["of its own taste"])

@@ -68,6 +68,42 @@ def test_with_few_prompts_the_luck_of_items_is_counted_once(monkeypatch):
     assert coverage(25, 0.2, contexts=10, labels=6_000).mean() < 0.83
 
 
+def styled(seed: int, worth: float):
+    """As `divided`, with a feature of which some competitors have more and that adds `worth` to an item for each 1."""
+    rng = np.random.default_rng([8, seed])
+    truth = competition(rng, N, 40, PEOPLE, item_sd=0.8, taste_sd=TASTE, side=0.2, tie=0.5)
+    cohort = rng.permutation(np.repeat(np.arange(3), SHARES))
+    own = centre(rng.normal(scale=0.2, size=(3, N)))
+    feature = rng.normal(size=truth.items.shape) + rng.normal(size=N)
+    told = replace(truth, items=truth.items + worth * feature, tastes=truth.tastes + own[cohort])
+    flatter = np.sqrt(1 + 2 * TASTE**2 * (16 * np.sqrt(3) / (15 * np.pi)) ** 2)
+    table = CompetitorTable.of(truth.competitor, context=truth.context)
+    data = replace(told.pairs(3_000, rng), item_features=feature.reshape(-1, 1))
+    return data, table, cohort, centre(truth.utilities + own) / flatter, worth / flatter
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("worth", [0.0, 0.5])
+def test_with_style_held_equal_intervals_of_cohort_boards_hold_the_truth(worth):
+    """25 crowds; the boards by cohort, what the feature adds, and the boards without the feature as the control."""
+    held, added, without = [], [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        for seed in range(25):
+            data, table, cohort, truth, adds = styled(seed, worth)
+            found = fit_cohorts(Competitors(), data, table, cohort)
+            plain = fit_cohorts(Competitors(), replace(data, item_features=None), table, cohort)
+            for boards, one in ((held, found), (without, plain)):
+                own = [one.for_tag(at) for at in range(3)]
+                errors = [(o.utilities() - truth[at]) / o.standard_deviations() for at, o in enumerate(own)]
+                boards.append(np.abs(errors) < Z90)
+            added.append(abs(found.effects.features[0] - adds) / found.effects.feature_sds[0] < Z90)
+    assert 0.85 <= np.mean(held) <= 0.95, np.mean(held)
+    assert np.mean(added) >= 0.8, np.mean(added)
+    if worth:
+        assert np.mean(without) < 0.75, np.mean(without)
+
+
 def test_cohorts_that_agree_lend_each_other_what_they_know_and_those_that_differ_less():
     widths, effects = [], []
     for cohort_sd in (0.0, 1.5):

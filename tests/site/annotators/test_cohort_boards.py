@@ -1,5 +1,7 @@
 """Leaderboards by cohort: asked for on the cohorts page, pooled, kept from small cohorts; page, API and export."""
 
+import re
+
 import pytest
 from django.urls import reverse
 
@@ -15,6 +17,7 @@ from tests.site.fitting.test_run import fit_now
 from tests.site.pages import signed_in
 
 NAMES = ["Ada", "Bert", "Cleo"]
+IDS = re.compile(r' id="([^"]+)"')
 
 
 def go_on(*_progress) -> bool:
@@ -59,6 +62,48 @@ def test_each_cohort_has_a_board_of_its_own_on_page_api_and_export(project, alic
     rows = list(TABLES["leaderboard_cohorts"].rows(Criterion(project)))
     assert {(row[1], row[2]) for row in rows} == {(tag, name) for tag in ("later", "earlier") for name in NAMES}
     assert all(len(row) == len(TABLES["leaderboard_cohorts"].names(project)) for row in rows)
+
+
+@pytest.mark.slow
+def test_style_is_held_equal_in_each_cohort_and_categories_are_said_to_be_left_out(project, alice):
+    people = make_competition(project, NAMES, n_prompts=10, n_people=6, tags=("maths", "history"))
+    for number, person in enumerate(people):
+        AnnotatorTag.objects.create(annotator=person, name="later" if number < 3 else "earlier")
+    project.style_features = ["length"]
+    project.save()
+    fit_now(project)
+    row = compared(project, alice, "later", "earlier")
+    assert row.status == "ready", row.message
+    told = Api(alice, project)("get", "cohorts-row", args=[row.pk]).json()
+    [style] = told["leaderboards_style"]
+    assert style["feature"] == "length"
+    assert style["low"] < style["worth"] < style["high"]
+    for board in told["leaderboards"]:
+        plain, equal = ({one["competitor"]: one for one in board[name]} for name in ("rows", "equal"))
+        assert plain.keys() == equal.keys() == set(NAMES)
+        assert plain["Ada"]["utility"] != equal["Ada"]["utility"]
+        assert plain["Ada"]["n_labels"] == equal["Ada"]["n_labels"]
+    html = signed_in(alice).get(reverse("cohorts", args=[project.pk])).content.decode()
+    assert "These boards go over all categories" in html
+    assert html.count("Places and scores as they are, and with style held equal") == 2
+    assert len(set(IDS.findall(html))) == len(IDS.findall(html))
+    rows = [row[-1] for row in TABLES["leaderboard_cohorts"].rows(Criterion(project))]
+    assert (rows.count("all"), rows.count("style")) == (6, 6)
+
+
+@pytest.mark.slow
+def test_boards_of_an_earlier_version_are_shown_without_style(project, alice, competition):
+    row = compared(project, alice, "later", "earlier")
+    assert (row.boards["style"], row.boards["has_categories"]) == (None, False)
+    boards = {name: value for name, value in row.boards.items() if name not in ("style", "has_categories")}
+    boards["cohorts"] = [{k: v for k, v in one.items() if k != "equal"} for one in boards["cohorts"]]
+    CohortComparison.objects.update(boards=boards)
+    html = signed_in(alice).get(reverse("cohorts", args=[project.pk])).content.decode()
+    assert "Leaderboards by cohort" in html
+    assert "style held equal" not in html
+    told = Api(alice, project)("get", "cohorts-row", args=[row.pk]).json()
+    assert told["leaderboards_style"] == []
+    assert len(list(TABLES["leaderboard_cohorts"].rows(Criterion(project)))) == 6
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import pytest
 
+from annotate import command_line as installed
 from annotate.client import __main__ as command_line
 from annotate.client import judging
 from annotate.client.replies import NoAnswer, Question, Reply, Unusable, read_reply
@@ -114,6 +115,17 @@ def test_only_pairs_that_people_answered_unless_more_are_asked_for(judge, projec
     answer_one(make_annotator(project, "Quiet Otter"))
     assert judge(sets="answered") == 0
     assert len(stub.asked) == 2
+
+
+@pytest.mark.parametrize("command", ["judge", "machines"])
+@pytest.mark.parametrize("site", [True, False])
+def test_the_installed_command_has_it_with_the_site_and_without(command, site, monkeypatch, capsys):
+    monkeypatch.setattr(installed, "SITE_INSTALLED", site)
+    monkeypatch.setattr(sys, "argv", ["crowdrank", command, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        installed.main()
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: crowdrank {command}")
 
 
 @pytest.mark.slow
@@ -264,6 +276,71 @@ def test_replies_about_sets_that_say_nothing_usable(text, task, why):
     with pytest.raises(NoAnswer, match=why) as found:
         read_reply(text, asked(4, **task))
     assert found.value.said
+
+
+GRADED = {"task": "graded", "grades": ("slightly", "clearly"), "ties": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "chosen", "grade"),
+    [
+        ("A clearly", 0, "clearly"),
+        ("**B**, slightly.\n", 1, "slightly"),
+        ("Clearly B", 1, "clearly"),
+        ('{"chosen": "b", "grade": "Slightly"}', 1, "slightly"),
+        ('{"chosen": "A clearly"}', 0, "clearly"),
+        ("A", 0, ""),
+        ("tie", None, ""),
+        ('{"chosen": "tie", "grade": null}', None, ""),
+    ],
+)
+def test_replies_say_how_much_better(text, chosen, grade):
+    assert read_reply(text, asked(**GRADED)) == Reply(chosen, grade=grade)
+    assert read_reply(text, asked(**GRADED)).as_row() == {"chosen": chosen, **({"grade": grade} if grade else {})}
+
+
+@pytest.mark.parametrize(
+    "text", ["A clearly slightly", "clearly", "A or B clearly", '{"chosen": "A", "grade": "hugely"}', "C clearly"]
+)
+def test_grades_that_were_not_asked_are_no_answer(text):
+    with pytest.raises(NoAnswer):
+        read_reply(text, asked(**GRADED))
+    with pytest.raises(NoAnswer):
+        read_reply("A clearly", asked())
+
+
+def test_a_graded_pair_says_so_in_the_prompt_and_to_a_program():
+    pair = asked(**GRADED)
+    assert pair.fill_in("{answer}") == (
+        "Reply with one letter, A or B, and “slightly” or “clearly” for how much better it is, as in “A slightly”, "
+        "or “tie” if they are equally good, and nothing else."
+    )
+    assert pair.as_json()["grades"] == ["slightly", "clearly"]
+    assert "grades" not in asked().as_json()
+
+
+@pytest.mark.slow
+def test_a_model_grades_pairs(judge, project, stub, tmp_path):
+    set_task(project, "graded", 2)
+    prompt = tmp_path / "graded.txt"
+    prompt.write_text("{question}\n{items}\n{answer}")
+    stub.replies = ["A clearly", "B slightly", "A"]
+    assert judge("--prompt", str(prompt), "--most", "3") == 0
+    assert "“slightly” or “clearly”" in stub.asked[0]
+    assert list(MachineAnswer.objects.order_by("pk").values_list("grade", flat=True)) == ["clearly", "slightly", ""]
+
+
+@pytest.mark.slow
+def test_each_kind_of_task_of_a_size_is_judged(judge, project, stub, tmp_path):
+    further = {"task_type": "graded", "k": 2, "m": None, "shared_places": False, "percent": 40}
+    set_task(project, "pair", 2, further_tasks=[further])
+    prompt = tmp_path / "both.txt"
+    prompt.write_text("{items}\n{answer}")
+    assert judge("--prompt", str(prompt)) == 0
+    told = MachineAnswer.objects.values_list("task", flat=True)
+    assert sorted(told) == ["graded:2"] * 30 + ["pair:2"] * 30
+    assert judge("--prompt", str(prompt)) == 0
+    assert len(stub.asked) == 60
 
 
 def test_braces_in_texts_stay_as_they_are():

@@ -65,6 +65,43 @@ def test_any_pair_can_be_chosen(competition, vera):
     assert "Choose two different competitors." in same
 
 
+def with_effects(competition, **effects: tuple[float, float]) -> None:
+    """Stores what a fit says of Orca in each category: (effect, standard deviation)."""
+    stored = Leaderboard.objects.get(fit__project_id=competition.pk, fit__published=True)
+    for tag in stored.board["tags"]:
+        for row in tag["rows"]:
+            if row["name"] == "Orca":
+                row["effect"], row["effect_sd"] = effects[tag["name"]]
+    stored.save()
+
+
+def test_the_page_says_where_a_competitor_shines(competition, vera):
+    with_effects(competition, code=(0.2, 0.3), law=(0.9, 0.2))
+    html = page(signed_in(vera), competition, "leaderboard")
+    shown = html.partition('id="shine"')[2].partition("</section>")[0]
+    assert "<bdi>Orca</bdi> does better than elsewhere in: <strong>law</strong>" in shown
+    assert shown.index(">law</th>") < shown.index(">code</th>"), "where it does best comes first"
+    assert "<strong>better</strong>" in shown
+    assert "not enough data" in shown
+    assert "logits" not in shown
+    vera.is_expert = True
+    vera.save()
+    assert "Better than elsewhere by (logits)" in page(signed_in(vera), competition, "leaderboard")
+    other = page(signed_in(vera), competition, "leaderboard", "?of=Llama").partition('id="shine"')[2]
+    assert "<option selected>Llama</option>" in other
+    with_effects(competition, code=(-0.9, 0.1), law=(0.1, 0.3))
+    html = page(signed_in(vera), competition, "leaderboard", "?of=nobody")
+    assert "In no category is <bdi>Orca</bdi> clearly better than elsewhere." in html
+    assert "<strong>worse</strong>" in html
+
+
+def test_without_two_categories_nothing_shines(competition, vera):
+    stored = Leaderboard.objects.get(fit__project_id=competition.pk, fit__published=True)
+    stored.board["tags"] = stored.board["tags"][:1]
+    stored.save()
+    assert 'id="shine"' not in page(signed_in(vera), competition, "leaderboard")
+
+
 def test_a_problem_is_told_and_leads_to_the_ranking(competition, vera):
     Leaderboard.objects.update(board={"problem": "It took too long.", "digest": ""})
     html = page(signed_in(vera), competition, "leaderboard")
@@ -88,6 +125,7 @@ def test_a_manager_chooses_what_is_held_equal(competition, manuel):
     assert competition.style_features == []
     assert FitState.objects.get(project=competition).wanted == before + 1
     assert client.post(url, {"features": ["shoe size"]}).status_code == 400
+    assert client.post(url, {"features": ["lists", "headings"]}).status_code == 302
 
 
 def test_the_page_takes_as_many_queries_with_more_competitors(competition, vera, django_assert_max_num_queries):
@@ -103,6 +141,7 @@ def test_the_api_reads_it_and_sets_what_is_held_equal(competition, alice):
     assert board["style_features"] == ["length"]
     assert board["better"][0][2] > 0.5 > board["better"][2][0]
     assert {tag["tag"] for tag in board["tags"]} == {"code", "law"}
+    assert all(row["effect_sd"] > 0 for tag in board["tags"] for row in tag["rows"])
     assert api("patch", "leaderboard", {"style_features": []}).json()["style_features"] == []
     refused = api("patch", "leaderboard", {"style_features": ["shoe size"]})
     assert refused.status_code == 422
@@ -123,6 +162,7 @@ def test_exports_have_boards_and_pairs(competition, alice):
         ("style", ""),
     }
     assert boards[0]["competitor"] == "Orca"
+    assert {row["board"]: bool(row["effect_sd"]) for row in boards} == {"all": False, "category": True, "style": False}
     pairs = {(row["competitor"], row["other"]): row for row in table("leaderboard_pairs")}
     assert len(pairs) == 6
     assert int(pairs["Orca", "Llama"]["wins"]) + int(pairs["Llama", "Orca"]["wins"]) == 18

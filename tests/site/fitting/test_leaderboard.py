@@ -1,5 +1,7 @@
 """The leaderboard that a fit stores: who is on it, in which order, what it counts, and when it is not computed anew."""
 
+import json
+
 import numpy as np
 import pytest
 from django.urls import reverse
@@ -7,8 +9,10 @@ from django.urls import reverse
 from annotate.criteria import Criterion
 from annotate.fitting.leaderboard import computing
 from annotate.fitting.leaderboard.reading import read_board_data
+from annotate.fitting.leaderboard.style import counts_of, style_matrix
 from annotate.fitting.reading import read_labels
 from annotate.items.bulk_actions import name_competitor
+from annotate.items.features import add_features
 from annotate.models import Annotator, Context, Item, Label
 from models_engine.models import Leaderboard
 from tests.conftest import NOW
@@ -75,6 +79,42 @@ def test_the_length_of_texts_is_held_equal_where_that_is_chosen(competition):
     gap = {row["name"]: row["sd"] for row in style["rows"]}
     plain = {row["name"]: row["sd"] for row in board_of(competition)["rows"]}
     assert gap["Alpaca"] > plain["Alpaca"], "what length explains is less sure of who wrote long"
+
+
+MARKED = "# Tides\n\n- the moon\n  * the sun\n1. first\n2) second\nno - list\n#hashtag\n## Why\n-5 degrees"
+TURNS = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "### So\n- one\n- two"}]
+SECTIONS = [{"kind": "text", "text": "- one"}, {"kind": "markdown", "text": "# Head\n\n1. two"}]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "counts"),
+    [
+        (MARKED, "markdown", (4, 2)),
+        (MARKED, "text", (4, 2)),
+        ("<h2>A</h2><ul><li>b<li class='c'>d</ul><h1>e</h1><hr><link>", "html", (2, 2)),
+        (json.dumps(TURNS), "chat", (2, 1)),
+        (json.dumps(SECTIONS), "sections", (2, 1)),
+        ("A plain answer.", "text", (0, 0)),
+    ],
+)
+def test_lists_and_headings_of_a_text_are_counted(body, kind, counts):
+    assert tuple(counts_of(body, kind, ["lists", "headings"]).values()) == counts
+
+
+def test_lists_and_headings_are_held_equal_and_an_imported_feature_of_the_name_counts_instead(competition):
+    items = list(competition.items.order_by("pk"))
+    for number, item in enumerate(items):
+        item.body += "\n- one" * (number % 3) + "\n# Head" * (number % 2)
+        item.save()
+    competition.style_features = ["lists", "headings", "length"]
+    ids = np.array([item.pk for item in items])
+    names, matrix = style_matrix(competition, ids)
+    assert names == ["lists", "headings", "length"]
+    assert np.allclose(np.expm1(matrix[:, 0]), [n % 3 for n in range(len(items))])
+    assert np.allclose(np.expm1(matrix[:, 1]), [n % 2 for n in range(len(items))])
+    add_features(competition, ["lists"], [(item.pk, [float(n)]) for n, item in enumerate(items)])
+    names, matrix = style_matrix(competition, ids)
+    assert np.allclose(matrix[:, names.index("lists")], range(len(items)))
 
 
 def test_nothing_is_computed_again_where_nothing_changed(competition, alice):

@@ -1,10 +1,12 @@
 """What the engine reads the site reads, and the export of comparisons comes back, of every kind of task."""
 
+import gzip
+
 import pytest
 
 from annotate.criteria import Criterion
 from annotate.files.limits import Unusable
-from annotate.files.writers import csv_chunks
+from annotate.files.writers import csv_chunks, jsonl_chunks
 from annotate.fitting.reading import read_labels
 from annotate.imports.comparisons.actions import Comparison
 from annotate.imports.comparisons.engine_sets import answer_of, groups_by_rank, groups_of
@@ -49,6 +51,37 @@ def test_the_export_of_comparisons_comes_back(project, task):
     again, first = read_labels(Criterion(copy)).data, read_labels(Criterion(project)).data
     assert (again.ranks.tolist(), again.starts.tolist()) == (first.ranks.tolist(), first.starts.tolist())
     assert again.items.tolist() == first.items.tolist()
+
+
+def test_lists_of_json_keep_keys_apart_whatever_they_hold(project):
+    make_items_more(project, 6)
+    set_task(project, "ranking", 4, overlap=9)
+    answered(project)
+    table = TABLES["labels"]
+    content = b"".join(jsonl_chunks(table.names(project), table.rows(Criterion(project))))
+    assert b"more 0; [a], =" in content
+    copy = Project.objects.create(name="Copy", question="Which?")
+    set_task(copy, "ranking", 4)
+    for item in project.items.order_by("pk"):
+        copy.items.create(key=item.key, body=item.body)
+    assert take(copy, content, "labels.jsonl").state == "done"
+    again, first = read_labels(Criterion(copy)).data, read_labels(Criterion(project)).data
+    assert (again.ranks.tolist(), again.items.tolist()) == (first.ranks.tolist(), first.items.tolist())
+
+
+def test_a_set_of_the_engine_may_be_a_list(project):
+    project.items.filter(key="item-1").update(key="a;b")
+    set_task(project, "best", 3)
+    rows = [{"annotator": "u", "chosen": ["a;b"], "set": ["item-0", "a;b", "item-2"]}]
+    job = take(project, b"".join(jsonl_chunks(list(rows[0]), [list(rows[0].values())])), "sets.jsonl")
+    assert (job.state, job.errors) == ("done", [])
+    assert project.labels.get().chosen.key == "a;b"
+
+
+def test_packed_labels_come_as_the_engine_reads_them(project):
+    packed = gzip.compress(b"annotator,left,right,outcome\nu,item-0,item-1,1\nu,item-2,item-1,0.5\n")
+    job = take(project, packed, "labels.csv.gz")
+    assert (job.state, job.n_written) == ("done", 2)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What files people upload, as bytes: read rightly, or refused with the value, the limit and the next step."""
 
+import gzip
 import json
 
 import pytest
@@ -64,7 +65,8 @@ def test_other_scripts_survive(text, encoding):
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "items.xls", "workbook"),
         (b"\x89PNG\r\n\x1a\n", "picture.csv", "is a picture"),
         (b"%PDF-1.7", "items.pdf", "not a text file"),
-        (b"\x1f\x8b\x08", "items.csv.gz", "not a text file"),
+        (b"\x1f\x8b\x08", "items.csv.gz", "can't be unpacked (EOFError): it is damaged. Pack it again with gzip"),
+        (gzip.compress(gzip.compress(TEXT.encode())), "items.csv.gz.gz", "not a text file"),
         (b"text\nbefore\0after\n", "a.csv", "NUL character in line 2"),
         (b"text\nfine\n\x81\x8d broken\n", "a.csv", "81 in line 3"),
         (b"\xff\xfea\x00b", "a.csv", "neither UTF-8"),
@@ -81,6 +83,28 @@ def test_a_file_over_the_limit_says_its_size_and_the_limit(monkeypatch):
     monkeypatch.setattr("annotate.files.decoding.MAX_FILE_BYTES", 2 * 2**20)
     with pytest.raises(BadFile, match=r"3\.0 MB; the limit is 2 MB\. Split it"):
         decode(b"x" * 3 * 2**20, "big.csv")
+
+
+def test_a_packed_file_over_the_limit_says_so_and_is_read_no_further(monkeypatch):
+    monkeypatch.setattr("annotate.files.decoding.MAX_FILE_BYTES", 2**20)
+    with pytest.raises(BadFile, match=r"“a\.csv\.gz” unpacks to more than 1 MB, the limit\. Split it"):
+        decode(gzip.compress(b"a" * 2**24), "a.csv.gz")
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "format"),
+    [
+        (TEXT, "items.csv.gz", "table"),
+        ('{"key": "a", "text": "Größe"}\n{"key": "b", "text": "naïve"}\n', "items.jsonl.gz", "jsonlines"),
+        ("Größe\nnaïve\n", "items.txt.gz", "lines"),
+    ],
+)
+def test_packed_files_are_read_as_what_they_hold(text, name, format):
+    packed = gzip.compress(text.encode())
+    assert guess_layout(decode(packed, name).text, name).format == format
+    assert [body for _key, body in pairs(read(packed, name))] == ["Größe", "naïve"]
+    twice = gzip.compress(text[:9].encode()) + gzip.compress(text[9:].encode())  # as logs are appended
+    assert decode(twice, name).text == text
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])

@@ -63,6 +63,13 @@ def problems(job: ImportJob) -> list[str]:
     return [problem for _row, problem in job.errors]
 
 
+def test_keys_in_a_list_are_kept_apart_whatever_they_hold(project, brought):
+    project.items.filter(key="item-1").update(key="a;b")
+    job = brought('{"items": ["a;b", "item-0"]}\n{"items": ["item-2", "item-0"]}\n', "questions.jsonl")
+    assert (job.state, job.errors) == ("done", [])
+    assert asked(project) == [({"a;b", "item-0"}, 0), ({"item-2", "item-0"}, 0)]
+
+
 def test_a_row_names_a_question_by_the_keys_of_its_items(project, brought):
     job = brought("item_1,item_2,priority\nitem-0,item-1,3\nitem-2,item-1,\nitem-1,item-0,9\n")
     assert (job.state, job.mapping["merged"]) == ("done", 1)
