@@ -85,6 +85,9 @@ CASES = {
     ),
     "never a doubt": Comparisons.from_pairs([0, 1, 2] * 300, [1, 2, 3] * 300, [1] * 900, [0, 1] * 450, **PAIRS),
     "all weights zero": Comparisons.from_pairs([0, 1], [1, 2], [1, 0], [0, 1], weights=[0, 0], **PAIRS),
+    "a huge weight beside a tiny one": Comparisons.from_pairs(
+        [0, 1, 2], [1, 2, 3], [1, 0, 1], [0, 1, 0], weights=[1e12, 1e-12, 1], **PAIRS
+    ),
     "one huge weight": Comparisons.from_pairs([0, 1], [1, 2], [1, 0], [0, 1], weights=[1e6, 1], **PAIRS),
     "one item": Comparisons.from_pairs([], [], [], n_items=1, n_annotators=1, item_features=[[1.0]]),
     "no features": Comparisons.from_pairs([0, 1], [1, 2], [1, 0], n_items=4),

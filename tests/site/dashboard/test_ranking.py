@@ -1,5 +1,6 @@
 """The ranking's page: the headline and the table say what the fit can carry, in the order asked for."""
 
+import re
 from html import unescape
 
 import pytest
@@ -281,6 +282,14 @@ def test_sort_search_and_filter_by_address(owner, project, items, query, expecte
     for headers in ({}, HTMX):
         shown = rows_shown(page(owner, project, query=query, headers=headers))
         assert shown == [str(items[i].pk) for i in expected]
+
+
+def test_another_criterion_keeps_the_order_that_was_chosen(owner, project, items):
+    project.criteria = [{"name": "Clarity", "question": "Clearer?"}, {"name": "Style", "question": "Better style?"}]
+    project.save()
+    fit_of(project, items, [3, 2, 1, 0, -1, -2])
+    html = unescape(page(owner, project, query="?sort=-item&page=1"))
+    assert re.search(r'href="\?(sort=-item&criterion=2|criterion=2&sort=-item)"', html)
 
 
 @pytest.mark.parametrize(
