@@ -169,13 +169,10 @@ else:
     }
     # Asked before each use whether it still lives: else a restart of the server fails a request for every one pooled.
     database["CONN_HEALTH_CHECKS"] = True
-# Milliseconds after which a thread of a web process lets another compute. An answer asks the database some twenty times
-# and gets its turn back after as long each time, with Python's own 5 ms a tenth of a second while pages are computed.
-WEB_SWITCH_MS = env.number("WEB_SWITCH_MS", default=1)
-# Threads that answer requests in one web process.
+# Threads of one web process that answer requests, and milliseconds after which one lets another compute.
 WEB_THREADS = env.number("WEB_THREADS", default=20)
-# Of these, how many answer annotators at once; more would only wait for each other.
-MAX_CONCURRENT_ANSWERS = env.number("MAX_CONCURRENT_ANSWERS", default=3)
+WEB_SWITCH_MS = env.number("WEB_SWITCH_MS", default=1)
+MAX_CONCURRENT_ANSWERS = env.number("MAX_CONCURRENT_ANSWERS", default=3)  # more would only wait for each other
 # How many threads one project or one person may hold of those for annotators, of those for exports, and of the others.
 MAX_CONCURRENT_PER_PROJECT = env.number("MAX_CONCURRENT_PER_PROJECT", default=2)
 MAX_CONCURRENT_PER_PERSON = env.number("MAX_CONCURRENT_PER_PERSON", default=2)
