@@ -1,6 +1,7 @@
 """HTTP and websocket, by one ASGI server: pages run as WSGI in threads that keep their database connections."""
 
 import os
+import sys
 
 from a2wsgi import WSGIMiddleware
 from django.core.wsgi import get_wsgi_application
@@ -19,6 +20,8 @@ from annotate.operations.request_counts import COUNTS  # noqa: E402
 from annotate.operations.thread_shares import ShareThreads, limits_of  # noqa: E402
 from annotate.urls import websocket_urlpatterns  # noqa: E402
 
+# An answer asks the database some twenty times and waits as often for its turn among the threads: not 5 ms each time.
+sys.setswitchinterval(max(1, settings.WEB_SWITCH_MS) / 1000)
 COUNTS.start()
 in_threads = WSGIMiddleware(django, workers=settings.WEB_THREADS)  # type: ignore[arg-type]
 limits = limits_of(

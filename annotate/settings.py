@@ -169,10 +169,10 @@ else:
     }
     # Asked before each use whether it still lives: else a restart of the server fails a request for every one pooled.
     database["CONN_HEALTH_CHECKS"] = True
-# Threads that answer requests in one web process.
+# Threads of one web process that answer requests, and milliseconds after which one lets another compute.
 WEB_THREADS = env.number("WEB_THREADS", default=20)
-# Of these, how many answer annotators at once; more would only wait for each other.
-MAX_CONCURRENT_ANSWERS = env.number("MAX_CONCURRENT_ANSWERS", default=3)
+WEB_SWITCH_MS = env.number("WEB_SWITCH_MS", default=1)
+MAX_CONCURRENT_ANSWERS = env.number("MAX_CONCURRENT_ANSWERS", default=3)  # more would only wait for each other
 # How many threads one project or one person may hold of those for annotators, of those for exports, and of the others.
 MAX_CONCURRENT_PER_PROJECT = env.number("MAX_CONCURRENT_PER_PROJECT", default=2)
 MAX_CONCURRENT_PER_PERSON = env.number("MAX_CONCURRENT_PER_PERSON", default=2)
@@ -227,8 +227,9 @@ SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
 LOGIN_REDIRECT_URL = "home"
 LOGIN_URL = "account_login"
 # Of failed sign-ins axes takes care, by name and address together: allauth would lock an account for everybody after
-# five failures of anybody who knows its name, and an address for everybody who shares it.
-ACCOUNT_RATE_LIMITS = {"login_failed": None}
+# five failures of anybody who knows its name, and an address for everybody who shares it, as a school does.
+ACCOUNT_RATE_LIMITS = {"login_failed": None, "reset_password": "300/m/ip,5/m/key"}
+ACCOUNT_RATE_LIMITS |= dict.fromkeys(("login", "signup", "reset_password_from_key"), "300/m/ip")
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
@@ -391,8 +392,7 @@ WORKER_JOB_SECONDS = env.number("WORKER_JOB_SECONDS", default=0)
 WORKER_EVALUATION_MINUTES = env.number("WORKER_EVALUATION_MINUTES", default=10)
 
 # --- Monitoring -------------------------------------------------------------------------------------------------------
-# Who sends this as a bearer token may read /metrics; empty: requests aren't counted, and the address isn't there.
-METRICS_TOKEN = env.secret("METRICS_TOKEN")
+METRICS_TOKEN = env.secret("METRICS_TOKEN")  # who sends it may read /metrics; empty: there is no such address
 # "line": for people. "json": one object a line, for programs.
 LOG_FORMAT = env.str("LOG_FORMAT", default="line")
 if LOG_FORMAT not in ("line", "json"):

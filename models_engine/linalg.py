@@ -6,6 +6,7 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 
 from models_engine.errors import TooLarge
+from models_engine.messages import Message, gettext_noop
 
 __all__ = [
     "MAX_DENSE_ITEMS",
@@ -133,7 +134,8 @@ def check_dense(n_items: int) -> None:
     """Raise TooLarge if an (n_items, n_items) matrix would be too large."""
     if n_items > MAX_DENSE_ITEMS:
         gib = 8 * n_items**2 / 2**30
-        raise TooLarge(
-            f"a covariance of {n_items:,} items takes {gib:.1f} GiB; the limit is {MAX_DENSE_ITEMS:,} items. "
-            "Use difference_variance(left, right) for the pairs you need, or sample(n, rng=rng) for joint draws."
+        told = gettext_noop(
+            "a covariance of %(n)d items takes %(gib)s GiB; the limit is %(limit)d items. Use "
+            "difference_variance(left, right) for the pairs you need, or sample(n, rng=rng) for joint draws."
         )
+        raise TooLarge(Message.of(told, n=n_items, gib=f"{gib:.1f}", limit=MAX_DENSE_ITEMS))

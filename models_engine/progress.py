@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable
 
 from models_engine.errors import Cancelled, NotConverged
+from models_engine.messages import Message
 from models_engine.summaries import Diagnostics
 
 __all__ = ["FitLog", "Progress"]
@@ -19,7 +20,7 @@ class FitLog:
 
     >>> log = FitLog(total=50, progress=None)
     >>> log.step(objective=-12.5)                      # raises Cancelled when the callback returns False
-    >>> diagnostics = log.finish(converged=True, message="gradient below 1e-8")
+    >>> diagnostics = log.finish(converged=True, message=Message.of(gettext_noop("all steps below 1e-8")))
     """
 
     def __init__(self, total: int, progress: Progress | None = None) -> None:
@@ -46,7 +47,7 @@ class FitLog:
         if go_on is False:
             raise Cancelled(f"the fit was cancelled after {count} of at most {self.total} steps.")
 
-    def finish(self, *, converged: bool, message: str, n_iterations: int | None = None) -> Diagnostics:
+    def finish(self, *, converged: bool, message: Message, n_iterations: int | None = None) -> Diagnostics:
         """Return the diagnostics. Warns NotConverged, with the message, if the fit did not converge."""
         if not converged:
             warnings.warn(f"not converged after {len(self.objective)} steps: {message}", NotConverged, stacklevel=3)

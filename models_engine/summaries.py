@@ -15,7 +15,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Diagnostics:
-    """Diagnostics of a fit. `objective` is the trace of what it maximised (log posterior, bound or log evidence)."""
+    """Diagnostics of a fit. `objective` is the trace of what it maximised (log posterior, bound or log evidence).
+
+    message: how the fit ended, in English; from a fit itself (not a stored one) a models_engine.messages.Message.
+    """
 
     converged: bool
     n_iterations: int

@@ -1,14 +1,20 @@
 """Messages stored by workers as a msgid with arguments and translated when they are shown.
 
-Each subject marks its own msgids with gettext_noop, so that makemessages finds them.
+Each subject marks its own msgids with gettext_noop, so that makemessages finds them; so does the engine, whose messages
+(models_engine.messages) may have several clauses.
 """
 
 import json
+import re
 from typing import Any
 
+from django.utils.formats import get_format
 from django.utils.translation import gettext, gettext_noop
 
-from models_engine.errors import InsufficientData
+from models_engine.errors import EngineError, InsufficientData
+from models_engine.messages import Message, message_of
+
+NUMBERS = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?")
 
 # Messages that version 0.1 stored as codes.
 FORMER = {
@@ -68,6 +74,20 @@ def store_message(msgid: str, **arguments: int | str) -> str:
     return json.dumps({"msgid": msgid, "arguments": arguments}, ensure_ascii=False)
 
 
+def store_engine_message(message: str) -> str:
+    """Returns the text to be stored of what the engine said; a text that is no Message stays as it is."""
+    if not isinstance(message, Message) or not message.parts:
+        return message
+    return json.dumps({"parts": message.parts}, ensure_ascii=False)
+
+
+def store_error(error: Exception) -> str:
+    """Returns the text to be stored of why work failed: the engine's own words, or any other error with its name."""
+    if isinstance(error, EngineError):
+        return store_engine_message(message_of(error))
+    return f"{type(error).__name__}: {error}"
+
+
 def render_message(text: str) -> str:
     """Translates a stored message; any other text is an error's own and stays as it is."""
     try:
@@ -78,5 +98,18 @@ def render_message(text: str) -> str:
         return text
     if message.get("msgid") and isinstance(message.get("arguments"), dict):
         return gettext(message["msgid"]) % message["arguments"]
+    if isinstance(message.get("parts"), list):
+        return "; ".join(gettext(msgid) % localized(arguments) for msgid, arguments in message["parts"])
     former = FORMER.get(str(message.pop("why", "")))
     return gettext(former) % message if former else text
+
+
+def localized(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Returns the engine's arguments with the decimal sign of the language in numbers; a `text` is a message itself."""
+    sign, values = get_format("DECIMAL_SEPARATOR"), dict(arguments)
+    for name, value in arguments.items():
+        if name == "text":
+            values[name] = render_message(str(value))
+        elif name != "name" and isinstance(value, str) and NUMBERS.fullmatch(value):
+            values[name] = value.replace(".", sign)
+    return values

@@ -39,6 +39,7 @@ MAX_COMPARISONS = 250_000
 SMALL = 2000  # rows: such a file is checked and imported while its owner waits; a longer one by the engine
 SMALL_SIDE = 32  # pixels; a picture with a shorter side is told of
 MAX_IMAGE_PIXELS = 25_000_000
+MAX_JPEG_SCANS = 100  # each goes over the whole picture, however few bytes it has; cameras and programs write up to 10
 MAX_PIXELS_TOGETHER = 250_000_000
 
 

@@ -1,5 +1,6 @@
-"""Checks the parts of office files, which are zip files of XML, before a parser sees one of them."""
+"""Checks the parts of zip files and of office files, which are zip files of XML, before a parser sees one of them."""
 
+import copy
 import zipfile
 from collections.abc import Iterator
 
@@ -11,6 +12,24 @@ XML_NAMES = (".xml", ".rels", ".vml")
 MARK = b"\xef\xbb\xbf"  # of UTF-8
 UTF_16 = (b"\xff\xfe", b"\xfe\xff", b"<\0", b"\0<")  # how XML in UTF-16 begins
 MAX_PARTS = 2_000
+# Of the others zipfile unfolds whatever it has read at once, without a bound.
+BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def check_size_of(package: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+    """Raise BadZipFile unless the part can be unfolded within a bound and has the size that the package states.
+
+    zipfile unfolds a whole part, up to two gigabytes, before it cuts off what goes beyond the stated size.
+    """
+    if info.compress_type not in BOUNDED:
+        raise zipfile.BadZipFile("a part is packed in an unusual way")
+    one_more, size = copy.copy(info), 0
+    one_more.file_size += 1
+    with package.open(one_more) as part:
+        while size <= info.file_size and (block := part.read(BLOCK)):
+            size += len(block)
+    if size != info.file_size:
+        raise zipfile.BadZipFile("a part has another size than stated")
 
 
 def blocks_of(package: zipfile.ZipFile, info: zipfile.ZipInfo, overlap: int = 0) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotate.files.decoding import decode_upload, too_large
 from annotate.files.limits import MAX_FILE_BYTES, MAX_ROWS, MAX_SHEET_CELLS, MAX_WORKBOOK_UNFOLDED, MOST_FOLDED, BadFile
-from annotate.files.packages import MAX_PARTS, blocks_of, declares_entities
+from annotate.files.packages import MAX_PARTS, blocks_of, check_size_of, declares_entities
 from annotate.files.parquet_reader import is_parquet, read_parquet
 
 SUFFIX = ".xlsx"
@@ -143,6 +143,8 @@ def check_package(file: IO[bytes], name: str) -> bool:
         with zipfile.ZipFile(file) as package:
             infos = package.infolist()
             check_unfolded(infos, name)
+            for info in infos:
+                check_size_of(package, info)
             found = [look_into(package, info, name) for info in infos]
     except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError) as error:
         raise damaged(name, error) from error

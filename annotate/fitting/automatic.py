@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from annotate.core.stored_messages import store_engine_message
 from annotate.criteria import Criterion
 from annotate.fitting.reading import Labels, read_labels
 from annotate.models import Label
@@ -80,7 +81,8 @@ def choice_as_json(choice: Choice, n_labels: int) -> KeptChoice:
 
 
 def trial_as_json(trial: Trial) -> dict[str, Any]:
-    return {
+    kept = {
         name: None if isinstance(value, float) and not np.isfinite(value) else value
         for name, value in asdict(trial).items()
     }
+    return kept | {"failed": store_engine_message(trial.failed)}

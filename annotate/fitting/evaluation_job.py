@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
+from annotate.core.stored_messages import store_engine_message
 from annotate.criteria import Criterion
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import RULES, read_labels
@@ -21,6 +22,7 @@ from annotate.models.leased_jobs import LeaseLost
 from models_engine.analysis.evaluation import evaluate_estimators, sample_annotators
 from models_engine.estimators.choosing import MIN_LABELS, candidate_names
 from models_engine.estimators.table import ESTIMATORS
+from models_engine.messages import Message
 from models_engine.models import Fit
 
 # With more labels four more fits take too long for a background job: so many are drawn at random then.
@@ -118,6 +120,8 @@ def finite_json(value: Any) -> Any:
         return {name: finite_json(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [finite_json(one) for one in value]
+    if isinstance(value, Message):
+        return store_engine_message(value)
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import DatabaseError
 from django.utils import timezone
 
-from annotate.core.stored_messages import render_message
+from annotate.core.stored_messages import render_message, store_error
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
 from annotate.fitting.scheduling import Claim
@@ -107,11 +107,11 @@ class JobRunner:
         except (DatabaseError, LimitCrossed):
             raise
         except EngineError as error:
-            queue.record_failure(row, message=str(error), now=timezone.now())
+            queue.record_failure(row, message=store_error(error), now=timezone.now())
         except Exception as error:
             raise_crossed_limit(error)
             logger.exception("The %s failed.", row)
-            queue.record_failure(row, message=f"{type(error).__name__}: {error}", now=timezone.now())
+            queue.record_failure(row, message=store_error(error), now=timezone.now())
         else:
             logger.info("Worked on the %s.", row)
 
@@ -140,12 +140,12 @@ class JobRunner:
         except fitting_run.NothingDue as reason:
             logger.info("Nothing to fit: %s", reason)
         except EngineError as error:  # its message was written for the project's owner
-            logger.warning("Fitting project %s failed: %s", claim.project_id, render_message(str(error)))
-            scheduling.record_failure(claim, message=str(error), now=timezone.now())
+            logger.warning("Fitting project %s failed: %s", claim.project_id, render_message(store_error(error)))
+            scheduling.record_failure(claim, message=store_error(error), now=timezone.now())
         except Exception as error:
             raise_crossed_limit(error)
             logger.exception("Fitting project %s failed.", claim.project_id)
-            scheduling.record_failure(claim, message=f"{type(error).__name__}: {error}", now=timezone.now())
+            scheduling.record_failure(claim, message=store_error(error), now=timezone.now())
         else:
             logger.info("%s of project %s: %d labels, %.2f s.", fit, claim.project_id, fit.n_labels, fit.seconds)
             return True

@@ -8,7 +8,7 @@ from typing import Any, Self, cast
 import numpy as np
 from django.utils.translation import gettext_noop
 
-from annotate.core.stored_messages import store_message
+from annotate.core.stored_messages import store_engine_message, store_message
 from annotate.criteria import Criterion
 from annotate.fitting.arrays import pack, warm_start
 from annotate.fitting.automatic import choose_estimator, last_choice, quick_estimator
@@ -124,7 +124,7 @@ class FitResult:
             estimator=fitted.name,
             settings=fitted.settings | site_settings(project),
             converged=diagnostics.converged,
-            message=diagnostics.message,
+            message=store_engine_message(diagnostics.message),
             warm=fitted.warm,
             n_labels=labels.of_people.n_labels,
             n_items=labels.data.n_items,

@@ -9,7 +9,7 @@ from django.db import DatabaseError
 from django.db.models import Max
 from django.utils import timezone
 
-from annotate.core.stored_messages import render_message
+from annotate.core.stored_messages import store_error
 from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion, list_criteria
 from annotate.fitting import scheduling
@@ -29,6 +29,7 @@ from annotate.models import DerivedRanking, FitState, Project
 from annotate.models.leased_jobs import LeaseLost
 from annotate.quality.flags.notices import notify_new_flags
 from models_engine.errors import Cancelled, EngineError
+from models_engine.messages import Message, gettext_noop
 from models_engine.models import Fit
 from models_engine.posterior import BasePosterior
 
@@ -40,7 +41,7 @@ class CriterionFailed(EngineError):
     """One of several fits failed; what the others gave is published."""
 
     def __init__(self, criterion: Criterion, error: Exception) -> None:
-        super().__init__(f"“{criterion.name}”: {render_message(error_message(error))}")
+        super().__init__(Message.of(gettext_noop("“%(name)s”: %(text)s"), name=criterion.name, text=store_error(error)))
 
 
 class NothingDue(EngineError):
@@ -48,10 +49,6 @@ class NothingDue(EngineError):
 
     def __init__(self, project: Project) -> None:
         super().__init__(f"every criterion of {project.pk} without an up-to-date fit failed and waits to be retried.")
-
-
-def error_message(error: Exception) -> str:
-    return str(error) if isinstance(error, EngineError) else f"{type(error).__name__}: {error}"
 
 
 def run(claim: Claim, *, progress: Progress, clock: Clock = timezone.now) -> Fit:
@@ -90,7 +87,7 @@ def fit_criteria(project: Project, claim: Claim, progress: Progress, clock: Cloc
             logger.exception("The fit by criterion %d of project %s failed.", criterion.number, project.pk)
             failures.append(CriterionFailed(criterion, error))
             failing[number] = scheduling.next_failure(
-                failing.get(number), estimator=project.estimator, message=error_message(error), now=clock()
+                failing.get(number), estimator=project.estimator, message=store_error(error), now=clock()
             )
         else:
             failing.pop(number, None)
@@ -162,9 +159,7 @@ def fit_and_publish(
         raise
     except Exception as error:
         named = named_error(error)
-        Fit.objects.filter(pk=fit.pk).update(
-            status=Fit.Status.FAILED, message=error_message(named), finished_at=clock()
-        )
+        Fit.objects.filter(pk=fit.pk).update(status=Fit.Status.FAILED, message=store_error(named), finished_at=clock())
         raise named from error
     write_suggestions(criterion, fit)
     if not pause_at_goal(fit, clock()):

@@ -38,6 +38,7 @@ OF_PRESENTATIONS = ("submit", "known", "api-answer", "api-known")  # their token
 EMBEDDED = re.compile(r"/embed/([^/]+)(/.*)")
 REFUSED = "crowdrank.refused"
 SECONDS_TO_FIND = 1.0
+SECOND_AFTER = 0.5  # seconds after which a page is a slow one, which other pages of its project do not wait for
 
 TOO_MANY = Outage(
     503,
@@ -55,9 +56,9 @@ def limits_of(threads: int, answers: int, of_project: int, of_person: int) -> di
     return {
         # Never all of them for one project: another's answers would wait for its slowest page.
         ANSWERS: Limit(max(1, answers), max(1, min(of_project, answers - 1)), of_person),
-        EXPORTS: Limit(exports, max(1, min(of_project, exports - 1)), of_person, seconds=60.0),
+        EXPORTS: Limit(exports, max(1, min(of_project, exports - 1)), of_person, 60.0, SECOND_AFTER),
         FILES: Limit(files, max(1, files - 1), max(1, files - 1)),
-        PAGES: Limit(pages, max(1, min(of_project, pages - 1)), of_person),
+        PAGES: Limit(pages, max(1, min(of_project, pages - 1)), of_person, 10.0, SECOND_AFTER),
     }
 
 

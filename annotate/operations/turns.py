@@ -7,17 +7,23 @@ from dataclasses import dataclass
 
 MAX_WAITING = 2_000
 MAX_WAITING_OF_PERSON = 100
+CLOCK = 0.001  # seconds: an event loop may call a little early
 
 
 @dataclass(frozen=True)
 class Limit:
     """How many requests of one kind run at once, at most how many of one project and of one person, and how many
-    seconds the others wait."""
+    seconds the others wait.
+
+    second_after: how many seconds a project's latest request has run before another of it begins. Threads of a process
+    compute in turns: two quick pages beside each other end no sooner, and each takes time from others' answers.
+    """
 
     total: int
     of_project: int
     of_person: int
     seconds: float = 10.0
+    second_after: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,7 @@ class Turns:
         self.limits = limits
         self.running: Counter[tuple[str, ...]] = Counter()
         self.waiting: list[Waiting] = []
+        self.began: dict[tuple[str, ...], float] = {}  # the latest of a project's that run
 
     async def begin(self, use: Use) -> bool:
         """Waits for a turn; returns False where too many wait already or it waited too long."""
@@ -69,6 +76,7 @@ class Turns:
             self.running[counted] -= 1
             if not self.running[counted]:
                 del self.running[counted]
+                self.began.pop(counted, None)
         self.let_go(use.kind)
 
     def withdraw(self, mine: Waiting) -> bool:
@@ -86,8 +94,16 @@ class Turns:
         while ready := [one for one in self.waiting if one.use.kind == kind and self.has_room(one.use)]:
             first = min(ready, key=lambda one: self.order(one.use))
             self.waiting.remove(first)
-            self.running.update(first.use.counted_as())
-            first.may_go.set_result(None)
+            self.begin_now(first)
+
+    def begin_now(self, one: Waiting) -> None:
+        counted, after = tuple(one.use.counted_as()), self.limits[one.use.kind].second_after
+        self.running.update(counted)
+        if after:
+            loop = asyncio.get_running_loop()
+            self.began[counted[1]] = loop.time()
+            loop.call_later(after, self.let_go, one.use.kind)
+        one.may_go.set_result(None)
 
     def has_room(self, use: Use) -> bool:
         limit, (all_of_kind, project, person) = self.limits[use.kind], use.counted_as()
@@ -95,7 +111,12 @@ class Turns:
             self.running[all_of_kind] < limit.total
             and self.running[project] < limit.of_project
             and (not use.person or self.running[person] < limit.of_person)
+            and not self.began_just_now(project, limit.second_after)
         )
+
+    def began_just_now(self, project: tuple[str, ...], seconds: float) -> bool:
+        began = self.began.get(project)
+        return began is not None and asyncio.get_running_loop().time() < began + seconds - CLOCK
 
     def order(self, use: Use) -> tuple[int, int]:
         _all, project, person = use.counted_as()

@@ -12,6 +12,7 @@ from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, EngineError, NotConverged
 from models_engine.estimators.base import Estimator
 from models_engine.estimators.choosing import MAX_LABELS_ALL_FOLDS, N_FOLDS, assign_folds, paired_difference
+from models_engine.messages import message_of
 from models_engine.posterior import BasePosterior
 from models_engine.progress import Progress
 
@@ -96,7 +97,7 @@ def evaluate_estimators(
         except Cancelled:
             raise
         except EngineError as error:
-            found.append(Evaluation(name, failed=str(error)))
+            found.append(Evaluation(name, failed=message_of(error)))
     if reference not in losses:
         return found
     annotators = np.concatenate([data.annotators[out] for out in held_out])

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from models_engine.analysis.scores import common_unit
 from models_engine.errors import InvalidData, InvalidSetting
 from models_engine.linalg import chunk_slices
+from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import BasePosterior, SamplePosterior
 from models_engine.summaries import Diagnostics
 
@@ -66,7 +67,7 @@ def weighted_total(
     draws = _total_draws(posteriors, factors, n_draws, np.random.default_rng(0) if rng is None else rng)
     draws += contributions.sum(axis=0) - draws.mean(axis=0)
     converged = all(posterior.diagnostics.converged for posterior in posteriors)
-    diagnostics = Diagnostics(converged, n_draws, (), 0.0, "joint draws of the criteria")
+    diagnostics = Diagnostics(converged, n_draws, (), 0.0, Message.of(gettext_noop("joint draws of the criteria")))
     return WeightedTotal(
         SamplePosterior.of(draws, diagnostics), shares, units, contributions, _variance_shares(contributions)
     )

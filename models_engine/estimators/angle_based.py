@@ -16,6 +16,7 @@ from models_engine.inference.angle.completions import Completions, draw_rankings
 from models_engine.inference.angle.likelihood import AngleLabels, AngleTarget, Variational, fit_variational, match_gamma
 from models_engine.inference.angle.permutations import EXACT_LIMIT, log_constant, place_scores
 from models_engine.inference.angle.von_mises_fisher import log_sphere_mean, sample_directions
+from models_engine.messages import SPLIT_RHAT, Message, gettext_noop
 from models_engine.posterior import Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
 
@@ -87,7 +88,7 @@ class AngleBased:
         return AnglePosterior(utilities, diagnostics, Likelihood(tie_rate=data.pairs().tie_rate()), scores=scores)
 
 
-DrawsResult = tuple[Floats, FitLog, bool, str]
+DrawsResult = tuple[Floats, FitLog, bool, Message]
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +104,8 @@ class _Run:
 
     def single_item(self) -> DrawsResult:
         self.log.step(0.0)
-        return np.zeros((self.settings.n_draws, 1)), self.log, True, "there is only one item, so nothing to compare"
+        message = Message.of(gettext_noop("there is only one item, so nothing to compare"))
+        return np.zeros((self.settings.n_draws, 1)), self.log, True, message
 
     def direct(self) -> DrawsResult:
         """Fit without sampling completions of incomplete rankings."""
@@ -118,7 +120,7 @@ class _Run:
             self.log.step(bound)
         if inference == "vi":
             eta = self._from(form, self.settings.n_draws)
-            return eta, self.log, form.converged, f"{_described(form)}; {self._error_of_constant(eta)}"
+            return eta, self.log, form.converged, Message.joined(_described(form), self._error_of_constant(eta))
         eta = self._from(form, 10 * self.settings.n_draws, wider=True)
         weight = self._log_weight(eta, form, self.labels.total)
         return self._resampled(eta, weight)
@@ -143,17 +145,18 @@ class _Run:
                 draws[sweep // settings.thin] = eta
             self.log.step(float(eta @ resultant - total * log_constant(eta[None])[0]))
         spread = split_rhat(draws)
-        message = f"split R-hat of the utilities at most {spread:.3f}; 1.05 or less counts as converged"
+        message = Message.of(SPLIT_RHAT, spread=f"{spread:.3f}")
         return draws, self.log, spread <= 1.05, message
 
     def _mle(self) -> DrawsResult:
         mode = AngleTarget(self.labels, NO_PRIOR_SD).mode(on_iteration=self.log.check)
         n = self.labels.total + self.labels.weight.sum()
         if n == 0 or not mode.converged or n * (mode.root**2).sum(axis=0).max() > MIN_VAGUE_VARIANCE:
-            raise InsufficientData(
+            told = gettext_noop(
                 "the likelihood has no maximum: too few rankings, or all agree on something; "
                 'add rankings, or use inference="sir", which has a prior.'
             )
+            raise InsufficientData(Message.of(told))
         return self._around_mode(resample=False, prior_sd=NO_PRIOR_SD)
 
     def _around_mode(self, *, resample: bool, prior_sd: float | None = None) -> DrawsResult:
@@ -164,7 +167,8 @@ class _Run:
         n, p = self.settings.n_draws * (2 if resample else 1), len(mode.mean)
         normal = self.rng.standard_normal((n, p))
         if not resample:
-            message = f"mode of the log posterior, {mode.value:.6g}, and the normal around it"
+            told = gettext_noop("mode of the log posterior, %(value)s, and the normal around it")
+            message = Message.of(told, value=f"{mode.value:.6g}")
             return (mode.mean + normal @ mode.root.T) @ target.basis.T, self.log, mode.converged, message
         scale = np.sqrt(DEGREES_OF_FREEDOM / self.rng.chisquare(DEGREES_OF_FREEDOM, size=n))[:, None]
         unit = normal * scale
@@ -201,19 +205,22 @@ class _Run:
         points = (np.arange(self.settings.n_draws) + self.rng.random()) / self.settings.n_draws
         rows = np.minimum(np.searchsorted(np.cumsum(weight), points), len(eta) - 1)
         self.log.step(float(np.log(np.exp(log_weight - log_weight.max()).mean()) + log_weight.max()))
-        message = f"effective sample size {worth:.0f} of {len(eta):,} weighted proposals; 100 is enough"
+        told = gettext_noop("effective sample size %(worth)s of %(n)d weighted proposals; 100 is enough")
+        message = Message.of(told, worth=f"{worth:.0f}", n=len(eta))
         return eta[self.rng.permutation(rows)], self.log, converged and worth >= 100, message
 
-    def _error_of_constant(self, eta: Floats) -> str:
+    def _error_of_constant(self, eta: Floats) -> Message:
         """Describe the error of the approximate log constant at the posterior mean."""
         if self.labels.t > EXACT_LIMIT:
-            return "constant approximated"
+            return Message.of(gettext_noop("constant approximated"))
         mean = eta.mean(axis=0, keepdims=True)
         t = self.labels.t
         exact = log_constant(mean)[0] - log_constant(np.zeros((1, t)))[0]
         error = float(log_sphere_mean(np.linalg.norm(mean), t - 1)) - exact
-        return f"the approximate log constant errs by {error:+.4f} per ranking at the posterior mean"
+        told = gettext_noop("the approximate log constant errs by %(error)s per ranking at the posterior mean")
+        return Message.of(told, error=f"{error:+.4f}")
 
 
-def _described(form: Variational) -> str:
-    return f"kappa ~ Gamma({form.a:.6g}, {form.b:.6g}), beta {form.beta:.6g}"
+def _described(form: Variational) -> Message:
+    told = gettext_noop("posterior: kappa ~ Gamma(%(a)s, %(b)s), beta %(beta)s")
+    return Message.of(told, a=f"{form.a:.6g}", b=f"{form.b:.6g}", beta=f"{form.beta:.6g}")

@@ -16,6 +16,7 @@ from models_engine.inference.angle.completions import draw_rankings
 from models_engine.inference.angle.mixture import LabelProfiles, MixtureGroups
 from models_engine.inference.angle.permutations import EXACT_LIMIT, place_scores
 from models_engine.linalg import centre
+from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Likelihood, Posterior, SamplePosterior, shared_fields
 from models_engine.progress import FitLog, Progress
 from models_engine.summaries import Components
@@ -79,8 +80,11 @@ class AngleBasedMixture:
             if len(tried) > 1 and tried[-1].dic > tried[-2].dic - MIN_DIC_GAIN:
                 break
         best = tried[-2] if len(tried) > 1 and tried[-1].dic > tried[-2].dic - MIN_DIC_GAIN else tried[-1]
-        listed = ", ".join(f"{len(one.groups.groups)} groups {one.dic:.1f}" for one in tried)
-        diagnostics = log.finish(converged=best.converged, message=f"DIC: {listed}; bound {best.groups.bound:.6g}")
+        told = gettext_noop("deviance information criterion by number of groups: %(listed)s")
+        listed = ", ".join(f"{len(one.groups.groups)}: {one.dic:.1f}" for one in tried)
+        bound = Message.of(gettext_noop("bound %(value)s"), value=f"{best.groups.bound:.6g}")
+        message = Message.joined(Message.of(told, listed=listed), bound)
+        diagnostics = log.finish(converged=best.converged, message=message)
         order = np.argsort(-best.groups.dirichlet)
         shares, utilities = best.shares[:, order], centre(-best.eta[:, order])
         drawn = draw_rankings(-utilities.reshape(-1, profiles.t), rng).reshape(utilities.shape)

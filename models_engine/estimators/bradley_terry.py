@@ -17,6 +17,7 @@ from models_engine.inference.davidson.mode import MAX_DENSE_ITEMS, Curvature, Da
 from models_engine.inference.davidson.variational import find_nearest_gaussian, start_gaussian
 from models_engine.inference.graded.counts import GradedCounts
 from models_engine.inference.graded.problem import GradedProblem
+from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import GaussianPosterior, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
 
@@ -80,7 +81,13 @@ class BradleyTerry:
             run.learn_scale(_starting_sd(start)) if self.prior_sd is None else run.optimise_at_scale(self.prior_sd)
         )
         converged = run.converged and bool(np.isfinite(run.x).all())
-        message = f"{'all steps' if converged else 'steps not'} below {self.tolerance:g}; prior_sd {prior_sd:.6g}"
+        told = (
+            gettext_noop("all steps below %(tolerance)s")
+            if converged
+            else gettext_noop("steps not below %(tolerance)s")
+        )
+        scale = Message.of(gettext_noop("prior_sd %(prior_sd)s"), prior_sd=f"{prior_sd:.6g}")
+        message = Message.joined(Message.of(told, tolerance=f"{self.tolerance:g}"), scale)
         diagnostics = log.finish(converged=converged, message=message)
         covariance, sds = _covariance(run.curvature)
         f, side, log_nu = problem.split(run.x)
@@ -97,10 +104,11 @@ class BradleyTerry:
     def _check(self, data: Comparisons) -> None:
         check_settings(self)
         if self.inference == "variational" and data.n_items > MAX_DENSE_ITEMS:
-            raise TooLarge(
-                f"variational inference needs a matrix over all items; {data.n_items:,} is above its limit of "
-                f'{MAX_DENSE_ITEMS:,}. Use inference="map", or rank the connected parts one by one.'
+            told = gettext_noop(
+                "variational inference needs a matrix over all items; %(n)d is above its limit of %(limit)d. Use "
+                'inference="map", or rank the connected parts one by one.'
             )
+            raise TooLarge(Message.of(told, n=data.n_items, limit=MAX_DENSE_ITEMS))
 
     def _build_problem(self, pairs: PairTable, sided: NDArray[np.bool_], n_grades: int) -> Problem:
         halve_ties, own = self.ties == "half", np.full(pairs.n_items, (self.prior_sd or CENTRAL_SD) ** -2)

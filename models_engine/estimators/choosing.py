@@ -10,6 +10,7 @@ from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, EngineError, InsufficientData
 from models_engine.estimators.base import Estimator
 from models_engine.linalg import sum_by_group
+from models_engine.messages import Message, gettext_noop, message_of
 from models_engine.progress import Progress
 
 __all__ = ["AUTOMATIC", "Choice", "Trial", "assign_folds", "candidate_names", "choose_estimator", "paired_difference"]
@@ -111,9 +112,10 @@ def choose_estimator(
         except Cancelled:
             raise
         except EngineError as error:
-            failed[name] = str(error)
+            failed[name] = message_of(error)
     if not found:
-        raise InsufficientData("no estimator could be fitted: " + " ".join(failed.values()))
+        told = gettext_noop("no estimator could be fitted (%(estimators)s)")
+        raise InsufficientData(Message.joined(Message.of(told, estimators=", ".join(failed)), *failed.values()))
     return _chosen(names, found, failed, data.annotators[held_out])
 
 

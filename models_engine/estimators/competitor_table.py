@@ -9,6 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from models_engine.arrays import read_integers
 from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData, InvalidData
+from models_engine.messages import Message, gettext_noop
 from models_engine.validation import check_count, check_indices
 
 __all__ = ["CompetitorTable", "Evidence", "count_evidence"]
@@ -77,15 +78,15 @@ class CompetitorTable:
         compared = np.flatnonzero(data.n_comparisons())
         found = np.unique(self.competitor[compared])
         if len(found) < 2:
-            whose = (
-                f"all {len(compared)} compared items are of competitor {found[0]}"
-                if len(found)
-                else "no item is compared"
+            whose = Message.of(gettext_noop("no item is compared"))
+            if len(found):
+                one = gettext_noop("all %(n)d compared items are of competitor %(competitor)d")
+                whose = Message.of(one, n=len(compared), competitor=int(found[0]))
+            needed = gettext_noop(
+                "a leaderboard needs items of two competitors or more. Name the competitors of the others, or rank the "
+                "items themselves with BradleyTerry."
             )
-            raise InsufficientData(
-                f"{whose}; a leaderboard needs items of two competitors or more. Name the competitors of the others, "
-                "or rank the items themselves with BradleyTerry."
-            )
+            raise InsufficientData(Message.joined(whose, Message.of(needed)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from models_engine.inference.competitors.fit import IntegratedEffects, fit_compe
 from models_engine.inference.competitors.problem import CompetitorProblem, Rows
 from models_engine.inference.competitors.shared import shared_covariance
 from models_engine.linalg import centre, centre_covariance, sum_by_group
+from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Likelihood
 from models_engine.progress import FitLog, Progress
 
@@ -106,8 +107,9 @@ class Competitors:
             item = problem.blocks.item
             shared = shared_covariance(found.best, np.where(item < 0, -1, same_item[item]))
             found = replace(found, covariance=found.covariance + found.weights @ found.spreads**2 * shared)
-        message = "effects and spreads converged" if found.converged else "effects not converged; raise max_iterations"
-        diagnostics = log.finish(converged=found.converged, message=message)
+        told = gettext_noop("effects and spreads converged")
+        told = told if found.converged else gettext_noop("effects not converged; raise max_iterations")
+        diagnostics = log.finish(converged=found.converged, message=Message.of(told))
         n = table.n_competitors
         return CompetitorPosterior(
             centre(found.mean[:n]),
@@ -125,7 +127,8 @@ class Competitors:
         pairs = data.pairs_with_ties() if self.tied_ranks else data.pairs()
         kept = (pairs.weight > 0) & ((pairs.outcome != 0.5) | (self.ties != "ignore"))
         if not kept.any():
-            raise InsufficientData("there is no answer with a preference or a tie; collect or import answers first.")
+            told = gettext_noop("there is no answer with a preference or a tie; collect or import answers first.")
+            raise InsufficientData(Message.of(told))
         return pairs.select(kept)
 
     def _problem(
@@ -195,16 +198,19 @@ def _check_size(contexts: Ints, pairs: PairTable, table: CompetitorTable) -> Non
     seen = np.unique(np.concatenate([pairs.left, pairs.right]))
     largest = int(np.bincount(contexts[seen]).max())
     if largest > MAX_CONTEXT_ITEMS:
-        raise TooLarge(
-            f"one context has {largest:,} compared items; the limit is {MAX_CONTEXT_ITEMS:,}. Name the context of each "
-            "item if there are several, or compare fewer items of it."
+        told = gettext_noop(
+            "one context has %(n)d compared items; the limit is %(limit)d. Name the context of each item if there are "
+            "several, or compare fewer items of it."
         )
+        raise TooLarge(Message.of(told, n=int(largest), limit=MAX_CONTEXT_ITEMS))
     effects = table.n_competitors * (1 + table.n_tags)
     if effects > MAX_EFFECTS:
-        raise TooLarge(
-            f"{table.n_competitors:,} competitors and {table.n_tags:,} tags make {effects:,} effects; the limit is "
-            f"{MAX_EFFECTS:,}. Merge tags, or leave them out."
+        told = gettext_noop(
+            "%(n)d competitors and %(tags)d tags make %(effects)d effects; the limit is %(limit)d. Merge tags, or "
+            "leave them out."
         )
+        counts = {"n": table.n_competitors, "tags": table.n_tags, "effects": effects, "limit": MAX_EFFECTS}
+        raise TooLarge(Message.of(told, **counts))
 
 
 def _tags(contexts: Ints, tag: Ints) -> Ints:

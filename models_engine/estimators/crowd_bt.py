@@ -19,6 +19,7 @@ from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior
 from models_engine.inference.crowd_bt.scales import DEFAULT_SCALES, ScaleLearner, Scales
 from models_engine.linalg import sum_by_group
+from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Diagnostics, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
 
@@ -100,10 +101,12 @@ class CrowdBT:
 
     def _fit_mode(self, spec: CrowdFitSpec, x: Floats, log: FitLog, data: Comparisons) -> CrowdPosterior:
         point, _, converged = ascend_objective(spec, x, log.step, self.tolerance / 100)
-        verdict = "less" if converged else "more"
-        message = f"the last step moved the unknowns by {verdict} than {self.tolerance / 100:g}"
+        told = gettext_noop("the last step moved the unknowns by less than %(tolerance)s")
+        told = told if converged else gettext_noop("the last step moved the unknowns by more than %(tolerance)s")
+        message = Message.of(told, tolerance=f"{self.tolerance / 100:g}")
         if self.grades == "ordered" and data.n_grades:
-            message += '; grades did not count, the winners alone did: inference="ep" counts them'
+            alone = gettext_noop('grades did not count, the winners alone did: inference="ep" counts them')
+            message = Message.joined(message, Message.of(alone))
         diagnostics = log.finish(converged=converged, message=message)
         f, side, log_nu = point.target.split(point.x)
         covariance, own, side_sd = laplace(point)
@@ -189,16 +192,20 @@ def _posterior(
     )
 
 
-def _message(solution: Solution, tolerance: float) -> str:
+def _message(solution: Solution, tolerance: float) -> Message:
     scales = solution.state.scales
-    moved = "less" if solution.converged else "more"
-    text = (
-        f"the last sweep moved every margin and scale by {moved} than {tolerance:g}; prior_sd {scales.prior_sd:.3g}, "
-        f"mean reliability {scales.reliability.mean:.3g}"
-    )
+    told = gettext_noop("the last sweep moved every margin and scale by less than %(tolerance)s")
+    if not solution.converged:
+        told = gettext_noop("the last sweep moved a margin or scale by more than %(tolerance)s; raise max_iterations")
+    found = gettext_noop("prior_sd %(prior_sd)s, mean reliability %(reliability)s")
+    clauses = [
+        Message.of(told, tolerance=f"{tolerance:g}"),
+        Message.of(found, prior_sd=f"{scales.prior_sd:.3g}", reliability=f"{scales.reliability.mean:.3g}"),
+    ]
     if solution.reversed_probability > 0.01:
-        text += f"; probability {solution.reversed_probability:.2f} that the whole ranking is the wrong way round"
-    return text if solution.converged else text + "; raise max_iterations"
+        reversed_ = gettext_noop("probability %(chance)s that the whole ranking is the wrong way round")
+        clauses.append(Message.of(reversed_, chance=f"{solution.reversed_probability:.2f}"))
+    return Message.joined(*clauses)
 
 
 def _continue_progress(first: FitLog, progress: Progress | None) -> Progress | None:

@@ -12,6 +12,7 @@ from models_engine.errors import InvalidData, InvalidSetting
 from models_engine.estimators.crowd_posterior import CrowdPosterior, summarise_reliabilities
 from models_engine.estimators.settings import check_settings
 from models_engine.inference.crowd_bt.moment_matching import match_moments, update_beta
+from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Diagnostics, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
 
@@ -100,7 +101,8 @@ class CrowdBTOnline:
             if count % LABELS_PER_STEP == 0:
                 log.step(total)
         log.step(total)
-        diagnostics = log.finish(converged=True, message=f"one pass over {len(pairs)} pairs, in their order")
+        told = gettext_noop("one pass over %(n)d pairs, in their order")
+        diagnostics = log.finish(converged=True, message=Message.of(told, n=len(pairs)))
         return state.posterior(self, diagnostics, data)
 
 

@@ -21,6 +21,7 @@ from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites_
 from models_engine.inference.tastes.factors import TasteFactors
 from models_engine.inference.tastes.reliability import KNOTS
 from models_engine.inference.tastes.sampling import GRID, ScaleDensities
+from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Posterior
 from models_engine.progress import Progress
 
@@ -107,10 +108,12 @@ class CrowdGPPL:
     def _check(self, data: Comparisons) -> None:
         check_settings(self)
         if data.n_items > MAX_ITEMS:
-            raise TooLarge(
-                f"CrowdGPPL holds {self.n_components + 1} matrices of {data.n_items:,} x {data.n_items:,} items; the "
-                f"limit is {MAX_ITEMS:,}. Use CollaborativeGP, or fit a part of the items."
+            told = gettext_noop(
+                "CrowdGPPL holds %(matrices)d matrices of %(n)d x %(n)d items; the limit is %(limit)d. Use "
+                "CollaborativeGP, or fit a part of the items."
             )
+            counts = {"matrices": self.n_components + 1, "n": data.n_items, "limit": MAX_ITEMS}
+            raise TooLarge(Message.of(told, **counts))
 
     def _n_steps(self, folds: int) -> int:
         scales = 0 if self.log_scale_sd == 0 else 90

@@ -18,6 +18,7 @@ from models_engine.estimators.settings import check_settings
 from models_engine.inference.plackett_luce.bounds import ChoiceBounds
 from models_engine.inference.plackett_luce.fits import GaussianFit, fit_bound, fit_mode
 from models_engine.linalg import cholesky
+from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
 
@@ -79,11 +80,18 @@ class FeaturePlackettLuce:
         """Return the moments of the mixture of fits, weighted by evidence."""
         share = softmax(np.array([fit.evidence for fit in fits]))
         best = int(np.argmax(share))
-        text = f"log evidence {fits[best].evidence:.6g} at prior_sd {scales[best][0]:g}, item_sd {scales[best][1]:g}"
-        diagnostics = search.log.finish(
-            converged=all(fit.converged for fit in fits),
-            message=f"{text}, averaged over {len(fits)} scales; each to a relative step of {self.tolerance:g}",
+        message = Message.of(
+            gettext_noop(
+                "log evidence %(evidence)s at prior_sd %(prior_sd)s, item_sd %(item_sd)s, averaged over %(n)d scales, "
+                "each to a relative step of %(tolerance)s"
+            ),
+            evidence=f"{fits[best].evidence:.6g}",
+            prior_sd=f"{scales[best][0]:g}",
+            item_sd=f"{scales[best][1]:g}",
+            n=len(fits),
+            tolerance=f"{self.tolerance:g}",
         )
+        diagnostics = search.log.finish(converged=all(fit.converged for fit in fits), message=message)
         mean, covariance = _mix(share, [fit.mean for fit in fits], [fit.covariance() for fit in fits])
         weights, weights_root = None, None
         if search.x is not None:

@@ -20,6 +20,7 @@ from models_engine.inference.pairwise_gp.variational import fit_stochastic, maxi
 from models_engine.inference.probit_ep.expected_probit import expected_factor
 from models_engine.kernels import Form, ItemKernel
 from models_engine.linalg import centre, cholesky
+from models_engine.messages import RAISE_ITERATIONS, Message, gettext_noop, propagation_message
 from models_engine.posterior import Diagnostics, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
 
@@ -111,40 +112,46 @@ class GPPL:
                 forget=self.forget,
                 on_step=log.step,
             )
-            message = f"the final step over all pairs changed a margin by {found.change:.2g} of its standard deviation"
-            message += "" if found.converged else ", not below 0.2; raise epochs"
+            told = gettext_noop("the last step over all pairs changed a margin by %(change)s of its standard deviation")
+            clauses = [Message.of(told, change=f"{found.change:.2g}")]
+            if not found.converged:
+                clauses.append(Message.of(gettext_noop("this is not below 0.2: raise epochs")))
         else:
             solve = maximise_bound if self.inference == "vg" else solve_linearised
             found = solve(state, tolerance=self.tolerance, limit=self.max_iterations, on_step=log.step)
-            message = f"the last step changed margins and log scale by {found.change:.1g}"
-            message += "" if found.converged else f", not below {self.tolerance:g}; raise max_iterations"
-        sd = found.state.expected_scale**-0.5
-        return found.state, log.finish(converged=found.converged, message=f"{message}; prior sd {sd:.3g}")
+            told = gettext_noop("the last step changed margins and log scale by %(change)s")
+            clauses = [Message.of(told, change=f"{found.change:.1g}")]
+            if not found.converged:
+                clauses.append(Message.of(RAISE_ITERATIONS, tolerance=f"{self.tolerance:g}"))
+        clauses.append(_scale_message(found.state.expected_scale))
+        return found.state, log.finish(converged=found.converged, message=Message.joined(*clauses))
 
     def _by_ep(
         self, data: Comparisons, kernel: ItemKernel, prior: ItemPrior, scale: GammaPrior, log: FitLog
     ) -> GPPLPosterior:
         if prior.reach is not None:
-            raise TooLarge(
-                f'inference="ep" works on the items themselves, up to n_inducing={self.n_inducing}; there are '
-                f'{data.n_items:,}. Use inference="vg", or raise n_inducing.'
+            told = gettext_noop(
+                'inference="ep" works on the items themselves, up to n_inducing=%(limit)d; there are %(n)d. Use '
+                'inference="vg", or raise n_inducing.'
             )
+            raise TooLarge(Message.of(told, limit=self.n_inducing, n=data.n_items))
         sites = pool_sites(data.pairs(), data.weights)
         propagation = PairwiseEP(sites, prior.kernel, prior.precision, scale, self.tolerance)
         inverse_scale, found = propagation.run(self.max_iterations, log.step)
-        message = f"expectation propagation: last change {found.change:.1g} after {found.n_iterations} iterations"
-        message += "" if found.converged else f", not below {self.tolerance:g}; raise max_iterations"
-        diagnostics = log.finish(converged=found.converged, message=f"{message}; prior sd {inverse_scale**-0.5:.3g}")
+        message = propagation_message(found.converged, found.change, found.n_iterations, self.tolerance)
+        message = Message.joined(message, _scale_message(inverse_scale))
+        diagnostics = log.finish(converged=found.converged, message=message)
         moments = propagation.moments(inverse_scale, found)
         return self._posterior(data, kernel, prior, moments, inverse_scale, diagnostics)
 
     def _check(self, data: Comparisons) -> None:
         check_settings(self)
         if self._features(data) is None and data.n_items > MAX_ITEMS:
-            raise TooLarge(
-                f"without item features GPPL needs a matrix over all items; {data.n_items:,} is above its limit of "
-                f"{MAX_ITEMS:,}. Use BradleyTerry, or give item_features."
+            told = gettext_noop(
+                "without item features GPPL needs a matrix over all items; %(n)d is above its limit of %(limit)d. Use "
+                "BradleyTerry, or give item_features."
             )
+            raise TooLarge(Message.of(told, n=data.n_items, limit=MAX_ITEMS))
 
     def _features(self, data: Comparisons) -> Floats | None:
         """Return item features if they are to be used and differ between items."""
@@ -219,3 +226,7 @@ def _continue_progress(first: FitLog, progress: Progress | None) -> Callable[[in
     if progress is None:
         return None
     return lambda step, total, objective: progress(len(first.objective) + step, total, objective)
+
+
+def _scale_message(inverse_scale: float) -> Message:
+    return Message.of(gettext_noop("prior_sd %(prior_sd)s"), prior_sd=f"{inverse_scale**-0.5:.3g}")

@@ -7,12 +7,9 @@ fraction. Sentences are marked by gettext_noop, so that whoever shows them can t
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from models_engine.messages import gettext_noop
+
 __all__ = ["METHODS", "SETTINGS", "Method"]
-
-
-def gettext_noop(text: str) -> str:
-    """Mark a text that is shown to people."""
-    return text
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from models_engine.data import Comparisons
 from models_engine.estimators.settings import check_settings
 from models_engine.implied_pairs import Stages
 from models_engine.linalg import sum_by_group
+from models_engine.messages import SPLIT_RHAT, Message, gettext_noop
 from models_engine.posterior import BasePosterior, GaussianPosterior, Likelihood, Posterior, SamplePosterior
 from models_engine.progress import FitLog, Progress
 
@@ -81,8 +82,9 @@ class PlackettLuce:
             if size == 1.0 and np.abs(step).max() < self.tolerance:
                 converged = True
                 break
-        verdict = "below" if converged else "not below"
-        diagnostics = log.finish(converged=converged, message=f"largest step {verdict} {self.tolerance:g}")
+        told = gettext_noop("largest step below %(tolerance)s")
+        told = told if converged else gettext_noop("largest step not below %(tolerance)s")
+        diagnostics = log.finish(converged=converged, message=Message.of(told, tolerance=f"{self.tolerance:g}"))
         factor = scipy.linalg.cho_factor(problem.curvature(utilities), lower=True)
         covariance = DenseCovariance.of(scipy.linalg.cho_solve(factor, np.eye(problem.n_items)))
         return GaussianPosterior(utilities - utilities.mean(), covariance, diagnostics, likelihood)
@@ -106,7 +108,7 @@ class PlackettLuce:
                 draws[sweep - self.n_burn_in] = utilities
             log.step(problem.objective(utilities))
         spread = split_rhat(draws - draws.mean(axis=1, keepdims=True))
-        message = f"split R-hat of the utilities at most {spread:.3f}; 1.05 or less counts as converged"
+        message = Message.of(SPLIT_RHAT, spread=f"{spread:.3f}")
         return SamplePosterior.of(draws, log.finish(converged=spread <= 1.05, message=message), likelihood)
 
 

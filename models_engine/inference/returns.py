@@ -9,6 +9,7 @@ from scipy.special import betaln
 
 from models_engine.arrays import raise_first, read_floats, read_integers
 from models_engine.errors import InvalidData
+from models_engine.messages import Message, gettext_noop
 from models_engine.progress import FitLog, Progress
 from models_engine.summaries import Diagnostics
 
@@ -153,7 +154,11 @@ def fit_returns(
         again = np.bincount(counts - 1, weight, len(went_on))
         visits = fit_beta_geometric(np.bincount(counts - 1, 1 - weight, len(went_on)), went_on + again, visits)
     converged = change <= TOLERANCE * max(1, len(counts))
-    message = f"the objective rose by {change:.2g} in the last of {len(log.objective)} steps"
+    message = Message.of(
+        gettext_noop("the objective rose by %(change)s in the last of %(n)d steps"),
+        change=f"{change:.2g}",
+        n=len(log.objective),
+    )
     return ReturnPosterior(visits, GapDistribution(chances), log.finish(converged=converged, message=message))
 
 

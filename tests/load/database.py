@@ -17,10 +17,13 @@ from tests.postgresql import address, command
 ALIAS = "fire"
 
 
+PASSED_ON = ("PATH", "HOME", "REDIS_URL", "LANG", "WEB_THREADS", "WEB_SWITCH_MS")
+
+
 def environment(url: str, folder: Path) -> dict[str, str]:
     """What a server process of the tests runs with."""
     return {
-        **{k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "REDIS_URL", "LANG", "WEB_THREADS")},
+        **{k: v for k, v in os.environ.items() if k in PASSED_ON},
         "DATABASE_URL": url,
         "DEBUG": "true",
         "SECRET_KEY": "only-for-the-servers-that-tests-start",

@@ -11,7 +11,7 @@ import numpy as np
 from django.utils.translation import gettext_noop
 from numpy.typing import NDArray
 
-from annotate.core.stored_messages import store_message
+from annotate.core.stored_messages import store_error, store_message
 from annotate.criteria import Criterion
 from annotate.fitting.estimates import LEVEL, NEXT_STATES
 from annotate.fitting.leaderboard.reading import BoardData, read_board_data
@@ -88,7 +88,7 @@ def problem_instead(project: Project, found: BoardData, fitted: Callable[[], dic
     except (Cancelled, LimitCrossed):
         raise
     except EngineError as error:
-        return {"problem": str(error)}
+        return {"problem": store_error(error)}
     except (ArithmeticError, np.linalg.LinAlgError):
         logger.exception("The leaderboard of project %s failed.", project.pk)
         return {"problem": store_message(FAILED)}

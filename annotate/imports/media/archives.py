@@ -31,6 +31,7 @@ from annotate.files.limits import (
     MOST_FOLDED,
     BadFile,
 )
+from annotate.files.packages import BOUNDED
 from annotate.files.sheets import Cell, Sheet, SheetRow
 from annotate.imports.media.documents import Document, check_pages, is_document, refuse_other_formats
 from annotate.imports.media.pages import Pages, store_over
@@ -132,6 +133,8 @@ def harm_in(info: zipfile.ZipInfo, before: Collection[str]) -> str:
         return _("is a link to another file. Pack the file itself.")
     if info.flag_bits & ENCRYPTED:
         return _("is encrypted. Pack it again without a password.")
+    if info.compress_type not in BOUNDED:
+        return _("is packed in an unusual way. Create it again as an ordinary zip file.")
     if info.file_size > 2**20 and info.file_size > MOST_FOLDED * max(info.compress_size, 1):
         return _("unpacks to more than %(limit)d times its size, which no picture or recording does. Leave it out.") % {
             "limit": MOST_FOLDED
@@ -145,7 +148,7 @@ def content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int) -> byte
     """Return the file, unfolded no further than the limit, whatever its entry says of its size. Raises Unusable."""
     try:
         with archive.open(info) as file:
-            data = file.read(limit + 1)
+            data = file.read(min(limit, info.file_size) + 1)
     except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError, ValueError) as error:
         raise Unusable(
             _("The file is damaged in the zip file: %(problem)s. Pack it again.") % {"problem": error}

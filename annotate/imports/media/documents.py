@@ -27,7 +27,7 @@ from annotate.files.limits import (
     MAX_TEXT,
     MOST_FOLDED,
 )
-from annotate.files.packages import MAX_PARTS, declares_entities
+from annotate.files.packages import MAX_PARTS, check_size_of, declares_entities
 from annotate.items.media.images import read_picture
 from annotate.models import Item
 
@@ -184,6 +184,7 @@ def check_package(data: bytes) -> None:
                 raise Unusable(_("This is not a DOCX document. Save it as .docx or PDF."))
             check_unfolded(infos)
             for info in infos:
+                check_size_of(package, info)
                 if declares_entities(package, info):
                     raise Unusable(
                         _("The document declares XML entities, which no word processor does. Save it as PDF.")
@@ -195,7 +196,7 @@ def check_package(data: bytes) -> None:
 
 
 def check_unfolded(infos: list[zipfile.ZipInfo]) -> None:
-    """Check sizes as the package states them: zipfile unfolds no part further than that."""
+    """Check sizes as the package states them, which check_size_of then compares with what is there."""
     if len(infos) > MAX_PARTS:
         raise Unusable(
             _("The document has %(n)d parts; the limit is %(limit)d. Save it as PDF, or divide it.")

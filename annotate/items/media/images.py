@@ -14,13 +14,14 @@ from annotate.files.limits import (
     MAX_IMAGE_BYTES,
     MAX_IMAGE_PIXELS,
     MAX_IMAGES,
+    MAX_JPEG_SCANS,
     MAX_KEY,
     MAX_PIXELS_TOGETHER,
     SMALL_SIDE,
     BadFile,
     Unusable,
 )
-from annotate.items.media.jpeg import without_metadata
+from annotate.items.media.jpeg import count_scans, without_metadata
 from annotate.items.media.recordings import check, container_of
 
 # How a picture of each format is stored: with every pixel as it was. An MPO file is a JPEG with more behind it.
@@ -127,6 +128,8 @@ def encoded(name: str, data: bytes) -> Picture:
         check_size(image)
         if getattr(image, "n_frames", 1) > 1 and image.format != "MPO":
             raise Unusable(_("The picture is animated. Only still pictures can be compared: save one frame as PNG."))
+        if image.format in ("JPEG", "MPO"):
+            check_scans(data)
         image.load()
         stored_as = STORED_AS[str(image.format)]
         turned = image.getexif().get(EXIF_ORIENTATION, 1) != 1
@@ -145,4 +148,13 @@ def check_size(image: Image.Image) -> None:
         raise Unusable(
             _("The picture has %(width)d × %(height)d pixels; the limit is %(limit)d megapixels. Make it smaller.")
             % {"width": image.width, "height": image.height, "limit": MAX_IMAGE_PIXELS // 10**6}
+        )
+
+
+def check_scans(data: bytes) -> None:
+    """Check how often a decoder would go over the whole picture, before it does."""
+    if (n := count_scans(data)) > MAX_JPEG_SCANS:
+        raise Unusable(
+            _("The picture is stored in %(n)d scans; the limit is %(limit)d. Save it again.")
+            % {"n": n, "limit": MAX_JPEG_SCANS}
         )

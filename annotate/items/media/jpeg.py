@@ -11,6 +11,11 @@ KEPT_APPLICATION = {0xE0: b"JFIF\0", 0xE2: b"ICC_PROFILE\0", 0xEE: b"Adobe"}
 APPLICATION, COMMENT = range(0xE0, 0xF0), 0xFE
 
 
+def count_scans(data: bytes) -> int:
+    """Return how many scans the picture has, and pictures within it; within picture data the marker never occurs."""
+    return data.count(bytes([0xFF, SCAN]))
+
+
 def without_metadata(data: bytes) -> bytes:
     """Return everything up to the end of the (first) picture, but for metadata. Raises ValueError if the segments don't
     add up."""

@@ -1,6 +1,5 @@
 """Lists and streams a project's exports through the API."""
 
-from typing import Any
 from uuid import UUID
 
 from django.http import Http404
@@ -100,11 +99,6 @@ class ExportQuery(CriterionQuery):
         help_text="Of `preferences`, with `held_out`: only the lines of this side.",
     )
 
-    def validate(self, values: dict[str, Any]) -> dict[str, Any]:
-        if problem := split_problem(values):
-            raise serializers.ValidationError({"split": [problem]})
-        return values
-
 
 class Export(ApiView):
     @extend_schema(
@@ -125,6 +119,8 @@ class Export(ApiView):
             raise Http404
         if table != PREFERENCES and (given := [name for name in NAMES if name in query]):
             raise Unprocessable({name: [other_table_problem(table)] for name in given})
+        if problem := split_problem(query):
+            raise Unprocessable({"split": [problem]})
         check_rate_limit(request, "export")
         now = timezone.now()
         record_export(project=project, actor=request.user, table=table, file_format=file_format, now=now)

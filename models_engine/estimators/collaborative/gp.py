@@ -15,6 +15,7 @@ from models_engine.estimators.settings import check_settings
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.pair_sites import build_sites, build_sites_with_rankings, cap_sites
 from models_engine.inference.tastes.reliability import KNOTS
+from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Posterior
 from models_engine.progress import Progress
 
@@ -102,10 +103,11 @@ class CollaborativeGP:
     def _check(self, data: Comparisons) -> None:
         check_settings(self)
         if data.n_items > MAX_ITEMS:
-            raise TooLarge(
-                f"CollaborativeGP holds matrices of {data.n_items:,} x {data.n_items:,} items; the limit is "
-                f"{MAX_ITEMS:,}. Use BradleyTerry, or fit a part of the items."
+            told = gettext_noop(
+                "CollaborativeGP holds matrices of %(n)d x %(n)d items; the limit is %(limit)d. Use BradleyTerry, or "
+                "fit a part of the items."
             )
+            raise TooLarge(Message.of(told, n=data.n_items, limit=MAX_ITEMS))
 
     def _n_steps(self, folds: int) -> int:
         scales = 0 if self.log_scale_sd == 0 else 90

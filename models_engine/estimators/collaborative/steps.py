@@ -5,6 +5,7 @@ from typing import Literal, Protocol
 from models_engine.errors import Cancelled
 from models_engine.inference.probit_ep.annotator_blocks import Block
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.messages import propagation_message
 from models_engine.progress import FitLog, Progress
 from models_engine.summaries import Diagnostics
 
@@ -82,6 +83,5 @@ class Steps:
 
     def finish(self, *, converged: bool, change: float, n_iterations: int, tolerance: float) -> Diagnostics:
         """Return the diagnostics of the final EP run; warns NotConverged."""
-        message = f"expectation propagation: last change {change:.1g} after {n_iterations} iterations"
-        message += "" if converged else f", not below {tolerance:g}; raise max_iterations"
+        message = propagation_message(converged, change, n_iterations, tolerance)
         return self.log.finish(converged=converged, message=message, n_iterations=self._count)

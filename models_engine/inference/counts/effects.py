@@ -9,6 +9,7 @@ from models_engine.inference.counts.bound import CONSTANT_SD, CountBound, Effect
 from models_engine.inference.counts.cells import CountCells
 from models_engine.inference.counts.factorization import CountPosterior, start_constant, updated_scales
 from models_engine.linalg import sum_by_group
+from models_engine.messages import Message, gettext_noop
 from models_engine.progress import FitLog, Progress
 
 __all__ = ["fit_effects"]
@@ -49,10 +50,11 @@ def fit_effects(cells: CountCells, *, max_sweeps: int = 500, progress: Progress 
         scales = updated_scales(at, scales)
         change = float(np.abs(np.r_[item[0], annotator[0]] - before).max())
         log.step(bound.evaluate(at, scales)[0])
-    message = (
-        f"no effect moved by more than {TOLERANCE:g}" if change <= TOLERANCE else f"effects still move by {change:g}"
-    )
-    diagnostics = log.finish(converged=change <= TOLERANCE, message=message)
+    converged = change <= TOLERANCE
+    told = gettext_noop("no effect moved by more than %(change)s")
+    told = told if converged else gettext_noop("effects still move by %(change)s")
+    message = Message.of(told, change=f"{TOLERANCE if converged else change:g}")
+    diagnostics = log.finish(converged=converged, message=message)
     return CountPosterior(cells, at, scales, log.objective[-1], diagnostics)
 
 

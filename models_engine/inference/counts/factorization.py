@@ -15,6 +15,7 @@ from models_engine.errors import InsufficientData, InvalidSetting, TooLarge
 from models_engine.inference.counts.bound import CONSTANT_SD, MAX_VARIANCE, CountBound, Effects, Scales
 from models_engine.inference.counts.cells import CountCells
 from models_engine.linalg import chunk_slices
+from models_engine.messages import Message, gettext_noop
 from models_engine.progress import FitLog, Progress
 from models_engine.summaries import Diagnostics
 
@@ -64,7 +65,9 @@ class CountFactorization:
         found = [self._fit(CountBound(cells), family, log) for family in families]
         effects, scales, bounds, settled = max(found, key=lambda one: one[2][-1])
         log.objective = bounds
-        message = f"the bound rose by less than {self.tolerance:g} of itself" if settled else "the bound still rises"
+        told = gettext_noop("the bound rose by less than %(share)s of itself")
+        told = told if settled else gettext_noop("the bound still rises")
+        message = Message.of(told, share=f"{self.tolerance:g}")
         diagnostics = log.finish(converged=settled, message=message)
         return CountPosterior(cells, effects, scales, bounds[-1], diagnostics)
 

@@ -10,6 +10,7 @@ from models_engine.arrays import read_integers
 from models_engine.errors import InsufficientData, InvalidSetting
 from models_engine.inference.sequences.data import Sequences, mean_loss
 from models_engine.inference.sequences.gru import START, Batch, Parameters, log_outputs, loss_and_gradient, run
+from models_engine.messages import Message, gettext_noop
 from models_engine.progress import FitLog, Progress
 from models_engine.summaries import Diagnostics
 
@@ -70,7 +71,8 @@ class RecurrentNetwork:
             else:
                 rate, rises = rate / 2, rises + 1
             log.step(-least)
-        message = f"the loss of held-out tails rose {rises} times in {len(log.objective)} epochs"
+        told = gettext_noop("the loss of held-out tails rose %(rises)d times in %(n)d epochs")
+        message = Message.of(told, rises=rises, n=len(log.objective))
         return GruPosterior(best, log.finish(converged=rises >= MAX_RISES, message=message))
 
     def _start(self, sequences: Sequences, rng: np.random.Generator) -> Parameters:

@@ -18,6 +18,7 @@ def site(tmp_path_factory, django_db_blocker):
     with django_db_blocker.unblock(), own_database(folder) as url:
         port = free_port()
         env = {**environment(url, folder), "SECRET_KEY": settings.SECRET_KEY, "RATE_LIMIT_API": "100000/min"}
+        env |= {"RATE_LIMIT_IMPORT": "100000/min"}
         env |= {"DEBUG": "false", "HTTPS": "false", "ALLOWED_HOSTS": "127.0.0.1", "LOG_LEVEL": "ERROR"}
         with one_process():
             manage(env, "collectstatic", "--noinput", "--verbosity", "0")
@@ -30,7 +31,7 @@ def site(tmp_path_factory, django_db_blocker):
         process.start()
         try:
             wait_until_it_answers(port, 180)
-            yield Served(port, folder, process.log, str(project.pk), project.join_token, session, secret)
+            yield Served(port, folder, process.log, str(project.pk), project.join_token, session, secret, process)
         finally:
             process.stop()
         assert "Internal Server Error" not in process.log.read_text(), process.log.read_text()[-5000:]

@@ -2,6 +2,7 @@
 
 import http.client
 import io
+import re
 import socket
 from dataclasses import dataclass
 from email.message import Message
@@ -9,6 +10,8 @@ from pathlib import Path
 
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
+
+from tests.load.servers import Process
 
 SECRET = b"What only members may see"
 # What must never be sent to anybody: files of the site, of the machine, of others.
@@ -46,6 +49,12 @@ class Served:
     join_token: str
     session: str
     secret: str
+    process: Process
+
+    def memory(self) -> int:
+        """Megabytes that the web process has held at most."""
+        status = Path(f"/proc/{self.process.child.pid}/status").read_text()
+        return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) // 1024
 
     def send(self, request: bytes, seconds: float = 30) -> Answer:
         """Sends these bytes and nothing else, and reads until the server is done."""
@@ -74,6 +83,22 @@ class Served:
         lines = [f"Host: 127.0.0.1:{self.port}", "Connection: close", f"Content-Type: {kind}"]
         lines += [f"Content-Length: {len(body)}", *headers]
         return self.send(f"POST {target} HTTP/1.1\r\n".encode() + "\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+
+    def upload(self, target: str, secret: str, *headers: str, **fields: str | tuple[str, bytes]) -> Answer:
+        """A form in parts, files as (name, content): as its page sends it or, where there is a secret, a client."""
+        token, boundary = "c" * 32, "6b1f0c4e"
+        sent = dict(fields) if secret else {"csrfmiddlewaretoken": token, **fields}
+        who = (
+            [f"Authorization: Bearer {secret}"] if secret else [f"Cookie: sessionid={self.session}; csrftoken={token}"]
+        )
+        parts = []
+        for name, value in sent.items():
+            file, content = value if isinstance(value, tuple) else ("", value.encode())
+            named = f'; filename="{file}"' if file else ""
+            head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"{named}\r\n\r\n'
+            parts.append(head.encode() + content + b"\r\n")
+        body = b"".join(parts) + f"--{boundary}--\r\n".encode()
+        return self.post(target, body, f"multipart/form-data; boundary={boundary}", *who, *headers)
 
 
 def read_on(connection: socket.socket) -> bytes:

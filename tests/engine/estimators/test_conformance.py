@@ -322,7 +322,7 @@ def test_diagnostics(name):
     assert diagnostics.objective
     assert np.isfinite(diagnostics.objective).all()
     assert diagnostics.seconds > 0
-    assert diagnostics.message
+    assert "; ".join(msgid % arguments for msgid, arguments in diagnostics.message.parts) == diagnostics.message
 
 
 @pytest.mark.slow

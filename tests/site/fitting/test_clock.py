@@ -108,3 +108,22 @@ def test_a_pause_survives_a_refused_sleep(monkeypatch):
     started = time.monotonic()
     pause(0.05)
     assert time.monotonic() - started >= 0.05
+
+
+def test_a_suspended_machine_is_a_clock_that_went_forward(state, monkeypatch, caplog):
+    """While it sleeps the monotonic clock stands still, as on Linux: the wall clock is ahead by the pause."""
+    other, worker, real = claim_next(owner="other#1", now=timezone.now()), create_worker("test"), time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: real() - HOURS.total_seconds())
+    worker.watch_clock()
+    assert "The clock jumped by +7200 s" in caplog.text
+    assert worker.run_fit(pause=timedelta(0)) is None
+    assert scheduling.renew(other, now=timezone.now() + HOURS), "its worker slept as well"
+
+
+@pytest.mark.parametrize("seconds", [1, -1])
+def test_a_leap_second_disturbs_nobody(state, jump, seconds, caplog):
+    worker = create_worker("test")
+    jump(timedelta(seconds=seconds))
+    worker.watch_clock()
+    assert "jumped" not in caplog.text
+    assert worker.run_fit(pause=timedelta(0)) is True

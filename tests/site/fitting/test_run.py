@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.db.models import F
 
+from annotate.core.stored_messages import render_message
 from annotate.criteria import Criterion
 from annotate.dashboard.fits.figures import figures_of
 from annotate.fitting import arrays as fitting_arrays
@@ -345,7 +346,7 @@ def test_not_converging_is_published_and_said(project, crowd, estimators):
     fit = fit_now(project)
     assert (fit.published, fit.converged) == (True, False)
     with pytest.warns(NotConverged):
-        assert fit.message == Hasty().fit(slow_comparisons(project)[0]).diagnostics.message
+        assert render_message(fit.message) == Hasty().fit(slow_comparisons(project)[0]).diagnostics.message
 
 
 def test_a_fit_that_lost_its_project_publishes_nothing(project, crowd):

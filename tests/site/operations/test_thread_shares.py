@@ -68,6 +68,36 @@ def test_ten_pages_of_one_project_leave_room_for_anothers_answers(page):
     asyncio.run(run())
 
 
+def test_a_second_page_of_a_project_begins_once_the_first_is_done_or_slow():
+    """Quick ones one after another: beside each other they would end no sooner and slow down others' answers."""
+
+    async def run() -> None:
+        limits = {PAGES: Limit(4, 2, 4, second_after=0.2)}
+        turns, use, loop = Turns(limits), Use(PAGES, "A"), asyncio.get_running_loop()
+        assert await turns.begin(use)
+        began = loop.time()
+        second = asyncio.create_task(turns.begin(use))
+        assert await turns.begin(Use(PAGES, "B")), "another project's page waits for neither"
+        assert not second.done()
+        assert await second
+        assert 0.19 <= loop.time() - began < 5
+        turns.end(use)
+        turns.end(use)
+        assert await turns.begin(use)
+        third = asyncio.create_task(turns.begin(use))
+        await asyncio.sleep(0)
+        turns.end(use)
+        ended = loop.time()
+        assert await third
+        assert loop.time() - ended < 0.15
+        turns.end(use)
+        turns.end(Use(PAGES, "B"))
+        assert not turns.running
+        assert not turns.began
+
+    asyncio.run(run())
+
+
 def test_answers_are_counted_to_their_project(monkeypatch):
     """Their address names a presentation alone."""
     monkeypatch.setattr(thread_shares, "find_project", lambda token: token.partition("-")[0])

@@ -94,3 +94,10 @@ def test_the_page_offers_the_options(owner, project):  # noqa: F811
     form = form[: form.index("</form>")]
     assert set(re.findall(r'name="(\w+)"', form)) == {"lines", "form", "held_out", "split"}
     assert f'formaction="{reverse("export", args=[project.pk, "preferences", "csv"])}"' in form
+
+
+def test_options_that_do_not_go_together_are_unprocessable(owner, project):  # noqa: F811
+    """422, as the description of the API says of rules between fields; 400 is for what it does not allow."""
+    address = reverse("api-export", args=[project.pk, "preferences", "csv"])
+    assert owner.get(address, {"split": "test", "held_out": 0}).status_code == 422
+    assert owner.get(address, {"split": "sideways"}).status_code == 400
