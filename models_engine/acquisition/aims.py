@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from models_engine.arrays import read_floats, read_integers
 from models_engine.errors import InvalidAim, InvalidData
@@ -131,8 +131,16 @@ def density(distance: Floats, sd: Floats) -> Floats:
 
 
 def surely_tied(distance: Floats, sd: Floats, margin: float) -> Bools:
-    """Return whether P(-margin < x < margin) is at least 95%, x ~ N(distance, sd^2); never for a margin of 0."""
-    return np.asarray(ndtr((margin - distance) / sd) - ndtr((-margin - distance) / sd) >= SURE)
+    """Return whether P(-margin < x < margin) is at least 95%, x ~ N(distance, sd^2); never for a margin of 0.
+
+    It is largest at a distance of 0, so that only sds up to margin / 1.96 are looked at.
+    """
+    distance, sd = np.broadcast_arrays(distance, sd)
+    tied = np.asarray(sd <= margin / ndtri((1 + SURE) / 2))
+    if tied.any():
+        distance, sd = distance[tied], sd[tied]
+        tied[tied] = ndtr((margin - distance) / sd) - ndtr((-margin - distance) / sd) >= SURE
+    return tied
 
 
 def open_density(distance: Floats, sd: Floats, margin: float) -> Floats:

@@ -85,8 +85,9 @@ def looks_of(scenario: str, n_labels: int) -> tuple[int, ...]:
     return tuple(int(scale * n) for n in range(2 * STEP, round(n_labels * MOST) + 1, STEP))
 
 
-def measure(scenario: str, rule: str, seed: int, n_labels: int = N_LABELS) -> ActiveResult:
-    """Simulate one project under one rule; the same seed is the same project under every rule."""
+def measure(scenario: str, rule: str, seed: int, n_labels: int = N_LABELS, known_crowd: bool = False) -> ActiveResult:
+    """Simulate one project under one rule; the same seed is the same project under every rule. known_crowd: fits are
+    told everybody's care and the spread of the utilities."""
     begun = time.process_time()
     world = draw_world(SCENARIOS[scenario][0], np.random.default_rng([seed, list(SCENARIOS).index(scenario)]))
     rng = np.random.default_rng([seed, list(RULES).index(rule), 1])
@@ -96,7 +97,8 @@ def measure(scenario: str, rule: str, seed: int, n_labels: int = N_LABELS) -> Ac
     def see(_: int, fit: QuickFit) -> None:
         found.append(measure_fit(fit, world.truth, K, class_cuts(world)))
 
-    collect(Collection(world, RULES[rule][0](world, rng), rng), looks=looks, see=see)
+    collection = Collection(world, RULES[rule][0](world, rng), rng, known_crowd)
+    collect(collection, looks=looks, see=see)
     return ActiveResult(scenario, rule, seed, looks, tuple(found), time.process_time() - begun)
 
 
@@ -181,7 +183,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rules = [rule for rule in options.rules.split(",") if rule != "gavel"]  # asks about one item after another
     else:
         names = filter(None, options.scenarios.split(","))
-        measures = {name: partial(measure, name, n_labels=options.labels) for name in names}
+        measures = {
+            name: partial(measure, name, n_labels=options.labels, known_crowd=options.known_crowd) for name in names
+        }
         rules = options.rules.split(",")
     for (name, measured), rule in product(measures.items(), rules):
         for seed in range(options.seed, options.seed + options.crowds):
@@ -215,6 +219,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--coverage", help=f"instead, coverage by the fit that asks and by these: {', '.join(FITS)}")
     parser.add_argument(
         "--keep", type=Path, help="with --coverage, a file that keeps each project, and is gone on with"
+    )
+    parser.add_argument(
+        "--known-crowd",
+        action="store_true",
+        help="fits are told everybody's care and the spread of the utilities",
     )
     parser.add_argument("--json", type=Path, help="also write every figure to this file, after every rule")
     parser.add_argument("--add", type=Path, action="append", default=[], help="also show what such a file holds")

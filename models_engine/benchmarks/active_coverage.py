@@ -30,6 +30,7 @@ CUTS = np.array([-0.674, 0.0, 0.674])  # of four classes, in standard deviations
 FITS: dict[str, Callable[[], Estimator]] = {
     "CrowdBT": CrowdBT,
     "BradleyTerry": BradleyTerry,
+    "learned-sd": lambda: BradleyTerry(prior_sd=None, inference="variational"),
     "fixed": lambda: CrowdBT(prior_sd=PRIOR_SD, reliability=RELIABILITY),
     "fixed-crowd": lambda: CrowdBT(reliability=RELIABILITY),
     "fixed-sd": lambda: CrowdBT(prior_sd=PRIOR_SD),

@@ -75,7 +75,8 @@ class CrowdBT:
         progress: Progress | None = None,
     ) -> CrowdPosterior:
         """See Estimator.fit; rng is not used. diagnostics.objective: EP's log evidence plus the log prior of the
-        learned scales, after each sweep; or, for "map", the log posterior after each step."""
+        learned scales, after each sweep, and at each fixed point where scales had to be searched one by one; or, for
+        "map", the log posterior after each step."""
         self._check()
         log = FitLog(self.max_iterations, progress)
         spec, first = self._spec(data, start), FitLog(self.max_iterations, progress)

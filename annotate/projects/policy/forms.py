@@ -14,13 +14,13 @@ POLICIES = {
         "alike."
     ),
     Policy.WHOLE: _(
-        "Asks most about items close to each other in the ranking. In our simulations intervals were as narrow after "
-        "about a sixth fewer answers, and the order was as right after about a tenth fewer."
+        "Asks most about items close to each other in the ranking. In our simulations the intervals were as narrow, "
+        "and the order as right, after about a tenth fewer answers."
     ),
     Policy.BEST: _(
         "Asks most about items near the edge of the best few. In our simulations the best 10 of 200 were found with "
         "fewer than half as many answers. The price: the order of all others stays vague, and a ranking of all items "
-        "needs about a fifth more answers."
+        "needs about a tenth more answers."
     ),
     Policy.CLASSES: _(
         "Asks most about items near the boundary of two classes. In our simulations as many items were in the right "

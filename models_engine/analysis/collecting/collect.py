@@ -1,7 +1,7 @@
 """Collecting answers one by one in a simulated project, and how good what is known of it is by then."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,11 +16,16 @@ CHUNK = 256  # visitors drawn at once
 
 @dataclass(eq=False)
 class Collection:
-    """A running collection: the labels so far, in order."""
+    """A running collection: the labels so far, in order.
+
+    known_crowd: whether fits are told everybody's care and how far the utilities are spread, or have to learn the one
+    and take the other as it usually is.
+    """
 
     world: World
     rule: Rule
     rng: np.random.Generator
+    known_crowd: bool = False
     winner: list[int] = field(default_factory=list)
     loser: list[int] = field(default_factory=list)
     annotator: list[int] = field(default_factory=list)
@@ -37,6 +42,14 @@ class Collection:
         self.annotator.append(who)
         self.rule.tell_answer(who, winner, loser)
 
+    def first_fit(self) -> QuickFit:
+        """Return what is known before the first label."""
+        world = self.world
+        if not self.known_crowd:
+            return no_fit(world.n_items, world.n_people)
+        prior = no_fit(world.n_items, world.n_people, float(world.truth.std()))
+        return replace(prior, lapse=1 - world.reliability, learns_care=False)
+
     def fit(self, start: QuickFit) -> QuickFit:
         """Fit the labels so far."""
         winner, loser, annotator = np.array([self.winner, self.loser, self.annotator], dtype=np.int64)
@@ -50,7 +63,7 @@ def collect(collection: Collection, *, looks: Sequence[int], see: Callable[[int,
     and the next begins. Only rules that want to know of fits cause any between the looks.
     """
     world, rule, rng = collection.world, collection.rule, collection.rng
-    known = no_fit(world.n_items, world.n_people)
+    known = collection.first_fit()
     visitors: list[int] = []
     low, high = world.scenario.lag
     running, due, marks = known, int(rng.integers(low, high + 1)), set(looks)

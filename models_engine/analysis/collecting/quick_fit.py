@@ -20,12 +20,16 @@ PRIOR_SD = 1.5  # of a utility, BradleyTerry's
 
 @dataclass(frozen=True, eq=False)
 class QuickFit:
-    """mean (n_items,), covariance (n_items, n_items) of the centred utilities; lapse (n_annotators,); prior_sd."""
+    """mean (n_items,), covariance (n_items, n_items) of the centred utilities; lapse (n_annotators,); prior_sd.
+
+    learns_care: whether fits that go on from it learn the lapse rates, or keep these.
+    """
 
     mean: Floats
     covariance: Floats
     lapse: Floats
     prior_sd: float
+    learns_care: bool = True
 
     @property
     def sd(self) -> Floats:
@@ -57,7 +61,8 @@ def fit_quickly(winner: Ints, loser: Ints, annotator: Ints, start: QuickFit) -> 
         followed = _followed_elsewhere(margin, variance, shrink, own)
         chance = own + (1 - 2 * own) * followed
         honest = np.bincount(annotator, weights=(1 - own) * followed / chance, minlength=n_annotators)
-        lapse = (RELIABILITY[1] + answers - honest) / (sum(RELIABILITY) + answers)
+        if start.learns_care:
+            lapse = (RELIABILITY[1] + answers - honest) / (sum(RELIABILITY) + answers)
         precision = _precision(margin, shrink, own, winner, loser, n)
         precision[np.diag_indices(n)] += prior_sd**-2
         plain = expit(margin)
@@ -68,7 +73,7 @@ def fit_quickly(winner: Ints, loser: Ints, annotator: Ints, start: QuickFit) -> 
         step = covariance @ gradient
         mean = mean + step * min(1.0, MAX_STEP / max(float(np.abs(step).max()), 1e-12))
         mean = mean - mean.mean()
-    return QuickFit(mean, centre_covariance(covariance), lapse, prior_sd)
+    return QuickFit(mean, centre_covariance(covariance), lapse, prior_sd, start.learns_care)
 
 
 def _followed_elsewhere(margin: Floats, variance: Floats, shrink: Floats, lapse: Floats) -> Floats:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.covariance.forms import Covariance
+from models_engine.inference.crowd_bt.climb import climb_evidence
 from models_engine.inference.crowd_bt.cut_points import gap_matrix
 from models_engine.inference.crowd_bt.ep_with_scales import (
     EPState,
@@ -149,7 +150,11 @@ def solve_crowd(
     state = evaluate_state(spec.pairs, sites, spec.scales, spec.side_sd, spec.learner)
     if state is None:
         raise AssertionError("sites at a mode have precisions that make a proper belief")
-    state, converged = run_crowd_ep(state, tolerance=spec.tolerance, limit=spec.limit, on_step=on_step)
+    first = state
+    state, converged = run_crowd_ep(first, tolerance=spec.tolerance, limit=spec.limit, on_step=on_step)
+    if not converged and spec.learner.free.any() and spec.pairs.n_wins <= MAX_WINS_FOR_SCALE_UNCERTAINTY:
+        climbed, converged = climb_evidence(first, tolerance=spec.tolerance, limit=spec.limit, on_step=on_step)
+        state = climbed or state
     reversed_state, reversed_probability = None, 0.0
     if reversed_point is not None:
         reversed_state, reversed_probability = _solve_reversed(spec, state, reversed_point)

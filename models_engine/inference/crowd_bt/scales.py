@@ -86,6 +86,12 @@ class ScaleLearner:
         of_cuts = log_cut_prior(np.array(scales.log_gaps))[0] if any(self.gaps) else 0.0
         return float(-off @ off / 2) + of_cuts
 
+    def bounds(self) -> tuple[Floats, Floats]:
+        """Return the least and largest values of Scales.vector, (4 + n_grades,) each."""
+        low, high = (np.full(4 + len(self.gaps), gap) for gap in GAP_BOUNDS)
+        low[:3], high[:3], low[3], high[3] = LOWER_BOUNDS, UPPER_BOUNDS, -np.inf, np.inf
+        return low, high
+
     def clipped(self, vector: Floats) -> Floats:
         """Return the vector with its learned scales within their bounds."""
         bounded = np.append(np.clip(vector[:3], LOWER_BOUNDS, UPPER_BOUNDS), vector[3:])

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.integrate import quad
 from scipy.special import expit, ndtr
 from scipy.stats import norm
 
-from models_engine.acquisition.aims import Aim, Marginals, cuts_of, density, item_weights
+from models_engine.acquisition.aims import Aim, Marginals, cuts_of, density, item_weights, surely_tied
 from models_engine.acquisition.gains import PairGains, aim_laplacian, told_by_answer
 
 
@@ -131,6 +131,15 @@ def test_cut_of_the_best_is_midway_and_small_parts_have_none():
     weights = item_weights(known, Aim("best", 2), 0.0)
     assert (weights[:3] > 0).all()
     assert (weights[3:] == 0).all()
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.1, 1.0])
+def test_sure_ties_are_those_of_the_normal_distribution(margin):
+    distance, sd = np.linspace(0, 1.5, 31)[:, None], np.linspace(0.01, 1.0, 40)[None, :]
+    inside = norm.cdf(margin, distance, sd) - norm.cdf(-margin, distance, sd)
+    clear = np.abs(inside - 0.95) > 1e-9
+    assert_array_equal(surely_tied(distance, sd, margin)[clear], (inside >= 0.95)[clear])
+    assert surely_tied(distance, sd, margin).any() == (margin > 0)
 
 
 def test_a_pair_known_to_be_tied_is_worth_nothing():

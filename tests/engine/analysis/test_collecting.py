@@ -89,6 +89,18 @@ def test_lapse_rates_are_not_told_by_labels_that_made_the_ranking(spammers):
     assert_allclose(np.mean(found), np.mean(true), atol=0.05)
 
 
+def test_a_known_crowd_is_not_learned_and_its_intervals_hold_nine_of_ten():
+    held = []
+    for seed in range(12):
+        world, rng = small_world(seed, n_items=30, taste_sd=0.0, side_sd=0.0), np.random.default_rng([seed, 1])
+        collection, fits = Collection(world, rules.Balanced(world, rng), rng, known_crowd=True), []
+        collect(collection, looks=[150, 300], see=lambda _, fit, fits=fits: fits.append(fit))
+        assert_allclose(fits[-1].lapse, 1 - world.reliability)
+        assert fits[-1].prior_sd == pytest.approx(world.truth.std())
+        held.append(np.abs(fits[-1].mean - world.truth) < 1.645 * fits[-1].sd)
+    assert 0.85 < np.mean(held) < 0.95
+
+
 @settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4)), max_size=60), st.integers(1, 3))
 def test_sets_are_full_when_overlap_people_were_asked(asked, overlap):
