@@ -24,8 +24,9 @@ from models_engine.estimators.collaborative.steps import (
     is_cheap,
 )
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, Sites, replace_taste, warm_start
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, warm_start
 from models_engine.inference.probit_ep.pair_sites import PairSites, choose_capped_rows
+from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.covariance import learn_taste
 from models_engine.inference.tastes.reliability import Reliabilities, learn_reliabilities
 from models_engine.inference.tastes.sampling import Sampled, ScaleDensities, sample_tastes

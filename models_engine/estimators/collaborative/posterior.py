@@ -14,8 +14,8 @@ from models_engine.covariance.forms import DenseCovariance
 from models_engine.errors import InvalidData, Unsupported
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.annotator_solves import solve_block
-from models_engine.inference.probit_ep.batched_ep import Sites
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.reliability import Reliabilities
 from models_engine.inference.tastes.scales import MixtureWeights
 from models_engine.kernels import ItemKernel

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.collaborative.report import EPOutcome
-from models_engine.inference.probit_ep.batched_ep import Sites
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.active_sites import (
     ActiveResult,
     ActiveSites,

@@ -14,6 +14,7 @@ from models_engine.normal_intervals import interval_densities
 __all__ = [
     "CutScores",
     "Link",
+    "cut_deviations",
     "cuts_from_gaps",
     "gap_matrix",
     "log_cut_prior",
@@ -84,6 +85,12 @@ class CutScores:
 def gap_matrix(log_gaps: Floats) -> Floats:
     """Return the derivatives of the cut points (rows) in the log gaps (columns)."""
     return np.tril(np.ones((len(log_gaps), len(log_gaps)))) * np.exp(log_gaps)
+
+
+def cut_deviations(log_gaps: Floats, covariance: Floats) -> tuple[float, ...]:
+    """Return the standard deviations of the cut points, (n_grades,), given the covariance of the finite log gaps."""
+    by_gap = gap_matrix(log_gaps)[:, np.isfinite(log_gaps)]
+    return tuple(np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", by_gap, covariance, by_gap), 0.0)).tolist())
 
 
 def log_cut_prior(log_gaps: Floats, link: Link = "logit") -> tuple[float, CutScores]:

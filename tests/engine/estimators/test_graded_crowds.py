@@ -11,7 +11,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from models_engine.analysis.metrics import coverage, mean_width
-from models_engine.benchmarks.grades import grade_shares, read_tournesol
+from models_engine.benchmarks.grades import grade_shares, read_two_peoples_videos
 from models_engine.data import Comparisons
 from models_engine.estimators.choosing import assign_folds, paired_difference
 from models_engine.estimators.crowd_bt import CrowdBT
@@ -235,13 +235,7 @@ def test_grades_narrow_intervals_at_equal_coverage_and_predict_better():
 )
 def test_grades_of_tournesol_predict_better_and_narrow_intervals():
     """On all answers about the videos that two of the five people compared: by how much better, and by who wins."""
-    pairs = read_tournesol(DATA, "importance").pairs()
-    theirs = np.isin(pairs.annotator, [1, 3])
-    videos = np.unique([pairs.left[theirs], pairs.right[theirs]])
-    kept = np.isin(pairs.left, videos) & np.isin(pairs.right, videos)
-    left, right = (np.searchsorted(videos, side[kept]) for side in (pairs.left, pairs.right))
-    outcome, who, grades = (values[kept] for values in (pairs.outcome, pairs.annotator, pairs.grade))
-    data = Comparisons.from_pairs(left, right, outcome, who, grades=grades, n_grades=3)
+    data = read_two_peoples_videos(DATA, "importance")
     out, width, graded, winner = assign_folds(data, 0) == 0, {}, {}, {}
     train, test = data.subset(np.flatnonzero(~out)), data.subset(np.flatnonzero(out))
     for how in ("ordered", "ignore"):

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose
 
 from models_engine.data import Comparisons
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, Sites, run_ep
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
+from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.active_sites import ActiveSites, FixedPoint, run_active_ep, solve_kept_sites
 
 N = 5
