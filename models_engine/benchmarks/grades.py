@@ -17,7 +17,9 @@ from models_engine.errors import InvalidData
 from models_engine.estimators.base import Estimator
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.choosing import assign_folds, paired_difference
+from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.estimators.crowd_bt import CrowdBT
+from models_engine.estimators.crowd_gppl import CrowdGPPL
 from models_engine.estimators.gppl import GPPL
 from models_engine.posterior import BasePosterior
 from models_engine.simulate import Crowd, simulate_crowd
@@ -36,14 +38,20 @@ ESTIMATORS: dict[str, tuple[Estimator, Estimator]] = {  # counting grades, and w
     ),
     "CrowdBT": (CrowdBT(), CrowdBT(grades="ignore")),
     "GPPL": (GPPL(), GPPL(grades="ignore")),
+    "CollaborativeGP": (CollaborativeGP(), CollaborativeGP(grades="ignore")),
+    "CrowdGPPL": (CrowdGPPL(), CrowdGPPL(grades="ignore")),
 }
 # The simulated crowd of each: that of its own model.
 CROWDS: dict[str, Callable[[np.random.Generator, int], Crowd]] = {
     "BradleyTerry": lambda rng, n: simulate_crowd(rng, n, 20, utility_sd=1.5),
     "CrowdBT": lambda rng, n: simulate_crowd(rng, n, 20, utility_sd=1.5, reliability=(8.5, 1.5)),
     "GPPL": lambda rng, n: simulate_crowd(rng, n, 20, link="probit"),
+    "CollaborativeGP": lambda rng, n: simulate_crowd(rng, n, 20, taste_sd=0.7, link="probit"),
+    "CrowdGPPL": lambda rng, n: simulate_crowd(rng, n, 20, taste_sd=0.7, link="probit"),
 }
-FEW_ITEMS = ("GPPL",)  # hold a matrix over all items, so that they take the answers about some of the videos
+# Hold matrices over all items, so that they take the answers about some of the videos: so many, None for all that
+# `read_two_peoples_videos` finds.
+FEW_ITEMS: dict[str, int | None] = {"GPPL": None, "CollaborativeGP": 200, "CrowdGPPL": 200}
 MIN_SHOWN = 3  # comparisons of an item that is kept: those of items compared less tell of the prior
 
 
@@ -93,12 +101,17 @@ def read_tournesol(folder: Path, criterion: str, steps: Sequence[int] = STEPS) -
     return Comparisons.from_pairs(a, b, outcome, user[inside], grades=grade, **counts)
 
 
-def read_two_peoples_videos(folder: Path, criterion: str) -> Comparisons:
+def read_two_peoples_videos(folder: Path, criterion: str, most: int | None = None) -> Comparisons:
     """Read the answers of everybody about the videos that two of the five people compared, the second and the fourth:
-    few enough for the models that hold a matrix over all items. See `read_tournesol`."""
+    few enough for the models that hold a matrix over all items. most: only so many of them, those shown most often in
+    these answers. See `read_tournesol`."""
     pairs = read_tournesol(folder, criterion).pairs()
     theirs = np.isin(pairs.annotator, TWO_PEOPLE)
     videos = np.unique([pairs.left[theirs], pairs.right[theirs]])
+    if most is not None:
+        among = np.isin(pairs.left, videos) & np.isin(pairs.right, videos)
+        shown = np.bincount(np.concatenate([pairs.left[among], pairs.right[among]]))
+        videos = np.sort(np.argsort(-shown, kind="stable")[:most])
     kept = np.isin(pairs.left, videos) & np.isin(pairs.right, videos)
     left, right = (np.searchsorted(videos, side[kept]) for side in (pairs.left, pairs.right))
     grades = None if pairs.grade is None else pairs.grade[kept]
@@ -149,8 +162,10 @@ def run(folder: Path, estimators: Sequence[str] = tuple(ESTIMATORS), seed: int =
     """Compare on each criterion of the Tournesol extract, FEW_ITEMS on what `read_two_peoples_videos` reads."""
     rows = []
     for name in estimators:
-        read = read_two_peoples_videos if name in FEW_ITEMS else read_tournesol
-        rows += [compare(f"Tournesol, {one}", read(folder, one), name, seed) for one in CRITERIA]
+        for one in CRITERIA:
+            few = name in FEW_ITEMS
+            data = read_two_peoples_videos(folder, one, FEW_ITEMS[name]) if few else read_tournesol(folder, one)
+            rows.append(compare(f"Tournesol, {one}", data, name, seed))
     return rows
 
 
@@ -203,12 +218,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows += run(options.data, options.estimators)
         except InvalidData as error:
             print(f"Tournesol: left out. {error}")
-    head = f"{'':<32}{'estimator':<14}{'labels':>8}{'items':>7}{'log loss':>18}{'difference':>19}{'width':>14}"
+    head = f"{'':<32}{'estimator':<16}{'labels':>8}{'items':>7}{'log loss':>18}{'difference':>19}{'width':>14}"
     print(f"{head}{'coverage':>14}")
     for row in rows:
         change = f"{row.difference:.4f} ± {row.error:.4f}"
         print(
-            f"{row.data:<32}{row.estimator:<14}{row.n_labels:>8}{row.n_items:>7}{row.loss:>9.4f}{row.loss_winners:>9.4f}{change:>19}"
+            f"{row.data:<32}{row.estimator:<16}{row.n_labels:>8}{row.n_items:>7}{row.loss:>9.4f}{row.loss_winners:>9.4f}{change:>19}"
             f"{row.width:>7.2f}{row.width_winners:>7.2f}{row.coverage:>7.3f}{row.coverage_winners:>7.3f}"
         )
     if options.json:

@@ -46,6 +46,10 @@ RELIABLE_GRADES = (
     "(1 - η_u) (s(f_j - f_i - c_{g-1}) - s(f_j - f_i - c_g))"
 )
 PROBIT_GRADES = "P(i beats j by grade g) = Φ(f_i - f_j - c_{g-1}) - Φ(f_i - f_j - c_g)"
+OWN_GRADES = (
+    "P(u prefers i to j by grade g) = η_u (Φ(f_{ui} - f_{uj} - c_{g-1}) - Φ(f_{ui} - f_{uj} - c_g)) + "
+    "(1 - η_u) (Φ(f_{uj} - f_{ui} - c_{g-1}) - Φ(f_{uj} - f_{ui} - c_g))"
+)
 ONE_ORDER = gettext_noop("All annotators share one order of the items.")
 INDEPENDENT = gettext_noop("Answers are independent of each other, given the utilities.")
 ODDS = gettext_noop("Adding an item to a set leaves the odds between the others as they were.")
@@ -163,6 +167,7 @@ METHODS: dict[str, Method] = {
         {"": TASTE_INFERENCE},
         ["thurstone1927", "khan2014", "albert1993", "minka2001"],
         exact_sets=True,
+        grades=OWN_GRADES,
     ),
     "CrowdGPPL": Method(
         gettext_noop("crowd Gaussian process preference learning: a consensus and a few components of taste"),
@@ -173,6 +178,7 @@ METHODS: dict[str, Method] = {
         {"": TASTE_INFERENCE},
         ["thurstone1927", "simpson2020", "minka2001"],
         exact_sets=True,
+        grades=OWN_GRADES,
     ),
     "AngleBased": Method(
         gettext_noop("the angle-based model of rankings"),

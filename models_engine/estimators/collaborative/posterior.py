@@ -44,6 +44,7 @@ class Tastes:
     features, explained (c,): share of each score's variance it explains; centre_scale (2, e): of the features.
     ranking (n_sites,) as in PairSites, (0,) where there are none.   own_widening, difference_widening, sign_widening
     (n_annotators,): factors of standard deviations that count what is open about `taste` (see sampled.Widening).
+    grade (n_sites,) as in PairSites, (0,) where grades do not count.
       n_told: how many leading components are more than noise.
     """
 
@@ -75,6 +76,7 @@ class Tastes:
     difference_widening: Floats
     sign_widening: Floats
     n_told: NDArray[np.int64]
+    grade: Ints
 
     @property
     def kernel(self) -> ItemKernel:
@@ -85,7 +87,8 @@ class Tastes:
     def pair_sites(self) -> PairSites:
         columns = (self.annotator, self.low, self.high, self.wins, self.losses, self.copies)
         ranking = self.ranking if len(self.ranking) else None
-        return PairSites(*columns, len(self.mean), len(self.steepness), ranking)
+        grade = self.grade if len(self.grade) else None
+        return PairSites(*columns, len(self.mean), len(self.steepness), ranking, grade)
 
     @property
     def sites(self) -> Sites:
@@ -119,10 +122,11 @@ class Tastes:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Self:
-        """Load arrays, also of versions without `ranking` or without widened intervals."""
+        """Load arrays, also of versions without `ranking`, `grade` or widened intervals."""
         ones = np.ones(len(arrays["tastes/steepness"]))
         absent = {
             "tastes/ranking": np.zeros(0, np.int64),
+            "tastes/grade": np.zeros(0, np.int64),
             "tastes/own_widening": ones,
             "tastes/difference_widening": ones,
             "tastes/sign_widening": ones,
@@ -167,8 +171,14 @@ class PersonalPosterior(GaussianPosterior):
         return self.likelihood.preference(self.steepness * margin, self.steepness**2 * variance)
 
     def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats:
-        margin, variance = self.mean[left] - self.mean[right], self.difference_variance(left, right)
-        return self.likelihood.log_outcome(outcome, self.steepness * margin, self.steepness**2 * variance, sided=sided)
+        return self.log_graded_pairs(left, right, outcome, sided, np.zeros(np.shape(outcome), np.int64))
+
+    def log_graded_pairs(
+        self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray, grade: NDArray
+    ) -> Floats:
+        margin = self.steepness * (self.mean[left] - self.mean[right])
+        variance = self.steepness**2 * self.difference_variance(left, right)
+        return self.likelihood.log_outcome(outcome, margin, variance, sided=sided, grade=grade)
 
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> "PersonalPosterior":
         return self

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from models_engine.inference.tastes.cut_sampling import CutSampler
 from models_engine.inference.tastes.perception import NOISE_SD, AnswerGroup, Perception
 from models_engine.inference.tastes.reliability import FIRST_MEAN, MEANS, beta_counts, log_mean_density
 from models_engine.linalg import centre, cholesky
@@ -45,7 +46,8 @@ class Sampled:
     largest first.   own, own_square, difference, difference_square (n_annotators, n_items): first and second moments
     of an annotator's centred utilities, and of their difference to the centred consensus.   above (n_annotators,
     n_items): the share of draws in which that difference is positive.   reliability, reliability_sd (n_annotators,): of
-    each annotator, (1, 0) where none is drawn.   crowd_reliability: mean of the crowd's mean.
+    each annotator, (1, 0) where none is drawn.   crowd_reliability: mean of the crowd's mean.   log_gaps
+    (n_draws, n_grades): those between the cut points of graded answers, None where there are none.
     """
 
     shared: Floats
@@ -61,6 +63,7 @@ class Sampled:
     reliability: Floats
     reliability_sd: Floats
     crowd_reliability: float
+    log_gaps: Floats | None = None
 
 
 def sample_tastes(
@@ -73,6 +76,7 @@ def sample_tastes(
     *,
     kernel: Floats | None = None,
     reliability: bool = False,
+    n_grades: int = 0,
     n_warm_up: int = 250,
     n_draws: int = 450,
     on_step: Callable[[float], None],
@@ -85,14 +89,15 @@ def sample_tastes(
 
     reliability: whether each annotator's reliability, the share of answers that are not reversed, is drawn, or is 1.
     A reversed person and a taste opposed to all others explain the same answers at first sight, and a chain rarely
-    goes from one to the other. So the first sweeps have no components, and who opposes what is agreed on counts as
+    goes from one to the other. Answers with grades say between which cut points the perceived difference lies; these
+    are drawn as CutSampler says. So the first sweeps have no components, and who opposes what is agreed on counts as
     reversed unless components explain it better. on_step hears of every tenth sweep, with the log density of the
     residuals.
     """
-    chain = _Chain(answers, n_items, n_annotators, n_components, densities, rng, kernel, reliability)
+    chain = _Chain(answers, n_items, n_annotators, n_components, densities, rng, kernel, reliability, n_grades)
     draws = _Moments(n_items, n_annotators)
     for sweep in range(n_warm_up + n_draws):
-        fit = chain.sweep(alone=reliability and sweep < min(N_ALONE, n_warm_up))
+        fit = chain.sweep(alone=reliability and sweep < min(N_ALONE, n_warm_up), warming_up=sweep < n_warm_up)
         if sweep % EVERY == 0:
             on_step(fit)
         if sweep >= n_warm_up:
@@ -113,9 +118,14 @@ class _Chain:
         rng: np.random.Generator,
         kernel: Floats | None,
         reliability: bool,
+        n_grades: int,
     ) -> None:
         self.n, self.u, self.c, self.rng, self.densities = n_items, n_annotators, n_components, rng, densities
         self.answers = [Perception(one, may_reverse=reliability) for one in answers]
+        self.cut_points: list[CutSampler | None] = [
+            CutSampler(one.grades, seen.tied, n_grades) if one.grades is not None and n_grades else None
+            for one, seen in zip(answers, self.answers, strict=True)
+        ]
         self.learns = reliability
         self.mean_reliability = FIRST_MEAN if reliability else 1.0
         self.reliability = np.full(n_annotators, self.mean_reliability)
@@ -134,13 +144,18 @@ class _Chain:
         if reliability:
             self.w[:] = 0.0
 
-    def sweep(self, *, alone: bool = False) -> float:
+    def sweep(self, *, alone: bool = False, warming_up: bool = False) -> float:
         """Draw every unknown once, given the others; each annotator's own part is integrated out for the rest.
 
         alone: whether all scores are still 0, so that tastes have no components.
         """
-        for one, cells in zip(self.answers, self.cells, strict=True):
-            one.draw(self.f[cells].reshape(one.level.shape), self.reliability, self.rng)
+        for one, cells, cut_points in zip(self.answers, self.cells, self.cut_points, strict=True):
+            mean = self.f[cells].reshape(one.level.shape)
+            if cut_points is not None:
+                lapse = 1 - self.reliability[one.annotators]
+                cut_points.draw(one.winners_margin(mean), lapse, self.rng, warming_up=warming_up)
+            between = None if cut_points is None else cut_points.ends(cut_points.cuts)
+            one.draw(mean, self.reliability, self.rng, between)
         self._draw_reliabilities(alone=alone)
         all_cells = np.concatenate(self.cells)
         all_perceived = np.concatenate([one.perceived.ravel() for one in self.answers])
@@ -247,6 +262,7 @@ class _Moments:
         self.spectra: list[Floats] = []
         self.sums = np.zeros((5, n_annotators, n_items))
         self.reliability, self.crowd = np.zeros((2, n_annotators)), 0.0
+        self.log_gaps: list[Floats] = []
 
     def add(self, chain: _Chain) -> None:
         n, spread = chain.n, chain.v @ chain.v.T
@@ -259,6 +275,7 @@ class _Moments:
         self.reliability += chain.reliability, chain.reliability**2
         self.crowd += chain.mean_reliability
         self.taste += spread + chain.r**2 * np.eye(n)
+        self.log_gaps += [one.log_gaps for one in chain.cut_points if one is not None]
         self.consensus_sd.append(chain.tau)
         self.spectra.append(np.maximum(np.linalg.eigvalsh(across.T @ across)[::-1], 0.0))
         self.totals.append(float((across**2).sum() + (n - 1) * chain.r**2))
@@ -285,4 +302,5 @@ class _Moments:
             reliability=reliability,
             reliability_sd=np.sqrt(np.maximum(square - reliability**2, 0.0)),
             crowd_reliability=self.crowd / self.n,
+            log_gaps=np.array(self.log_gaps) if self.log_gaps else None,
         )
