@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_expit, log_ndtr, ndtr
 
+from models_engine.normal_intervals import log_interval
+
 __all__ = ["Likelihood", "expectation", "log_expectation"]
 
 Floats = NDArray[np.float64]
@@ -24,8 +26,8 @@ class Likelihood:
     tie: Davidson's nu (logit only): P(tie) = nu / (2 cosh(margin/2) + nu).
     tie_rate: where there is no nu, the constant share of answers that are ties, used only by log_outcome.
     side_sd: posterior standard deviation of side, reported only; None where no side effect was inferred.
-    cuts: cut points c_0 <= ... of graded answers (logit only): P(tie) is that margin plus noise lies within c_0 of 0,
-        P(grade g) that it lies between c_{g-1} and c_g, the highest grade beyond the last. c_0 is 0 without ties.
+    cuts: cut points c_0 <= ... of graded answers, in the link's units: P(tie) is that margin plus noise lies within
+        c_0 of 0, P(grade g) that it lies between c_{g-1} and c_g, the highest beyond the last. c_0 is 0 without ties.
     cut_sds: posterior standard deviations of the cut points, reported only.
     """
 
@@ -90,16 +92,21 @@ class Likelihood:
                 result[at] = (both[0] + both[1]) / 2 if tie_rate is None else np.log(tie_rate)
                 continue
             low, high = (-cuts[0], cuts[0]) if one < 0 else (cuts[max(one - 1, 0)], cuts[one] if one else np.inf)
-            between = partial(_log_between, low=low, high=high, lapse=lapse)
-            result[at] = log_expectation(between, mean[at], variance[at])
+            if self.link == "probit":
+                result[at] = _log_normal_between(mean[at], variance[at], low, high, lapse)
+            else:
+                between = partial(_log_between, low=low, high=high, lapse=lapse)
+                result[at] = log_expectation(between, mean[at], variance[at])
             result[at] += np.log1p(-tie_rate) if tie_rate is not None and 0 < tie_rate < 1 else 0.0
         return result
 
     def _no_tie(self, mean: Floats, variance: Floats) -> Floats:
+        cut = self.cuts[0] if self.cuts is not None else 0.0
+        if self.link == "probit" and cut > 0:
+            return expectation(lambda z: -np.logaddexp(0, log_ndtr(-z - cut) - log_ndtr(z - cut)), mean, variance)
         if self.link == "probit":
             return ndtr(mean / np.sqrt(1 + variance))
-        if self.cuts is not None and self.cuts[0] > 0:
-            cut = self.cuts[0]
+        if cut > 0:
             return expectation(lambda z: log_expit(z + np.logaddexp(0, z + cut) - np.logaddexp(z, cut)), mean, variance)
         return expectation(log_expit, mean, variance)
 
@@ -130,6 +137,16 @@ def _log_between(z: Floats, low: float, high: float, lapse: float) -> Floats:
     if not lapse:
         return one_way(z)
     return np.logaddexp(np.log1p(-lapse) + one_way(z), np.log(lapse) + one_way(-z))
+
+
+def _log_normal_between(mean: Floats, variance: Floats, low: float, high: float, lapse: float) -> Floats:
+    """Return log of P(low < z + normal noise < high), z ~ N(mean, variance), of -z in a share of lapse."""
+    scale = np.sqrt(1 + variance)
+    kept = log_interval((low - mean) / scale, (high - mean) / scale)
+    if not lapse:
+        return kept
+    turned = log_interval((low + mean) / scale, (high + mean) / scale)
+    return np.logaddexp(np.log1p(-lapse) + kept, np.log(lapse) + turned)
 
 
 def expectation(log_function: Callable[[Floats], Floats], mean: ArrayLike, variance: ArrayLike) -> Floats:

@@ -64,13 +64,14 @@ class Crowd:
     ) -> Comparisons:
         """Draw graded pairs of random items, or of those `shown`: grade g where margin plus noise is beyond cut g - 1.
 
-        cuts (n_grades,): ascending from 0 or more; within the first of 0 is a tie (none if it is 0). Logit link only.
+        cuts (n_grades,): ascending from 0 or more; within the first of 0 is a tie (none if it is 0).
         """
         limits = np.asarray(cuts, dtype=np.float64)
         sets = self._draw_sets(n_labels, 2, rng) if shown is None else np.asarray(shown)
         who = self._draw_annotators(n_labels, rng)
         worth = self.own[who[:, None], sets]
-        perceived = worth[:, 0] - worth[:, 1] + self.side[who] + rng.logistic(size=n_labels)
+        noise = rng.logistic(size=n_labels) if self.link == "logit" else rng.standard_normal(n_labels)
+        perceived = worth[:, 0] - worth[:, 1] + self.side[who] + noise
         perceived *= np.where(rng.random(n_labels) < self.reliability[who], 1.0, -1.0)
         grade = np.searchsorted(limits, np.abs(perceived))
         outcome = np.where(grade == 0, 0.5, perceived > 0)

@@ -16,7 +16,7 @@ ESTIMATORS = {
     "PlackettLuce": _("One shared ranking. The exact model for choosing among several items and for whole rankings."),
 }
 # Of answers that say how much better an item is, these count the words as well; the others take the winner alone.
-COUNT_GRADES = frozenset({"BradleyTerry", "CrowdBT"})
+COUNT_GRADES = frozenset({"BradleyTerry", "CollaborativeGP", "CrowdBT"})
 WINNERS_ALONE = _("Of answers that say how much better an item is, it counts who wins and not by how much.")
 CHOICES = {
     name: words if name in COUNT_GRADES else format_lazy("{} {}", words, WINNERS_ALONE)

@@ -3,7 +3,7 @@
 import argparse
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -17,15 +17,19 @@ from models_engine.errors import InvalidData
 from models_engine.estimators.base import Estimator
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.choosing import assign_folds, paired_difference
+from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.estimators.crowd_bt import CrowdBT
+from models_engine.estimators.crowd_gppl import CrowdGPPL
+from models_engine.estimators.gppl import GPPL
 from models_engine.posterior import BasePosterior
-from models_engine.simulate import simulate_crowd
+from models_engine.simulate import Crowd, simulate_crowd
 
-__all__ = ["CRITERIA", "ESTIMATORS", "Row", "main", "read_tournesol", "run", "simulate"]
+__all__ = ["CRITERIA", "ESTIMATORS", "Row", "main", "read_tournesol", "read_two_peoples_videos", "run", "simulate"]
 
 Floats = NDArray[np.float64]
 CRITERIA = ("largely_recommended", "importance")
 STEPS = (0, 3, 6, 10)  # of the scale from -10 to 10: a tie, slightly, better, clearly
+TWO_PEOPLE = (1, 3)  # numbers of annotators
 CUTS = (0.3, 1.2)  # of the simulated answers: a tie, slightly, clearly
 ESTIMATORS: dict[str, tuple[Estimator, Estimator]] = {  # counting grades, and winners alone
     "BradleyTerry": (
@@ -33,8 +37,21 @@ ESTIMATORS: dict[str, tuple[Estimator, Estimator]] = {  # counting grades, and w
         BradleyTerry(prior_sd=None, inference="auto", grades="ignore"),
     ),
     "CrowdBT": (CrowdBT(), CrowdBT(grades="ignore")),
+    "GPPL": (GPPL(), GPPL(grades="ignore")),
+    "CollaborativeGP": (CollaborativeGP(), CollaborativeGP(grades="ignore")),
+    "CrowdGPPL": (CrowdGPPL(), CrowdGPPL(grades="ignore")),
 }
-CARE: dict[str, tuple[float, float] | None] = {"BradleyTerry": None, "CrowdBT": (8.5, 1.5)}  # of simulated annotators
+# The simulated crowd of each: that of its own model.
+CROWDS: dict[str, Callable[[np.random.Generator, int], Crowd]] = {
+    "BradleyTerry": lambda rng, n: simulate_crowd(rng, n, 20, utility_sd=1.5),
+    "CrowdBT": lambda rng, n: simulate_crowd(rng, n, 20, utility_sd=1.5, reliability=(8.5, 1.5)),
+    "GPPL": lambda rng, n: simulate_crowd(rng, n, 20, link="probit"),
+    "CollaborativeGP": lambda rng, n: simulate_crowd(rng, n, 20, taste_sd=0.7, link="probit"),
+    "CrowdGPPL": lambda rng, n: simulate_crowd(rng, n, 20, taste_sd=0.7, link="probit"),
+}
+# Hold matrices over all items, so that they take the answers about some of the videos: so many, None for all that
+# `read_two_peoples_videos` finds.
+FEW_ITEMS: dict[str, int | None] = {"GPPL": None, "CollaborativeGP": 200, "CrowdGPPL": 200}
 MIN_SHOWN = 3  # comparisons of an item that is kept: those of items compared less tell of the prior
 
 
@@ -84,6 +101,24 @@ def read_tournesol(folder: Path, criterion: str, steps: Sequence[int] = STEPS) -
     return Comparisons.from_pairs(a, b, outcome, user[inside], grades=grade, **counts)
 
 
+def read_two_peoples_videos(folder: Path, criterion: str, most: int | None = None) -> Comparisons:
+    """Read the answers of everybody about the videos that two of the five people compared, the second and the fourth:
+    few enough for the models that hold a matrix over all items. most: only so many of them, those shown most often in
+    these answers. See `read_tournesol`."""
+    pairs = read_tournesol(folder, criterion).pairs()
+    theirs = np.isin(pairs.annotator, TWO_PEOPLE)
+    videos = np.unique([pairs.left[theirs], pairs.right[theirs]])
+    if most is not None:
+        among = np.isin(pairs.left, videos) & np.isin(pairs.right, videos)
+        shown = np.bincount(np.concatenate([pairs.left[among], pairs.right[among]]))
+        videos = np.sort(np.argsort(-shown, kind="stable")[:most])
+    kept = np.isin(pairs.left, videos) & np.isin(pairs.right, videos)
+    left, right = (np.searchsorted(videos, side[kept]) for side in (pairs.left, pairs.right))
+    grades = None if pairs.grade is None else pairs.grade[kept]
+    counts = {"n_items": len(videos), "n_grades": len(STEPS) - 1}
+    return Comparisons.from_pairs(left, right, pairs.outcome[kept], pairs.annotator[kept], grades=grades, **counts)
+
+
 def grade_shares(data: Comparisons) -> Floats:
     """Return log of the share of each grade among graded answers, (n_grades + 1,); 0 for none."""
     count = np.bincount(data.grades if data.grades is not None else [], minlength=data.n_grades + 1) + 0.5
@@ -124,19 +159,24 @@ def relative_width(posterior: BasePosterior) -> float:
 
 
 def run(folder: Path, estimators: Sequence[str] = tuple(ESTIMATORS), seed: int = 0) -> list[Row]:
-    """Compare on each criterion of the Tournesol extract."""
-    data = {one: read_tournesol(folder, one) for one in CRITERIA}
-    return [compare(f"Tournesol, {one}", data[one], name, seed) for name in estimators for one in CRITERIA]
+    """Compare on each criterion of the Tournesol extract, FEW_ITEMS on what `read_two_peoples_videos` reads."""
+    rows = []
+    for name in estimators:
+        for one in CRITERIA:
+            few = name in FEW_ITEMS
+            data = read_two_peoples_videos(folder, one, FEW_ITEMS[name]) if few else read_tournesol(folder, one)
+            rows.append(compare(f"Tournesol, {one}", data, name, seed))
+    return rows
 
 
 def simulate(
     n_crowds: int, estimator: str = "BradleyTerry", n_items: int = 60, n_labels: int = 600, seed: int = 0
 ) -> Row:
-    """Return means over simulated crowds whose utilities are known; for CrowdBT a share of answers is reversed."""
+    """Return means over simulated crowds of the estimator's own model, whose utilities are known."""
     found, losses = [], []
     for number in range(n_crowds):
         rng = np.random.default_rng([seed, number])
-        crowd = simulate_crowd(rng, n_items, 20, utility_sd=1.5, reliability=CARE[estimator])
+        crowd = CROWDS[estimator](rng, n_items)
         data = crowd.graded(n_labels, CUTS, rng)
         one = compare("simulated", data, estimator, seed)
         losses.append((one.loss, one.loss_winners, one.difference))
@@ -178,12 +218,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows += run(options.data, options.estimators)
         except InvalidData as error:
             print(f"Tournesol: left out. {error}")
-    head = f"{'':<32}{'estimator':<14}{'labels':>8}{'items':>7}{'log loss':>18}{'difference':>19}{'width':>14}"
+    head = f"{'':<32}{'estimator':<16}{'labels':>8}{'items':>7}{'log loss':>18}{'difference':>19}{'width':>14}"
     print(f"{head}{'coverage':>14}")
     for row in rows:
         change = f"{row.difference:.4f} ± {row.error:.4f}"
         print(
-            f"{row.data:<32}{row.estimator:<14}{row.n_labels:>8}{row.n_items:>7}{row.loss:>9.4f}{row.loss_winners:>9.4f}{change:>19}"
+            f"{row.data:<32}{row.estimator:<16}{row.n_labels:>8}{row.n_items:>7}{row.loss:>9.4f}{row.loss_winners:>9.4f}{change:>19}"
             f"{row.width:>7.2f}{row.width_winners:>7.2f}{row.coverage:>7.3f}{row.coverage_winners:>7.3f}"
         )
     if options.json:

@@ -12,12 +12,12 @@ from models_engine.errors import InvalidSetting
 from models_engine.estimators.crowd_posterior import CrowdPosterior, beta_from_moments, summarise_reliabilities
 from models_engine.estimators.settings import check_settings
 from models_engine.implied_pairs import PairTable
-from models_engine.inference.crowd_bt.cut_points import starting_log_gaps
 from models_engine.inference.crowd_bt.fit import CrowdFitSpec, Solution, ascend_objective, solve_crowd
 from models_engine.inference.crowd_bt.laplace import laplace
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior
 from models_engine.inference.crowd_bt.scales import DEFAULT_SCALES, ScaleLearner, Scales
+from models_engine.inference.graded.cut_points import starting_log_gaps
 from models_engine.linalg import sum_by_group
 from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Diagnostics, Likelihood, Posterior

@@ -49,7 +49,8 @@ class CrowdGPPL:
 
     n_components: C, at most.   consensus_sd, taste_sd: prior medians of tau and sigma, in units of the answer's noise;
     log_scale_sd: sd of their log-normal priors.   features: whether item and annotator features are used.
-    reliability: as in CollaborativeGP; in larger problems the variational factors do not know of it, EP does.
+    reliability, grades: as in CollaborativeGP; in larger problems the variational factors do not know of them and take
+    the winners alone, EP does.
     Annotator features predict the taste of an annotator without labels; they do not change that of one with labels.
     max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
     Ties are half a win each way; larger sets follow Thurstone's model (with label weights that are not whole, they
@@ -64,6 +65,7 @@ class CrowdGPPL:
     log_scale_sd: float = 0.75
     features: bool = True
     reliability: bool = True
+    grades: Literal["ordered", "ignore"] = "ordered"
     max_pairs: int | None = 600
     max_steps: int = 40
     max_iterations: int = 200
@@ -83,7 +85,8 @@ class CrowdGPPL:
         """
         self._check(data)
         generator = np.random.default_rng(0) if rng is None else rng
-        sites = cap_sites(build_sites_with_rankings(data), self.max_pairs, generator)
+        graded = self.grades == "ordered" and data.n_grades > 0
+        sites = cap_sites(build_sites_with_rankings(data, graded=graded), self.max_pairs, generator)
         blocks = build_blocks(sites)
         steps = Steps(self._n_steps(count_folds(sites, blocks)), progress)
         gamma = GammaPrior(self.prior_shape, self.prior_rate)

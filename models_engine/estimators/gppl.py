@@ -13,11 +13,12 @@ from models_engine.errors import TooLarge
 from models_engine.estimators.gppl_posterior import FORMS, FittedProcess, GPPLPosterior
 from models_engine.estimators.settings import check_settings
 from models_engine.inference.pairwise_gp.ep import PairwiseEP, pool_sites
+from models_engine.inference.pairwise_gp.graded import CutPoints, GradedFactors
+from models_engine.inference.pairwise_gp.graded_ep import GradedEP
 from models_engine.inference.pairwise_gp.inducing import ItemPrior, build_item_prior
 from models_engine.inference.pairwise_gp.kernel_choice import choose_kernel, kernel_candidates
-from models_engine.inference.pairwise_gp.model import GammaPrior, GPState, PairFactors, PairwiseGP
+from models_engine.inference.pairwise_gp.model import GammaPrior, GaussianMargins, GPState, PairFactors, PairwiseGP
 from models_engine.inference.pairwise_gp.variational import fit_stochastic, maximise_bound, solve_linearised
-from models_engine.inference.probit_ep.expected_probit import expected_factor
 from models_engine.kernels import Form, ItemKernel
 from models_engine.linalg import centre, cholesky
 from models_engine.messages import RAISE_ITERATIONS, Message, gettext_noop, propagation_message
@@ -29,6 +30,7 @@ __all__ = ["GPPL"]
 Floats = NDArray[np.float64]
 MAX_ITEMS = 2_000  # without features, where inducing points are not possible
 MAX_SCALES = 120  # tried by EP
+GRADES_IGNORED = gettext_noop('grades did not count, the winners alone did: inference="vg" counts them')
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,13 @@ class GPPL:
     part of a utility that features do not explain is not learned and stays uncertain.
     batch_size: distinct pairs in a step of stochastic variational inference (vg only), None for all; epochs passes
         over all with rho_i = (i + delay)^-forget.
-    Equal pairs of all annotators are summed; ties are half a win each way; larger sets enter as their implied pairs.
+    grades: "ordered" takes how much better an item is, where labels say it, as an ordered likelihood with learned cut
+        points: P(grade g for a) = Phi(z - c_{g-1}) - Phi(z - c_g), z = f_a - f_b, the ordered probit (McCullagh 1980)
+        with symmetric cut points (Agresti 1992). A tie then lies within c_0 of 0. What is open about cut points, by
+        Laplace's approximation for them and the utilities together, is part of the intervals. "ignore" takes the
+        winners alone, as "linearised" does, whose message says so.
+    Equal pairs of all annotators are summed; ties are half a win each way where no label has a grade; larger sets enter
+    as their implied pairs.
     """
 
     inference: Literal["vg", "ep", "linearised"] = "vg"
@@ -64,6 +72,7 @@ class GPPL:
     epochs: int = 20
     delay: float = 1.0
     forget: float = 0.9
+    grades: Literal["ordered", "ignore"] = "ordered"
     max_iterations: int = 300
     tolerance: float = 1e-6
 
@@ -81,7 +90,8 @@ class GPPL:
         """
         self._check(data)
         generator = np.random.default_rng(0) if rng is None else rng
-        factors, scale = PairFactors.of(data.pairs()), GammaPrior(self.prior_shape, self.prior_rate)
+        scale = GammaPrior(self.prior_shape, self.prior_rate)
+        factors = self._factors(data, scale, start)
         first = FitLog(self._n_steps(factors), progress)
         kernel = self._kernel(data, factors, scale, first)
         n_points = max(self.n_inducing, 1) if not kernel.is_identity else data.n_items
@@ -90,12 +100,30 @@ class GPPL:
         if self.inference == "ep":
             return self._by_ep(data, kernel, prior, scale, log)
         problem = PairwiseGP(factors, prior, scale)
-        state, diagnostics = self._run(problem, start, generator, log)
-        inverse_scale = state.expected_scale
-        return self._posterior(data, kernel, prior, (state.mean, state.covariance), inverse_scale, diagnostics)
+        ignored = self.inference == "linearised" and self._counts_grades(data)
+        state, diagnostics = self._run(problem, start, generator, log, ignores_grades=ignored)
+        cuts = CutPoints.of_state(state)
+        covariance = state.covariance if cuts is None else state.covariance + cuts.widening
+        return self._posterior(data, kernel, prior, (state.mean, covariance), state.expected_scale, diagnostics, cuts)
+
+    def _counts_grades(self, data: Comparisons) -> bool:
+        return self.grades == "ordered" and data.n_grades > 0
+
+    def _factors(self, data: Comparisons, scale: GammaPrior, start: Posterior | None) -> PairFactors:
+        """Return the factors of all pairs: of winners alone, or of grades where these count."""
+        if not self._counts_grades(data) or self.inference == "linearised":
+            return PairFactors.of(data.pairs())
+        known = None if start is None or start.likelihood.link != "probit" else start.likelihood.cuts
+        return GradedFactors.of_grades(data.pairs(), data.n_grades, 2 / scale.mean, known)
 
     def _run(
-        self, problem: PairwiseGP, start: Posterior | None, rng: np.random.Generator, log: FitLog
+        self,
+        problem: PairwiseGP,
+        start: Posterior | None,
+        rng: np.random.Generator,
+        log: FitLog,
+        *,
+        ignores_grades: bool,
     ) -> tuple[GPState, Diagnostics]:
         state = (
             problem.start()
@@ -123,6 +151,8 @@ class GPPL:
             clauses = [Message.of(told, change=f"{found.change:.1g}")]
             if not found.converged:
                 clauses.append(Message.of(RAISE_ITERATIONS, tolerance=f"{self.tolerance:g}"))
+        if ignores_grades:
+            clauses.append(Message.of(GRADES_IGNORED))
         clauses.append(_scale_message(found.state.expected_scale))
         return found.state, log.finish(converged=found.converged, message=Message.joined(*clauses))
 
@@ -135,14 +165,21 @@ class GPPL:
                 'inference="vg", or raise n_inducing.'
             )
             raise TooLarge(Message.of(told, limit=self.n_inducing, n=data.n_items))
-        sites = pool_sites(data.pairs(), data.weights)
-        propagation = PairwiseEP(sites, prior.kernel, prior.precision, scale, self.tolerance)
-        inverse_scale, found = propagation.run(self.max_iterations, log.step)
+        graded = self._counts_grades(data)
+        sites = pool_sites(data.pairs(), data.weights, graded=graded)
+        settings = (sites, prior.kernel, prior.precision, scale, self.tolerance)
+        if graded:
+            solution = GradedEP(*settings, data.n_grades).solve(self.max_iterations, log.step)
+            inverse_scale, found, cuts = solution.inverse_scale, solution.found, solution.cuts
+            moments = solution.mean, solution.covariance + cuts.widening
+        else:
+            propagation, cuts = PairwiseEP(*settings), None
+            inverse_scale, found = propagation.run(self.max_iterations, log.step)
+            moments = propagation.moments(inverse_scale, found)
         message = propagation_message(found.converged, found.change, found.n_iterations, self.tolerance)
         message = Message.joined(message, _scale_message(inverse_scale))
         diagnostics = log.finish(converged=found.converged, message=message)
-        moments = propagation.moments(inverse_scale, found)
-        return self._posterior(data, kernel, prior, moments, inverse_scale, diagnostics)
+        return self._posterior(data, kernel, prior, moments, inverse_scale, diagnostics, cuts)
 
     def _check(self, data: Comparisons) -> None:
         check_settings(self)
@@ -185,8 +222,12 @@ class GPPL:
         moments: tuple[Floats, Floats],
         inverse_scale: float,
         diagnostics: Diagnostics,
+        cuts: CutPoints | None = None,
     ) -> GPPLPosterior:
         mean, covariance = moments
+        likelihood = Likelihood("probit", tie_rate=data.pairs().tie_rate())
+        if cuts is not None:
+            likelihood = Likelihood("probit", cuts=cuts.values, cut_sds=cuts.deviations)
         spread: Covariance = DenseCovariance.of(covariance)
         utilities = mean
         if prior.reach is not None:
@@ -201,7 +242,7 @@ class GPPL:
             centre(utilities),
             spread,
             diagnostics,
-            Likelihood("probit", tie_rate=data.pairs().tie_rate()),
+            likelihood,
             prior_sd=inverse_scale**-0.5,
             source=source,
         )
@@ -218,7 +259,8 @@ def _state_from_posterior(problem: PairwiseGP, start: Posterior) -> GPState:
     known = (factors.low < n) & (factors.high < n)
     variance[known] = np.maximum(start.difference_variance(factors.low[known], factors.high[known]), 1e-12)
     margin = mean[factors.low] - mean[factors.high]
-    return problem.at(expected_factor(margin, variance, factors.wins, factors.losses)[2], inverse_scale, mean)
+    terms = factors.terms(GaussianMargins(margin, variance))
+    return problem.at(factors.expected_by(terms)[2], inverse_scale, mean)
 
 
 def _continue_progress(first: FitLog, progress: Progress | None) -> Callable[[int, int, float], bool | None] | None:

@@ -42,6 +42,11 @@ RELIABLE_GRADES = (
     "P(i beats j by grade g) = η_u (s(f_i - f_j - c_{g-1}) - s(f_i - f_j - c_g)) + "
     "(1 - η_u) (s(f_j - f_i - c_{g-1}) - s(f_j - f_i - c_g))"
 )
+PROBIT_GRADES = "P(i beats j by grade g) = Φ(f_i - f_j - c_{g-1}) - Φ(f_i - f_j - c_g)"
+OWN_GRADES = (
+    "P(u prefers i to j by grade g) = η_u (Φ(f_{ui} - f_{uj} - c_{g-1}) - Φ(f_{ui} - f_{uj} - c_g)) + "
+    "(1 - η_u) (Φ(f_{uj} - f_{ui} - c_{g-1}) - Φ(f_{uj} - f_{ui} - c_g))"
+)
 ONE_ORDER = gettext_noop("All annotators share one order of the items.")
 INDEPENDENT = gettext_noop("Answers are independent of each other, given the utilities.")
 ODDS = gettext_noop("Adding an item to a set leaves the odds between the others as they were.")
@@ -147,6 +152,7 @@ METHODS: dict[str, Method] = {
         [KERNEL],
         {"vg": NEAREST, "ep": EP, "linearised": gettext_noop("The likelihood is linearised at each step.")},
         ["thurstone1927", "chu2005", "simpson2020"],
+        grades=PROBIT_GRADES,
         more_references={"ep": ["minka2001"]},
     ),
     "CollaborativeGP": Method(
@@ -158,6 +164,7 @@ METHODS: dict[str, Method] = {
         {"": TASTE_INFERENCE},
         ["thurstone1927", "khan2014", "albert1993", "minka2001"],
         exact_sets=True,
+        grades=OWN_GRADES,
     ),
     "CrowdGPPL": Method(
         gettext_noop("crowd Gaussian process preference learning: a consensus and a few components of taste"),
@@ -168,6 +175,7 @@ METHODS: dict[str, Method] = {
         {"": TASTE_INFERENCE},
         ["thurstone1927", "simpson2020", "minka2001"],
         exact_sets=True,
+        grades=OWN_GRADES,
     ),
     "AngleBased": Method(
         gettext_noop("the angle-based model of rankings"),
@@ -209,9 +217,9 @@ SETTINGS: dict[str, str] = {
     "tie": gettext_noop("tie parameter ν"),
     "tie_rate": gettext_noop("share of ties among the answers"),
     "grades": gettext_noop("how it counts how much better an item is"),
-    "cut_0": gettext_noop("cut point below which an answer is a tie, in logits"),
+    "cut_0": gettext_noop("cut point below which an answer is a tie, in units of the utilities"),
     "cut_0_sd": gettext_noop("standard deviation of the cut point below which an answer is a tie"),
-    "cut_1": gettext_noop("cut point between the least grade and the next, in logits"),
+    "cut_1": gettext_noop("cut point between the least grade and the next, in units of the utilities"),
     "cut_1_sd": gettext_noop("standard deviation of the cut point between the least grade and the next"),
     "tie_sd": gettext_noop("prior standard deviation of log ν"),
     "side": gettext_noop("utility added to the item shown left (whether it is inferred, or its value)"),

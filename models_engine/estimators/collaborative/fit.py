@@ -23,8 +23,9 @@ from models_engine.estimators.collaborative.sampled import (
     count_components_beyond_noise,
 )
 from models_engine.estimators.collaborative.steps import is_cheap
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, run_ep
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, run_ep, warm_start
 from models_engine.inference.probit_ep.independent_parts import IndependentParts, is_diagonal
+from models_engine.inference.probit_ep.learned_cuts import KnownCuts, learn_cuts, measure_cuts
 from models_engine.inference.tastes.sampling import Sampled
 from models_engine.inference.tastes.steepness import learn_steepness
 from models_engine.linalg import centre, centre_covariance
@@ -33,6 +34,7 @@ from models_engine.posterior import Likelihood
 __all__ = ["CollaborativeFit"]
 
 Floats = NDArray[np.float64]
+CUT_ROUNDS, FEW_CUT_ROUNDS = 12, 3  # steps of the cut points in the last stage, of a cheap fit and another
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class CollaborativeFit(TasteLearning):
 
     def run(self, before: CollaborativePosterior | None) -> CollaborativePosterior:
         """Fit, reusing scales and shape from `before` where that saw nearly the same labels."""
-        learned = None if before is None else self.reuse(before.tastes, before.reliabilities())
+        learned = None if before is None else self.reuse(before.tastes, before.reliabilities(), before.likelihood)
         if before is None or learned is None:
             learned = self.learn()
             return self._fit_all(learned, learned.begin)
@@ -49,7 +51,9 @@ class CollaborativeFit(TasteLearning):
         if not self.settings.steepness and not is_cheap(self.sites, self.blocks):
             found = refit(self.sites, matched, before, learned.reliability, self.steps.report)
             if found is not None:
-                return self._posterior(learned, found, found.mean, found.covariance)
+                kept = before.likelihood
+                known = KnownCuts(kept.cuts, kept.cut_sds or (), np.zeros((0, 0))) if kept.cuts is not None else None
+                return self._posterior(learned, found, found.mean, found.covariance, known)
         return self._fit_all(learned, EPStart(matched.sites, before.tastes.mean))
 
     def _fit_all(self, learned: LearnedPrior, begin: EPStart | None) -> CollaborativePosterior:
@@ -63,17 +67,25 @@ class CollaborativeFit(TasteLearning):
             crowd = replace(crowd, steepness=learn_steepness(self.sites, self.blocks, crowd, self.steps.report))
         if not cheap and is_diagonal(crowd.taste) and len(self.sites):
             begin = self._by_parts(crowd, begin, tolerance)
-        result = run_ep(
-            self.sites,
-            self.blocks,
-            crowd,
-            None if begin is None else begin.sites,
-            None if begin is None else begin.mean,
-            max_iterations=settings.max_iterations,
-            tolerance=tolerance,
-            on_iteration=lambda change: self.steps.report(-change),
-        )
-        mean, covariance = self._average_over_mixture(crowd, prior, learned, result)
+
+        def run(crowd: CrowdPrior, last: EPResult | None) -> EPResult:
+            first = (None, None) if begin is None else (begin.sites, begin.mean)
+            return run_ep(
+                self.sites,
+                self.blocks,
+                crowd,
+                *(first if last is None else warm_start(last)),
+                max_iterations=settings.max_iterations,
+                tolerance=tolerance,
+                on_iteration=lambda change: self.steps.report(-change),
+            )
+
+        crowd, result = learn_cuts(crowd, run, self._cut_rounds(learned, FEW_CUT_ROUNDS))
+        cuts = measure_cuts(crowd, result, run if cheap else None, learned.cut_root)
+        mean, covariance, others = self._average_over_mixture(crowd, prior, learned, result)
+        if cuts is not None:
+            covariance = covariance + cuts.widening @ cuts.widening.T
+            cuts = cuts.spread_over(*others)
         loadings, scores = compute_components(self.sites, self.blocks, crowd, result, settings.n_components)
         found = EPOutcome(
             taste=crowd.taste,
@@ -89,7 +101,16 @@ class CollaborativeFit(TasteLearning):
             n_iterations=result.n_iterations,
             tolerance=tolerance,
         )
-        return self._posterior(learned, found, mean, covariance)
+        return self._posterior(learned, found, mean, covariance, cuts)
+
+    def _cut_rounds(self, learned: LearnedPrior, few: int = CUT_ROUNDS) -> int:
+        """Return how many steps cut points of graded answers take in the last stage: none where Sigma has a learned
+        shape, at which the top of the evidence lies higher than the draws of cut points, by a tenth, or than it did
+        with the scales, by as much as the shape is overfitted (twice, on 381 answers about 200 videos of Tournesol).
+        """
+        if learned.cut_root is not None or learned.mixture.mean()[0] > 0:
+            return 0
+        return CUT_ROUNDS if is_cheap(self.sites, self.blocks) else few
 
     def _by_parts(self, crowd: CrowdPrior, begin: EPStart | None, tolerance: float) -> EPStart:
         """Run EP where tastes of items are independent; only figures of whole annotators are missing then."""
@@ -104,25 +125,35 @@ class CollaborativeFit(TasteLearning):
 
     def _average_over_mixture(
         self, crowd: CrowdPrior, prior: CrowdPrior, learned: LearnedPrior, result: EPResult
-    ) -> tuple[Floats, Floats]:
-        """Average mean and covariance of the consensus over the likely mixtures of shape and prior."""
+    ) -> tuple[Floats, Floats, tuple[list[Floats], list[float]]]:
+        """Average mean and covariance of the consensus over the likely mixtures of shape and prior.
+
+        Return also the cut points of graded answers at each, which go with the size of tastes, and the weights.
+        """
         leading = learned.mixture.leading(0.05, 5)
         if len(leading) < 2 or not is_cheap(self.sites, self.blocks):
-            return result.mean, result.covariance
-        means, covariances, weights = [], [], []
-        for (a, r), weight in leading:
-            other = replace_taste(crowd, a * learned.shape + r * prior.taste)
-            found = run_ep(self.sites, self.blocks, other, result.sites, result.mean, max_iterations=20, tolerance=1e-3)
+            return result.mean, result.covariance, ([], [])
+
+        def run(crowd: CrowdPrior, last: EPResult | None) -> EPResult:
+            first = warm_start(result if last is None else last)
+            found = run_ep(self.sites, self.blocks, crowd, *first, max_iterations=20, tolerance=1e-3)
             self.steps.report(found.log_evidence)
+            return found
+
+        means, covariances, weights, cuts = [], [], [], []
+        for (a, r), weight in leading:
+            taste = a * learned.shape + r * prior.taste
+            other, found = learn_cuts(replace_taste(crowd, taste), run, self._cut_rounds(learned))
             means.append(centre(found.mean))
             covariances.append(weight * found.covariance)
             weights.append(weight)
+            cuts += [] if other.cuts is None else [other.cuts]
         mean = np.asarray(weights) @ np.asarray(means)
         between = (np.asarray(means) - mean).T * weights @ (np.asarray(means) - mean)
-        return mean, np.sum(covariances, axis=0) + between
+        return mean, np.sum(covariances, axis=0) + between, (cuts, weights)
 
     def _posterior(
-        self, learned: LearnedPrior, found: EPOutcome, mean: Floats, covariance: Floats
+        self, learned: LearnedPrior, found: EPOutcome, mean: Floats, covariance: Floats, cuts: KnownCuts | None
     ) -> CollaborativePosterior:
         """Build the posterior. mean, covariance: of the consensus; `found` has them at one taste covariance only."""
         self.steps.record(found.log_evidence)
@@ -172,6 +203,7 @@ class CollaborativeFit(TasteLearning):
             sign_widening=blank.sign,
             consensus_factors=np.array(astuple(factors)),
             n_told=np.array(self._n_told(learned, found)),
+            grade=np.zeros(0, np.int64) if self.sites.grade is None else self.sites.grade,
         )
         if learned.sampled is not None:
             tastes = widened(tastes, learned.sampled)
@@ -179,11 +211,14 @@ class CollaborativeFit(TasteLearning):
         if known is not None:
             figures = replace(figures, reliability=known.mean, reliability_sd=known.sd)
             lapse = 1 - known.crowd
+        likelihood = Likelihood("probit", lapse=lapse, tie_rate=self.data.pairs().tie_rate())
+        if cuts is not None:
+            likelihood = Likelihood("probit", lapse=lapse, cuts=cuts.values, cut_sds=cuts.deviations)
         return CollaborativePosterior(
             factors.mean * centre(mean),
             DenseCovariance.of(factors.sd**2 * covariance),
             diagnostics,
-            Likelihood("probit", lapse=lapse, tie_rate=self.data.pairs().tie_rate()),
+            likelihood,
             DenseCovariance.of(found.taste),
             learned.lapse,
             figures,

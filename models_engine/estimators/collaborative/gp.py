@@ -43,6 +43,11 @@ class CollaborativeGP:
         being reversed, with four annotators or more; prior Beta(5 m, 5 (1 - m)), m learned. The
         probability of an answer is then eta_u Phi(z) + (1 - eta_u) Phi(-z), z the margin; a reversed set is in order
         from the worst to the best.
+    grades: "ordered" takes how much better an item is, where labels say it, as an ordered likelihood: P(grade g) =
+        eta_u G(z) + (1 - eta_u) G(-z), z the winner's margin, G(z) = Phi(z - c_{g-1}) - Phi(z - c_g), with cut points
+        c_0 <= c_1 <= ... for everybody (McCullagh 1980; Agresti 1992). So a reversed answer keeps its grade, as in
+        CrowdBT: whoever mistakes the sides is as sure as before. A tie then lies within c_0 of 0, the same both ways.
+        "ignore" takes the winners alone.
     steepness: also infer how steeply each annotator's answers follow their utilities (erratic: below 1).
     max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
 
@@ -57,9 +62,10 @@ class CollaborativeGP:
     average over that mixture. Where one pass over the labels takes more than 1e9 operations (say 200 annotators of 100
     pairs each), fewer steps and folds are used, Sigma is learned from at most 100 pairs of each annotator, the
     mixture is replaced by its weighted mean (without the learned Sigma where its weight is below 0.01), EP ends where
-    no site changes by 1e-3, and taste distances have no sd. Ties are half a win each way; larger
-    sets follow Thurstone's model, each item perceived with noise of half the variance of a pair's (with label
-    weights that are not whole, or steepness, they enter as the pairs they imply).
+    no site changes by 1e-3, and taste distances have no sd. Cut points are drawn with all else, or learned with tau;
+    intervals of the consensus count what is open about them (not in so large a problem). Ties are half a win each way
+    where no label has a grade; larger sets follow Thurstone's model, each item perceived with noise of half the
+    variance of a pair's (with label weights that are not whole, or steepness, they enter as the pairs they imply).
     """
 
     n_components: int = 10
@@ -71,6 +77,7 @@ class CollaborativeGP:
     features: bool = True
     steepness: bool = False
     reliability: bool = True
+    grades: Literal["ordered", "ignore"] = "ordered"
     max_pairs: int | None = 600
     max_steps: int = 40
     max_iterations: int = 200
@@ -92,7 +99,11 @@ class CollaborativeGP:
         """
         self._check(data)
         generator = np.random.default_rng(0) if rng is None else rng
-        sites = build_sites(data.pairs(), data.weights) if self.steepness else build_sites_with_rankings(data)
+        graded = self.grades == "ordered" and data.n_grades > 0
+        if self.steepness:
+            sites = build_sites(data.pairs(), data.weights, graded=graded)
+        else:
+            sites = build_sites_with_rankings(data, graded=graded)
         sites = cap_sites(sites, self.max_pairs, generator)
         blocks = build_blocks(sites)
         fitting = CollaborativeFit(

@@ -24,9 +24,12 @@ from models_engine.estimators.collaborative.steps import (
     estimate_cost,
     is_cheap,
 )
+from models_engine.inference.graded.cut_points import cuts_from_gaps
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, Sites, replace_taste, warm_start
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, warm_start
+from models_engine.inference.probit_ep.learned_cuts import root_of_deviations, root_of_draws, starting_cuts
 from models_engine.inference.probit_ep.pair_sites import PairSites, choose_capped_rows
+from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.covariance import learn_taste
 from models_engine.inference.tastes.reliability import Reliabilities, learn_reliabilities
 from models_engine.inference.tastes.sampling import Sampled, ScaleDensities, sample_tastes
@@ -39,6 +42,7 @@ from models_engine.inference.tastes.scales import (
     subsample_sites,
 )
 from models_engine.kernels import ItemKernel
+from models_engine.predictive import Likelihood
 
 __all__ = ["CANDIDATES", "EPStart", "LearnedPrior", "LearnedShape", "TasteLearning"]
 
@@ -83,7 +87,8 @@ class LearnedShape:
 class LearnedPrior:
     """Scales and kernel, the shape of Sigma with the weights of its mixtures, and the number of sites it came from.
 
-    begin: where EP over all sites may begin.   sampled: where shape and scales come from draws.
+    begin: where EP over all sites may begin.   sampled: where shape and scales come from draws.   cut_root: root of the
+    covariance of the log gaps between cut points, None where these are not drawn.
     widening, n_told: those of the fit that lent all this.   reliability: of the annotators, None where all count as
     reliable.
     """
@@ -97,6 +102,7 @@ class LearnedPrior:
     widening: Widening | None = None
     n_told: int | None = None
     reliability: Reliabilities | None = None
+    cut_root: Floats | None = None
 
     @property
     def lapse(self) -> Floats | None:
@@ -130,7 +136,15 @@ class TasteLearning:
     def prior(self, scales: PriorScales, lapse: Floats | None) -> CrowdPrior:
         kernel = ItemKernel(self.features(), self.data.n_items, scales.share, scales.length).matrix()
         zero = np.zeros(self.data.n_items)
-        return CrowdPrior(scales.taste_sd**2 * kernel, scales.consensus_sd**2 * kernel, zero, lapse=lapse)
+        covariances = scales.taste_sd**2 * kernel, scales.consensus_sd**2 * kernel
+        return CrowdPrior(*covariances, zero, lapse=lapse, cuts=scales.cut_points)
+
+    def first_cuts(self) -> Floats | None:
+        """Return where cut points of graded answers start; None where grades do not count."""
+        if self.sites.grade is None:
+            return None
+        variance = 2 * (self.settings.consensus_sd**2 + self.settings.taste_sd**2)
+        return starting_cuts(self.sites, self.data.n_grades, variance)
 
     def learn(self) -> LearnedPrior:
         """Learn scales and shape of Sigma: sampled jointly if affordable, otherwise `estimated`."""
@@ -145,7 +159,7 @@ class TasteLearning:
             scales = self.scales(Reliabilities.prior(self.sites.n_annotators).lapse if reliable else None)
             kernel = ItemKernel(features, self.data.n_items, scales.share, scales.length).matrix()
         sampled = sample_tastes(
-            answer_groups(self.data),
+            answer_groups(self.data, graded=self.sites.grade is not None),
             self.data.n_items,
             self.data.n_annotators,
             min(settings.n_components, MAX_DRAWN, max(1, self.data.n_items - 1)),
@@ -154,14 +168,24 @@ class TasteLearning:
             parts=self.data.connected_parts(),
             kernel=kernel,
             reliability=reliable,
+            n_grades=0 if self.sites.grade is None else self.data.n_grades,
             on_step=self.steps.report,
         )
         size = float(np.sqrt(np.trace(sampled.taste) / self.data.n_items))
-        scales = PriorScales(sampled.consensus_sd, size, scales.share, scales.length)
+        gaps = sampled.log_gaps
+        cuts = None if gaps is None else tuple(cuts_from_gaps(gaps.mean(axis=0)).tolist())
+        scales = PriorScales(sampled.consensus_sd, size, scales.share, scales.length, cuts)
         known = Reliabilities(sampled.reliability, sampled.reliability_sd, sampled.crowd_reliability)
         mixture = taste_sizes(sampled)
         return LearnedPrior(
-            scales, sampled.taste, mixture, len(self.sites), None, sampled, reliability=known if reliable else None
+            scales,
+            sampled.taste,
+            mixture,
+            len(self.sites),
+            None,
+            sampled,
+            reliability=known if reliable else None,
+            cut_root=None if gaps is None else root_of_draws(gaps),
         )
 
     def densities(self) -> ScaleDensities:
@@ -171,7 +195,9 @@ class TasteLearning:
     def scales(self, lapse: Floats | None) -> PriorScales:
         settings = self.settings
         priors = ScalePriors(settings.consensus_sd, settings.taste_sd, settings.log_scale_sd)
-        return most_probable_scales(self.sites, self.features(), priors, self.rng, self.steps.report, lapse)
+        return most_probable_scales(
+            self.sites, self.features(), priors, self.rng, self.steps.report, lapse, self.first_cuts()
+        )
 
     def estimated(self) -> LearnedPrior:
         """Estimate scales by evidence, then the shape of Sigma by EM, then its mixture with the prior.
@@ -215,7 +241,10 @@ class TasteLearning:
         settings = self.settings
         if settings.log_scale_sd > 0 and len(self.sites):
             return self.scales(lapse)
-        return PriorScales(settings.consensus_sd, settings.taste_sd, 0.5 if self.features() is not None else 0.0)
+        cuts = self.first_cuts()
+        known = None if cuts is None else tuple(cuts.tolist())
+        share = 0.5 if self.features() is not None else 0.0
+        return PriorScales(settings.consensus_sd, settings.taste_sd, share, cuts=known)
 
     def _capped(self) -> tuple[NDArray[np.int64], PairSites, list[Block]]:
         """Return the sites that a large fit learns from: their rows, themselves and their blocks."""
@@ -251,7 +280,7 @@ class TasteLearning:
             few, items = subsample_sites(self.sites.select(np.flatnonzero(out)), self.rng)
             among = np.ix_(items, items)
             consensus = None if prior.consensus is None else prior.consensus[among]
-            own = CrowdPrior(prior.taste[among], consensus, prior.mean[items], lapse=prior.lapse)
+            own = CrowdPrior(prior.taste[among], consensus, prior.mean[items], lapse=prior.lapse, cuts=prior.cuts)
             left_out.append((few, own, shape.taste[among]))
         return shapes, left_out
 
@@ -287,8 +316,14 @@ class TasteLearning:
         )
         return LearnedShape(learned.taste, EPStart(learned.result.update, learned.result.mean))
 
-    def reuse(self, before: Tastes, reliability: Reliabilities | None) -> LearnedPrior | None:
-        """Return what an earlier fit learned, if it had the same items and features and nearly as many labels."""
+    def reuse(self, before: Tastes, reliability: Reliabilities | None, likelihood: Likelihood) -> LearnedPrior | None:
+        """Return what an earlier fit learned, if it had the same items, features and kinds of graded answers and nearly
+        as many labels."""
+        first, cuts = self.first_cuts(), likelihood.cuts
+        if (first is None) != (cuts is None):
+            return None
+        if first is not None and cuts is not None and (len(first) != len(cuts) or (first[0] > 0) != (cuts[0] > 0)):
+            return None
         if len(before.mean) != self.data.n_items or (reliability is None) == self.learns_reliability():
             return None
         features = self.features()
@@ -298,13 +333,17 @@ class TasteLearning:
             or not MIN_SHARED_LABELS * len(self.sites) <= before.n_learned <= len(self.sites) / MIN_SHARED_LABELS
         ):
             return None
-        scales = PriorScales(*(float(value) for value in before.scales))
+        consensus_sd, taste_sd, share, length = (float(value) for value in before.scales)
+        scales = PriorScales(consensus_sd, taste_sd, share, length, cuts)
         drawn = is_sampled(self.settings, self.data)
         n_told = int(before.n_told) if drawn else None
         factors = ConsensusFactors(*before.consensus_factors.tolist())
         widening = Widening(before.own_widening, before.difference_widening, before.sign_widening, factors)
         widening = widening.extended(self.sites.n_annotators)
         known = None if reliability is None else reliability.extended(self.sites.n_annotators)
+        root = None
+        if drawn and cuts is not None and likelihood.cut_sds is not None:
+            root = root_of_deviations(np.array(cuts), np.array(likelihood.cut_sds))
         return LearnedPrior(
-            scales, before.learned, before.mixture, int(before.n_learned), None, None, widening, n_told, known
+            scales, before.learned, before.mixture, int(before.n_learned), None, None, widening, n_told, known, root
         )

@@ -14,8 +14,8 @@ from models_engine.covariance.forms import DenseCovariance
 from models_engine.errors import InvalidData, Unsupported
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.annotator_solves import solve_block
-from models_engine.inference.probit_ep.batched_ep import Sites
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.reliability import Reliabilities
 from models_engine.inference.tastes.scales import MixtureWeights
 from models_engine.kernels import ItemKernel
@@ -44,6 +44,7 @@ class Tastes:
     features, explained (c,): share of each score's variance it explains; centre_scale (2, e): of the features.
     ranking (n_sites,) as in PairSites, (0,) where there are none.   own_widening, difference_widening, sign_widening
     (n_annotators,): factors of standard deviations that count what is open about `taste` (see sampled.Widening).
+    grade (n_sites,) as in PairSites, (0,) where grades do not count.
     consensus_factors (2,): of the consensus's mean and standard deviations, see sampled.ConsensusFactors; `mean` and
     `covariance` are without them.   n_told: how many leading components are more than noise.
     """
@@ -77,6 +78,7 @@ class Tastes:
     sign_widening: Floats
     consensus_factors: Floats
     n_told: NDArray[np.int64]
+    grade: Ints
 
     @property
     def kernel(self) -> ItemKernel:
@@ -87,7 +89,8 @@ class Tastes:
     def pair_sites(self) -> PairSites:
         columns = (self.annotator, self.low, self.high, self.wins, self.losses, self.copies)
         ranking = self.ranking if len(self.ranking) else None
-        return PairSites(*columns, len(self.mean), len(self.steepness), ranking)
+        grade = self.grade if len(self.grade) else None
+        return PairSites(*columns, len(self.mean), len(self.steepness), ranking, grade)
 
     @property
     def sites(self) -> Sites:
@@ -121,10 +124,11 @@ class Tastes:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Self:
-        """Load arrays, also of versions without `ranking` or without widened intervals."""
+        """Load arrays, also of versions without `ranking`, `grade` or widened intervals."""
         ones = np.ones(len(arrays["tastes/steepness"]))
         absent = {
             "tastes/ranking": np.zeros(0, np.int64),
+            "tastes/grade": np.zeros(0, np.int64),
             "tastes/own_widening": ones,
             "tastes/difference_widening": ones,
             "tastes/sign_widening": ones,
@@ -170,8 +174,14 @@ class PersonalPosterior(GaussianPosterior):
         return self.likelihood.preference(self.steepness * margin, self.steepness**2 * variance)
 
     def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats:
-        margin, variance = self.mean[left] - self.mean[right], self.difference_variance(left, right)
-        return self.likelihood.log_outcome(outcome, self.steepness * margin, self.steepness**2 * variance, sided=sided)
+        return self.log_graded_pairs(left, right, outcome, sided, np.zeros(np.shape(outcome), np.int64))
+
+    def log_graded_pairs(
+        self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray, grade: NDArray
+    ) -> Floats:
+        margin = self.steepness * (self.mean[left] - self.mean[right])
+        variance = self.steepness**2 * self.difference_variance(left, right)
+        return self.likelihood.log_outcome(outcome, margin, variance, sided=sided, grade=grade)
 
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> "PersonalPosterior":
         return self

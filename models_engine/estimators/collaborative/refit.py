@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.collaborative.report import EPOutcome
-from models_engine.inference.probit_ep.batched_ep import Sites
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.active_sites import (
     ActiveResult,
     ActiveSites,
@@ -74,15 +74,16 @@ def refit(
     """Run EP over the new sites and those of the same annotators that change with them.
 
     Returns None if there are too many, EP did not converge, or there are rankings, whose sites share noise. All other
-    sites, the scales, the shape of tastes and the `known` reliabilities keep the values of the earlier fit. on_step is
-    called after each step.
+    sites, the scales, the cut points, the shape of tastes and the `known` reliabilities keep the values of the earlier
+    fit. on_step is called after each step.
     """
     fresh = matched.copies != sites.copies
     if sites.ranking is not None or not matched.complete or not 0 < fresh.sum() <= MAX_ACTIVE_SITES:
         return None
     tastes = before.tastes
     lapses = None if known is None else known.lapse
-    fixed_point = FixedPoint(tastes.taste, tastes.mean, tastes.covariance, lapses)
+    cuts = None if before.likelihood.cuts is None else np.array(before.likelihood.cuts)
+    fixed_point = FixedPoint(tastes.taste, tastes.mean, tastes.covariance, lapses, cuts)
     old = np.flatnonzero(np.isin(sites.annotator, np.unique(sites.annotator[fresh])) & (matched.copies > 0))
     values = Sites(matched.sites.precision[old], matched.sites.shift[old])
     annotators = solve_kept_sites(replace(sites, copies=matched.copies).select(old), values, fixed_point)

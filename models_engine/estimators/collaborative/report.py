@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.inference.probit_ep.annotator_blocks import Block
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, Sites
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.linalg import centre_covariance, leading_eigenvectors
 from models_engine.summaries import AnnotatorSummary
 

@@ -55,13 +55,15 @@ def is_sampled(settings: Settings, data: Comparisons) -> bool:
     )
 
 
-def answer_groups(data: Comparisons) -> list[AnswerGroup]:
-    """Group answers by the size of their sets; one of weight 2 is two."""
+def answer_groups(data: Comparisons, *, graded: bool = False) -> list[AnswerGroup]:
+    """Group answers by the size of their sets; one of weight 2 is two. graded: whether the grades of pairs count."""
     found = []
     for group in data.groups():
         rows = np.repeat(np.arange(len(group.label)), group.weights.astype(np.int64))
+        grades = np.zeros(len(group.label), np.int64) if data.grades is None else data.grades[group.label]
         if len(rows):
-            found.append(AnswerGroup(group.annotators[rows], group.items[rows], group.ranks[rows]))
+            own = grades[rows] if graded and group.size == 2 else None
+            found.append(AnswerGroup(group.annotators[rows], group.items[rows], group.ranks[rows], own))
     return found
 
 

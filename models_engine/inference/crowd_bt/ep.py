@@ -6,10 +6,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from models_engine.inference.crowd_bt.cut_points import CutScores, thresholds, tie_scores
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior, Reliabilities, build_grid, integrate_reliabilities
 from models_engine.inference.davidson.moments import average_answers
+from models_engine.inference.graded.cut_points import CutScores, thresholds, tie_scores
 from models_engine.inference.graded.moments import GradedMoments, average_between
 from models_engine.linalg import sum_by_group
 

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from models_engine.covariance.forms import Covariance
 from models_engine.inference.crowd_bt.climb import climb_evidence
-from models_engine.inference.crowd_bt.cut_points import gap_matrix
 from models_engine.inference.crowd_bt.ep_with_scales import (
     EPState,
     evaluate_state,
@@ -21,6 +20,7 @@ from models_engine.inference.crowd_bt.mode import find_mode, flip_best_parts, ga
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.scales import ScaleLearner, Scales
 from models_engine.inference.crowd_bt.start import sites_at_mode, sites_from_margins
+from models_engine.inference.graded.cut_points import gap_matrix
 
 __all__ = ["CrowdFitSpec", "Solution", "ascend_objective", "solve_crowd"]
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import betaln, digamma, expit, log_expit, logit, logsumexp
 
-from models_engine.inference.crowd_bt.cut_points import CutScores, cuts_from_gaps, log_cut_prior
 from models_engine.inference.crowd_bt.reliability import BetaPrior, Reliabilities
+from models_engine.inference.graded.cut_points import CutScores, cuts_from_gaps, log_cut_prior
 
 __all__ = ["DEFAULT_SCALES", "ScaleLearner", "Scales"]
 
@@ -26,7 +26,7 @@ LOWER_BOUNDS, UPPER_BOUNDS = np.array([-4.0, -3.0, np.log(3.0)]), np.array([4.0,
 class Scales:
     """prior_sd: of a utility.   reliability: of an annotator.   log_nu: log of Davidson's nu, -inf without ties.
 
-    log_gaps: of the cut points of graded answers, where these count (cut_points.py); log_nu is then -inf in EP.
+    log_gaps: of the cut points of graded answers, where these count (graded/cut_points.py); log_nu is then -inf in EP.
     """
 
     prior_sd: float

@@ -20,9 +20,10 @@ Floats = NDArray[np.float64]
 MAX_LOG_SHIFT = 8.0  # largest distance, in logs, of the scale from its prior mean in the search
 
 
-def pool_sites(pairs: PairTable, label_weights: Floats) -> PairSites:
-    """Build the sites of all pairs as if one annotator had given them."""
-    return build_sites(replace(pairs, annotator=np.zeros(len(pairs), np.int64), n_annotators=1), label_weights)
+def pool_sites(pairs: PairTable, label_weights: Floats, *, graded: bool = False) -> PairSites:
+    """Build the sites of all pairs as if one annotator had given them; graded: whether grades count."""
+    everybody = replace(pairs, annotator=np.zeros(len(pairs), np.int64), n_annotators=1)
+    return build_sites(everybody, label_weights, graded=graded)
 
 
 class PairwiseEP:
@@ -44,15 +45,13 @@ class PairwiseEP:
 
         def gradient(log_s: float) -> float:
             s = float(np.exp(log_s))
-            found = self._at(s, limit)
-            on_step(found.log_evidence + self._scale.shape * log_s - self._scale.rate * s)
-            mean, covariance = self.moments(s, found)
-            square = float((self._precision * covariance).sum() + mean @ self._precision @ mean)
-            return (len(mean) - s * square) / 2 + self._scale.shape - self._scale.rate * s
+            found = self.at(s, limit)
+            on_step(self.objective(log_s, found))
+            return self.slope(s, *self.moments(s, found))
 
         middle = float(np.log(self._scale.mean))
         log_s = brentq(gradient, middle - MAX_LOG_SHIFT, middle + MAX_LOG_SHIFT, xtol=1e-6)
-        return float(np.exp(log_s)), self._at(float(np.exp(log_s)), limit)
+        return float(np.exp(log_s)), self.at(float(np.exp(log_s)), limit)
 
     def moments(self, s: float, found: EPResult) -> tuple[Floats, Floats]:
         """Return mean (n_items,) and covariance (n_items, n_items) of f given the sites."""
@@ -62,8 +61,18 @@ class PairwiseEP:
         covariance = inverse_from_cholesky(cholesky(precision))
         return covariance @ (sum_by_group(sites.low, shifts, n) - sum_by_group(sites.high, shifts, n)), covariance
 
-    def _at(self, s: float, limit: int) -> EPResult:
-        crowd = CrowdPrior(self._kernel / s, None, np.zeros(self._sites.n_items))
+    def objective(self, log_s: float, found: EPResult) -> float:
+        """Return log Z + log p(log s)."""
+        return found.log_evidence + self._scale.shape * log_s - self._scale.rate * float(np.exp(log_s))
+
+    def slope(self, s: float, mean: Floats, covariance: Floats) -> float:
+        """Return its derivative in log s."""
+        square = float((self._precision * covariance).sum() + mean @ self._precision @ mean)
+        return (len(mean) - s * square) / 2 + self._scale.shape - self._scale.rate * s
+
+    def at(self, s: float, limit: int, cuts: Floats | None = None) -> EPResult:
+        """Run EP at this scale and these cut points, from the sites of the last run."""
+        crowd = CrowdPrior(self._kernel / s, None, np.zeros(self._sites.n_items), cuts=cuts)
         start = warm_start(self._last)
         found = run_ep(self._sites, self._blocks, crowd, *start, tolerance=self._tolerance, max_iterations=limit)
         self._last = found

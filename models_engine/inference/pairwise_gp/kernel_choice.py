@@ -64,4 +64,4 @@ def _most_compared(factors: PairFactors, most: int) -> tuple[PairFactors, NDArra
     number = np.full(factors.n_items, -1)
     number[items] = np.arange(len(items))
     some = factors.select(np.flatnonzero((number[factors.low] >= 0) & (number[factors.high] >= 0)))
-    return PairFactors(number[some.low], number[some.high], some.wins, some.losses, len(items)), items
+    return replace(some, low=number[some.low], high=number[some.high], n_items=len(items)), items

@@ -1,8 +1,9 @@
 """A Gaussian process over items observed in pairs, with unknown prior scale: Gaussian posterior and its bound."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from models_engine.inference.pairwise_gp.inducing import ItemPrior
 from models_engine.inference.probit_ep.expected_probit import expected_factor
 from models_engine.linalg import cholesky, chunk_slices, inverse_from_cholesky, laplacian, sum_by_group
 
-__all__ = ["GPState", "GammaPrior", "PairFactors", "PairwiseGP"]
+__all__ = ["GPState", "GammaPrior", "GaussianMargins", "PairFactors", "PairwiseGP"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -43,8 +44,26 @@ class PairFactors:
     def __len__(self) -> int:
         return len(self.low)
 
-    def select(self, rows: NDArray) -> "PairFactors":
-        return PairFactors(self.low[rows], self.high[rows], self.wins[rows], self.losses[rows], self.n_items)
+    def select(self, rows: NDArray) -> Self:
+        return replace(self, **{name: getattr(self, name)[rows] for name in self.columns})
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the fields that have a value for each row."""
+        return ("low", "high", "wins", "losses")
+
+    @property
+    def log_prior(self) -> float:
+        """Return the log prior of what the factors learn: nothing, so 0."""
+        return 0.0
+
+    def terms(self, margins: "GaussianMargins") -> Floats:
+        """Return `expected_factor` of all rows, (3, n_pairs)."""
+        return np.stack(expected_factor(margins.mean, margins.variance, self.wins, self.losses))
+
+    def expected_by(self, terms: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the expected log factors, their slopes and minus their curvatures, from `terms`."""
+        return terms[0], terms[1], terms[2]
 
 
 @dataclass(frozen=True)
@@ -186,15 +205,20 @@ class GPState:
         return self.problem.margins(self.problem.factors, self.mean, self.covariance, self.inverse_scale)
 
     @cached_property
+    def terms(self) -> Floats:
+        """Return the factors' own expectations, from which `expected` follows."""
+        return self.problem.factors.terms(self.margins)
+
+    @cached_property
     def expected(self) -> tuple[Floats, Floats, Floats]:
-        """See `expected_factor`."""
-        factors = self.problem.factors
-        return expected_factor(self.margins.mean, self.margins.variance, factors.wins, factors.losses)
+        """See `PairFactors.expected_by`."""
+        return self.problem.factors.expected_by(self.terms)
 
     @cached_property
     def bound(self) -> float:
         """Return E log p(labels | f) - KL(q(u, s) | p(u, s)), below log p(labels) and so below 0.
 
+        Of graded answers also the log prior of their cut points.
         With E log p(u | s) = m/2 (E ln s - ln 2 pi) - ln|K|/2 - E[s] tr(K^-1 E u u')/2 (crowd_gppl's (32)-(35)
         corrected). With inducing points inverse_scale replaces s in the variance given the points.
         """
@@ -203,7 +227,8 @@ class GPState:
         log_s = digamma(shape) - np.log(rate)
         log_prior = (n * log_s - problem.prior.log_determinant - self.expected_scale * self.square) / 2
         entropy = (n + self.log_determinant) / 2
-        return float(self.expected[0].sum() + log_prior + entropy - problem.scale.divergence(shape, rate))
+        likelihood = float(self.expected[0].sum()) + problem.factors.log_prior
+        return float(likelihood + log_prior + entropy - problem.scale.divergence(shape, rate))
 
 
 def _positive(variances: Floats) -> Floats:

@@ -1,14 +1,14 @@
 """Steps to the posterior of a pairwise GP: variational in batch or minibatches, and crowd_gppl's linearised ones."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from models_engine.inference.pairwise_gp.graded import GradedFactors, cut_coupling
 from models_engine.inference.pairwise_gp.model import GPState, PairFactors, PairwiseGP
-from models_engine.inference.probit_ep.expected_probit import expected_factor
 from models_engine.linalg import cholesky, inverse_from_cholesky
 
 __all__ = ["StepResult", "fit_stochastic", "label_noise", "linearised_sites", "maximise_bound", "solve_linearised"]
@@ -34,8 +34,8 @@ def maximise_bound(state: GPState, *, tolerance: float, limit: int, on_step: Cal
     A step of size r mixes r of the expected curvature into the weights, r of the expected scale into the prior's, and
     moves the mean by r C gradient. r is halved while the bound would decrease, shrinks where steps oscillate, and grows
     otherwise. The scale alone would converge slowly where labels are few: its steps are lengthened by the secant of the
-    last two. With inducing points, where the previous E[s] replaces s in the variance given the points, the bound may
-    decrease slightly and steps are plain.
+    last two. Cut points of graded answers move with the mean, by the Newton step for both. With inducing points, where
+    the previous E[s] replaces s in the variance given the points, the bound may decrease slightly and steps are plain.
     """
     guarded = state.problem.prior.reach is None
     size, change, last = 1.0, np.inf, np.zeros(1)
@@ -137,6 +137,7 @@ def fit_stochastic(
     changed no margin by more than a fifth of its standard deviation, because a Newton step leaves a far smaller error.
     """
     problem, factors = state.problem, state.problem.factors
+    cuts = _BatchCuts(factors) if isinstance(factors, GradedFactors) else None
     precision = state.inverse_scale * problem.prior.precision + problem.information(factors, state.weights)
     push, mean, covariance, scale = precision @ state.mean, state.mean, state.covariance, state.expected_scale
     batches, step = max(1, len(factors) // batch_size), 0
@@ -146,19 +147,24 @@ def fit_stochastic(
             rho = (step + delay) ** -forget
             some, share = factors.select(rows), len(factors) / max(1, len(rows))
             margins = problem.margins(some, mean, covariance, scale)
-            value, slopes, curvatures = expected_factor(margins.mean, margins.variance, some.wins, some.losses)
+            terms = some.terms(margins)
+            value, slopes, curvatures = some.expected_by(terms)
             seen = share * problem.information(some, curvatures)
             towards = share * problem.project_slopes(some, curvatures * margins.mean + slopes)
+            if cuts is not None and isinstance(some, GradedFactors):
+                towards = towards + cuts.step(problem, some, terms, mean, share, rho)
             precision = (1 - rho) * precision + rho * (scale * problem.prior.precision + seen)
             push = (1 - rho) * push + rho * towards
             covariance = inverse_from_cholesky(cholesky(precision))
-            mean = covariance @ push
+            mean = covariance @ push if cuts is None else cuts.solve(covariance, push)
+            factors = factors if cuts is None else cuts.factors
             square = float((problem.prior.precision * covariance).sum() + mean @ problem.prior.precision @ mean)
             shape, rate = problem.scale_given(square, share * problem.open_weight(some, curvatures), scale)
             scale = shape / rate
             on_step(share * float(value.sum()))
+    problem = replace(problem, factors=factors)
     margins = problem.margins(factors, mean, covariance, scale)
-    _, slopes, curvatures = expected_factor(margins.mean, margins.variance, factors.wins, factors.losses)
+    _, slopes, curvatures = factors.expected_by(factors.terms(margins))
     before = problem.at(curvatures, scale, mean)
     last = _step(before, (curvatures, slopes), scale, 1.0)
     moved = np.abs(last.margins.mean - margins.mean) / np.sqrt(margins.variance)
@@ -172,13 +178,70 @@ def _step(state: GPState, sites: CurvaturesAndSlopes, inverse_scale: float, size
     problem, (weights, slopes) = state.problem, sites
     gradient = problem.project_slopes(problem.factors, slopes) - inverse_scale * (problem.prior.precision @ state.mean)
     mixed = (1 - size) * state.inverse_scale + size * inverse_scale
-    return problem.at(
-        (1 - size) * state.weights + size * weights,
-        mixed,
-        lambda covariance: state.mean + size * (covariance @ gradient),
-    )
+    towards = (1 - size) * state.weights + size * weights
+    if not isinstance(problem.factors, GradedFactors):
+        return problem.at(towards, mixed, lambda covariance: state.mean + size * (covariance @ gradient))
+    plain = problem.at(towards, mixed, state.mean)
+    direction = plain.covariance @ gradient
+    terms, coupling = cut_coupling(state)
+    follow = -(plain.covariance @ coupling.T)
+    step = _solve_positive(terms.curvature + coupling @ follow, terms.gradient - coupling @ direction)
+    factors, share = problem.factors.moved(size * step)
+    mean = state.mean + size * (direction + share * (follow @ step))
+    return replace(plain, problem=replace(problem, factors=factors), mean=mean)
+
+
+def _solve_positive(matrix: Floats, vector: Floats) -> Floats:
+    """Solve for a symmetric matrix with its eigenvalues raised to 1e-3 of the largest: away from the optimum the
+    curvature of one state and the weights of another may give negative ones."""
+    if not len(vector):
+        return vector
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray(vectors @ (vectors.T @ vector / np.maximum(values, max(1e-3 * values[-1], 1e-9))))
+
+
+class _BatchCuts:
+    """Cut points in stochastic steps: natural parameters that they share with the points u, mixed as those of u are.
+
+    Precision of (u, cut points): that of u, border (k, n_points) and corner (k, k); push (k,) belongs to the latter.
+    """
+
+    def __init__(self, factors: GradedFactors) -> None:
+        self.factors = factors
+        self._border, self._corner, self._push = np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0)
+
+    def step(
+        self, problem: PairwiseGP, some: GradedFactors, terms: Floats, mean: Floats, share: float, rho: float
+    ) -> Floats:
+        """Mix in a minibatch; return what it adds to the push of u, (n_points,)."""
+        found = some.cut_terms(terms, share)
+        columns = [problem.project_slopes(some, column) for column in found.cross.T]
+        border = np.array(columns).reshape(len(columns), len(mean))
+        cuts = self._learned
+        push = found.gradient + found.curvature @ cuts + border @ mean
+        if not self._border.size:
+            self._border, self._corner, self._push = 0 * border, found.curvature, found.curvature @ cuts
+        self._border = (1 - rho) * self._border + rho * border
+        self._corner = (1 - rho) * self._corner + rho * found.curvature
+        self._push = (1 - rho) * self._push + rho * push
+        return border.T @ cuts
+
+    def solve(self, covariance: Floats, push: Floats) -> Floats:
+        """Move the cut points to where these parameters have them, in order, and return the mean of u then."""
+        reach = covariance @ self._border.T
+        target = _solve_positive(self._corner - self._border @ reach, self._push - reach.T @ push)
+        self.factors, _ = self.factors.moved(target - self._learned)
+        return covariance @ push - reach @ self._learned
+
+    @property
+    def _learned(self) -> Floats:
+        return self.factors.cuts[len(self.factors.cuts) - self.factors.n_learned :]
 
 
 def _moves(old: GPState, new: GPState) -> Floats:
-    """Return the changes of the margins' means and variances, (2 n_pairs,)."""
-    return np.concatenate([new.margins.mean - old.margins.mean, new.margins.variance - old.margins.variance])
+    """Return the changes of the margins' means and variances, (2 n_pairs,), and of the cut points of graded answers."""
+    moves = [new.margins.mean - old.margins.mean, new.margins.variance - old.margins.variance]
+    factors, before = new.problem.factors, old.problem.factors
+    if isinstance(factors, GradedFactors) and isinstance(before, GradedFactors):
+        moves.append(factors.cuts - before.cuts)
+    return np.concatenate(moves)

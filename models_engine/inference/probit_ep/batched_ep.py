@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models_engine.inference.graded.cut_points import CutScores
 from models_engine.inference.probit_ep.annotator_blocks import Block
 from models_engine.inference.probit_ep.annotator_solves import (
     LocalSolution,
@@ -17,38 +17,31 @@ from models_engine.inference.probit_ep.annotator_solves import (
     solve_block,
 )
 from models_engine.inference.probit_ep.pair_sites import PairSites
-from models_engine.inference.probit_ep.probit_sites import probit_site
+from models_engine.inference.probit_ep.site_updates import (
+    Sites,
+    cut_scores,
+    largest_change,
+    paired_parameters,
+    site_updates,
+    total_sites,
+)
 from models_engine.inference.probit_ep.threads import map_in_threads
 from models_engine.linalg import cholesky, inverse_from_cholesky, sum_by_group
 
 __all__ = [
     "CrowdPrior",
     "EPResult",
-    "Sites",
-    "largest_change",
     "local_priors",
     "replace_taste",
     "run_ep",
-    "site_updates",
     "solve_blocks",
     "taste_statistic",
-    "total_sites",
     "warm_start",
 ]
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Priors = list[Floats] | None
 MAX_PRIORS = 25_000_000  # numbers of prior covariances that are kept between solves: 200 MB
-
-
-class Answering(Protocol):
-    """How annotators answer by their utilities; see CrowdPrior."""
-
-    @property
-    def steepness(self) -> Floats | None: ...
-    @property
-    def lapse(self) -> Floats | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +50,9 @@ class CrowdPrior:
 
     taste (n_items, n_items); consensus (n_items, n_items), or None where t is known to be `mean`; mean (n_items,).
     steepness (n_annotators,) or None: an answer is Phi(steepness_u (f_a - f_b)), 1 by default.   lapse (n_annotators,)
-    or None: the share of answers that are reversed, 0 by default.
+    or None: the share of answers that are reversed, 0 by default; a reversed answer keeps its grade.
+    cuts (n_grades,) or None: the cut points c_0 <= ... of graded answers, in units of the answer's noise; needed where
+    sites have grades.
     """
 
     taste: Floats
@@ -65,6 +60,7 @@ class CrowdPrior:
     mean: Floats
     steepness: Floats | None = None
     lapse: Floats | None = None
+    cuts: Floats | None = None
 
     @cached_property
     def precision(self) -> Floats:
@@ -81,22 +77,10 @@ class CrowdPrior:
 
 def replace_taste(crowd: CrowdPrior, taste: Floats) -> CrowdPrior:
     """Return the same prior with another taste covariance, keeping what was computed from its consensus covariance."""
-    changed = CrowdPrior(taste, crowd.consensus, crowd.mean, crowd.steepness, crowd.lapse)
+    changed = CrowdPrior(taste, crowd.consensus, crowd.mean, crowd.steepness, crowd.lapse, crowd.cuts)
     if crowd.consensus is not None:
         vars(changed).update(precision=crowd.precision, log_determinant=crowd.log_determinant)
     return changed
-
-
-@dataclass(frozen=True, eq=False)
-class Sites:
-    """Natural parameters of one copy of each site, exp(shift z - precision z^2 / 2). Arrays (n_sites,)."""
-
-    precision: Floats
-    shift: Floats
-
-    @classmethod
-    def empty(cls, n_sites: int) -> "Sites":
-        return cls(np.zeros(n_sites), np.zeros(n_sites))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +92,7 @@ class EPResult:
     by_annotator (n_annotators,): log evidence of each annotator, where t is known (consensus None).
     update: the sites after one more update.   change: the largest change of a precision or shift by that update.
     solved: each block at `mean`.   spreads: of each block, transfer times covariance; none where t is known.
+    by_cuts: derivatives of log_evidence in the cut points, all else being stationary; None where there are none.
     """
 
     sites: Sites
@@ -121,6 +106,7 @@ class EPResult:
     change: float
     solved: list[LocalSolution]
     spreads: list[Floats]
+    by_cuts: CutScores | None = None
 
 
 def warm_start(result: EPResult | None) -> tuple[Sites | None, Floats | None]:
@@ -157,22 +143,9 @@ def run_ep(
         if change < tolerance:
             break
         damping = 0.5 if iteration > 5 and change > 0.9 * last else damping
-        current = Sites(*(old + damping * (new - old) for old, new in _paired(current, update)))
+        current = Sites(*(old + damping * (new - old) for old, new in paired_parameters(current, update)))
         done = _pass(sites, blocks, crowd, current, done.mean, priors)
     return _report(sites, blocks, crowd, current, done, change < tolerance, iteration)
-
-
-def _paired(old: Sites, new: Sites) -> list[tuple[Floats, Floats]]:
-    return [(old.precision, new.precision), (old.shift, new.shift)]
-
-
-def largest_change(old: Sites, new: Sites) -> float:
-    return max(float(np.abs(after - before).max(initial=0.0)) for before, after in _paired(old, new))
-
-
-def total_sites(sites: PairSites, current: Sites) -> Sites:
-    """Return the sites with all their copies."""
-    return Sites(sites.copies * current.precision, sites.copies * current.shift)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,28 +222,6 @@ def _consensus(crowd: CrowdPrior, information: Floats, gradient: Floats, at: Flo
     return mean, covariance, 2 * float(np.log(np.diagonal(lower)).sum())
 
 
-def site_updates(
-    sites: PairSites, answering: Answering, current: Sites, margin: Floats, variance: Floats
-) -> tuple[Sites, Floats]:
-    """Return new sites, and each site's log normaliser minus the change of log partition from cavity to posterior."""
-    precision = 1 / np.maximum(variance, 1e-12)
-    shift = precision * margin
-    cavity_precision = np.maximum(precision - current.precision, 1e-12)
-    cavity_shift = shift - current.shift
-    steepness = 1.0 if answering.steepness is None else answering.steepness[sites.annotator]
-    lapse = None if answering.lapse is None else answering.lapse[sites.annotator]
-    mean, spread = steepness * cavity_shift / cavity_precision, steepness**2 / cavity_precision
-    log_normaliser, new_precision, new_shift = probit_site(
-        mean, spread, sites.wins, sites.losses, None if sites.ranking is None else sites.ranked, lapse
-    )
-    partition = _log_partition(cavity_precision, cavity_shift) - _log_partition(precision, shift)
-    return Sites(steepness**2 * new_precision, steepness * new_shift), log_normaliser + partition
-
-
-def _log_partition(precision: Floats, shift: Floats) -> Floats:
-    return shift**2 / (2 * precision) - np.log(precision) / 2
-
-
 def _report(
     sites: PairSites, blocks: list[Block], crowd: CrowdPrior, current: Sites, done: _Pass, converged: bool, n: int
 ) -> EPResult:
@@ -298,6 +249,7 @@ def _report(
         change=largest_change(current, update),
         solved=solved,
         spreads=done.spreads,
+        by_cuts=cut_scores(sites, crowd, current, done.margin, done.variance),
     )
 
 

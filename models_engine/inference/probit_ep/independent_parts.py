@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, Sites, run_ep
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.probit_ep.site_updates import Sites
 
 __all__ = ["IndependentParts", "is_diagonal"]
 

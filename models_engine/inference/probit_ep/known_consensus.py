@@ -4,16 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.inference.probit_ep.annotator_blocks import Block
-from models_engine.inference.probit_ep.batched_ep import (
-    Answering,
-    Sites,
-    largest_change,
-    local_priors,
-    site_updates,
-    solve_blocks,
-    total_sites,
-)
+from models_engine.inference.probit_ep.batched_ep import local_priors, solve_blocks
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.probit_ep.site_updates import Answering, Sites, largest_change, site_updates, total_sites
 from models_engine.linalg import sum_by_group
 
 __all__ = ["KnownConsensus"]

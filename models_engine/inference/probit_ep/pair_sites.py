@@ -25,6 +25,8 @@ class PairSites:
     ranking (n_sites,), None where there are none: the label whose ranking a site is part of, -1 for a pair. The factor
     of such a site is whether z > 0 (z < 0, of a loss), z = f_low - f_high + n_low - n_high with noise n ~ N(0, 1/2) of
     each item in that ranking.
+    grade (n_sites,), None where grades do not count: how much better the winner of a pair is, 0 for any. Such a pair
+    says between which cut points z plus noise lies, a tie that it lies within c_0 of 0; the weight stays the exponent.
     """
 
     annotator: Ints
@@ -36,14 +38,15 @@ class PairSites:
     n_items: int
     n_annotators: int
     ranking: Ints | None = None
+    grade: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.low)
 
     def select(self, rows: NDArray) -> "PairSites":
         names = ("annotator", "low", "high", "wins", "losses", "copies")
-        ranking = None if self.ranking is None else self.ranking[rows]
-        return replace(self, ranking=ranking, **{name: getattr(self, name)[rows] for name in names})
+        own = [None if one is None else one[rows] for one in (self.ranking, self.grade)]
+        return replace(self, ranking=own[0], grade=own[1], **{name: getattr(self, name)[rows] for name in names})
 
     @property
     def ranked(self) -> NDArray[np.bool_]:
@@ -52,15 +55,17 @@ class PairSites:
 
     @property
     def keys(self) -> NDArray:
-        """Return annotator, low, high, wins, losses, ranking, (n_sites, 6): identifies a site in two fits."""
+        """Return annotator, low, high, wins, losses, ranking, grade, (n_sites, 7): identifies a site in two fits."""
         ranking = np.full(len(self), -1) if self.ranking is None else self.ranking
-        return np.stack([self.annotator, self.low, self.high, self.wins, self.losses, ranking], axis=1)
+        grade = np.zeros(len(self)) if self.grade is None else self.grade
+        return np.stack([self.annotator, self.low, self.high, self.wins, self.losses, ranking, grade], axis=1)
 
 
-def build_sites(pairs: PairTable, label_weights: Floats) -> PairSites:
+def build_sites(pairs: PairTable, label_weights: Floats, *, graded: bool = False) -> PairSites:
     """Build sites of the pairs; label_weights (n_labels,): each label's own weight, without the composite one.
 
-    A weight w is ceil(w) tied sites, each to the power w / ceil(w); pairs of weight 0 are left out.
+    A weight w is ceil(w) tied sites, each to the power w / ceil(w); pairs of weight 0 are left out. graded: whether
+    grades count.
     """
     kept = pairs.select(pairs.weight > 0)
     own = label_weights[kept.label]
@@ -69,18 +74,22 @@ def build_sites(pairs: PairTable, label_weights: Floats) -> PairSites:
     forward = kept.left < kept.right
     wins_low = np.where(forward, kept.outcome, 1 - kept.outcome)
     low, high = np.minimum(kept.left, kept.right), np.maximum(kept.left, kept.right)
-    columns = (kept.annotator, low, high, exponent * wins_low, exponent * (1 - wins_low))
+    columns = [kept.annotator, low, high, exponent * wins_low, exponent * (1 - wins_low)]
+    if graded:
+        columns.append(np.zeros(len(kept), np.int64) if kept.grade is None else kept.grade)
     order = np.lexsort(columns[::-1])
     sorted_columns = [column[order] for column in columns]
     starts = np.ones(len(order), dtype=bool)
     starts[1:] = np.any([column[1:] != column[:-1] for column in sorted_columns], axis=0)
     total = sum_by_group(np.cumsum(starts) - 1, copies[order], int(starts.sum()))
     annotator, low, high = (np.asarray(column[starts], np.int64) for column in sorted_columns[:3])
-    wins, losses = (np.asarray(column[starts], np.float64) for column in sorted_columns[3:])
-    return PairSites(annotator, low, high, wins, losses, total, pairs.n_items, pairs.n_annotators)
+    wins, losses = (np.asarray(column[starts], np.float64) for column in sorted_columns[3:5])
+    grade = np.asarray(sorted_columns[5][starts], np.int64) if graded else None
+    counts = (pairs.n_items, pairs.n_annotators)
+    return PairSites(annotator, low, high, wins, losses, total, *counts, grade=grade)
 
 
-def build_sites_with_rankings(data: Comparisons) -> PairSites:
+def build_sites_with_rankings(data: Comparisons, *, graded: bool = False) -> PairSites:
     """Build sites of all labels; labels of three or more items follow Thurstone's model, not their implied pairs.
 
     The annotator perceives the utility of each item shown with noise N(0, 1/2) and orders what was perceived, so that
@@ -90,7 +99,7 @@ def build_sites_with_rankings(data: Comparisons) -> PairSites:
     """
     pairs = data.pairs()
     whole = (data.sizes > 2) & np.isin(data.weights, np.arange(1, MAX_COPIES + 1))
-    plain = build_sites(pairs.select(~whole[pairs.label]), data.weights)
+    plain = build_sites(pairs.select(~whole[pairs.label]), data.weights, graded=graded)
     parts = [_neighbouring_ranks(group) for group in data.groups() if group.size > 2]
     if not whole.any() or not parts:
         return plain
@@ -109,6 +118,7 @@ def build_sites_with_rankings(data: Comparisons) -> PairSites:
         data.n_items,
         data.n_annotators,
         np.concatenate([np.full(len(plain), -1), label]),
+        None if plain.grade is None else np.concatenate([plain.grade, np.zeros(len(won), np.int64)]),
     )
     return both.select(np.lexsort(both.keys.T[::-1]))
 

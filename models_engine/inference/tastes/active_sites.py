@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.annotator_solves import solve_block
-from models_engine.inference.probit_ep.batched_ep import Sites, largest_change, site_updates
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.probit_ep.site_updates import Sites, largest_change, site_updates
 from models_engine.inference.probit_ep.threads import map_in_threads
 
 __all__ = [
@@ -30,13 +30,14 @@ Ints = NDArray[np.int64]
 class FixedPoint:
     """A fixed point of EP: t ~ N(mean, covariance) with all tastes N(0, taste) integrated out.
 
-    lapse (n_annotators,) or None: as in CrowdPrior, for everybody of the active sites.
+    lapse (n_annotators,), cuts (n_grades,) or None: as in CrowdPrior, for everybody of the active sites.
     """
 
     taste: Floats
     mean: Floats
     covariance: Floats
     lapse: Floats | None = None
+    cuts: Floats | None = None
 
     @property
     def steepness(self) -> None:

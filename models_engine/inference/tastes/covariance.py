@@ -9,15 +9,9 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from models_engine.inference.probit_ep.annotator_blocks import Block
-from models_engine.inference.probit_ep.batched_ep import (
-    CrowdPrior,
-    EPResult,
-    Sites,
-    replace_taste,
-    run_ep,
-    taste_statistic,
-)
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, run_ep, taste_statistic
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.linalg import cholesky, leading_eigenvectors
 
 __all__ = ["LearnedTaste", "LowRankForm", "learn_taste"]

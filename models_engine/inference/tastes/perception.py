@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import expit, log_ndtr, ndtr, ndtri
+
+from models_engine.normal_intervals import log_interval
 
 __all__ = ["NOISE_SD", "AnswerGroup", "Perception", "truncated_normal"]
 
@@ -17,11 +19,15 @@ NOISE_SD = np.sqrt(0.5)  # of the perceived utility of an item in one answer
 
 @dataclass(frozen=True, eq=False)
 class AnswerGroup:
-    """Answers over sets of one size k: annotators (m,), items (m, k) and ranks (m, k), 0 the best."""
+    """Answers over sets of one size k: annotators (m,), items (m, k) and ranks (m, k), 0 the best.
+
+    grades (m,), of pairs: how much better the winner is, 0 where that was not said; None where grades do not count.
+    """
 
     annotators: Ints
     items: Ints
     ranks: Ints
+    grades: Ints | None = None
 
 
 def truncated_normal(mean: Floats, low: Floats, high: Floats, rng: np.random.Generator) -> Floats:
@@ -54,9 +60,21 @@ class Perception:
         self.perceived = group.ranks.mean(axis=1, keepdims=True) / 2 - group.ranks / 2
         self.towards_first = np.ones(len(group.ranks))  # of pairs: 1 where the first counts as preferred, else -1
 
-    def draw(self, mean: Floats, reliability: Floats, rng: np.random.Generator) -> None:
-        """Draw anew, given the utilities of the items shown (m, k) and each annotator's reliability."""
+    def draw(
+        self,
+        mean: Floats,
+        reliability: Floats,
+        rng: np.random.Generator,
+        between: tuple[Floats, Floats] | None = None,
+    ) -> None:
+        """Draw anew, given the utilities of the items shown (m, k) and each annotator's reliability.
+
+        between: of graded pairs, the ends between which the winner's perceived margin lies, (m,) each.
+        """
         own = reliability[self.annotators]
+        if between is not None:
+            self._draw_graded_pairs(mean, own, between, rng)
+            return
         if self.level.shape[1] == 2:
             self._draw_pairs(mean, own, rng)
             return
@@ -105,6 +123,30 @@ class Perception:
         drawn = truncated_normal(towards, np.zeros(n), np.full(n, np.inf), rng) / NOISE_SD
         difference = np.where(first != self.reversed, drawn, -drawn)
         total = mean.sum(axis=1) + rng.standard_normal(n)
+        self.perceived = np.stack([total + difference, total - difference], axis=1) / 2
+
+    def winners_margin(self, mean: Floats) -> Floats:
+        """Return by how much the winners' utilities are larger, (m,), of a tie the first item's; of pairs."""
+        return self._first * (mean[:, 0] - mean[:, 1])
+
+    @property
+    def _first(self) -> Floats:
+        return np.where(self.level[:, 0] <= self.level[:, 1], 1.0, -1.0)
+
+    def _draw_graded_pairs(
+        self, mean: Floats, reliability: Floats, between: tuple[Floats, Floats], rng: np.random.Generator
+    ) -> None:
+        """Do as `_draw_pairs`; a reversed answer keeps its grade, and a tie is the same both ways."""
+        low, high = between
+        margin = self.winners_margin(mean)
+        if self.may_reverse:
+            log_kept, log_turned = (log_interval(low - way * margin, high - way * margin) for way in (1, -1))
+            odds = np.log(reliability) - np.log1p(-reliability) + log_kept - log_turned
+            self.reversed = (rng.random(len(mean)) > expit(odds)) & ~self.tied
+        towards = np.where(self.reversed, -margin, margin)
+        drawn = truncated_normal(towards * NOISE_SD, low * NOISE_SD, high * NOISE_SD, rng) / NOISE_SD
+        difference = self._first * np.where(self.reversed, -drawn, drawn)
+        total = mean.sum(axis=1) + rng.standard_normal(len(mean))
         self.perceived = np.stack([total + difference, total - difference], axis=1) / 2
 
     def _turn(self, mean: Floats, reliability: Floats, rng: np.random.Generator) -> None:

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaln, expit, log_expit, logsumexp, softmax
 
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, Sites, run_ep, warm_start
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, warm_start
 from models_engine.inference.probit_ep.known_consensus import KnownConsensus
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.probit_ep.site_updates import Sites
 
 __all__ = [
     "KNOTS",

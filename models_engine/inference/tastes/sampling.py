@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from models_engine.inference.tastes.cut_sampling import CutSampler
 from models_engine.inference.tastes.perception import NOISE_SD, AnswerGroup, Perception
 from models_engine.inference.tastes.reliability import BetaPrior, draw_reliabilities
 from models_engine.linalg import centre, centre_parts, cholesky
@@ -48,6 +49,7 @@ class Sampled:
     n_items): the share of draws in which that difference is positive.   reliability, reliability_sd (n_annotators,): of
     each annotator, (1, 0) where none is drawn.   crowd_reliability: mean of the crowd's mean.   consensus,
     consensus_square (n_items,): first and second moments of the consensus, centred within each connected part.
+    log_gaps (n_draws, n_grades): those between the cut points of graded answers, None where there are none.
     """
 
     shared: Floats
@@ -65,6 +67,7 @@ class Sampled:
     crowd_reliability: float
     consensus: Floats
     consensus_square: Floats
+    log_gaps: Floats | None = None
 
 
 def sample_tastes(
@@ -78,6 +81,7 @@ def sample_tastes(
     parts: Ints | None = None,
     kernel: Floats | None = None,
     reliability: bool = False,
+    n_grades: int = 0,
     n_warm_up: int = 250,
     n_draws: int = 450,
     on_step: Callable[[float], None],
@@ -92,13 +96,14 @@ def sample_tastes(
     of answers that are not reversed, is drawn, or is 1.
     A reversed person and a taste opposed to all others explain the same answers at first sight, and a chain rarely
     goes from one to the other. So the first sweeps have no components, and who opposes what is agreed on counts as
-    reversed unless components explain it better. on_step hears of every tenth sweep, with the log density of the
+    reversed unless components explain it better. Answers with grades say between which cut points the perceived
+    difference lies; these are drawn as CutSampler says. on_step hears of every tenth sweep, with the log density of the
     residuals.
     """
-    chain = _Chain(answers, n_items, n_annotators, n_components, densities, rng, kernel, reliability)
+    chain = _Chain(answers, n_items, n_annotators, n_components, densities, rng, kernel, reliability, n_grades)
     draws = _Moments(n_annotators, np.zeros(n_items, np.int64) if parts is None else parts)
     for sweep in range(n_warm_up + n_draws):
-        fit = chain.sweep(alone=reliability and sweep < min(N_ALONE, n_warm_up))
+        fit = chain.sweep(alone=reliability and sweep < min(N_ALONE, n_warm_up), warming_up=sweep < n_warm_up)
         if sweep % EVERY == 0:
             on_step(fit)
         if sweep >= n_warm_up:
@@ -119,9 +124,14 @@ class _Chain:
         rng: np.random.Generator,
         kernel: Floats | None,
         reliability: bool,
+        n_grades: int,
     ) -> None:
         self.n, self.u, self.c, self.rng, self.densities = n_items, n_annotators, n_components, rng, densities
         self.answers = [Perception(one, may_reverse=reliability) for one in answers]
+        self.cut_points: list[CutSampler | None] = [
+            CutSampler(one.grades, seen.tied, n_grades) if one.grades is not None and n_grades else None
+            for one, seen in zip(answers, self.answers, strict=True)
+        ]
         self.learns = reliability
         self.crowd = BetaPrior()
         self.reliability = np.full(n_annotators, self.crowd.mean if reliability else 1.0)
@@ -140,13 +150,18 @@ class _Chain:
         if reliability:
             self.w[:] = 0.0
 
-    def sweep(self, *, alone: bool = False) -> float:
+    def sweep(self, *, alone: bool = False, warming_up: bool = False) -> float:
         """Draw every unknown once, given the others; each annotator's own part is integrated out for the rest.
 
         alone: whether all scores are still 0, so that tastes have no components.
         """
-        for one, cells in zip(self.answers, self.cells, strict=True):
-            one.draw(self.f[cells].reshape(one.level.shape), self.reliability, self.rng)
+        for one, cells, cut_points in zip(self.answers, self.cells, self.cut_points, strict=True):
+            mean = self.f[cells].reshape(one.level.shape)
+            if cut_points is not None:
+                lapse = 1 - self.reliability[one.annotators]
+                cut_points.draw(one.winners_margin(mean), lapse, self.rng, warming_up=warming_up)
+            between = None if cut_points is None else cut_points.ends(cut_points.cuts)
+            one.draw(mean, self.reliability, self.rng, between)
         self._draw_reliabilities(alone=alone)
         all_cells = np.concatenate(self.cells)
         all_perceived = np.concatenate([one.perceived.ravel() for one in self.answers])
@@ -175,7 +190,7 @@ class _Chain:
             self.crowd = BetaPrior.drawn(self.reliability[counts.sum(axis=0) > 0], self.rng)
 
     def _rescale(self) -> None:
-        """Propose all utilities and scales a few steps of the grid larger or smaller (Metropolis & Hastings).
+        """Propose utilities, scales and cut points, all of them, some steps larger or smaller (Metropolis & Hastings).
 
         Answers given utilities and reliabilities are what they were with the perceived utilities summed over, so that
         the chain needs not wait until those, which are many, drift along. Densities given the scales stay as they are,
@@ -188,14 +203,20 @@ class _Chain:
             return
         factor = float(np.exp(steps * LOG_STEP))
         gain = self._log_prior(new) - self._log_prior(old)
-        for one, cells in zip(self.answers, self.cells, strict=True):
-            gain += one.gain(self.f[cells].reshape(one.level.shape), factor, self.reliability)
+        for one, cells, cut_points in zip(self.answers, self.cells, self.cut_points, strict=True):
+            mean = self.f[cells].reshape(one.level.shape)
+            if cut_points is None:
+                gain += one.gain(mean, factor, self.reliability)
+            else:
+                gain += cut_points.gain(one.winners_margin(mean), 1 - self.reliability[one.annotators], factor)
         if np.log(self.rng.random()) >= gain:
             return
         self.tau, self.r, self.s = float(GRID[new[0]]), float(GRID[new[1]]), GRID[new[2:]]
         self.t, self.v, self.f = factor * self.t, factor * self.v, factor * self.f
-        for one in self.answers:
+        for one, cut_points in zip(self.answers, self.cut_points, strict=True):
             one.perceived *= factor
+            if cut_points is not None:
+                cut_points.log_gaps = cut_points.log_gaps + np.log(factor)
 
     def _log_prior(self, places: Ints) -> float:
         """Return the log prior density of the scales (tau, r, s_1, ...) at these places of GRID, up to a constant."""
@@ -283,6 +304,7 @@ class _Moments:
         self.spectra: list[Floats] = []
         self.sums = np.zeros((5, n_annotators, n_items))
         self.reliability, self.crowd = np.zeros((2, n_annotators)), 0.0
+        self.log_gaps: list[Floats] = []
 
     def add(self, chain: _Chain) -> None:
         n, spread = chain.n, chain.v @ chain.v.T
@@ -297,6 +319,7 @@ class _Moments:
         self.reliability += chain.reliability, chain.reliability**2
         self.crowd += chain.crowd.mean if chain.learns else 1.0
         self.taste += spread + chain.r**2 * np.eye(n)
+        self.log_gaps += [one.log_gaps for one in chain.cut_points if one is not None]
         self.consensus_sd.append(chain.tau)
         self.spectra.append(np.maximum(np.linalg.eigvalsh(across.T @ across)[::-1], 0.0))
         self.totals.append(float((across**2).sum() + (n - 1) * chain.r**2))
@@ -325,4 +348,5 @@ class _Moments:
             crowd_reliability=self.crowd / self.n,
             consensus=self.consensus[0] / self.n,
             consensus_square=self.consensus[1] / self.n,
+            log_gaps=np.array(self.log_gaps) if self.log_gaps else None,
         )

@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
+from models_engine.inference.graded.cut_points import log_cut_prior
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, run_ep, warm_start
 from models_engine.inference.probit_ep.independent_parts import IndependentParts
+from models_engine.inference.probit_ep.learned_cuts import learn_cuts, log_gaps_of
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.kernels import ItemKernel
 
@@ -26,16 +28,25 @@ __all__ = [
 Floats = NDArray[np.float64]
 MAX_ITEMS, MAX_ANNOTATORS = 300, 400
 LOOSE_TOLERANCE = 1e-2
+CUT_ROUNDS = 4  # steps of the cut points at one trial of scales
 
 
 @dataclass(frozen=True)
 class PriorScales:
-    """Standard deviations of the consensus and of one annotator's taste, and the kernel's share and length."""
+    """Standard deviations of the consensus and of one annotator's taste, and the kernel's share and length.
+
+    cuts: cut points of graded answers, None where grades do not count.
+    """
 
     consensus_sd: float
     taste_sd: float
     share: float = 0.0
     length: float = 1.0
+    cuts: tuple[float, ...] | None = None
+
+    @property
+    def cut_points(self) -> Floats | None:
+        return None if self.cuts is None else np.array(self.cuts)
 
 
 @dataclass(frozen=True)
@@ -72,11 +83,12 @@ def most_probable_scales(
     rng: np.random.Generator,
     on_step: Callable[[float], None],
     lapse: Floats | None = None,
+    cuts: Floats | None = None,
 ) -> PriorScales:
     """Find scales that maximise EP evidence times their prior, with tastes N(0, taste_sd^2 K) of no learned shape.
 
     features: (n_items, d) or None; with features the kernel's share and length are found as well.   lapse: as in
-    CrowdPrior.
+    CrowdPrior.   cuts: where cut points of graded answers start; they take a few steps up the evidence at each trial.
     """
     few, items = subsample_sites(sites, rng)
     own = None if features is None else features[items]
@@ -86,15 +98,20 @@ def most_probable_scales(
     else:
         blocks = build_blocks(few)
     warm: list[EPResult] = []
+    known = [cuts]
+
+    def run(crowd: CrowdPrior, start: EPResult | None) -> EPResult:
+        begin = warm_start(start if start is not None else warm[-1] if warm else None)
+        return run_ep(few, blocks, crowd, *begin, tolerance=LOOSE_TOLERANCE, max_iterations=30)
 
     def loss(x: Floats) -> float:
         scales = _scales(x, priors)
         kernel = ItemKernel(own, few.n_items, scales.share, scales.length).matrix()
-        crowd = _isotropic(scales, kernel, lapse)
-        start = warm[-1] if warm else None
-        found = run_ep(few, blocks, crowd, *warm_start(start), tolerance=LOOSE_TOLERANCE, max_iterations=30)
-        warm[:] = [found]
+        crowd = replace(_isotropic(scales, kernel, lapse), cuts=known[0])
+        crowd, found = learn_cuts(crowd, run, CUT_ROUNDS)
+        warm[:], known[:] = [found], [crowd.cuts]
         value = found.log_evidence - float(x @ x) / 2
+        value += 0.0 if crowd.cuts is None else log_cut_prior(log_gaps_of(crowd.cuts), "probit")[0]
         on_step(value)
         return -value
 
@@ -106,7 +123,8 @@ def most_probable_scales(
         method="Nelder-Mead",
         options={"maxfev": 20 * len(start), "xatol": 0.1, "fatol": 0.1, "initial_simplex": simplex},
     )
-    return _scales(np.asarray(best.x), priors)
+    found = _scales(np.asarray(best.x), priors)
+    return found if known[0] is None else replace(found, cuts=tuple(known[0].tolist()))
 
 
 def _scales(x: Floats, priors: ScalePriors) -> PriorScales:

@@ -8,19 +8,20 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
+from scipy.stats import norm
 
 from models_engine.analysis.metrics import coverage, mean_width
-from models_engine.benchmarks.grades import grade_shares, read_tournesol
+from models_engine.benchmarks.grades import grade_shares, read_two_peoples_videos
 from models_engine.data import Comparisons
 from models_engine.estimators.choosing import assign_folds, paired_difference
 from models_engine.estimators.crowd_bt import CrowdBT
 from models_engine.estimators.crowd_posterior import CrowdPosterior
-from models_engine.inference.crowd_bt.cut_points import cuts_from_gaps, log_cut_prior, starting_log_gaps, thresholds
 from models_engine.inference.crowd_bt.ep import WinSites
 from models_engine.inference.crowd_bt.ep_with_scales import EPState, evaluate_state, run_crowd_ep
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior
 from models_engine.inference.crowd_bt.scales import ScaleLearner, Scales
+from models_engine.inference.graded.cut_points import cuts_from_gaps, log_cut_prior, starting_log_gaps, thresholds
 from models_engine.inference.graded.moments import average_between
 from models_engine.inference.graded.problem import PRIOR_WEIGHT
 from models_engine.simulate import Crowd, simulate_crowd
@@ -80,12 +81,13 @@ def test_moments_of_graded_answers_against_a_fine_grid(sd, low, high):
     assert_allclose(mirrored.between[1], -found.between[1][::-1], atol=1e-12)
 
 
+@pytest.mark.parametrize(("link", "below"), [("logit", expit), ("probit", norm.cdf)])
 @pytest.mark.parametrize("cuts", CUTS)
-def test_the_prior_of_cut_points_is_half_an_answer_of_each_kind_between_equal_items(cuts):
+def test_the_prior_of_cut_points_is_half_an_answer_of_each_kind_between_equal_items(cuts, link, below):
     edges = [*cuts, np.inf]
-    chances = [expit(-low) - expit(-high) for low, high in pairwise(edges)]
-    chances += [2 * expit(cuts[0]) - 1] * (cuts[0] > 0)
-    value, derivatives = log_cut_prior(np.array(log_gaps_of(cuts)))
+    chances = [below(-low) - below(-high) for low, high in pairwise(edges)]
+    chances += [2 * below(cuts[0]) - 1] * (cuts[0] > 0)
+    value, derivatives = log_cut_prior(np.array(log_gaps_of(cuts)), link)
     assert value == pytest.approx(PRIOR_WEIGHT * np.log(chances).sum(), abs=1e-12)
     found = derivatives.in_log_gaps(np.array(log_gaps_of(cuts)))
     for index in np.flatnonzero(np.array(cuts) > 0):
@@ -93,7 +95,7 @@ def test_the_prior_of_cut_points_is_half_an_answer_of_each_kind_between_equal_it
         for step in (1e-5, -1e-5):
             moved = np.array(log_gaps_of(cuts))
             moved[index] += step
-            ends.append(log_cut_prior(moved)[0])
+            ends.append(log_cut_prior(moved, link)[0])
         assert found.score[index] == pytest.approx((ends[0] - ends[1]) / 2e-5, abs=1e-6)
     assert (np.linalg.eigvalsh(derivatives.curvature) > -1e-12).all()
 
@@ -233,13 +235,7 @@ def test_grades_narrow_intervals_at_equal_coverage_and_predict_better():
 )
 def test_grades_of_tournesol_predict_better_and_narrow_intervals():
     """On all answers about the videos that two of the five people compared: by how much better, and by who wins."""
-    pairs = read_tournesol(DATA, "importance").pairs()
-    theirs = np.isin(pairs.annotator, [1, 3])
-    videos = np.unique([pairs.left[theirs], pairs.right[theirs]])
-    kept = np.isin(pairs.left, videos) & np.isin(pairs.right, videos)
-    left, right = (np.searchsorted(videos, side[kept]) for side in (pairs.left, pairs.right))
-    outcome, who, grades = (values[kept] for values in (pairs.outcome, pairs.annotator, pairs.grade))
-    data = Comparisons.from_pairs(left, right, outcome, who, grades=grades, n_grades=3)
+    data = read_two_peoples_videos(DATA, "importance")
     out, width, graded, winner = assign_folds(data, 0) == 0, {}, {}, {}
     train, test = data.subset(np.flatnonzero(~out)), data.subset(np.flatnonzero(out))
     for how in ("ordered", "ignore"):

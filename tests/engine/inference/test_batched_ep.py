@@ -10,9 +10,10 @@ from scipy.special import log_ndtr, ndtr
 
 from models_engine.data import Comparisons
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, Sites, run_ep, taste_statistic
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, taste_statistic
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites, cap_sites
 from models_engine.inference.probit_ep.probit_sites import probit_site
+from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.linalg import inverse_and_log_determinant
 
 N = 4

@@ -7,9 +7,10 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, Sites, run_ep
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, run_ep
 from models_engine.inference.probit_ep.known_consensus import KnownConsensus
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
+from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.reliability import KNOTS, learn_reliabilities, summarise_evidence
 from models_engine.simulate import simulate_crowd
 

@@ -51,7 +51,10 @@ def test_pages_say_where_how_much_better_does_not_count(graded, alice, estimator
     set_task(graded, "graded", 2, estimator=estimator)
     fit_now(graded)
     reader = signed_in(alice)
-    assert ("counts who wins and not by how much; BradleyTerry" in page(reader, graded, "engine")) == says
+    assert (
+        "counts who wins and not by how much; BradleyTerry, CrowdBT and CollaborativeGP"
+        in page(reader, graded, "engine")
+    ) == says
     assert ("was left aside: PlackettLuce counts who wins." in page(reader, graded, "report")) == says
     set_task(graded, "pair", 2, estimator="PlackettLuce")
     assert "leaves-grades" not in page(reader, graded, "engine")

@@ -1,16 +1,20 @@
-"""Cut points of graded answers as scales of a crowd: their prior, and the sums over answers that teach them."""
+"""Cut points of graded answers as scales that are learned: their prior, and the sums over answers that teach them."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
+from scipy.special import expit, logit, ndtri
 
 from models_engine.inference.graded.problem import PRIOR_WEIGHT
 from models_engine.linalg import sum_by_group
+from models_engine.normal_intervals import interval_densities
 
 __all__ = [
     "CutScores",
+    "Link",
+    "cut_deviations",
     "cuts_from_gaps",
     "gap_matrix",
     "log_cut_prior",
@@ -21,7 +25,8 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-MIN_GAP = 1e-4  # logits; of the gaps learned
+Link = Literal["logit", "probit"]
+MIN_GAP = 1e-4  # units of the link; of the gaps learned
 
 
 def cuts_from_gaps(log_gaps: Floats) -> Floats:
@@ -34,12 +39,13 @@ def thresholds(cuts: Floats, grade: Ints) -> tuple[Floats, Floats]:
     return cuts[np.maximum(grade - 1, 0)], np.where(grade == 0, np.inf, np.append(cuts, np.inf)[grade])
 
 
-def starting_log_gaps(by_grade: Floats) -> Floats:
+def starting_log_gaps(by_grade: Floats, link: Link = "logit") -> Floats:
     """Return log gaps that give these weights of ties and of each grade, (n_grades + 1,), were all items equal."""
     count = by_grade + PRIOR_WEIGHT
     has_tie = bool(by_grade[0] > 0)
     count[0] = count[0] if has_tie else 0.0
-    cuts = logit((1 + np.cumsum(count)[:-1] / count.sum()) / 2)
+    quantile = logit if link == "logit" else ndtri
+    cuts = quantile((1 + np.cumsum(count)[:-1] / count.sum()) / 2)
     gaps = np.log(np.maximum(np.diff(cuts, prepend=0.0), MIN_GAP))
     gaps[0] = gaps[0] if has_tie else -np.inf
     return gaps
@@ -81,20 +87,33 @@ def gap_matrix(log_gaps: Floats) -> Floats:
     return np.tril(np.ones((len(log_gaps), len(log_gaps)))) * np.exp(log_gaps)
 
 
-def log_cut_prior(log_gaps: Floats) -> tuple[float, CutScores]:
+def cut_deviations(log_gaps: Floats, covariance: Floats) -> tuple[float, ...]:
+    """Return the standard deviations of the cut points, (n_grades,), given the covariance of the finite log gaps."""
+    by_gap = gap_matrix(log_gaps)[:, np.isfinite(log_gaps)]
+    return tuple(np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", by_gap, covariance, by_gap), 0.0)).tolist())
+
+
+def log_cut_prior(log_gaps: Floats, link: Link = "logit") -> tuple[float, CutScores]:
     """Return the log prior, PRIOR_WEIGHT of a tie (if there are any) and of an answer of each grade between equal
     items as in GradedProblem, and its derivatives in the cut points."""
     cuts, n = cuts_from_gaps(log_gaps), len(log_gaps)
     grade = np.arange(1, n + 1)
-    low, high = thresholds(cuts, grade)
-    chance = np.maximum(expit(-low) - expit(-high), 1e-300)
-    by_low, by_high = -expit(low) * expit(-low) / chance, expit(high) * expit(-high) / chance
-    value, found = np.log(chance).sum(), CutScores.of(n, grade, np.full(n, PRIOR_WEIGHT), by_low, by_high)
+    log_chance, by_low, by_high = _between_equals(*thresholds(cuts, grade), link)
+    value, found = log_chance.sum(), CutScores.of(n, grade, np.full(n, PRIOR_WEIGHT), by_low, by_high)
     if np.isfinite(log_gaps[0]):
-        tie = max(float(2 * expit(cuts[0]) - 1), 1e-300)
-        value += np.log(tie)
-        found += tie_scores(n, PRIOR_WEIGHT, 2 * expit(cuts[:1]) * expit(-cuts[:1]) / tie)
+        log_tie, down, up = _between_equals(-cuts[:1], cuts[:1], link)
+        value += log_tie.sum()
+        found += tie_scores(n, PRIOR_WEIGHT, up - down)
     return float(PRIOR_WEIGHT * value), found
+
+
+def _between_equals(low: Floats, high: Floats, link: Link) -> tuple[Floats, Floats, Floats]:
+    """Return log P(low < noise < high) and its derivatives in both ends."""
+    if link == "probit":
+        value, at_low, at_high = interval_densities(low, high)
+        return value, -at_low, at_high
+    chance = np.maximum(expit(-low) - expit(-high), 1e-300)
+    return np.log(chance), -expit(low) * expit(-low) / chance, expit(high) * expit(-high) / chance
 
 
 def tie_scores(n_grades: int, weight: Floats | float, by_cut: Floats) -> CutScores:
