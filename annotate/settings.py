@@ -311,7 +311,7 @@ REST_FRAMEWORK = {
     # How many times one client may do a thing; annotate/core/rate_limits.py counts.
     "DEFAULT_THROTTLE_RATES": {
         "api": env.rate("RATE_LIMIT_API", default="600/min"),
-        "join": env.rate("RATE_LIMIT_JOIN", default="60/min"),
+        "join": env.rate("RATE_LIMIT_JOIN", default="300/min"),
         "short-address": env.rate("RATE_LIMIT_SHORT_ADDRESS", default="20/min"),
         "short-addresses": env.rate("RATE_LIMIT_SHORT_ADDRESSES", default="100/min"),
         "personal-link": env.rate("RATE_LIMIT_PERSONAL_LINK", default="3/hour"),

@@ -43,6 +43,7 @@ def test_letters_asked_for_by_the_hundred_keep_no_neighbour_from_a_reset(confirm
     assert [letter.to for letter in mail.outbox] == [[bob.email]]
 
 
+@pytest.mark.slow
 def test_who_knows_a_name_keeps_its_owner_from_no_reset_and_fills_no_mailbox(confirmed, alice):
     """The owner has a letter that works, however many others asked for one, from wherever."""
     for n in range(ASKED):
@@ -58,11 +59,14 @@ def test_who_knows_a_name_keeps_its_owner_from_no_reset_and_fills_no_mailbox(con
 
 
 @pytest.mark.slow
-def test_one_who_joins_by_the_hundred_keeps_no_neighbour_from_answering(project, presentation):
+def test_one_who_joins_by_the_hundred_keeps_no_neighbour_from_joining_or_answering(project, presentation):
     ours = as_annotator(presentation.annotator)
     ours.defaults["REMOTE_ADDR"] = SHARED
     for n in range(ASKED):
         Client(REMOTE_ADDR=SHARED).post(reverse("join", args=[project.join_token]), {"pseudonym": f"Crowd {n}"})
+    join = reverse("join", args=[project.join_token])
+    assert Client(REMOTE_ADDR=SHARED).post(join, {"pseudonym": "A neighbour"}).status_code == 303
+    assert project.annotators.filter(pseudonym="A neighbour").exists()
     page = ours.get(reverse("label", args=[project.pk]))
     assert page.status_code == 200
     answered = ours.post(reverse("submit", args=[presentation.token]), {"answer": "a"})
