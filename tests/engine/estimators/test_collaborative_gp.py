@@ -240,7 +240,7 @@ def test_annotators_above_the_cap_still_count():
 
 
 def test_limits_are_reported():
-    with pytest.raises(TooLarge, match="5,000"):
+    with pytest.raises(TooLarge, match="5000"):
         CollaborativeGP().fit(Comparisons.from_pairs([0], [1], [1], n_items=5_001))
     with pytest.raises(InvalidSetting, match="taste_sd"):
         CollaborativeGP(taste_sd=0.0).fit(simulate_people()[1])
