@@ -11,6 +11,7 @@ from django.conf import settings
 from annotate.criteria import Criterion, list_criteria
 from annotate.fitting.arrays import from_bytes, restore_covariances
 from annotate.fitting.derived import rank_items
+from annotate.fitting.leaderboard.total import compute_board_total
 from annotate.fitting.reading import Ints
 from annotate.fitting.stored_columns import SITE
 from annotate.fitting.tracks import rank_tracks
@@ -53,12 +54,14 @@ def compute_overall(project: Project, fit: Fit, now: datetime) -> list[DerivedRa
     if not project.criteria:
         return []
     row = DerivedRanking(project=project, criterion=OVERALL, fit_number=fit.number, made_at=now)
+    board = compute_board_total(project, fit)
     try:
         row.columns, row.details, posterior = total_of(project, fit)
+        row.details |= board
         return [row, *overall_tracks(row, fit, posterior)]
     except Exception:  # the fit itself is sound, and is published without the total
         logger.exception("The weighted total of project %s failed.", project.pk)
-        row.columns, row.details = {}, {"why": "failed"}
+        row.columns, row.details = {}, {"why": "failed"} | board
     return [row]
 
 

@@ -16,3 +16,7 @@ def site_columns(arrays: bytes | memoryview | None, *names: str) -> list[NDArray
         if not all(SITE + name in file.files for name in names):
             return None
         return [file[SITE + name] for name in names]
+
+
+# Why a leaderboard is not in the weighted total: it was fitted before its posterior was stored.
+NOT_STORED = "not stored"

@@ -80,6 +80,15 @@ class CompetitorPosterior(GaussianPosterior):
         wide = SumCovariance(self.spread, own)
         return GaussianPosterior(self.mean, wide, self.diagnostics, self.likelihood, annotators=self.annotators)
 
+    def over_contexts(self) -> GaussianPosterior:
+        """Return the same utilities with the items' own effects as what differs from answer to answer.
+
+        Chances of a new answer about a new context average over them as over tastes, at 2 item_variance for a pair, and
+        common_unit gives the factor from utilities to logits of such an answer. They do not widen the utilities.
+        """
+        own = DenseCovariance.of(np.eye(self.n_items) * self.effects.item_variance)
+        return GaussianPosterior(self.mean, self.spread, self.diagnostics, self.likelihood, taste=own)
+
     def better_on_new_context(self, left: ArrayLike, right: ArrayLike) -> Floats:
         """Return P(left's item is better than right's for a new context), elementwise; 1/2 for a competitor
         and itself.

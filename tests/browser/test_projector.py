@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from annotate.models import OVERALL, Project, ResultsLink, Tag
 from tests.conftest import NOW
+from tests.site.competitions import example_total
 from tests.site.factories import make_overall, spread_fit
 
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -20,11 +21,14 @@ CRITERIA = [
 
 @pytest.fixture
 def jury(project) -> Project:
-    Project.objects.filter(pk=project.pk).update(criteria=CRITERIA, weights=[3.0, 2.0], state="open")
+    Project.objects.filter(pk=project.pk).update(
+        criteria=CRITERIA, weights=[3.0, 2.0], state="open", has_competitors=True
+    )
     project.refresh_from_db()
     items = list(project.items.order_by("pk"))
     fit = spread_fit(project, items, sd=0.6)
-    make_overall(project, fit)
+    project.items.update(competitor="Orca")
+    make_overall(project, fit, leaderboard=example_total())
     make_overall(project, fit, criterion=1, track="even")
     tag = Tag.objects.create(project=project, name="even")
     for item in items:
@@ -52,6 +56,7 @@ def test_the_pages_are_accessible(live_site, open_page, sign_in, axe, alice, jur
         reverse("results-live", args=[link.token]),
     ):
         page.goto(live_site + path)
+        assert page.locator("#competitors").count() == (path == reverse("overall", args=[jury.pk])), path
         assert page.evaluate(SIDEWAYS) == 0, path
         axe(page)
     if width == 1920:  # the screen in the room: next to nothing at either side stays empty

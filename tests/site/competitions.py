@@ -113,6 +113,18 @@ def example_board() -> dict:
     }
 
 
+def example_total() -> dict:
+    """What a fit stores of the weighted total of the same two over two criteria; a third has no place by one."""
+    counts = {"sd": 0.2, "n_contexts": 3, "n_labels": 9}
+    rows = [
+        {"name": name, "rank": rank, "rank_low": 1, "rank_high": 2, "p_first": first, "p_top_k": first, **counts}
+        | {"score": 50 + up, "score_low": 40 + up, "score_high": 60 + up, "utility": up / 20}
+        | {"scores": [[1, 50 + 2 * up], [2, 50.0]]}
+        for name, rank, first, up in (("Orca-70b-instruct-with-a-very-long-name", 1, 0.9, 6.0), ("Llama", 2, 0.1, -6.0))
+    ]
+    return {"why": "", "k": 1, "converged": True, "has_contexts": True, "left_out": ["Alpaca"], "rows": rows}
+
+
 def example_cohort() -> dict:
     """What a cohort comparison stores of the same two in one cohort."""
     rows = [row | {"effect": 0.1, "effect_sd": 0.3} for row in example_board()["rows"]]

@@ -50,6 +50,36 @@ class OverallItem(serializers.Serializer):
         return [{"name": name, "score": score} for name, score in row.scores]
 
 
+class CompetitorRow(serializers.Serializer):
+    competitor = serializers.CharField(source="name")
+    rank = serializers.IntegerField()
+    rank_low = serializers.IntegerField()
+    rank_high = serializers.IntegerField()
+    score = FiniteFloatField(help_text="From 0 to 100; 50 is average.")
+    score_low = FiniteFloatField()
+    score_high = FiniteFloatField()
+    total = FiniteFloatField(source="utility", help_text="In logits of an average person's answer.")
+    sd = FiniteFloatField()
+    p_first = FiniteFloatField(help_text="Probability of being the best.")
+    p_top_k = FiniteFloatField(allow_null=True, help_text="Null where k or fewer have a total.")
+    n_contexts = serializers.IntegerField(help_text="Prompts or contexts, by the criterion that has the fewest.")
+    n_labels = serializers.IntegerField(help_text="Answers, by the criterion that has the fewest.")
+    scores = serializers.SerializerMethodField()
+
+    @extend_schema(responses=CriterionScore(many=True))
+    def get_scores(self, row: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{"name": name, "score": score} for name, score in row["by"]]
+
+
+class OverallLeaderboard(serializers.Serializer):
+    why = serializers.CharField(allow_blank=True, help_text="Why there is none; empty where there is one.")
+    converged = serializers.BooleanField()
+    left_out = serializers.ListField(
+        child=serializers.CharField(), help_text="Competitors without a place by every criterion that counts."
+    )
+    rows = CompetitorRow(many=True, help_text="The best first.")
+
+
 class OverallDetail(serializers.Serializer):
     criteria = CountedCriterionRow(many=True, help_text="Empty for a project without named criteria.")
     why = serializers.CharField(allow_blank=True, help_text="Why there is no total; empty where there is one.")
@@ -59,6 +89,9 @@ class OverallDetail(serializers.Serializer):
     fit = serializers.IntegerField(allow_null=True)
     made_at = serializers.DateTimeField(allow_null=True)
     tracks = serializers.ListField(child=serializers.CharField(), help_text="Tags that are ranked by themselves.")
+    leaderboard = OverallLeaderboard(
+        allow_null=True, help_text="Competitors by their weighted total; null without competitors, and within a track."
+    )
     n_pages = serializers.IntegerField(source="page.paginator.num_pages")
     results = OverallItem(source="rows", many=True)
 

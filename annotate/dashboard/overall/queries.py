@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core.charts import Interval, Scale, Span, Tick, place_span
 from annotate.criteria import Criterion, named_criteria
+from annotate.dashboard.overall.competitors import CompetitorTotal, competitor_total
 from annotate.dashboard.overall.places import Place, stored_places, track_places, tracks_of
 from annotate.dashboard.overall.podium import STEPS, Podium, podium
 from annotate.dashboard.ranking.queries import AVERAGE_SCORE
@@ -45,7 +46,7 @@ class OverallRow:
 
 @dataclass(frozen=True)
 class Overall:
-    """why: empty where there is a ranking, else why there is none."""
+    """why: empty where there is a ranking, else why there is none.   leaderboard: None within a track."""
 
     criteria: list[CountedCriterion]
     rows: list[OverallRow]
@@ -59,6 +60,7 @@ class Overall:
     fit: int | None
     track: str = ""
     tracks: Sequence[str] = ()
+    leaderboard: CompetitorTotal | None = None
 
     @property
     def n_items(self) -> int:
@@ -106,6 +108,7 @@ def overall_of(project: Project, page: int | str = 1, size: int = PAGE_SIZE, tra
         k=details.get("top_k", project.top_k),
         made_at=row.made_at if row else None,
         fit=row.fit_number if row else None,
+        leaderboard=None if track else competitor_total(project, row),
     )
 
 

@@ -1,5 +1,6 @@
 """Fits the leaderboard of competitors and turns it into the JSON that pages, API and exports read."""
 
+import base64
 import logging
 import time
 import warnings
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from annotate.core.stored_messages import store_error, store_message
 from annotate.criteria import Criterion
+from annotate.fitting.arrays import to_bytes
 from annotate.fitting.estimates import LEVEL, NEXT_STATES
 from annotate.fitting.leaderboard.reading import BoardData, read_board_data
 from annotate.fitting.reading import Labels
@@ -130,7 +132,14 @@ def board_json(project: Project, found: BoardData, progress: Progress) -> dict[s
         **pair_tables(posterior, evidence, order),
         "tags": [tag_json(project, found, posterior, tag) for tag in range(len(found.tags))],
         "style": style_json(project, found, evidence, progress),
+        **(stored_posterior(posterior, order) if project.criteria else {}),
     }
+
+
+def stored_posterior(posterior: CompetitorPosterior, order: Ints) -> dict[str, str]:
+    """Return {"posterior"}: what the weighted total of criteria is drawn from, in the order of the rows."""
+    arrays = posterior.over_contexts().restrict(order).to_arrays()
+    return {"posterior": base64.b64encode(to_bytes(arrays)).decode("ascii")}
 
 
 def fit_board(found: BoardData, features: Floats | None, progress: Progress) -> CompetitorPosterior:

@@ -5,6 +5,7 @@ from django.utils.translation import gettext_lazy as _
 from annotate.annotators.cohorts import table as cohorts_table
 from annotate.dashboard.grades import table as grades_table
 from annotate.dashboard.leaderboard import table as leaderboard_table
+from annotate.dashboard.overall import competitors as competitors_table
 from annotate.dashboard.overall import table as overall_table
 from annotate.dashboard.overall import tracks_table
 from annotate.dashboard.ranking import table as ranking_table
@@ -40,6 +41,13 @@ TABLES = {
             _("Every item with its weighted total over the criteria; empty for a project without named criteria."),
             overall_table.columns,
             of_project(overall_table.rows),
+        ),
+        Table(
+            "overall_leaderboard",
+            _("Overall: leaderboard"),
+            _("Every competitor with its weighted total over the criteria; empty without competitors or criteria."),
+            competitors_table.columns,
+            of_project(competitors_table.rows),
         ),
         Table(
             "tracks",

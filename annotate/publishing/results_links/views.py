@@ -121,7 +121,7 @@ def published_ranking(link: ResultsLink, fit: Fit | None, query: RankingQuery, s
 def overall_results(request: HttpRequest, link: ResultsLink, wording: Wording) -> HttpResponse:
     """Show the weighted total of all criteria."""
     found = overall_of(link.project, request.GET.get("page", "1"), track=link.track)
-    found = replace(found, tracks=())
+    found = replace(found, tracks=(), leaderboard=found.leaderboard if shows_board(link, link.project) else None)
     context = {
         "project": wording.project,
         "link": link,

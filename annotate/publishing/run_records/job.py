@@ -123,7 +123,7 @@ def write_leaderboard_files(folder: Path, criterion: Criterion, labels: Labels, 
     board = Leaderboard.objects.filter(fit=fit).values_list("board", flat=True).first()
     if board is None:
         return
-    write_json(folder / "leaderboard.json", board)
+    write_json(folder / "leaderboard.json", {name: value for name, value in board.items() if name != "posterior"})
     rows = competitor_rows(criterion, labels)
     if rows:
         write_csv(folder / "competitors.csv", ("item", "competitor", "context", "tag"), rows)

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
 
 from models_engine.analysis.overall import weighted_total
 from models_engine.covariance.forms import DenseCovariance
 from models_engine.errors import InvalidData, InvalidSetting
+from models_engine.estimators.competitor_posterior import CompetitorPosterior, Effects
 from models_engine.posterior import Diagnostics, GaussianPosterior, SamplePosterior
 from models_engine.predictive import Likelihood
 
@@ -56,6 +58,25 @@ def test_probits_count_in_logits(total):
     other = weighted_total([gaussian(FIRST, A), probit], [3, 1])
     assert 1.5 < other.units[1] < 1.9
     assert other.posterior.utilities() == pytest.approx(total.posterior.utilities(), abs=0.05)
+
+
+def test_competitors_count_in_logits_of_a_new_answer_about_a_new_context():
+    """Two competitors 1.5 apart, their items spread by 1.2: the chance of a new answer by Monte Carlo."""
+    none, tags, covariances = np.zeros(0), np.zeros((0, 2)), np.zeros((0, 2, 2))
+    spread = (np.array([1.2]), np.ones(1), np.zeros(3))
+    effects = Effects(*spread, none, np.zeros((0, 0)), tags, covariances, tags, tags, none)
+    root = np.array([[0.3, 0.1], [0.0, 0.4]])
+    mean, likelihood = np.array([0.75, -0.75]), Likelihood(side=0.4)
+    own = CompetitorPosterior(mean, DenseCovariance.of(root @ root.T), DONE, likelihood, effects=effects)
+    items = np.random.default_rng(2).normal(0, 1.2, (2, 400_000))
+    margin = 1.5 + items[0] - items[1]
+    chance = (expit(margin + 0.4).mean() + expit(margin - 0.4).mean()) / 2
+    total = weighted_total([own.over_contexts(), gaussian(np.array([0.2, -0.2]), root)], [3, 1], n_draws=20_000)
+    assert total.units == pytest.approx([logit(chance) / 1.5, 1], abs=0.005)
+    assert total.posterior.utilities() == pytest.approx(0.75 * logit(chance) / 1.5 * mean + [0.05, -0.05], abs=0.005)
+    apart = np.array([1, -1]) @ root @ root.T @ [1, -1]  # items' own effects add nothing to the doubt
+    variance = (0.75 * total.units[0]) ** 2 * apart + 0.25**2 * apart
+    assert total.posterior.difference_variance(0, 1) == pytest.approx(variance, rel=0.05)
 
 
 def test_shares_say_how_much_of_the_differences_comes_from_each(total):

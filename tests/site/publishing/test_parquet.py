@@ -21,7 +21,7 @@ from annotate.models import CohortComparison, Deviation, Idea
 from annotate.publishing.exports.registry import TABLES
 from models_engine.models import Leaderboard
 from tests.conftest import NOW, make_annotator
-from tests.site.competitions import example_board, example_cohort
+from tests.site.competitions import example_board, example_cohort, example_total
 from tests.site.factories import estimate_annotator, make_labels, make_overall, spread_fit
 from tests.site.machines import let_judge, make_machine
 from tests.site.pages import signed_in
@@ -37,8 +37,9 @@ def comparable(value):
 @pytest.mark.parametrize("table", TABLES)
 def test_parquet_holds_the_rows_of_json_with_their_types(alice, project, table):
     project.grades = [{"name": "Pass", "limit": 50.0}, {"name": "Fail", "limit": None}]
-    if table == "overall":
+    if table in ("overall", "overall_leaderboard"):
         project.criteria = CRITERIA
+        project.has_competitors = table == "overall_leaderboard"
     project.save()
     people = [make_annotator(project, f"=Otter {i}") for i in range(3)]
     make_labels(project, people, 12, comment="=1+1")
@@ -48,7 +49,7 @@ def test_parquet_holds_the_rows_of_json_with_their_types(alice, project, table):
     let_judge(make_machine(project, prompt="=1+1"), lambda first, second: first)
     fit = spread_fit(project, list(project.items.all()))
     estimate_annotator(fit, people[0])
-    make_overall(project, fit)
+    make_overall(project, fit, leaderboard=example_total())
     make_overall(project, fit, criterion=1, track="even")
     Leaderboard.objects.create(fit=fit, board=example_board())
     boards = {"problem": "", "has_contexts": True, "k": 1, "converged": True, "cohorts": [example_cohort()]}
