@@ -11,12 +11,13 @@ from scipy.special import ndtr, ndtri
 
 from models_engine.analysis.attention import Attention
 from models_engine.analysis.boundaries import CERTAINTY
+from models_engine.arrays import MAX_DEVIATION, MIN_DEVIATION, read_deviations, read_number, read_values
 from models_engine.constants import Z90
 from models_engine.errors import InvalidSetting
 from models_engine.linalg import centre
 from models_engine.posterior import BasePosterior
 from models_engine.summaries import rank_draws
-from models_engine.validation import check_boundaries
+from models_engine.validation import check_boundaries, check_rows
 
 __all__ = [
     "MAX_GROWTH",
@@ -96,9 +97,12 @@ def forecast_labels_for_count(n_comparisons: ArrayLike, target: int, *, per_labe
     """Forecast labels until every item has `target` comparisons, where each label adds `per_label` of them.
 
     low and middle: every new label adds missing comparisons, as balanced assignment does. high: all items get equally
-    many, so that the item with the fewest determines the number.
+    many, so that the item with the fewest determines the number. No items: none are needed.
+
+    n_comparisons (n_items,), target, per_label: 0 or more, the last above 0. Raises InvalidData.
     """
-    missing = np.maximum(target - np.asarray(n_comparisons, dtype=np.float64), 0.0)
+    n, per_label = read_values(n_comparisons, "n_comparisons", least=0.0), _read_positive(per_label, "per_label")
+    missing = np.maximum(read_number(target, "target", least=0.0) - n, 0.0)
     if not missing.any():
         return Forecast(0.0, 0.0, 0.0)
     least = float(np.ceil(missing.sum() / per_label))
@@ -119,9 +123,13 @@ def forecast_labels_for_width(
     deviations, n_comparisons: (n_items,) posterior standard deviations and comparisons so far. The precision of a
     utility is the prior's plus that of its comparisons, 1/sd^2 = 1/prior_sd^2 + c n, with c an item's own (that of
     all items if it has none yet), because comparisons of close items are more informative. All items end with as many
-    comparisons as the one that needs most; low: none gets more than it needs.
+    comparisons as the one that needs most; low: none gets more than it needs. No items: none are needed.
+
+    width, per_label, prior_sd: above 0.   level: between 0 and 1. Raises InvalidData.
     """
-    sd, n = np.asarray(deviations, dtype=np.float64), np.asarray(n_comparisons, dtype=np.float64)
+    sd, n = _read_spread(deviations, n_comparisons)
+    per_label, prior_sd = _read_positive(per_label, "per_label"), _read_positive(prior_sd, "prior_sd")
+    width, level = _read_positive(width, "width"), read_number(level, "level", above=0.0, below=1.0)
     needed = (2 * ndtri((1 + level) / 2) / width) ** 2
     missing = np.maximum(needed - np.maximum(1 / sd**2, 1 / prior_sd**2), 0.0)
     if not missing.any():
@@ -133,6 +141,19 @@ def forecast_labels_for_width(
     least = more.sum() / per_label
     middle = np.maximum((n + more)[missing > 0].max() - n, 0.0).sum() / per_label
     return forecast_around(middle, n.sum() / per_label, least)
+
+
+def _read_positive(value: float, name: str) -> float:
+    """Read a number above 0 whose square and that of its inverse are numbers too. Raises InvalidData."""
+    return read_number(value, name, least=MIN_DEVIATION, most=MAX_DEVIATION)
+
+
+def _read_spread(deviations: ArrayLike, n_comparisons: ArrayLike) -> tuple[Floats, Floats]:
+    """Read (n_items,) standard deviations, those of 0 as the least above it, and numbers of comparisons."""
+    sd = np.maximum(read_deviations(deviations, "deviations"), MIN_DEVIATION)
+    n = read_values(n_comparisons, "n_comparisons", least=0.0)
+    check_rows({"deviations": sd, "n_comparisons": n}, "item")
+    return sd, n
 
 
 def _precision_per_comparison(sd: Floats, n: Floats, prior_sd: float) -> Floats:
@@ -188,9 +209,14 @@ def forecast_labels_for_reliability(
 
     means, deviations, n_comparisons: (n_items,). The true variance, that of the means plus the mean posterior variance,
     stays what it is now; each item's precision grows by its information per comparison so far, as in
-    forecast_labels_for_width, and all items get equally many.
+    forecast_labels_for_width, and all items get equally many. No items: none are needed.
+
+    target: 0 to 1, which no number of labels reaches.   per_label, prior_sd: above 0. Raises InvalidData.
     """
-    mean, sd, n = (np.asarray(one, dtype=np.float64) for one in (centre(means), deviations, n_comparisons))
+    mean, (sd, n) = centre(read_values(means, "means")), _read_spread(deviations, n_comparisons)
+    check_rows({"means": mean, "deviations": sd}, "item")
+    per_label, prior_sd = _read_positive(per_label, "per_label"), _read_positive(prior_sd, "prior_sd")
+    target = read_number(target, "target", least=0.0, most=1.0)
     allowed = (1 - target) * float((mean**2).sum() + (sd**2).sum())
     if (sd**2).sum() <= allowed:
         return Forecast(0.0, 0.0, 0.0)
