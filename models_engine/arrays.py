@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from models_engine.errors import InvalidData, InvalidSetting
 
 __all__ = [
+    "MAX_DEVIATION",
     "MAX_NUMBER",
     "MAX_SIZE",
     "MIN_DEVIATION",

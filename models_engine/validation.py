@@ -6,14 +6,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models_engine.arrays import (
+    MAX_DEVIATION,
     MAX_NUMBER,
     MAX_SIZE,
+    MIN_DEVIATION,
     raise_first,
     raising,
     read_count,
+    read_deviations,
     read_floats,
     read_integers,
+    read_number,
     read_numbers,
+    read_values,
 )
 from models_engine.errors import InvalidBoundaries, InvalidData
 
@@ -43,6 +48,8 @@ __all__ = [
     "join_marks",
     "places_in_sets",
     "ranks_of_top",
+    "read_positive",
+    "read_spread",
 ]
 
 Ints = NDArray[np.int64]
@@ -334,3 +341,16 @@ def ranks_of_top(tops: Ints, top_sizes: Ints, top_rows: Ints, items: Ints, rows:
     ranks = top_sizes[rows]
     ranks[cells] = places_in_sets(top_sizes)
     return ranks
+
+
+def read_positive(value: float, name: str) -> float:
+    """Read a number above 0 whose square and that of its inverse are numbers too. Raises InvalidData."""
+    return read_number(value, name, least=MIN_DEVIATION, most=MAX_DEVIATION)
+
+
+def read_spread(deviations: ArrayLike, n_comparisons: ArrayLike) -> tuple[Floats, Floats]:
+    """Read (n_items,) standard deviations, those of 0 as the least above it, and numbers of comparisons."""
+    sd = np.maximum(read_deviations(deviations, "deviations"), MIN_DEVIATION)
+    n = read_values(n_comparisons, "n_comparisons", least=0.0)
+    check_rows({"deviations": sd, "n_comparisons": n}, "item")
+    return sd, n

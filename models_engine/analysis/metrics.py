@@ -20,6 +20,7 @@ __all__ = [
     "kendall_tau_mean",
     "kendall_tau_pooled",
     "mean_width",
+    "read_predictions",
     "spearman",
 ]
 
@@ -32,7 +33,7 @@ def accuracy(probability: ArrayLike, outcome: ArrayLike) -> float:
 
     probability, outcome: (n_pairs,), P(left preferred) and 1 / 0 / 0.5. Raises InvalidData.
     """
-    p, y = _read_predictions(probability, outcome)
+    p, y = read_predictions(probability, outcome)
     towards = np.where(y > 0.5, p, 1 - p)[y != 0.5]
     return float(np.mean((towards > 0.5) + 0.5 * (towards == 0.5))) if towards.size else float("nan")
 
@@ -42,7 +43,7 @@ def cross_entropy(probability: ArrayLike, outcome: ArrayLike) -> float:
 
     probability, outcome: as for accuracy, of one pair or more. Raises InvalidData.
     """
-    p, y = _read_predictions(probability, outcome)
+    p, y = read_predictions(probability, outcome)
     if not len(p):
         raise InvalidData("there are no pairs; give the probability and the outcome of one or more.")
     with np.errstate(divide="ignore"):
@@ -96,7 +97,8 @@ def auc_unequal_grades(score: ArrayLike, grade: ArrayLike) -> float:
     return agreed / total if total else float("nan")
 
 
-def _read_predictions(probability: ArrayLike, outcome: ArrayLike) -> tuple[Floats, Floats]:
+def read_predictions(probability: ArrayLike, outcome: ArrayLike) -> tuple[Floats, Floats]:
+    """Read (n_pairs,) probabilities and outcomes, 1 / 0 / 0.5. Raises InvalidData."""
     p = read_values(probability, "probability", least=0.0, most=1 + ROUNDING)
     return np.minimum(p, 1.0), check_outcomes(outcome, len(p))
 
