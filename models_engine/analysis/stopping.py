@@ -336,7 +336,7 @@ def _until(
         if np.isfinite(first).all():
             break
     low, middle, high = np.quantile(first, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2], method="higher")
-    return Forecast(*(float(n_labels * (value - 1)) for value in (low, middle, high)))
+    return Forecast(*(float(n_labels * (end - 1)) if end < np.inf else np.inf for end in (low, middle, high)))
 
 
 def _information(mean: Floats, variance: Floats, prior_sd: float, rule: Rule | None) -> Floats:
