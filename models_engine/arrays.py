@@ -1,6 +1,7 @@
 """Reads what a caller gave as numbers: one place where shapes, types and sizes are checked, naming row and value."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
@@ -8,14 +9,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models_engine.errors import InvalidData
+from models_engine.errors import InvalidData, InvalidSetting
 
-__all__ = ["MAX_NUMBER", "raise_first", "read_count", "read_floats", "read_integers", "read_numbers", "read_ragged"]
+__all__ = [
+    "MAX_DEVIATION",
+    "MAX_NUMBER",
+    "MAX_SIZE",
+    "MIN_DEVIATION",
+    "raise_first",
+    "raising",
+    "read_count",
+    "read_covariance",
+    "read_deviations",
+    "read_floats",
+    "read_integers",
+    "read_number",
+    "read_numbers",
+    "read_ragged",
+    "read_values",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MAX_NUMBER = 10_000_000  # largest number of items or annotators: every estimator holds arrays of that length
 NUMERIC = "biuf"  # numpy's kinds of real numbers
+MAX_SIZE = 1e100  # of a value: beyond, squares overflow
+MIN_DEVIATION, MAX_DEVIATION = 1e-50, 1e50  # of a standard deviation: beyond, values over it or its fourth power do
+MAX_BEYOND = 0.01  # share by which stored covariances may exceed what their variances allow, by rounding
 
 
 def read_numbers(values: Any, name: str, *, row: int | None = None) -> NDArray:
@@ -66,6 +86,101 @@ def read_floats(values: ArrayLike, name: str) -> Floats:
     array = read_numbers(values, name)
     with np.errstate(over="ignore"):  # a number beyond float64 is infinite, which the caller refuses
         return np.asarray(array.astype(np.float64) + 0.0)
+
+
+def read_values(values: ArrayLike, name: str, *, least: float = -MAX_SIZE, most: float = MAX_SIZE) -> Floats:
+    """Read finite numbers from `least` to `most`, shape (n,), as a copy. Raises InvalidData naming row and value."""
+    array = read_floats(values, name)
+    if array.ndim != 1:
+        raise InvalidData(f"{name} has shape {array.shape}; give one number per row, shape (n,).")
+    raise_first(~((array >= least) & (array <= most)), array, f"{name} must be {_range(least, most)}", None)
+    return array
+
+
+def read_deviations(values: ArrayLike, name: str, *, above_zero: bool = False) -> Floats:
+    """Read standard deviations up to 1e50, shape (n,). Raises InvalidData naming row and value.
+
+    Those below 1e-50 count as 0, or are refused too where they are to be `above_zero`.
+    """
+    array = read_floats(values, name)
+    if array.ndim != 1:
+        raise InvalidData(f"{name} has shape {array.shape}; give one standard deviation per row, shape (n,).")
+    for row in np.flatnonzero(~((array > 0) | ((array == 0) & (not above_zero))) | np.isinf(array))[:1].tolist():
+        wanted = "a finite number above 0" if above_zero else "0 or more"
+        message = f"row {row}: the standard deviation is {array[row]}; give {wanted}."
+        raise InvalidData(message, row=row, value=float(array[row]))
+    tiny = array < MIN_DEVIATION
+    extreme = (array > MAX_DEVIATION) | (tiny & above_zero)
+    raise_first(extreme, array, f"{name} must be between {MIN_DEVIATION:g} and {MAX_DEVIATION:g}", None)
+    array[tiny] = 0.0
+    return array
+
+
+def read_covariance(values: ArrayLike, name: str, n: int | None = None) -> Floats:
+    """Read a covariance, shape (n, n), symmetric, its diagonal the squares of deviations. Raises InvalidData.
+
+    It need not be positive definite: no entry is further from 0 than its two variances allow, up to rounding.
+    """
+    array = read_floats(values, name)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or (n is not None and len(array) != n):
+        size = "n" if n is None else n
+        raise InvalidData(f"{name} has shape {array.shape}; give finite numbers, shape ({size}, {size}).")
+    for row, column in np.argwhere(~(np.abs(array) <= MAX_SIZE))[:1].tolist():
+        value = float(array[row, column])
+        raise InvalidData(f"{name} row {row}, column {column}: {value} is not allowed.", row=row, value=value)
+    diagonal = np.diagonal(array)
+    raise_first(diagonal < 0, diagonal, f"a variance in {name} must be 0 or more", None)
+    with np.errstate(under="ignore"):
+        deviation = read_deviations(np.sqrt(diagonal), name)
+        limit = (1 + MAX_BEYOND) * deviation[:, None] * deviation + 1e-6 * diagonal.max(initial=0.0)
+        wrong = (np.abs(array) > limit) | (np.abs(array - array.T) > MAX_BEYOND * limit)
+    for row, column in np.argwhere(wrong)[:1].tolist():
+        value = float(array[row, column])
+        raise InvalidData(
+            f"{name} row {row}, column {column}: {value} is not allowed; a covariance is symmetric, and no further "
+            "from 0 than the product of the two standard deviations.",
+            row=row,
+            value=value,
+        )
+    return array
+
+
+def read_number(
+    value: Any,
+    name: str,
+    *,
+    least: float = -MAX_SIZE,
+    most: float = MAX_SIZE,
+    above: float | None = None,
+    below: float | None = None,
+) -> float:
+    """Read one finite number from `least` to `most`, above `above` and below `below`. Raises InvalidData."""
+    number = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
+    usable = _is_number(number) and not isinstance(number, bool | np.bool_)
+    figure = _as_float(number) + 0.0 if usable else float("nan")
+    inside = least <= figure <= most and (above is None or figure > above) and (below is None or figure < below)
+    if not inside:
+        ends = [f"above {above:g}"] if above is not None else []
+        ends += [f"below {below:g}"] if below is not None else []
+        wanted = " and ".join(ends) or _range(least, most)
+        raise InvalidData(f"{name} is {_brief(value)}; give a number, {wanted}.", value=value)
+    return figure
+
+
+@contextmanager
+def raising(kind: type[InvalidData] | type[InvalidSetting]) -> Iterator[None]:
+    """Raise what is read within as this kind of error, with the same message, row and value."""
+    try:
+        yield
+    except InvalidData as error:
+        raise kind(str(error), row=error.row, value=error.value) from error
+
+
+def _range(least: float, most: float) -> str:
+    """Return what is allowed as words."""
+    if (least, most) == (-MAX_SIZE, MAX_SIZE):
+        return f"finite and at most {MAX_SIZE:g} in size"
+    return f"{least:g} or more, at most {most:g}" if most == MAX_SIZE else f"from {least:g} to {most:g}"
 
 
 def read_count(count: Any, name: str) -> int:
@@ -128,14 +243,16 @@ def _read_objects(array: NDArray, name: str, row: int | None) -> NDArray:
     try:
         whole = all(isinstance(value, Integral) for value in array.flat) and array.size > 0
         return array.astype(np.int64) if whole else array.astype(np.float64)
-    except OverflowError:
+    except (OverflowError, ValueError):  # too large, or a signalling NaN
         return np.array([_as_float(value) for value in array.flat]).reshape(array.shape)
 
 
 def _as_float(value: Any) -> float:
-    """Convert a number, infinite where it is too large for float64."""
+    """Convert a number, infinite where it is too large for float64 and NaN where it is a signalling one."""
     try:
         return float(value)
+    except ValueError:
+        return float("nan")
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
 

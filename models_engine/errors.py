@@ -46,7 +46,12 @@ class InvalidDesign(InvalidData):
 
 
 class InvalidSetting(EngineError, ValueError):
-    """A setting of an estimator outside its allowed range."""
+    """A setting outside its allowed range. `row` (0-based, or None) and `value` say which, where that is known."""
+
+    def __init__(self, message: str, *, row: int | None = None, value: object = None) -> None:
+        super().__init__(message)
+        self.row = row
+        self.value = value
 
 
 class InsufficientData(EngineError, ValueError):

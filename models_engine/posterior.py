@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp, ndtr
 
-from models_engine.arrays import read_count
+from models_engine.arrays import raising, read_count, read_number
 from models_engine.constants import Z90
 from models_engine.covariance.forms import Covariance, SumCovariance, pack, unpack
 from models_engine.data import Comparisons
@@ -127,10 +127,11 @@ class BasePosterior(ABC):
     def rank_summary(
         self, level: float = 0.9, k: int = 10, *, rng: np.random.Generator | None = None, n_samples: int | None = None
     ) -> RankSummary:
-        if not 0 < level < 1 or not k >= 1:
-            raise InvalidSetting(f"level is {level}, k {k}; give a level between 0 and 1 and k of 1 or more.")
-        if n_samples is None:
-            n_samples = 2_000 if self.n_items <= 2_000 else 1_000
+        with raising(InvalidSetting):
+            level, k = read_number(level, "level", above=0.0, below=1.0), read_count(k, "k")
+            n_samples = (2_000 if self.n_items <= 2_000 else 1_000) if n_samples is None else read_count(n_samples, "n")
+        if k < 1 or n_samples < 1:
+            raise InvalidSetting(f"k is {k} and n_samples {n_samples}; give 1 or more.", value=min(k, n_samples))
         generator = np.random.default_rng(0) if rng is None else rng
         ranks = np.empty((n_samples, self.n_items), dtype=np.int32)
         for part in chunk_slices(n_samples, self.n_items):

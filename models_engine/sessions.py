@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models_engine.arrays import read_floats, read_integers
-from models_engine.errors import InvalidData
+from models_engine.arrays import read_integers, read_number, read_values
+from models_engine.validation import check_rows
 
 __all__ = ["PAUSE", "Sessions", "find_sessions"]
 
@@ -128,13 +128,11 @@ def find_sessions(times: ArrayLike, annotators: ArrayLike, now: float) -> Sessio
     """Split labels into sessions: a pause of half an hour or more in one annotator's labels begins a new one.
 
     times: (n_labels,), hours, in any order; annotators: (n_labels,), whole numbers. Labels after `now` are left out, as
-    a clock that jumped makes them. Raises InvalidData for times that are not finite.
+    a clock that jumped makes them. Raises InvalidData, naming row and value of a time that is not finite.
     """
-    at, who = read_floats(times, "times"), read_integers(annotators, "annotators")
-    if at.shape != who.shape:
-        raise InvalidData(f"times have shape {at.shape}, annotators {who.shape}; give one of each per label.")
-    if not np.isfinite(at).all() or not np.isfinite(now):
-        raise InvalidData("times and now must be finite numbers of hours.")
+    at, who = read_values(times, "times"), read_integers(annotators, "annotators")
+    check_rows({"times": at, "annotators": who}, "label")
+    now = read_number(now, "now")
     known = at <= now
     at, who = at[known], who[known]
     order = np.lexsort((at, who))

@@ -1,9 +1,25 @@
 """Checks of raw input: each returns a validated array or raises InvalidData naming row and value."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models_engine.arrays import MAX_NUMBER, raise_first, read_count, read_floats, read_integers, read_numbers
+from models_engine.arrays import (
+    MAX_DEVIATION,
+    MAX_NUMBER,
+    MAX_SIZE,
+    MIN_DEVIATION,
+    raise_first,
+    raising,
+    read_count,
+    read_deviations,
+    read_floats,
+    read_integers,
+    read_number,
+    read_numbers,
+    read_values,
+)
 from models_engine.errors import InvalidBoundaries, InvalidData
 
 __all__ = [
@@ -32,13 +48,14 @@ __all__ = [
     "join_marks",
     "places_in_sets",
     "ranks_of_top",
+    "read_positive",
+    "read_spread",
 ]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 MIN_WEIGHT, MAX_WEIGHT = 1e-12, 1e12  # of a label: beyond, sums over labels lose the prior or the label to rounding
 MAX_GRADES = 50  # how much better: more cut points than any scale of answers has steps
-MAX_FEATURE = 1e100  # beyond, squares of features overflow
 
 
 def check_indices(values: ArrayLike, name: str, *, rows: Ints | None = None) -> Ints:
@@ -66,7 +83,7 @@ def check_labels(labels: ArrayLike, n_labels: int) -> Ints:
     return chosen
 
 
-def check_rows(columns: dict[str, Ints], what: str) -> None:
+def check_rows(columns: Mapping[str, NDArray], what: str) -> None:
     """Check that columns of the caller's are equally long."""
     found = {name: len(column) for name, column in columns.items()}
     if len(set(found.values())) > 1:
@@ -128,10 +145,14 @@ def check_annotator(annotator: int | None) -> int | None:
 
 def check_boundaries(boundaries: ArrayLike) -> Floats:
     """Check boundaries and return them, (n_boundaries,). Raises InvalidBoundaries, naming the first invalid one."""
-    cuts = np.atleast_1d(np.asarray(boundaries, dtype=np.float64))
-    for row in np.flatnonzero(~np.isfinite(cuts))[:1]:
+    with raising(InvalidBoundaries):
+        cuts = np.atleast_1d(read_floats(boundaries, "boundaries"))
+    if cuts.ndim != 1:
+        raise InvalidBoundaries(f"boundaries have shape {cuts.shape}; give one number each, shape (n_boundaries,).")
+    for row in np.flatnonzero(~(np.abs(cuts) <= MAX_SIZE))[:1]:
+        wanted = "a finite number" if not np.isfinite(cuts[row]) else f"{MAX_SIZE:g} at most, in size"
         raise InvalidBoundaries(
-            f"boundary {row + 1} is {cuts[row]}; give a finite number.", row=int(row), value=float(cuts[row])
+            f"boundary {row + 1} is {cuts[row]}; give {wanted}.", row=int(row), value=float(cuts[row])
         )
     for row in np.flatnonzero(np.diff(cuts) <= 0)[:1] + 1:
         raise InvalidBoundaries(
@@ -255,11 +276,11 @@ def check_features(features: ArrayLike | None, n_rows: int, name: str) -> Floats
 
 
 def _check_feature_values(array: Floats, name: str) -> Floats:
-    for row, column in np.argwhere(~(np.abs(array) <= MAX_FEATURE))[:1].tolist():
+    for row, column in np.argwhere(~(np.abs(array) <= MAX_SIZE))[:1].tolist():
         value = float(array[row, column])
         what = "is not a finite number; fill it in or drop the column"
         if np.isfinite(value):
-            what = f"is beyond {MAX_FEATURE:g}; use another unit"
+            what = f"is beyond {MAX_SIZE:g}; use another unit"
         raise InvalidData(f"{name} row {row}, column {column}: {value} {what}.", row=row, value=value)
     return array
 
@@ -320,3 +341,16 @@ def ranks_of_top(tops: Ints, top_sizes: Ints, top_rows: Ints, items: Ints, rows:
     ranks = top_sizes[rows]
     ranks[cells] = places_in_sets(top_sizes)
     return ranks
+
+
+def read_positive(value: float, name: str) -> float:
+    """Read a number above 0 whose square and that of its inverse are numbers too. Raises InvalidData."""
+    return read_number(value, name, least=MIN_DEVIATION, most=MAX_DEVIATION)
+
+
+def read_spread(deviations: ArrayLike, n_comparisons: ArrayLike) -> tuple[Floats, Floats]:
+    """Read (n_items,) standard deviations, those of 0 as the least above it, and numbers of comparisons."""
+    sd = np.maximum(read_deviations(deviations, "deviations"), MIN_DEVIATION)
+    n = read_values(n_comparisons, "n_comparisons", least=0.0)
+    check_rows({"deviations": sd, "n_comparisons": n}, "item")
+    return sd, n

@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from models_engine.arrays import read_floats, read_integers
+from models_engine.arrays import (
+    read_count,
+    read_deviations,
+    read_floats,
+    read_integers,
+    read_number,
+    read_values,
+)
 from models_engine.errors import InvalidAim, InvalidData
 from models_engine.validation import check_boundaries
 
@@ -16,11 +23,13 @@ __all__ = [
     "Aim",
     "AimKind",
     "Marginals",
+    "check_aim",
     "cuts_of",
     "density",
     "item_weights",
     "neighbours",
     "open_density",
+    "read_margin",
     "read_marginals",
     "surely_tied",
 ]
@@ -46,12 +55,18 @@ class Aim:
     boundaries: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(AimKind):
+        if not isinstance(self.kind, str) or self.kind not in get_args(AimKind):
             raise InvalidAim(f"aim {self.kind!r} is unknown; choose whole, best or classes.", value=self.kind)
-        if self.kind == "best" and (self.k is None or isinstance(self.k, bool) or self.k != int(self.k) or self.k < 1):
+        if self.kind == "best" and not self._has_number():
             raise InvalidAim(f"k is {self.k}; give how many best items are looked for, 1 or more.", value=self.k)
         if self.kind == "classes" and not len(check_boundaries(self.boundaries)):
             raise InvalidAim("there are no boundaries; give one or more, from the lowest to the highest.", value=())
+
+    def _has_number(self) -> bool:
+        try:
+            return read_count(self.k, "k") >= 1
+        except InvalidData:
+            return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,19 +89,14 @@ class Marginals:
 
 def read_marginals(mean: ArrayLike, sd: ArrayLike, aim: Aim, parts: ArrayLike | None, margin: float) -> Marginals:
     """Check what a caller gave. Raises InvalidData, and InvalidAim where no part has more than aim.k items."""
+    check_aim(aim)
     means, sds = read_floats(mean, "mean"), read_floats(sd, "sd")
     if means.ndim != 1 or sds.shape != means.shape:
         raise InvalidData(f"mean has shape {means.shape} and sd {sds.shape}; give both per item, shape (n_items,).")
     for row in np.flatnonzero(~np.isfinite(means))[:1]:
         raise InvalidData(f"row {row}: the mean is {means[row]}; give a finite number.", row=int(row), value=means[row])
-    for row in np.flatnonzero(~(np.isfinite(sds) & (sds > 0)))[:1]:
-        raise InvalidData(
-            f"row {row}: the standard deviation is {sds[row]}; give a finite number above 0.",
-            row=int(row),
-            value=sds[row],
-        )
-    if not 0 <= margin < np.inf:
-        raise InvalidData(f"margin is {margin}; give 0 or more, in logits.", value=margin)
+    means, sds = read_values(means, "mean"), read_deviations(sds, "sd", above_zero=True)
+    read_margin(margin)
     part = np.zeros(len(means), dtype=np.int64) if parts is None else read_integers(parts, "parts")
     if len(part) != len(means):
         raise InvalidData(f"parts has {len(part)} rows and mean {len(means)}; give each item's part.", value=len(part))
@@ -98,6 +108,19 @@ def read_marginals(mean: ArrayLike, sd: ArrayLike, aim: Aim, parts: ArrayLike | 
             f"k is {aim.k} and the largest part has {largest} items; give a k below that, or add items.", value=aim.k
         )
     return Marginals(means, sds, part)
+
+
+def check_aim(aim: Aim, *kinds: AimKind) -> None:
+    """Check that this is an aim, and one of these kinds where they are named. Raises InvalidAim."""
+    if not isinstance(aim, Aim):
+        raise InvalidAim(f"aim is a {type(aim).__name__}; give an Aim.", value=aim)
+    if kinds and aim.kind not in kinds:
+        raise InvalidAim(f"aim is {aim.kind!r} here; give one of kind {' or '.join(kinds)}.", value=aim.kind)
+
+
+def read_margin(margin: float) -> float:
+    """Read the difference, in logits, up to which items count as tied. Raises InvalidData."""
+    return read_number(margin, "margin", least=0.0)
 
 
 def cuts_of(marginals: Marginals, aim: Aim) -> Floats:

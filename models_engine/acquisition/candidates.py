@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from models_engine.acquisition.aims import Aim, Marginals, neighbours, read_marginals
 from models_engine.acquisition.gains import PairGains
 from models_engine.acquisition.matching import match_pairs, match_sets
-from models_engine.arrays import read_count, read_floats
+from models_engine.arrays import read_count, read_covariance, read_number
 from models_engine.errors import InvalidData
 from models_engine.validation import check_items, check_mask
 
@@ -72,14 +72,17 @@ def candidate_sets(
     size, most = read_count(set_size, "set_size"), read_count(limit, "limit")
     if not 2 <= size <= marginals.n_items:
         raise InvalidData(f"set_size is {size}; give 2 to {marginals.n_items}, the number of items.", value=size)
-    if not 0 <= lapse < 0.5:
-        raise InvalidData(f"lapse is {lapse}; give 0 or more and less than 0.5.", value=lapse)
+    lapse = read_number(lapse, "lapse", least=0.0, below=0.5)
+    if not isinstance(rng, np.random.Generator):
+        raise InvalidData(f"rng is a {type(rng).__name__}; give a numpy.random.Generator.", value=rng)
     allowed = (
         np.ones(marginals.n_items, dtype=bool)
         if eligible is None
         else check_mask(eligible, marginals.n_items, "eligible")
     )
-    known = _covariance(covariance, marginals.n_items) if marginals.n_items <= MAX_DENSE else None
+    known = None
+    if covariance is not None and marginals.n_items <= MAX_DENSE:
+        known = read_covariance(covariance, "covariance", marginals.n_items)
     gains = PairGains.of(marginals, aim, margin, lapse, known)
     order = marginals.order(rng)
     order = order[_worth_asking(gains.worth, marginals, allowed, aim, size)[order]]
@@ -153,12 +156,3 @@ def _asked(asked: ArrayLike | None, size: int, n_items: int) -> Ints:
     if sets.ndim != 2 or sets.shape[1] != size:
         raise InvalidData(f"asked has shape {sets.shape}; give sets of {size} items, shape (n, {size}).")
     return sets
-
-
-def _covariance(covariance: ArrayLike | None, n: int) -> Floats | None:
-    if covariance is None:
-        return None
-    matrix = read_floats(covariance, "covariance")
-    if matrix.shape != (n, n) or not np.isfinite(matrix).all():
-        raise InvalidData(f"covariance has shape {matrix.shape}; give finite numbers, shape ({n}, {n}).")
-    return matrix

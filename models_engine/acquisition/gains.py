@@ -61,7 +61,7 @@ class PairGains:
             variance = self.marginals.sd[one] ** 2 + self.marginals.sd[other] ** 2
             worth = self.worth[one] + self.worth[other]
         else:
-            variance = _of_difference(self.covariance, one, other)
+            variance = np.maximum(_of_difference(self.covariance, one, other), 0.0)
             worth = np.maximum(_of_difference(self.change, one, other), 0.0)
         gain = told_by_answer(mean, variance, self.lapse) * worth
         return np.where(surely_tied(mean, np.sqrt(np.maximum(variance, TINY)), self.margin), 0.0, gain)

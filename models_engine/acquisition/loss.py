@@ -9,12 +9,13 @@ from models_engine.acquisition.aims import (
     SURE,
     Aim,
     Marginals,
+    check_aim,
     cuts_of,
     neighbours,
     read_marginals,
     surely_tied,
 )
-from models_engine.arrays import read_floats
+from models_engine.arrays import read_covariance, read_floats
 from models_engine.constants import Z90
 from models_engine.errors import InvalidData
 from models_engine.linalg import cholesky
@@ -77,7 +78,11 @@ def draw_wrong_best(
     margin: float = 0.0,
     parts: ArrayLike | None = None,
 ) -> Floats:
-    """Return how many of the best k by their means are wrong, as in expected_loss, in each draw: (n_draws,)."""
+    """Return how many of the best k by their means are wrong, as in expected_loss, in each draw: (n_draws,).
+
+    Raises InvalidAim where the aim is not "best".
+    """
+    check_aim(aim, "best")
     marginals, covariance = _read(mean, sd_or_covariance, aim, margin, parts)
     return _wrong_best(marginals, aim.k or 0, margin, covariance)
 
@@ -88,15 +93,21 @@ def draw_utilities(mean: Floats, sd: Floats, covariance: Floats | None, n_draws:
     noise = np.concatenate([half, -half])
     if covariance is None:
         return np.asarray(mean + noise * sd)
-    return np.asarray(mean + noise @ cholesky(covariance + 1e-9 * sd.max() ** 2 * np.eye(len(mean))).T)
+    try:
+        lower = cholesky(covariance + 1e-9 * sd.max() ** 2 * np.eye(len(mean)))
+    except np.linalg.LinAlgError as error:
+        raise InvalidData("the covariance has a negative eigenvalue; give one of real differences.") from error
+    return np.asarray(mean + noise @ lower.T)
 
 
 def _read(
     mean: ArrayLike, sd_or_covariance: ArrayLike, aim: Aim, margin: float, parts: ArrayLike | None
 ) -> tuple[Marginals, Floats | None]:
     spread = read_floats(sd_or_covariance, "sd_or_covariance")
-    if spread.ndim == 2 and spread.shape[0] != spread.shape[1]:
+    if spread.ndim not in (1, 2) or (spread.ndim == 2 and spread.shape[0] != spread.shape[1]):
         raise InvalidData(f"sd_or_covariance has shape {spread.shape}; give (n_items,) or (n_items, n_items).")
+    if spread.ndim == 2:
+        spread = read_covariance(spread, "sd_or_covariance")
     sd = np.sqrt(np.diagonal(spread)) if spread.ndim == 2 else spread
     return read_marginals(mean, sd, aim, parts, margin), spread if spread.ndim == 2 else None
 

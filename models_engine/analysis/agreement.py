@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from models_engine.arrays import read_number
 from models_engine.data import Comparisons
 from models_engine.linalg import sum_by_group
 
@@ -21,6 +22,7 @@ __all__ = [
 
 Ints = NDArray[np.int64]
 N_BY_CHANCE = 4_000
+ROUNDING = 1e-9  # by which a share may be above 1
 
 
 @dataclass(frozen=True)
@@ -175,11 +177,18 @@ def _find_single_best(data: Comparisons) -> tuple[NDArray[np.bool_], NDArray[np.
     return counted, first & (data.positions == 0) & counted[data.rows]
 
 
-def wilson_interval(share: float, n: int, level: float = 0.9) -> tuple[float, float]:
-    """Return the ends of Wilson's score interval for a binomial share; nan without observations."""
-    if n == 0:
+def wilson_interval(share: float, n: float, level: float = 0.9) -> tuple[float, float]:
+    """Return the ends of Wilson's score interval for a binomial share; nan without observations.
+
+    share: 0 to 1.   n: how many observations, 0 or more, not whole where they are weighted.   level: between 0 and 1,
+    exclusive. Raises InvalidData.
+    """
+    number, level = read_number(n, "n", least=0.0), read_number(level, "level", above=0.0, below=1.0)
+    if number == 0:
         return float("nan"), float("nan")
+    share, n = min(read_number(share, "share", least=0.0, most=1 + ROUNDING), 1.0), number
     z = float(ndtri((1 + level) / 2))
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    reach = z / (1 + z * z / n) * float(np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)))
+    total = n + z * z
+    middle = (n * share + z * z / 2) / total
+    reach = z / total * float(np.sqrt(share * (1 - share) * n + z * z / 4))
     return max(0.0, middle - reach), min(1.0, middle + reach)

@@ -8,13 +8,29 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models_engine.errors import InvalidAnchors
+from models_engine.arrays import (
+    MAX_SIZE,
+    raising,
+    read_covariance,
+    read_deviations,
+    read_floats,
+    read_number,
+    read_values,
+)
+from models_engine.errors import InvalidAnchors, InvalidData
+from models_engine.validation import check_rows
 
 __all__ = ["Link", "link_to_anchors", "link_to_spread"]
 
 Floats = NDArray[np.float64]
 MAX_STEPS = 200
 JITTER = 1e-10
+MAX_SLOPE = 1e50  # values per unit of utility
+SAME = 1e-12  # spread of utilities, as a share of their size, that is rounding
+TOO_DIFFERENT = (
+    "the anchors' utilities, values and deviations differ too much in size for a line; use another unit, or fix the "
+    "slope."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +53,10 @@ class Link:
         """Return (values, standard deviations), both (n_items,), of items with these utilities.
 
         The variance is slope^2 sd^2, the item's own, plus (1, mean) covariance (1, mean)', the line's, plus the slope's
-        variance times sd^2; an item's error is taken as independent of the line's.
+        variance times sd^2; an item's error is taken as independent of the line's. Raises InvalidData.
         """
-        mean, deviation = np.asarray(means, dtype=np.float64), np.asarray(deviations, dtype=np.float64)
+        mean, deviation = read_values(means, "means"), read_deviations(deviations, "deviations")
+        check_rows({"means": mean, "deviations": deviation}, "item")
         (constant, cross), (_, steepness) = self.covariance
         line = constant + 2 * cross * mean + steepness * mean**2
         own = (self.slope**2 + steepness) * deviation**2
@@ -70,13 +87,28 @@ def link_to_anchors(
     not the mean around the truth, this is free of the attenuation that regression on noisy estimates suffers from
     (regression calibration: Carroll, Ruppert, Stefanski & Crainiceanu 2006, ch. 4).
 
-    Raises InvalidAnchors: too few, not finite, all of one utility, or values that fall where utilities rise.
+    Raises InvalidAnchors: too few, no finite numbers, not one of each per anchor, all of one utility, too different in
+    size for a line, or values that fall where utilities rise.
     """
     mean, value = _check_numbers(means, "utility"), _check_numbers(values, "value")
     noise = np.zeros(len(value)) if value_deviations is None else _check_numbers(value_deviations, "standard deviation")
-    covariance = np.asarray(spread, dtype=np.float64)
-    covariance = np.diag(covariance**2) if covariance.ndim == 1 else covariance
-    _check_enough(mean, value, slope)
+    with raising(InvalidAnchors):
+        slope = None if slope is None else read_number(slope, "slope", least=-MAX_SLOPE, most=MAX_SLOPE)
+        _check_enough(mean, value, slope)
+        check_rows({"values": value, "value_deviations": noise}, "anchor")
+        covariance = _read_spread(spread, len(mean))
+    try:
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # what is not finite is refused
+            found = _find_line(mean, value, noise, covariance, slope)
+    except np.linalg.LinAlgError as error:
+        raise InvalidAnchors(TOO_DIFFERENT) from error
+    figures = [found.intercept, found.slope, found.misfit, *found.covariance.flat, *found.residuals]
+    if not np.isfinite(figures).all():
+        raise InvalidAnchors(TOO_DIFFERENT)
+    return found
+
+
+def _find_line(mean: Floats, value: Floats, noise: Floats, covariance: Floats, slope: float | None) -> Link:
     if slope is not None:
         return _fit_line(mean, value, _weights(noise, covariance, slope), slope)
     if np.ptp(mean) == 0:
@@ -84,7 +116,8 @@ def link_to_anchors(
             f"all {len(mean)} anchors have the utility {mean[0]:g}; choose anchors far apart, or fix the slope.",
             value=float(mean[0]),
         )
-    steep = float(np.polyfit(mean, value, 1)[0])
+    apart = mean - mean.mean()
+    steep = float(apart @ value / (apart @ apart))
     for _ in range(MAX_STEPS):
         found = _fit_line(mean, value, _weights(noise, covariance, steep), None)
         if abs(found.slope - steep) <= 1e-12 * abs(steep):
@@ -102,24 +135,42 @@ def link_to_anchors(
 def link_to_spread(means: ArrayLike, *, mean: float = 50.0, deviation: float = 15.0) -> Link:
     """Fit the line that gives the items' posterior means this mean and standard deviation: scaled scores, no anchors.
 
-    Raises InvalidAnchors under two different means.
+    Raises InvalidAnchors under two different means, and for means or settings that are no finite numbers.
     """
     utilities = _check_numbers(means, "utility")
-    if not len(utilities) or np.ptp(utilities) == 0:
+    with raising(InvalidAnchors):
+        mean, deviation = read_number(mean, "mean"), read_number(deviation, "deviation", least=0.0, most=MAX_SLOPE)
+    spread = float(utilities.std(ddof=1)) if len(utilities) > 1 else 0.0
+    if spread <= SAME * float(np.abs(utilities).max(initial=1e-50)):
         raise InvalidAnchors(f"{len(utilities)} items with no difference between them have no scale; compare more.")
-    slope = deviation / float(utilities.std(ddof=1))
+    slope = deviation / spread
     return Link(mean - slope * float(utilities.mean()), slope, np.zeros((2, 2)), np.zeros(0), 0.0, 0)
 
 
 def _check_numbers(numbers: ArrayLike, name: str) -> Floats:
-    array = np.atleast_1d(np.asarray(numbers, dtype=np.float64))
-    bad = ~np.isfinite(array) | (array < 0 if name == "standard deviation" else False)
+    with raising(InvalidAnchors):
+        array = np.atleast_1d(read_floats(numbers, name))
+    if array.ndim != 1:
+        raise InvalidAnchors(f"{name} has shape {array.shape}; give one per anchor, shape (n_anchors,).")
+    bad = ~(np.abs(array) <= MAX_SIZE) | (array < 0 if name == "standard deviation" else False)
     for row in np.flatnonzero(bad)[:1]:
         wanted = "a finite number of 0 or more" if name == "standard deviation" else "a finite number"
+        wanted += "" if not np.isfinite(array[row]) or array[row] < 0 else f", at most {MAX_SIZE:g} in size"
         raise InvalidAnchors(
             f"anchor {row + 1}: the {name} is {array[row]}; give {wanted}.", row=int(row), value=float(array[row])
         )
     return array
+
+
+def _read_spread(spread: ArrayLike, n: int) -> Floats:
+    """Read standard deviations (n,) or a covariance (n, n) as a covariance."""
+    array = np.atleast_1d(read_floats(spread, "spread"))
+    if array.ndim != 1:
+        return read_covariance(array, "spread", n)
+    deviations = read_deviations(array, "spread")
+    if len(deviations) != n:
+        raise InvalidData(f"spread has {len(deviations)} rows and means {n}; give one standard deviation per anchor.")
+    return np.diag(deviations**2)
 
 
 def _check_enough(mean: Floats, value: Floats, slope: float | None) -> None:

@@ -9,14 +9,16 @@ from math import erfc, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from models_engine.arrays import read_deviations, read_floats, read_number, read_values
 from models_engine.errors import InvalidData
-from models_engine.validation import check_boundaries
+from models_engine.validation import check_boundaries, check_rows
 
 __all__ = ["BoundaryState", "boundary_states", "expected_shares", "grade_probabilities"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 CERTAINTY = 0.95
+ROUNDING = 1e-9  # by which a probability may be above 1
 _upper_tail = np.frompyfunc(lambda z: 0.5 * erfc(z / sqrt(2)), 1, 1)
 
 
@@ -42,18 +44,25 @@ def grade_probabilities(means: ArrayLike, deviations: ArrayLike, boundaries: Arr
 
     means, deviations: (n_items,) of Gaussian posteriors of the utilities.   boundaries: in the same unit, rising; a
     value at a boundary has the higher grade. Raises InvalidBoundaries where they are out of order, InvalidData where a
-    deviation is negative.
+    deviation is negative or a mean no finite number.
     """
-    above = _above(means, deviations, check_boundaries(boundaries))
+    cuts = check_boundaries(boundaries)
+    above = _above(*_read_items(means, deviations), cuts)
     ends = np.ones((len(above), 1)), np.zeros((len(above), 1))
     return np.maximum(-np.diff(np.hstack([ends[0], above, ends[1]]), axis=1), 0.0)
 
 
 def expected_shares(probabilities: ArrayLike) -> Floats:
     """Return (n_grades,) share of the items expected in each grade; `probabilities` as grade_probabilities
-    gives them.
+    gives them, (n_items, n_grades) from 0 to 1. Raises InvalidData, also for no items.
     """
-    return np.asarray(probabilities, dtype=np.float64).mean(axis=0)
+    array = read_floats(probabilities, "probabilities")
+    if array.ndim != 2 or not len(array):
+        raise InvalidData(f"probabilities has shape {array.shape}; give a row per item, shape (n_items, n_grades).")
+    for row, column in np.argwhere(~((array >= 0) & (array <= 1 + ROUNDING)))[:1].tolist():
+        value = float(array[row, column])
+        raise InvalidData(f"row {row}: the probability is {value}; give 0 to 1.", row=row, value=value)
+    return np.asarray(array.mean(axis=0))
 
 
 def boundary_states(
@@ -65,10 +74,11 @@ def boundary_states(
     items is one minus the expected classification accuracy at that cut (Rudner 2005; Lee 2010). The side of an item
     exactly at a boundary stays uncertain; a boundary is settled once such items are few.
     """
-    cuts = check_boundaries(boundaries)
-    above = _above(means, deviations, cuts)
+    cuts, certainty = check_boundaries(boundaries), read_number(certainty, "certainty", least=0.0, most=1.0)
+    mean, deviation = _read_items(means, deviations)
+    above = _above(mean, deviation, cuts)
     wrong = np.minimum(above, 1 - above)
-    higher = np.asarray(means, dtype=np.float64)[:, None] >= cuts
+    higher = mean[:, None] >= cuts
     return [
         BoundaryState(
             float(cut),
@@ -82,17 +92,15 @@ def boundary_states(
     ]
 
 
-def _above(means: ArrayLike, deviations: ArrayLike, cuts: Floats) -> Floats:
+def _read_items(means: ArrayLike, deviations: ArrayLike) -> tuple[Floats, Floats]:
+    mean, deviation = read_values(means, "means"), read_deviations(deviations, "deviations")
+    check_rows({"means": mean, "deviations": deviation}, "item")
+    return mean, deviation
+
+
+def _above(mean: Floats, deviation: Floats, cuts: Floats) -> Floats:
     """Return (n_items, n_boundaries) P(utility >= boundary)."""
-    mean, deviation = np.asarray(means, dtype=np.float64), np.asarray(deviations, dtype=np.float64)
-    for row in np.flatnonzero(~(deviation >= 0))[:1]:
-        raise InvalidData(
-            f"row {row}: the standard deviation is {deviation[row]}; give 0 or more.",
-            row=int(row),
-            value=float(deviation[row]),
-        )
     gap, wide = cuts - mean[:, None], np.broadcast_to(deviation[:, None], (len(mean), len(cuts)))
     certain = np.where(gap <= 0, -np.inf, np.inf)
-    with np.errstate(over="ignore"):  # a gap of that many deviations is certain
-        z = np.divide(gap, wide, out=certain, where=wide > 0)
+    z = np.divide(gap, wide, out=certain, where=wide > 0)
     return np.asarray(_upper_tail(z), dtype=np.float64)

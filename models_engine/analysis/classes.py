@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from models_engine.arrays import read_number
+from models_engine.errors import InvalidData
 from models_engine.posterior import Posterior
 from models_engine.summaries import RankSummary
 
@@ -38,8 +40,11 @@ def rank_classes(posterior: Posterior, ranks: RankSummary, *, superiority: float
 
     So each class begins with an item that is below the first item of the class above with probability `superiority`
     or more. Others of neighbouring classes may be out of order: `python -m models_engine.benchmarks classes` says how
-    often.
+    often.   superiority: between 0 and 1. Raises InvalidData, also for ranks of another number of items.
     """
+    superiority = read_number(superiority, "superiority", above=0, below=1)
+    if not isinstance(ranks, RankSummary) or len(ranks.rank) != posterior.n_items:
+        raise InvalidData(f"ranks are not those of the posterior's {posterior.n_items} items; give its rank_summary.")
     order = np.argsort(ranks.rank)
     places = _Places(
         posterior, order, ranks.low[order], posterior.utilities()[order], posterior.standard_deviations()[order]

@@ -13,12 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from models_engine.acquisition import Aim, expected_loss
+from models_engine.acquisition.aims import AimKind, check_aim, read_margin
 from models_engine.acquisition.loss import draw_utilities, draw_wrong_best
 from models_engine.analysis.reliability import compute_separation
+from models_engine.arrays import (
+    raising,
+    read_count,
+    read_covariance,
+    read_deviations,
+    read_floats,
+    read_number,
+    read_values,
+)
 from models_engine.constants import Z90
-from models_engine.errors import InvalidSetting
+from models_engine.errors import InvalidData, InvalidSetting
 from models_engine.summaries import rank_draws
-from models_engine.validation import check_boundaries
+from models_engine.validation import check_boundaries, check_rows
 
 __all__ = [
     "FACTORS",
@@ -37,6 +47,14 @@ Wrong = Literal["best", "top", "classes", "boundary", "width", "widest", "reliab
 LEVELS = (0.1, 0.05)  # share of the times that "done" is said at which the truth is worse than the goal, at most
 MIN_APART = 50  # labels between two fits that both have to be under the threshold
 MAX_CELLS, MAX_DRAWS, MIN_DRAWS = 400_000, 400, 40  # of draws of places: draws times items, draws
+# The kinds of aim that a measure is of, where not of any.
+AIMS_OF: dict[Wrong, tuple[AimKind, ...]] = {
+    "best": ("best",),
+    "top": ("best",),
+    "classes": ("classes",),
+    "boundary": ("classes",),
+    "width": ("whole",),
+}
 # What is expected to be wrong, as a multiple of what the goal allows, at which to stop; for each of LEVELS.
 FACTORS: dict[Wrong, tuple[float, float]] = {
     "best": (0.6, 0.5),
@@ -69,16 +87,23 @@ def expected_wrong(what: Wrong, mean: ArrayLike, covariance: ArrayLike, aim: Aim
     mean and largest width of 90% intervals in logits; reliability: 1 - scale-separation reliability; places: mean
     difference between an item's place and its true one.
     covariance: (n_items, n_items), or the standard deviations (n_items,).   margin: the difference up to which items
-    count as tied; for best, top and classes.   Errors as for acquisition.expected_loss.
+    count as tied; for best, top and classes.   reliability is nan for fewer than two items or none apart.   Raises
+    InvalidSetting for another measure, InvalidAim for an aim that does not have it (best and top take best, classes
+    and boundary classes, width whole; the others any), else as acquisition.expected_loss.
     """
-    means, spread = np.asarray(mean, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
-    sd = spread if spread.ndim == 1 else np.sqrt(np.diagonal(spread))
+    _check_measure(what)
+    check_aim(aim, *AIMS_OF.get(what, ()))
+    means, (sd, spread) = read_values(mean, "mean"), _read_spread(covariance)
+    check_rows({"mean": means, "covariance": sd}, "item")
+    if not len(means):
+        raise InvalidData("there are no items; give the mean and the standard deviation of one or more.")
+    margin = read_margin(margin)
     if what == "reliability":
         return 1 - compute_separation(means, sd)
     if what == "widest":
         return float(2 * Z90 * sd.max())
     if what == "boundary":
-        return _most_misplaced(means, sd, aim)
+        return _most_misplaced(means, sd, check_boundaries(aim.boundaries))
     if what == "places":
         return _place_error(means, sd, spread if spread.ndim == 2 else None)
     if what == "top":
@@ -89,9 +114,24 @@ def expected_wrong(what: Wrong, mean: ArrayLike, covariance: ArrayLike, aim: Aim
     return loss / (aim.k or 1 if what == "best" else len(means))
 
 
-def _most_misplaced(mean: Floats, sd: Floats, aim: Aim) -> float:
-    cuts = check_boundaries(aim.boundaries)
-    return float(ndtr(-np.abs(mean[:, None] - cuts) / sd[:, None]).mean(axis=0).max())
+def _check_measure(what: Wrong) -> None:
+    if not isinstance(what, str) or what not in get_args(Wrong):
+        raise InvalidSetting(f"{what!r} is no measure; choose one of {', '.join(get_args(Wrong))}.", value=what)
+
+
+def _read_spread(covariance: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the standard deviations (n,), and what was given: these or the covariance (n, n)."""
+    spread = read_floats(covariance, "covariance")
+    if spread.ndim == 1:
+        return read_deviations(spread, "covariance"), spread
+    return np.sqrt(np.diagonal(read_covariance(spread, "covariance"))), spread
+
+
+def _most_misplaced(mean: Floats, sd: Floats, cuts: Floats) -> float:
+    """Return the largest share over boundaries; an item known exactly is on the side of its mean."""
+    distance = np.abs(mean[:, None] - cuts)
+    certain = np.full(distance.shape, np.inf)
+    return float(ndtr(-np.divide(distance, sd[:, None], out=certain, where=sd[:, None] > 0)).mean(axis=0).max())
 
 
 def _place_error(mean: Floats, sd: Floats, covariance: Floats | None) -> float:
@@ -105,17 +145,21 @@ def threshold(what: Wrong, goal: float, *, level: float = LEVELS[0], plain: bool
 
     level: one of LEVELS.   plain: of an estimator that takes everybody for equally careful. Raises InvalidSetting.
     """
-    if what not in get_args(Wrong) or level not in LEVELS:
-        raise InvalidSetting(f"no threshold for {what!r} at {level}; levels are {LEVELS}, measures {get_args(Wrong)}.")
+    for value, known in ((what, get_args(Wrong)), (level, LEVELS)):
+        if not isinstance(value, str | float) or value not in known:
+            message = f"no threshold for {what!r} at {level!r}; levels are {LEVELS}, measures {get_args(Wrong)}."
+            raise InvalidSetting(message, value=value)
+    with raising(InvalidSetting):
+        goal = read_number(goal, "goal", least=0.0)
     return goal * (PLAIN_FACTORS if plain else FACTORS)[what][LEVELS.index(level)]
 
 
 def is_done(history: Iterable[tuple[int, float]], limit: float) -> bool:
     """Return whether the last fit and one at least MIN_APART labels before it, and all between, are within the limit.
 
-    history: (labels, expected_wrong) of the fits so far, oldest first.
+    history: (labels, expected_wrong) of the fits so far, oldest first. Raises InvalidData; what is nan is not within.
     """
-    looks = list(history)
+    limit, looks = read_number(limit, "limit"), _read_history(history)
     if not looks or not looks[-1][1] <= limit:
         return False
     for n_labels, wrong in reversed(looks):
@@ -124,3 +168,13 @@ def is_done(history: Iterable[tuple[int, float]], limit: float) -> bool:
         if n_labels <= looks[-1][0] - MIN_APART:
             return True
     return False
+
+
+def _read_history(history: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
+    looks = []
+    for row, look in enumerate(history if isinstance(history, Iterable) else [history]):
+        pair = read_floats(look, "a fit of the history")
+        if pair.shape != (2,) or not 0 <= pair[0] < np.inf:
+            raise InvalidData(f"row {row}: give (labels, expected_wrong) of each fit.", row=row, value=look)
+        looks.append((read_count(pair[0], "labels"), float(pair[1])))
+    return looks

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.analysis.agreement import wilson_interval
+from models_engine.analysis.metrics import read_predictions
 from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, EngineError, NotConverged
 from models_engine.estimators.base import Estimator
@@ -208,7 +209,11 @@ def _predict_favourites(posterior: BasePosterior, pairs: Comparisons) -> Floats:
 
 
 def calibration_bins(probability: Floats, came_true: Floats) -> tuple[Bin, ...]:
-    """Group predictions into five bins by the favourite's probability, with Wilson's 90% interval of the share true."""
+    """Group predictions into five bins by the favourite's probability, with Wilson's 90% interval of the share true.
+
+    probability, came_true: (n,), 0 to 1, and 1 / 0 / 0.5. Raises InvalidData.
+    """
+    probability, came_true = read_predictions(probability, came_true)
     place = np.clip(np.searchsorted(BIN_EDGES, probability, side="right") - 1, 0, len(BIN_EDGES) - 2)
     bins = []
     for number in range(len(BIN_EDGES) - 1):
@@ -225,7 +230,8 @@ def spiegelhalter_z(probability: Floats, came_true: Floats) -> float:
     """Compute Z = sum (y - p)(1 - 2p) / sqrt(sum (1 - 2p)^2 p (1 - p)) (Spiegelhalter 1986).
 
     nan if every p is 0, 1/2 or 1. Positive if favourites win less often than predicted (overconfident).
+    Arguments and errors as for calibration_bins.
     """
-    p, y = np.asarray(probability, float), np.asarray(came_true, float)
+    p, y = read_predictions(probability, came_true)
     variance = float(((1 - 2 * p) ** 2 * p * (1 - p)).sum())
     return float(((y - p) * (1 - 2 * p)).sum() / np.sqrt(variance)) if variance > 0 else float("nan")

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from models_engine.arrays import raising, read_count
 from models_engine.errors import InvalidDesign
 
 __all__ = ["TABLE", "Expected", "Goal", "expected_quality", "largest_size"]
@@ -58,8 +59,10 @@ def expected_quality(n_items: int, goal: Goal, size: int = 0) -> Expected:
     size: how many best are looked for, or the number of classes; the quality is the share of them found, the share of
     the items in their class, else Kendall's tau with the truth. The best k are looked up by their share of the items.
     """
-    if goal not in get_args(Goal):
+    if not isinstance(goal, str) or goal not in get_args(Goal):
         raise InvalidDesign(f"goal {goal!r} is unknown; choose whole, best or classes.", value=goal)
+    with raising(InvalidDesign):
+        n_items, size = read_count(n_items, "n_items"), read_count(size, "size")
     if n_items < 2:
         raise InvalidDesign(f"n_items is {n_items}; give 2 or more.", value=n_items)
     least = {"whole": 0, "best": 1, "classes": 2}[goal]

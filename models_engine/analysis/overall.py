@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from models_engine.analysis.scores import common_unit
+from models_engine.arrays import raising, read_count, read_values
 from models_engine.errors import InvalidData, InvalidSetting
 from models_engine.linalg import chunk_slices
 from models_engine.messages import Message, gettext_noop
@@ -58,6 +59,10 @@ def weighted_total(
     Raises InvalidData for posteriors over different numbers of items, InvalidSetting for weights that are none.
     """
     shares = _normalised(weights, len(posteriors))
+    with raising(InvalidSetting):
+        n_draws = read_count(n_draws, "n_draws")
+    if n_draws < 2:
+        raise InvalidSetting(f"n_draws is {n_draws}; give 2 or more.", value=n_draws)
     n_items = posteriors[0].n_items
     if any(posterior.n_items != n_items for posterior in posteriors):
         raise InvalidData("the criteria have different numbers of items; restrict each posterior to the same items.")
@@ -74,7 +79,8 @@ def weighted_total(
 
 
 def _normalised(weights: ArrayLike, n_criteria: int) -> Floats:
-    given = np.asarray(weights, dtype=np.float64)
+    with raising(InvalidSetting):
+        given = read_values(weights, "weights")
     if given.shape != (n_criteria,) or not n_criteria:
         raise InvalidSetting(f"{given.shape} weights were given for {n_criteria} criteria; give each one weight.")
     if not np.isfinite(given).all() or (given < 0).any() or not given.any():

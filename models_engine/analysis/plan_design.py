@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from models_engine.arrays import MAX_NUMBER, MIN_DEVIATION, raising, read_number
 from models_engine.constants import Z90
 from models_engine.errors import InvalidDesign
 
@@ -19,6 +20,7 @@ KINDS: tuple[Kind, ...] = ("pairs", "choices", "best_worst", "rankings")
 # reliability of .70 took 10 to 14 comparisons of each item and one of .90 took 26 to 37 (Verhavert, Bouwer, Donche & De
 # Maeyer 2019); this spread gives .74 with 12 comparisons and .88 with 31.
 UTILITY_SD, SPREAD_FACTOR = 1.3, 1.3
+LARGEST = 1e6  # spread in logits: far beyond what can be told from answers
 MAX_DRAWN, N_DRAWS = 200, 200  # items, and crowds of them, drawn to estimate the top
 
 
@@ -46,21 +48,22 @@ class Design:
     taste_sd: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
             raise InvalidDesign(f"kind {self.kind!r} is unknown; choose one of {', '.join(KINDS)}.", value=self.kind)
         for name, fewest in (("n_items", 2), ("n_people", 1), ("answers_each", 1), ("checks_each", 0), ("top", 1)):
-            value = getattr(self, name)
+            value = _whole(getattr(self, name), name)
             if value < fewest:
                 raise InvalidDesign(f"{name} is {value}; give {fewest} or more.", value=value)
         for name, least in (("minutes_per_answer", 0.0), ("cost_per_hour", 0.0), ("taste_sd", 0.0)):
             value = getattr(self, name)
-            if not least <= value < np.inf:
+            if not least <= _number(value, name) < np.inf:
                 raise InvalidDesign(f"{name} is {value}; give {least:g} or more.", value=value)
-        if not 0 < self.utility_sd < np.inf or not 1 <= self.spread_factor < np.inf:
-            wrong = self.spread_factor if 0 < self.utility_sd < np.inf else self.utility_sd
+        sd, factor = _number(self.utility_sd, "utility_sd"), _number(self.spread_factor, "spread_factor")
+        if not MIN_DEVIATION < sd < LARGEST or not 1 <= factor < LARGEST:
+            wrong = self.spread_factor if MIN_DEVIATION < sd < LARGEST else self.utility_sd
             raise InvalidDesign(f"{wrong} is no spread; utility_sd is above 0, spread_factor 1 or more.", value=wrong)
         largest = 2 if self.kind == "pairs" else self.n_items
-        if not 2 <= self.k <= largest:
+        if not 2 <= _whole(self.k, "k") <= largest:
             raise InvalidDesign(f"sets of {self.k} cannot be shown; {self.kind} take 2 to {largest}.", value=self.k)
         if self.n_labels < 1:
             raise InvalidDesign(
@@ -72,6 +75,19 @@ class Design:
     def n_labels(self) -> int:
         """Return the number of answers without checks."""
         return self.n_people * max(self.answers_each - self.checks_each, 0)
+
+
+def _number(value: float, name: str) -> float:
+    """Read a number, whatever it is but finite and of a usable size. Raises InvalidDesign."""
+    with raising(InvalidDesign):
+        return read_number(value, name)
+
+
+def _whole(value: int, name: str) -> int:
+    number = _number(value, name)
+    if number != int(number) or number > MAX_NUMBER:
+        raise InvalidDesign(f"{name} is {value}; give a whole number, at most {MAX_NUMBER:,}.", value=value)
+    return int(number)
 
 
 def comparisons_per_showing(kind: Kind, k: int) -> float:
@@ -100,7 +116,8 @@ def expected_reliability(design: Design) -> float:
     k, sd = design.k, design.utility_sd
     effective = comparisons_per_showing(design.kind, k)
     points, weights = np.polynomial.hermite_e.hermegauss(40)
-    told = float((weights / (2 + 2 * np.cosh(np.sqrt(2) * sd * points))).sum() / weights.sum())
+    with np.errstate(over="ignore"):  # a comparison of items that far apart tells nothing
+        told = float((weights / (2 + 2 * np.cosh(np.sqrt(2) * sd * points))).sum() / weights.sum())
     comparisons = max(effective * design.n_labels * k / design.n_items - 1, 0.0)
     information = sd**2 * told * comparisons
     return information / (1 + information)
@@ -114,7 +131,8 @@ def expected_score_width(design: Design) -> float:
     points, weights = np.polynomial.hermite_e.hermegauss(40)
     error = design.utility_sd * np.sqrt(1 - expected_reliability(design))
     middle = np.sqrt(max(design.utility_sd**2 - error**2, 0.0)) * points
-    high, low = (100 / (1 + np.exp(-(middle + sign * Z90 * error))) for sign in (1, -1))
+    with np.errstate(over="ignore"):  # a score of 0
+        high, low = (100 / (1 + np.exp(-(middle + sign * Z90 * error))) for sign in (1, -1))
     return float((weights * (high - low)).sum() / weights.sum())
 
 

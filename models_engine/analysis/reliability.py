@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
+from models_engine.arrays import read_deviations, read_values
 from models_engine.data import Comparisons
 from models_engine.errors import InsufficientData, NotConverged
 from models_engine.estimators.base import Estimator
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.linalg import centre
 from models_engine.posterior import BasePosterior
+from models_engine.validation import check_rows
 
 __all__ = ["Reliability", "SplitHalf", "compute_separation", "scale_separation", "split_half"]
 
@@ -67,9 +69,10 @@ def compute_separation(means: ArrayLike, deviations: ArrayLike) -> float:
     Coertjens 2018). Posterior means are shrunk instead of spread by their errors: the true variance is
     var(m) + mean(sd^2), of which they hold var(m), so that SSR = sum m^2 / (sum m^2 + sum sd^2) (empirical reliability
     of expected a posteriori scores: Bechger, Maris, Verstralen & Beguin 2003). Both are the squared correlation of
-    estimate and truth. nan for less than two items or no variance at all.
+    estimate and truth. nan for less than two items or no variance at all. Raises InvalidData.
     """
-    mean, deviation = centre(means), np.asarray(deviations, dtype=np.float64)
+    mean, deviation = centre(read_values(means, "means")), read_deviations(deviations, "deviations")
+    check_rows({"means": mean, "deviations": deviation}, "item")
     told, doubt = float((mean**2).sum()), float((deviation**2).sum())
     return told / (told + doubt) if len(mean) > 1 and told + doubt > 0 else float("nan")
 

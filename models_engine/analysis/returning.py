@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from models_engine.arrays import read_integers, read_values
 from models_engine.inference.returns import ReturnPosterior, fit_returns
 from models_engine.progress import Progress
 from models_engine.sessions import Sessions, find_sessions
@@ -52,11 +53,14 @@ class Returning:
 
 
 def find_visits(times: ArrayLike, annotators: ArrayLike, now: float) -> Visits:
-    """Return the visits behind labels at times in hours, (n_labels,); labels after `now` are left out. InvalidData."""
+    """Return the visits behind labels at times in hours, (n_labels,); labels after `now` are left out.
+
+    Arguments and errors as for sessions.find_sessions: InvalidData naming row and value.
+    """
     sessions: Sessions = find_sessions(times, annotators, now)
-    order = np.lexsort((np.asarray(times, dtype=np.float64), np.asarray(annotators)))
-    kept = order[np.asarray(times, dtype=np.float64)[order] <= now]
-    who = np.asarray(annotators)[kept].astype(np.int64)[sessions.first]
+    at, people, now = read_values(times, "times"), read_integers(annotators, "annotators"), sessions.now
+    order = np.lexsort((at, people))
+    who = people[order[at[order] <= now]][sessions.first]
     same = who[1:] == who[:-1]
     gaps = (sessions.begun[1:] - sessions.ended[:-1])[same]
     is_last = np.append(~same, True)[: len(who)]

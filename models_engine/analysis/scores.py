@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, ndtri
 
+from models_engine.arrays import read_number
 from models_engine.covariance.forms import Covariance
 from models_engine.estimators.competitor_posterior import CompetitorPosterior
 from models_engine.linalg import chunk_slices
@@ -47,6 +48,7 @@ def compute_scores(posterior: BasePosterior, level: float = LEVEL) -> Scores:
     item's utility, exact as the chance rises with utility; tastes are averaged over within it, not part of the doubt.
     Where the score lies outside, as it may near 0 and 100 where little is known, the nearer end is moved to it.
     """
+    level = read_number(level, "level", above=0.0, below=1.0)
     if isinstance(posterior, GaussianPosterior):
         return _scores_of_gaussian(posterior, level)
     if isinstance(posterior, SamplePosterior):

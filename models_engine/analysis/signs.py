@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from models_engine.arrays import read_number, read_values
+
 __all__ = ["MAX_WRONG", "surely_differs"]
 
 MAX_WRONG = 0.025  # expected share of wrong signs for one annotator; for simulations see `benchmarks personal`
@@ -13,9 +15,9 @@ def surely_differs(wrong: ArrayLike, *, most_wrong: float = MAX_WRONG) -> NDArra
 
     wrong (n,): the probability that each has the other sign, its local false sign rate; its mean over the selected ones
     is the expected share of wrong signs (Stephens 2017). Unlike an interval per item, the rule covers all statements
-    about an annotator together.
+    about an annotator together. Raises InvalidData for what is no probability.
     """
-    wrong = np.asarray(wrong, dtype=np.float64)
+    wrong, most_wrong = read_values(wrong, "wrong", least=0.0, most=1.0), read_number(most_wrong, "most_wrong", least=0)
     order = np.argsort(wrong, kind="stable")
     average = np.cumsum(wrong[order]) / np.arange(1, len(order) + 1)
     said = np.zeros(len(order), dtype=bool)

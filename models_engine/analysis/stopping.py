@@ -11,12 +11,13 @@ from scipy.special import ndtr, ndtri
 
 from models_engine.analysis.attention import Attention
 from models_engine.analysis.boundaries import CERTAINTY
+from models_engine.arrays import read_count, read_number, read_values
 from models_engine.constants import Z90
 from models_engine.errors import InvalidSetting
 from models_engine.linalg import centre
 from models_engine.posterior import BasePosterior
 from models_engine.summaries import rank_draws
-from models_engine.validation import check_boundaries
+from models_engine.validation import check_boundaries, check_rows, read_positive, read_spread
 
 __all__ = [
     "MAX_GROWTH",
@@ -62,9 +63,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Labels still needed: the middle and a 90% range. Infinite where no number, or one far too large, would
-    suffice.
-    """
+    """Labels still needed: the middle and a 90% range. Infinite where none, or far too large a number, would do."""
 
     low: float
     middle: float
@@ -96,9 +95,11 @@ def forecast_labels_for_count(n_comparisons: ArrayLike, target: int, *, per_labe
     """Forecast labels until every item has `target` comparisons, where each label adds `per_label` of them.
 
     low and middle: every new label adds missing comparisons, as balanced assignment does. high: all items get equally
-    many, so that the item with the fewest determines the number.
+    many, so that the item with the fewest determines the number. No items: none are needed.
+    n_comparisons (n_items,), target, per_label: 0 or more, the last above 0. Raises InvalidData.
     """
-    missing = np.maximum(target - np.asarray(n_comparisons, dtype=np.float64), 0.0)
+    n, per_label = read_values(n_comparisons, "n_comparisons", least=0.0), read_positive(per_label, "per_label")
+    missing = np.maximum(read_number(target, "target", least=0.0) - n, 0.0)
     if not missing.any():
         return Forecast(0.0, 0.0, 0.0)
     least = float(np.ceil(missing.sum() / per_label))
@@ -119,9 +120,13 @@ def forecast_labels_for_width(
     deviations, n_comparisons: (n_items,) posterior standard deviations and comparisons so far. The precision of a
     utility is the prior's plus that of its comparisons, 1/sd^2 = 1/prior_sd^2 + c n, with c an item's own (that of
     all items if it has none yet), because comparisons of close items are more informative. All items end with as many
-    comparisons as the one that needs most; low: none gets more than it needs.
+    comparisons as the one that needs most; low: none gets more than it needs. No items: none are needed.
+
+    width, per_label, prior_sd: above 0.   level: between 0 and 1. Raises InvalidData.
     """
-    sd, n = np.asarray(deviations, dtype=np.float64), np.asarray(n_comparisons, dtype=np.float64)
+    sd, n = read_spread(deviations, n_comparisons)
+    per_label, prior_sd = read_positive(per_label, "per_label"), read_positive(prior_sd, "prior_sd")
+    width, level = read_positive(width, "width"), read_number(level, "level", above=0.0, below=1.0)
     needed = (2 * ndtri((1 + level) / 2) / width) ** 2
     missing = np.maximum(needed - np.maximum(1 / sd**2, 1 / prior_sd**2), 0.0)
     if not missing.any():
@@ -162,6 +167,8 @@ def forecast_labels_for_top(
     labels. Without a rule only the N_NEAR_BORDER places on either side of the border are considered. low, middle,
     high: over the draws; infinite above MAX_GROWTH times the labels, as for a tie at the border.
     """
+    k, margin = read_count(k, "k"), read_number(margin, "margin", least=0.0)
+    wrong = read_number(wrong, "wrong", least=0.0, most=1.0)
     if not 0 < k < posterior.n_items:
         return Forecast(0.0, 0.0, 0.0)
     own, n_draws = posterior, _n_draws(posterior.n_items)
@@ -188,9 +195,14 @@ def forecast_labels_for_reliability(
 
     means, deviations, n_comparisons: (n_items,). The true variance, that of the means plus the mean posterior variance,
     stays what it is now; each item's precision grows by its information per comparison so far, as in
-    forecast_labels_for_width, and all items get equally many.
+    forecast_labels_for_width, and all items get equally many. No items: none are needed.
+
+    target: 0 to 1, which no number of labels reaches.   per_label, prior_sd: above 0. Raises InvalidData.
     """
-    mean, sd, n = (np.asarray(one, dtype=np.float64) for one in (centre(means), deviations, n_comparisons))
+    mean, (sd, n) = centre(read_values(means, "means")), read_spread(deviations, n_comparisons)
+    check_rows({"means": mean, "deviations": sd}, "item")
+    per_label, prior_sd = read_positive(per_label, "per_label"), read_positive(prior_sd, "prior_sd")
+    target = read_number(target, "target", least=0.0, most=1.0)
     allowed = (1 - target) * float((mean**2).sum() + (sd**2).sum())
     if (sd**2).sum() <= allowed:
         return Forecast(0.0, 0.0, 0.0)
@@ -222,7 +234,7 @@ def forecast_labels_for_boundaries(
 
     boundaries: utilities, rising. Raises InvalidBoundaries.
     """
-    cuts = check_boundaries(boundaries)
+    cuts, certainty = check_boundaries(boundaries), read_number(certainty, "certainty", least=0.0, most=1.0)
 
     def is_settled(mean: Floats, variance: Floats, truth: Floats) -> Bools:
         wrong = [ndtr(-np.abs(mean - cut) / np.sqrt(variance)).mean(axis=1) for cut in cuts]
@@ -280,6 +292,7 @@ def forecast_labels_for_places(
     rule: Rule | None = None,
 ) -> Forecast:
     """Forecast labels until mean_place_error is at most `places` (stable places), simulated as for the top k."""
+    places = read_number(places, "places", least=0.0)
     if posterior.n_items < 2 or mean_place_error(posterior, rng=rng) <= places:
         return Forecast(0.0, 0.0, 0.0)
 
@@ -308,6 +321,7 @@ def _until(
 
     variances: (n_items,), or under a rule (n_draws, n_items). See forecast_labels_for_top for the simulation.
     """
+    n_labels, prior_sd = read_count(n_labels, "n_labels"), read_positive(prior_sd, "prior_sd")
     mean, variance = posterior.utilities(), _independent_variances(posterior)
     truth = mean + np.sqrt(variance) * rng.standard_normal((n_draws, posterior.n_items))
     information = _information(mean, variance, prior_sd, rule)
@@ -322,7 +336,7 @@ def _until(
         if np.isfinite(first).all():
             break
     low, middle, high = np.quantile(first, [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2], method="higher")
-    return Forecast(*(float(n_labels * (value - 1)) for value in (low, middle, high)))
+    return Forecast(*(float(n_labels * (end - 1)) if end < np.inf else np.inf for end in (low, middle, high)))
 
 
 def _information(mean: Floats, variance: Floats, prior_sd: float, rule: Rule | None) -> Floats:
@@ -335,8 +349,7 @@ def _information(mean: Floats, variance: Floats, prior_sd: float, rule: Rule | N
 
 
 def _independent_variances(posterior: BasePosterior) -> Floats:
-    """Return (n_items,) variances that give differences the posterior's own variance on average, were items
-    independent.
+    """Return (n_items,) variances that, were items independent, give differences the posterior's variance on average.
 
     Over all pairs, or past MAX_PAIRS of them as many at random, always the same.
     """
@@ -380,9 +393,7 @@ def has_enough_history(n_labels: Iterable[int], n_comparisons: ArrayLike) -> boo
 
 
 def forecast_around(middle: float, so_far: float, least: float) -> Forecast:
-    """Return the range in which the total number of labels differs from the forecast by at most FORECAST_FACTOR,
-    within reach.
-    """
+    """Return the range, within reach, in which the total of labels is at most FORECAST_FACTOR off the forecast."""
     total = so_far + middle
     low = min(max(total / FORECAST_FACTOR - so_far, 0.0), least)
     high = FORECAST_FACTOR * total - so_far

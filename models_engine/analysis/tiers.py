@@ -5,8 +5,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from models_engine.arrays import read_number
 from models_engine.constants import Z90
+from models_engine.errors import InvalidData
 from models_engine.posterior import Posterior
+from models_engine.validation import check_items, check_pair
 
 __all__ = ["PairState", "assign_tiers", "classify_pairs"]
 
@@ -18,8 +21,14 @@ def assign_tiers(posterior: Posterior, order: ArrayLike, *, superiority: float =
     """Assign tiers (n,), 1 = best, to the items in `order`, which lists them best first.
 
     A tier starts where every item above is separated (superiority at least 0.95) from every item below.
+    superiority: between 0 and 1. Raises InvalidData.
     """
-    items = np.asarray(order, dtype=np.int64)
+    items, superiority = (
+        check_items(order, posterior.n_items),
+        read_number(superiority, "superiority", above=0, below=1),
+    )
+    if items.ndim != 1:
+        raise InvalidData(f"order has shape {items.shape}; give the items best first, shape (n,).")
     starts = np.ones(max(0, len(items) - 1), dtype=bool)  # starts[b]: a tier may start after place b
     reach = _find_separation(posterior, items, superiority)
     for distance in range(1, len(items)):
@@ -59,8 +68,13 @@ def classify_pairs(
 
     separated: P(one is better) is at least `superiority`. tied: the 90% interval of the difference lies within
     +-margin logits (for a probit posterior the same shift of P near 1/2). Otherwise: not enough data.
+    superiority, margin: 0 or more (above 1 nothing is separated). Raises InvalidData.
     """
-    lefts, rights = np.broadcast_arrays(np.asarray(left), np.asarray(right))
+    lefts, rights = check_pair(left, right, posterior.n_items)
+    superiority, margin = (
+        read_number(superiority, "superiority", least=0),
+        read_number(margin, "margin", least=0),
+    )
     better = posterior.superiority(lefts, rights)
     mean = posterior.utilities()
     difference = np.abs(mean[lefts] - mean[rights])

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from models_engine.arrays import raising, read_covariance, read_deviations, read_number, read_values
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData
+from models_engine.errors import InvalidData, InvalidSetting
 from tests.cases import each_case
 
 PAIRS: dict[str, Any] = {
@@ -197,3 +198,34 @@ def test_a_mask_selects_labels_only_if_it_has_one_entry_for_each():
 def test_only_comparisons_are_concatenated():
     with pytest.raises(InvalidData, match="part 1 is a list"):
         Comparisons.concatenate([DATA, [1]])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("read", "row", "value", "message"),
+    [
+        (lambda: read_values([1.0, np.inf], "means"), 1, np.inf, "finite and at most 1e"),
+        (lambda: read_values([0.5, 2.0], "p", least=0.0, most=1.0), 1, 2.0, "from 0 to 1"),
+        (lambda: read_values([[1.0]], "means"), None, None, r"shape \(1, 1\)"),
+        (lambda: read_deviations([1.0, -1.0], "sd"), 1, -1.0, "give 0 or more"),
+        (lambda: read_deviations([1.0, 0.0], "sd", above_zero=True), 1, 0.0, "above 0"),
+        (lambda: read_deviations([1.0, 1e60], "sd"), 1, 1e60, "between 1e-50 and 1e"),
+        (lambda: read_covariance(np.ones((2, 3)), "covariance"), None, None, "shape"),
+        (lambda: read_covariance([[1.0, 0.0], [0.0, -1.0]], "covariance"), 1, -1.0, "a variance in covariance"),
+        (lambda: read_covariance([[1.0, 2.0], [2.0, 1.0]], "covariance"), 0, 2.0, "symmetric"),
+        (lambda: read_covariance([[1.0, 0.5], [0.0, 1.0]], "covariance"), 0, 0.5, "symmetric"),
+        (lambda: read_number("a", "level", above=0.0, below=1.0), None, "a", "above 0 and below 1"),
+        (lambda: read_number(1.0, "level", above=0.0, below=1.0), None, 1.0, "level is 1.0"),
+    ],
+)
+def test_what_cannot_be_used_is_named_by_row_and_value(read, row, value, message):
+    with pytest.raises(InvalidData, match=message) as caught:
+        read()
+    assert (caught.value.row, caught.value.value) == (row, value)
+    with pytest.raises(InvalidSetting, match=message) as again, raising(InvalidSetting):
+        read()
+    assert (again.value.row, again.value.value) == (row, value)
+
+
+def test_deviations_too_small_to_divide_by_count_as_known_exactly():
+    assert read_deviations([1e-60, 0.0, 2.0], "sd").tolist() == [0.0, 0.0, 2.0]
+    assert read_number(np.array(2), "n") == 2.0
