@@ -228,8 +228,8 @@ LOGIN_REDIRECT_URL = "home"
 LOGIN_URL = "account_login"
 # Of failed sign-ins axes takes care, by name and address together: allauth would lock an account for everybody after
 # five failures of anybody who knows its name, and an address for everybody who shares it, as a school does.
-ACCOUNT_RATE_LIMITS = {"login_failed": None, "reset_password": "300/m/ip,5/m/key"}
-ACCOUNT_RATE_LIMITS |= dict.fromkeys(("login", "signup", "reset_password_from_key"), "300/m/ip")
+ACCOUNT_RATE_LIMITS = {"login_failed": None, "reset_password": "100/m/ip,5/m/key"}
+ACCOUNT_RATE_LIMITS |= dict.fromkeys(("login", "signup", "reset_password_from_key"), "100/m/ip")
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = 0.25
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]

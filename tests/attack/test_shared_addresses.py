@@ -1,7 +1,7 @@
 """Whoever shares an address with an attacker, or has a name that one knows, signs in, resets, joins and answers on.
 
 A school, a clinic or a mobile network has one address for all. An attacker there asks once a second; who asks for more
-than 300 in a minute is for the operator's proxy to stop.
+than 100 sign-ins or 300 joins in a minute is for the operator's proxy to stop.
 """
 
 import pytest

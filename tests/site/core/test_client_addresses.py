@@ -25,6 +25,11 @@ def behind(n: int) -> dict:
     return django_settings.REST_FRAMEWORK | {"NUM_PROXIES": n}
 
 
+@pytest.fixture
+def thirty_a_minute(settings):
+    settings.ACCOUNT_RATE_LIMITS = settings.ACCOUNT_RATE_LIMITS | {"login": "30/m/ip"}
+
+
 @pytest.mark.parametrize(
     ("n", "forwarded", "noted"),
     [
@@ -41,6 +46,7 @@ def test_failed_sign_ins_are_noted_by_the_clients_address(client, db, settings, 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("thirty_a_minute")
 def test_one_who_guesses_does_not_keep_others_from_signing_in(client, db, settings):
     settings.REST_FRAMEWORK = behind(1)
     codes = [sign_in(client, "203.0.113.5", f"guess-{n}@example.org").status_code for n in range(32)]
@@ -48,6 +54,7 @@ def test_one_who_guesses_does_not_keep_others_from_signing_in(client, db, settin
     assert sign_in(client, "203.0.113.6").status_code == 200
 
 
+@pytest.mark.usefixtures("thirty_a_minute")
 def test_without_a_proxy_nobody_takes_a_new_address_for_each_guess(client, db, settings):
     settings.REST_FRAMEWORK = behind(0)
     codes = [sign_in(client, f"203.0.113.{n}", f"guess-{n}@example.org").status_code for n in range(32)]
