@@ -77,7 +77,7 @@ def people() -> list[Person]:
         found.append(
             Person(
                 f"Simulated {number:02d}",
-                camp=(1 if number % 3 else -1) * rng.uniform(0.7, 1),
+                camp=(1 if number % 3 else -1) * rng.uniform(0.8, 1),
                 care=care,
                 left=1.2 if number == 7 else rng.gauss(0, 0.1),
                 seconds=1.1 if number == 7 else rng.uniform(2.5, 9),

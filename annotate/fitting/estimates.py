@@ -214,9 +214,12 @@ def count_answers(data: Comparisons, utilities: Floats) -> dict[str, Ints | None
 
 
 def beta_interval(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:
-    """Ends of the central 90% of the Beta distribution with this mean and standard deviation: it stays inside 0..1."""
+    """Ends of the central 90% of the Beta distribution with this mean and standard deviation: it stays inside 0..1.
+
+    Widened to hold the mean, which a very skewed distribution has beyond most of itself.
+    """
     m = np.clip(mean, 1e-6, 1 - 1e-6)
     strength = np.maximum(m * (1 - m) / np.maximum(deviation, 1e-9) ** 2 - 1, 1e-3)
     tail = (1 - LEVEL) / 2
     a, b = m * strength, (1 - m) * strength
-    return betaincinv(a, b, tail), betaincinv(a, b, 1 - tail)
+    return np.minimum(betaincinv(a, b, tail), m), np.maximum(betaincinv(a, b, 1 - tail), m)
