@@ -264,7 +264,9 @@ class CollaborativePosterior(GaussianPosterior):
     def at(self, item_features: ArrayLike) -> GaussianPosterior:
         known = self.tastes
         consensus_sd, taste_sd = known.scales[:2]
-        mean, covariance = known.at(item_features, known.mean, known.covariance, float(consensus_sd) ** 2)
+        factor, sd_factor = known.consensus_factors
+        consensus = factor * known.mean, sd_factor**2 * known.covariance
+        mean, covariance = known.at(item_features, *consensus, float(consensus_sd) ** 2)
         _, taste = known.at(item_features, known.mean, known.taste, float(taste_sd) ** 2)
         return GaussianPosterior(
             centre(mean),

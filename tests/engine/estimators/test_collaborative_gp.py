@@ -119,6 +119,11 @@ def test_items_never_compared_are_ranked_by_their_features():
     assert coverage(new, utilities[40:]) > 0.7
     again = posterior.at(features[:40])
     assert np.corrcoef(again.utilities(), posterior.utilities())[0, 1] > 0.98
+    plain = replace(posterior, tastes=replace(posterior.tastes, consensus_factors=np.ones(2)))
+    factor, sd_factor = posterior.tastes.consensus_factors
+    assert sd_factor > 1
+    assert_allclose(new.utilities(), factor * plain.at(features[40:]).utilities())
+    assert (new.standard_deviations() > plain.at(features[40:]).standard_deviations()).all()
     assert posterior.for_annotator(3).at(features[40:]).utilities().shape == (20,)
     with pytest.raises(InvalidData, match="2"):
         posterior.at(rng.standard_normal((3, 5)))
