@@ -1,7 +1,6 @@
 """Writes the methods paragraph and the rules by which questions were chosen and checked, in the active language."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext as _
 
@@ -11,15 +10,13 @@ from annotate.labelling.asked_tasks import report_text, shows_pairs_only
 from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.models import AskedBy, GivenOrder, Policy, Project
 from annotate.publishing.methods.citation import software
+from annotate.publishing.methods.counts import Counts
 from models_engine.estimators.methods import Method
 from models_engine.estimators.references import REFERENCES
 from models_engine.models import Fit
 
-if TYPE_CHECKING:
-    from annotate.publishing.methods.queries import Counts
 
-
-def paragraph(criterion: Criterion, fit: Fit, method: Method, counts: "Counts") -> str:
+def paragraph(criterion: Criterion, fit: Fit, method: Method, counts: Counts) -> str:
     """Return a methods paragraph for a paper; every number in it is of this fit."""
     project = criterion.project
     sentences = [
@@ -176,7 +173,7 @@ def checks_in_use(project: Project) -> list[str]:
     return found
 
 
-def left_out(counts: "Counts") -> list[str]:
+def left_out(counts: Counts) -> list[str]:
     """Return how many people and answers were left out; nothing where there were none."""
     found = []
     if counts.n_excluded or counts.n_screened_out:

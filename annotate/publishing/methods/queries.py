@@ -1,22 +1,20 @@
 """Gathers how a ranking was computed: model, settings, versions, how questions were chosen, what was left out."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import override
 
 from annotate.core.languages import language_name
-from annotate.core.numbers import format_integer
 from annotate.criteria import Criterion
 from annotate.fitting.published import published_fit
 from annotate.labelling.asked_tasks import shows_pairs_only
-from annotate.models import Annotator, Label, Preregistration, Presentation, Project, Purpose
+from annotate.models import Preregistration, Project
 from annotate.publishing.methods.citation import software_bibtex, software_line
+from annotate.publishing.methods.counts import Counts, counts_of
 from annotate.publishing.methods.mathml import mathml, readable
 from annotate.publishing.methods.paragraph import checks_in_use, paragraph, policy_rule, selection_rule
 from annotate.publishing.preregistration.queries import DeviationLine, deviations_of, preregistration_of
@@ -42,22 +40,6 @@ class Value:
     name: str
     value: str
     meaning: str
-
-
-@dataclass(frozen=True)
-class Counts:
-    """Of the project: labels that count, those that do not by reason, people excluded and screened out.
-
-    by_rule: labels that are not void, by the rule that chose their question (AskedBy).
-    """
-
-    counted: int
-    voided: dict[str, int]
-    by_purpose: dict[str, int]
-    by_rule: dict[str, int]
-    n_annotators: int
-    n_excluded: int
-    n_screened_out: int
 
 
 @dataclass(frozen=True)
@@ -162,35 +144,7 @@ def references_of(project: Project, fit: Fit, method: Method) -> list[str]:
     return sorted(set(keys))
 
 
-def counts_of(project: Project) -> Counts:
-    """Read the counts in five queries."""
-    labels = Label.objects.filter(project=project).order_by()
-    kinds = labels.filter(voided_at=None).values_list("presentation__purpose", "presentation__asked_by")
-    by_purpose: Counter[str] = Counter()
-    by_rule: Counter[str] = Counter()
-    for purpose, rule, n in kinds.annotate(n=Count("pk")):
-        by_purpose[purpose] += n
-        by_rule[rule] += n
-    people = Annotator.objects.filter(project=project)
-    answered = Presentation.objects.filter(project=project, label__isnull=False)
-    return Counts(
-        counted=sum(n for purpose, n in by_purpose.items() if purpose in project.counted_purposes),
-        voided=dict(labels.exclude(voided_at=None).values_list("void_reason").annotate(n=Count("pk"))),
-        by_purpose={str(Purpose(name).label): n for name, n in by_purpose.items()},
-        by_rule=dict(by_rule),
-        n_annotators=answered.values("annotator").distinct().count(),
-        n_excluded=people.exclude(excluded_at=None).count(),
-        n_screened_out=people.exclude(screened_out_at=None).count(),
-    )
-
-
 def paragraphs_of(criterion: Criterion, fit: Fit, method: Method, counts: Counts) -> Iterable[tuple[str, str, str]]:
     for language in LANGUAGES:
         with override(language):
             yield language, language_name(language), paragraph(criterion, fit, method, counts)
-
-
-def void_reasons(counts: Counts) -> list[tuple[str, str]]:
-    """Return why labels do not count, in words, and how many."""
-    names = dict(Label.VoidReason.choices)
-    return [(str(names.get(reason, reason)), format_integer(n)) for reason, n in counts.voided.items()]

@@ -10,7 +10,8 @@ from django.views.decorators.http import require_safe
 
 from annotate.dashboard.heading import page_heading
 from annotate.dashboard.project_lookup import requested_criterion
-from annotate.publishing.methods.queries import methods_of, void_reasons
+from annotate.publishing.methods.counts import void_reasons
+from annotate.publishing.methods.queries import methods_of
 
 
 @login_required

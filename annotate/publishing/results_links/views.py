@@ -37,7 +37,8 @@ from annotate.fitting.published import published_fit
 from annotate.items.media.delivery import send_media
 from annotate.labelling.wording import LanguageChoice, Wording, language_choices, requested_wording
 from annotate.models import OVERALL, Item, Project, ResultsLink
-from annotate.publishing.methods.queries import methods_of, void_reasons
+from annotate.publishing.methods.counts import void_reasons
+from annotate.publishing.methods.queries import methods_of
 from annotate.publishing.results_links.actions import make_link, revoke_link
 from annotate.publishing.results_links.card import MAX_ROWS, Card, cached_card
 from annotate.publishing.results_links.forms import ResultsLinkForm

@@ -8,8 +8,8 @@ from annotate.labelling.item_sets import set_key
 from annotate.models import AskedBy, Event, FitState, Policy, Presentation, Project, SuggestedSet
 from annotate.projects.policy.forms import PolicyForm
 from annotate.publishing.exports import labels
+from annotate.publishing.methods.counts import counts_of
 from annotate.publishing.methods.paragraph import policy_rule
-from annotate.publishing.methods.queries import counts_of
 from tests.conftest import answer_one, make_annotator, make_items
 from tests.site.api_client import Api
 from tests.site.pages import signed_in
