@@ -1,4 +1,7 @@
-"""HTTP and websocket, by one ASGI server: pages run as WSGI in threads that keep their database connections."""
+"""HTTP and websocket, by one ASGI server: pages run as WSGI in threads that keep their database connections.
+
+Streams, which last, hold no thread.
+"""
 
 import os
 import sys
@@ -13,12 +16,13 @@ from channels.auth import AuthMiddlewareStack  # noqa: E402  (Django must be set
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
 from django.conf import settings  # noqa: E402
+from django.urls import re_path  # noqa: E402
 
 from annotate.core.request_buffering import BufferRequests  # noqa: E402
 from annotate.core.response_buffering import BufferResponses  # noqa: E402
 from annotate.operations.request_counts import COUNTS  # noqa: E402
 from annotate.operations.thread_shares import ShareThreads, limits_of  # noqa: E402
-from annotate.urls import websocket_urlpatterns  # noqa: E402
+from annotate.urls import stream_urlpatterns, websocket_urlpatterns  # noqa: E402
 
 # An answer asks the database some twenty times and waits as often for its turn among the threads: not 5 ms each time.
 sys.setswitchinterval(max(1, settings.WEB_SWITCH_MS) / 1000)
@@ -30,9 +34,10 @@ limits = limits_of(
     settings.MAX_CONCURRENT_PER_PROJECT,
     settings.MAX_CONCURRENT_PER_PERSON,
 )
+pages = BufferRequests(BufferResponses(ShareThreads(in_threads, limits)))  # type: ignore[arg-type]
 application = ProtocolTypeRouter(
     {
-        "http": BufferRequests(BufferResponses(ShareThreads(in_threads, limits))),  # type: ignore[arg-type]
+        "http": URLRouter([*stream_urlpatterns, re_path("", pages)]),  # type: ignore[arg-type]
         "websocket": AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(websocket_urlpatterns))),
     }
 )

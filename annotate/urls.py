@@ -1,10 +1,11 @@
-"""Collects the addresses of the site from the subjects, http and websocket."""
+"""Collects the addresses of the site from the subjects: http, websocket, streams."""
 
 from django.contrib import admin
 from django.urls import include, path
 from django.views.i18n import set_language
 
 from annotate.live import consumers
+from annotate.publishing.results_links import stream
 
 urlpatterns = [
     path("", include("annotate.welcome.urls")),
@@ -35,4 +36,7 @@ handler500 = "annotate.core.error_pages.server_error_page"
 
 websocket_urlpatterns = [
     path("ws/projects/<uuid:project_id>/", consumers.ProjectConsumer.as_asgi(), name="ws-project"),
+]
+stream_urlpatterns = [
+    path("results/<str:token>/live/stream/", stream.ResultsStream.as_asgi()),
 ]

@@ -1,4 +1,8 @@
-// Counts down on the projector view: the server wrote the time left, this goes on by the server's clock.
+// Keeps the projector view up to date: the server pushes what changed (server-sent events); where it can't, the page asks
+// every five seconds. And counts down: the server wrote the time left, this goes on by the server's clock.
+
+const ASK_MS = 5000;
+const AGAIN_MS = 60000; // after the server would not stream
 
 let frame;
 let ahead = 0; // of the server's clock
@@ -23,3 +27,23 @@ function update() {
 }
 
 setInterval(update, 1000);
+
+const address = document.getElementById("stream").dataset.stream;
+let stream;
+
+function connect() {
+  stream?.close();
+  if (document.hidden) return; // a browser has few connections to one site: what nobody looks at needs none
+  stream = new EventSource(`${address}&seen=${encodeURIComponent(document.getElementById("projector").dataset.version)}`);
+  stream.onmessage = ({ data }) => { htmx.swap("#projector", data, { swapStyle: "outerHTML" }); update(); };
+  stream.addEventListener("ended", () => location.reload());
+}
+
+function ask() {
+  if (!document.hidden && stream?.readyState !== EventSource.OPEN) htmx.trigger("#projector", "ask");
+}
+
+document.addEventListener("visibilitychange", connect);
+setInterval(ask, ASK_MS);
+setInterval(() => { if (stream?.readyState === EventSource.CLOSED) connect(); }, AGAIN_MS);
+connect();

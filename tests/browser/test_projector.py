@@ -8,6 +8,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from annotate.models import OVERALL, Project, ResultsLink, Tag
+from annotate.publishing.results_links import stream
 from tests.conftest import NOW
 from tests.site.competitions import example_total
 from tests.site.factories import make_overall, spread_fit
@@ -64,8 +65,14 @@ def test_the_pages_are_accessible(live_site, open_page, sign_in, axe, alice, jur
         assert box["width"] > 0.9 * width
 
 
-def test_the_owner_reveals_and_the_screen_follows_by_itself(live_site, open_page, sign_in, page, alice, jury, link):
-    screen = open_page()
+@pytest.mark.parametrize("streams", [5000, 0])
+def test_the_owner_reveals_and_the_screen_follows_by_itself(
+    live_site, open_page, sign_in, page, alice, jury, link, monkeypatch, streams
+):
+    """Pushed to it, and, where the server has no streams left, because it asks."""
+    monkeypatch.setattr(stream, "MAX_STREAMS", streams)
+    screen, asked = open_page(), []
+    screen.on("request", lambda request: asked.append(request.headers.get("hx-request")))
     screen.goto(live_site + reverse("results-live", args=[link.token]))
     expect(screen.get_by_text("Not revealed yet").first).to_be_visible()
     left = screen.locator(".projector-left")
@@ -77,6 +84,16 @@ def test_the_owner_reveals_and_the_screen_follows_by_itself(live_site, open_page
     expect(screen.locator(".podium-1")).to_contain_text("Text number 0", timeout=15_000)
     expect(left).to_contain_text("1:59:")
     expect(left).not_to_have_text(before)
+    assert ("true" in asked) == (streams == 0)
+
+
+def test_a_screen_whose_link_is_revoked_says_so(live_site, open_page, link):
+    screen = open_page()
+    screen.goto(live_site + reverse("results-live", args=[link.token]))
+    expect(screen.get_by_text("Not revealed yet").first).to_be_visible()
+    link.revoked_at = timezone.now()
+    link.save()
+    expect(screen.get_by_text("This link no longer works")).to_be_visible(timeout=15_000)
 
 
 def test_without_javascript_the_page_comes_again_by_itself(live_site, open_page, link):

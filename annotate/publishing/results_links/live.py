@@ -3,11 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db.models import Q
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotate.core.charts import Interval, Scale
+from annotate.core.qr_codes import qr_svg
 from annotate.criteria import Criterion
 from annotate.dashboard.overall.places import Place, stored_places, track_places
 from annotate.dashboard.overall.podium import Podium, podium
@@ -80,18 +84,30 @@ def version_of(link: ResultsLink, fit: Fit | None) -> str:
     return "-".join(map(str, shown))
 
 
+def current_version(link: ResultsLink) -> str:
+    """Returns what `live_view` would say its version is, from two queries."""
+    return version_of(link, fit_of(link))
+
+
+def fit_of(link: ResultsLink) -> Fit | None:
+    """Returns the published fit that the link shows."""
+    if link.criterion != OVERALL:
+        return published_fit(Criterion(link.project, link.criterion))
+    row = overall_ranking(link.project)
+    return Fit.objects.filter(project_id=link.project_id, number=row.fit_number if row else 0).defer("arrays").first()
+
+
 def read_places(link: ResultsLink) -> tuple[list[Place], int, Fit | None, str]:
     """Returns the first places and all others that may be first, the number of items, the fit, the ranking's name."""
     project = link.project
     if link.criterion == OVERALL:
         row = overall_ranking(project)
-        fits = Fit.objects.filter(project_id=project.pk, number=row.fit_number if row else 0)
         places = (
             track_places(project, OVERALL, link.track, row.fit_number) if link.track and row else stored_places(row)
         )
-        return places, len(places), fits.defer("arrays").first(), " · ".join(filter(None, [_("Overall"), link.track]))
+        return places, len(places), fit_of(link), " · ".join(filter(None, [_("Overall"), link.track]))
     criterion = Criterion(project, link.criterion)
-    fit = published_fit(criterion)
+    fit = fit_of(link)
     title = " · ".join(filter(None, [criterion.name, link.track]))
     if link.track:
         places = track_places(project, link.criterion, link.track, fit.number if fit else None)
@@ -143,3 +159,17 @@ def format_left(left: timedelta) -> str:
 def shows_join(link: ResultsLink) -> bool:
     """Tells whether the view says how to take part: only where the owner wants it and people can answer."""
     return link.shows_join and link.project.state == Project.State.OPEN
+
+
+def live_context(link: ResultsLink, origin: str) -> dict[str, Any]:
+    """Returns what the part that changes shows to anybody; `origin`: scheme and host by which they reached the site."""
+    now = timezone.now()
+    context: dict[str, Any] = {"project": link.project, "link": link, "live": live_view(link), "now": now}
+    context["countdown"] = countdown(link, now)
+    if shows_join(link):
+        address = origin + reverse("join", args=[link.project.join_token])
+        context |= {"join_link": address.partition("://")[2], "code": qr_svg(address)}
+        if link.project.join_code:
+            short_path = reverse("short-join", args=[link.project.join_code])
+            context |= {"host": origin.partition("://")[2], "short_path": short_path}
+    return context

@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
@@ -16,12 +15,11 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotate import access
 from annotate.access import SignedInRequest
-from annotate.core.qr_codes import qr_svg
 from annotate.core.rate_limits import check_rate_limit
 from annotate.models import ResultsLink
 from annotate.publishing.results_links.actions import set_deadline, set_names
 from annotate.publishing.results_links.forms import LiveForm
-from annotate.publishing.results_links.live import countdown, live_view, shows_join
+from annotate.publishing.results_links.live import current_version, live_context
 from annotate.publishing.results_links.views import keep_unlisted
 
 UNCHANGED = 204  # htmx leaves the page as it is
@@ -63,19 +61,11 @@ def render_live(
     request: HttpRequest, link: ResultsLink, owner: dict[str, Any] | None = None, status: int = 200
 ) -> HttpResponse:
     """Render the page, or for htmx the part that changes; nothing where the page has it already."""
-    now, found = timezone.now(), live_view(link)
     is_fragment = bool(request.htmx)  # type: ignore[attr-defined]
-    if is_fragment and request.GET.get("seen") == found.version:
+    if is_fragment and request.GET.get("seen") == current_version(link):
         return HttpResponse(status=UNCHANGED)
-    context: dict[str, Any] = {"project": link.project, "link": link, "live": found, "now": now}
-    context |= {"countdown": countdown(link, now), "is_fragment": is_fragment, **(owner or {})}
-    context["is_owner"] = owner is not None
-    if shows_join(link):
-        address = request.build_absolute_uri(reverse("join", args=[link.project.join_token]))
-        code = link.project.join_code
-        context |= {"join_link": address.partition("://")[2], "code": qr_svg(address)}
-        if code:
-            context |= {"host": request.get_host(), "short_path": reverse("short-join", args=[code])}
+    context = {**live_context(link, request.build_absolute_uri("/").rstrip("/")), **(owner or {})}
+    context |= {"is_fragment": is_fragment, "is_owner": owner is not None}
     template = "publishing/live_fragment.html" if is_fragment else "publishing/live.html"
     response = render(request, template, context, status=status)
     patch_vary_headers(response, ["HX-Request"])
