@@ -17,6 +17,7 @@ NOT_INSTALLED = (
 )
 
 if SITE_INSTALLED:
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
     from annotate.demo.environment import set_environment
@@ -34,5 +35,16 @@ def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotate.settings")
     if sys.argv[1:2] == ["demo"]:
         set_environment()
-    execute_from_command_line(sys.argv)
+    return run_command()
+
+
+def run_command() -> int:
+    """Runs manage.py's command; a setting that can't be used ends it in one sentence."""
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        if "--traceback" in sys.argv:
+            raise
+        print(f"A setting is wrong. {error}", file=sys.stderr)
+        return 1
     return 0

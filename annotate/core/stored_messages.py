@@ -14,6 +14,11 @@ from django.utils.translation import gettext, gettext_noop
 from models_engine.errors import EngineError, InsufficientData
 from models_engine.messages import Message, message_of
 
+# What nobody wrote for the readers of pages: the engine's errors for programmers, and every other library's.
+UNFORESEEN = gettext_noop(
+    "The computation failed with an error that was not foreseen. If it happens again, tell whoever runs this site. "
+    "The error, in English: %(error)s"
+)
 NUMBERS = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?")
 
 # Messages that version 0.1 stored as codes.
@@ -75,25 +80,37 @@ def store_message(msgid: str, **arguments: int | str) -> str:
 
 
 def store_engine_message(message: str) -> str:
-    """Returns the text to be stored of what the engine said; a text that is no Message stays as it is."""
-    if not isinstance(message, Message) or not message.parts:
+    """Returns the text to be stored of what the engine said; what is not to be translated is quoted in a sentence."""
+    if not message or is_stored(message):
         return message
-    return json.dumps({"parts": message.parts}, ensure_ascii=False)
+    if isinstance(message, Message) and message.parts:
+        return json.dumps({"parts": message.parts}, ensure_ascii=False)
+    return store_message(UNFORESEEN, error=message)
 
 
 def store_error(error: Exception) -> str:
     """Returns the text to be stored of why work failed: the engine's own words, or any other error with its name."""
-    if isinstance(error, EngineError):
-        return store_engine_message(message_of(error))
-    return f"{type(error).__name__}: {error}"
+    if isinstance(error, EngineError) and (text := message_of(error)):
+        return store_engine_message(text)
+    return store_message(UNFORESEEN, error=f"{type(error).__name__}: {error}")
+
+
+def is_stored(text: str) -> bool:
+    """Tells whether the text is a stored message already."""
+    return isinstance(parsed(text), dict)
+
+
+def parsed(text: str) -> Any:
+    """Returns the JSON that the text is, None where it is none."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def render_message(text: str) -> str:
     """Translates a stored message; any other text is an error's own and stays as it is."""
-    try:
-        message: Any = json.loads(text)
-    except ValueError:
-        return text
+    message = parsed(text)
     if not isinstance(message, dict):
         return text
     if message.get("msgid") and isinstance(message.get("arguments"), dict):

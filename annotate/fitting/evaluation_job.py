@@ -22,7 +22,6 @@ from annotate.models.leased_jobs import LeaseLost
 from models_engine.analysis.evaluation import evaluate_estimators, sample_annotators
 from models_engine.estimators.choosing import MIN_LABELS, candidate_names
 from models_engine.estimators.table import ESTIMATORS
-from models_engine.messages import Message
 from models_engine.models import Fit
 
 # With more labels four more fits take too long for a background job: so many are drawn at random then.
@@ -107,7 +106,7 @@ def work(row: Evaluation, progress: Progress) -> None:
         "fit_number": fit.number,
         "estimator": fit.estimator,
         "split_half": measure_halves(labels, progress),
-        "figures": [finite_json(asdict(one)) for one in found],
+        "figures": [finite_json(asdict(one)) | {"failed": store_engine_message(one.failed)} for one in found],
         "made_at": timezone.now(),
         "dismissed_at": None,
     }
@@ -120,8 +119,6 @@ def finite_json(value: Any) -> Any:
         return {name: finite_json(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [finite_json(one) for one in value]
-    if isinstance(value, Message):
-        return store_engine_message(value)
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 

@@ -15,7 +15,7 @@ from annotate.fitting.reading import Labels, read_labels
 from annotate.fitting.stored_columns import SITE
 from annotate.jobs.queues import Progress
 from models_engine.data import Comparisons
-from models_engine.errors import InsufficientData, NotConverged
+from models_engine.errors import NotConverged
 from models_engine.estimators.base import EstimatorEntry
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.table import ESTIMATORS
@@ -23,6 +23,10 @@ from models_engine.models import Estimate, Fit
 from models_engine.posterior import BasePosterior
 
 Ints = NDArray[np.int64]
+ONE_RANKING = gettext_noop(
+    "%(estimator)s finds one shared ranking for everybody. To see each person's own ranking, turn on groups on the "
+    "Tastes page."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +55,7 @@ def load_tastes(fit: Fit, criterion: Criterion, progress: Progress) -> FittedTas
         posterior = fit_posterior(entry, labels.data, fit.seed, progress, warm_start(fit, entry, labels))
         items, annotators = labels.item_ids, labels.annotator_ids
     if not isinstance(posterior, CollaborativePosterior):
-        raise InsufficientData(f"{fit.estimator} knows no tastes of single annotators; choose CollaborativeGP.")
+        raise NotEnoughData(ONE_RANKING, estimator=fit.estimator)
     return FittedTastes(items, annotators, posterior)
 
 

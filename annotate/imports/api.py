@@ -124,6 +124,7 @@ class NewImport(StrictSerializer):
     )
     keys = serializers.FileField(
         required=False,
+        allow_empty_file=True,  # as above
         help_text="For features: the items' keys, one per line; if left out, items in the order of import.",
     )
     called = serializers.RegexField(
@@ -226,7 +227,7 @@ def started(request: ApiRequest, project: Project, given: dict[str, Any]) -> Imp
         check_is_zip(file)
     elif given["kind"] == Kind.FEATURES:
         mapping = {"prefix": given["called"]}
-        keys = decode(given["keys"].read(), given["keys"].name).text.encode() if given.get("keys") else b""
+        keys = keys_in(given.get("keys"))
     else:
         text = decode_table(file, given["sheet"])
         content = ContentFile(text.encode())
@@ -243,6 +244,15 @@ def started(request: ApiRequest, project: Project, given: dict[str, Any]) -> Imp
         leave_out=given["leave_out"],
         keys=keys,
     )
+
+
+def keys_in(file: UploadedFile | None) -> bytes:
+    """Return the text of the keys, nothing where none are given. Raises BadFile and Unprocessable."""
+    if file is None:
+        return b""
+    if not file.size:
+        raise Unprocessable({"keys": [_("The file is empty. Upload it again.")]})
+    return decode(file.read(), file.name or "").text.encode()
 
 
 def mapping_of(text: str, name: str, given: dict[str, Any], project: Project) -> dict[str, Any]:

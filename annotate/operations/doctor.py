@@ -16,7 +16,7 @@ from django.core import checks
 from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, default_storage
 from django.core.mail import get_connection
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, ProgrammingError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Max
 from django.utils import timezone
@@ -55,9 +55,16 @@ def examine(*topics: str) -> Iterator[Finding]:
             for level, text, advice in LOOKS[topic]():
                 yield Finding(topic, level, text, advice)
         except DatabaseError as error:
-            yield Finding(topic, PROBLEM, f"The database did not answer ({first_line(error)}).", "See Database.")
+            yield Finding(topic, PROBLEM, *why_unknown(error))
         except Exception as error:
             yield Finding(topic, PROBLEM, f"{type(error).__name__}: {first_line(error)}", "Report this as a fault.")
+
+
+def why_unknown(error: DatabaseError) -> tuple[str, str]:
+    """Returns why a look got no answer from the database, and where to read on."""
+    if isinstance(error, ProgrammingError) or "no such " in str(error):
+        return f"The database is not as this version needs it ({first_line(error)}).", "See Migrations."
+    return f"The database did not answer ({first_line(error)}).", "See Database."
 
 
 Found = Iterator[tuple[str, str, str]]

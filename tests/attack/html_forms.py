@@ -9,6 +9,7 @@ class Form:
     action: str
     values: dict[str, list[str]] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
+    offered: dict[str, set[str]] = field(default_factory=dict)  # by name, every value that stands in it
 
 
 class FormReader(HTMLParser):
@@ -29,13 +30,16 @@ class FormReader(HTMLParser):
             return
         if tag in ("input", "select", "textarea", "button"):
             self.form.names.add(name)
+            self.form.offered.setdefault(name, set()).add(given.get("value", ""))
         if tag == "input" and given.get("type") not in ("file", "submit", "button", "image"):
             if given.get("type") not in ("checkbox", "radio") or "checked" in given:
                 self.add(name, given.get("value", "on" if given.get("type") == "checkbox" else ""))
         elif tag == "select":
             self.select = name
-        elif tag == "option" and self.select and ("selected" in given or self.select not in self.form.values):
-            self.form.values[self.select] = [given.get("value", "")]
+        elif tag == "option" and self.select:
+            self.form.offered[self.select].add(given.get("value", ""))
+            if "selected" in given or self.select not in self.form.values:
+                self.form.values[self.select] = [given.get("value", "")]
         elif tag == "textarea":
             self.area, self.text = name, []
 

@@ -27,13 +27,15 @@ def fuzz(options: argparse.Namespace, folder: Path) -> int:
 
     with served(folder) as site:
         config = folder / "schemathesis.toml"
-        config.write_text(f'{CONFIG.read_text()}\n[parameters]\n"path.project_id" = "{site.project}"\n')
+        given = f'[parameters]\n"path.project_id" = "{site.project}"\n'
+        config.write_text(f'hooks = "tests.fuzz.hooks"\n{CONFIG.read_text()}\n{given}')
         command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(config), "run", site.schema]
         command += ["--header", f"Authorization: Bearer {site.secret}", "--seed", str(options.seed)]
         command += ["--max-time", str(options.seconds), "--max-examples", str(options.examples), "--no-color"]
         for operation in LEFT_OUT:
             command += ["--exclude-operation-id", operation]
-        return subprocess.run([*command, *options.more], cwd=folder, check=False).returncode
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        return subprocess.run([*command, *options.more], cwd=folder, env=environment, check=False).returncode
 
 
 def main() -> int:

@@ -27,7 +27,10 @@ from annotate.models import Project
 
 
 class NewFile(StrictSerializer):
-    file = serializers.FileField(help_text="PNG, JPEG, WebP, GIF; MP3, Ogg, WAV, FLAC, M4A; MP4, WebM.")
+    file = serializers.FileField(
+        allow_empty_file=True,  # which is told as what else can't be read
+        help_text="PNG, JPEG, WebP, GIF; MP3, Ogg, WAV, FLAC, M4A; MP4, WebM.",
+    )
     key = serializers.CharField(
         max_length=MAX_KEY, required=False, default="", allow_blank=True, help_text="If left out, the file's name."
     )

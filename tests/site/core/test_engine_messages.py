@@ -16,7 +16,7 @@ from django.utils import translation
 from annotate.core.stored_messages import render_message, store_engine_message, store_error
 from annotate.criteria import Criterion
 from annotate.fitting.run import CriterionFailed
-from models_engine.errors import InsufficientData, NotConverged
+from models_engine.errors import InsufficientData, InvalidData, NotConverged, Unsupported
 from models_engine.estimators.table import ESTIMATORS
 from models_engine.messages import Message
 from tests.engine.simulated_data import QUICK, labels_of_every_kind, some_pairs
@@ -103,6 +103,42 @@ def test_the_pages_of_a_german_show_what_each_estimator_says_in_german(project, 
                 shown = html.replace("&quot;", '"').replace("&#x27;", "'").replace("&lt;", "<").replace("&gt;", ">")
                 assert german in shown, (page, german)
                 assert "{&quot;" not in html
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize(
+    ("error", "quoted"),
+    [
+        (InvalidData("a b"), "a b"),
+        (Unsupported("a b"), "a b"),
+        (np.linalg.LinAlgError("a b"), "LinAlgError: a b"),
+        (ValueError(), "ValueError: "),
+    ],
+)
+def test_an_error_that_nobody_wrote_for_readers_stands_in_a_sentence_of_their_language(error, quoted, language):
+    stored = store_error(error)
+    with translation.override("en"):
+        assert render_message(stored).endswith(f"The error, in English: {quoted}")
+    with translation.override(language):
+        told = render_message(stored)
+    assert told.endswith(quoted)
+    assert "English" not in told
+    assert store_engine_message(stored) == stored  # as in an evaluation, where the engine hands on the text alone
+
+
+def raised_texts(names: set[str]) -> Iterator[tuple[str, ast.expr]]:
+    """Where estimators raise one of these errors, and with what."""
+    for path in [*(ROOT / "models_engine/estimators").rglob("*.py"), ROOT / "models_engine/linalg.py"]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and ast.unparse(node.exc.func) in names:
+                yield f"{path.name}:{node.lineno}", node.exc.args[0]
+
+
+def test_what_an_owner_can_mend_is_said_in_every_language():
+    """Too few or too many answers come of what an owner does; other errors of the engine are a programmer's."""
+    found = dict(raised_texts({"InsufficientData", "TooLarge"}))
+    assert len(found) > 8
+    assert {place for place, text in found.items() if not ast.unparse(text).startswith("Message.")} == set()
 
 
 def test_numbers_have_the_decimal_sign_of_the_language():

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 
+from annotate.core.stored_messages import render_message
 from annotate.criteria import Criterion, list_criteria
 from annotate.dashboard.heading import engine_status
 from annotate.fitting import run as fitting_run
@@ -48,7 +49,7 @@ def clarity_fails(project, otter, monkeypatch) -> Project:  # noqa: F811
         return fit(self, data, **values)
 
     monkeypatch.setattr(BradleyTerry, "fit", fit_but_the_first)
-    with pytest.raises(EngineError, match="“Clarity”: ArithmeticError: no"):
+    with pytest.raises(EngineError, match=r"“Clarity”: .*ArithmeticError: no"):
         fit_at(LATER)
     return project
 
@@ -56,7 +57,8 @@ def clarity_fails(project, otter, monkeypatch) -> Project:  # noqa: F811
 def test_the_others_are_fitted_and_it_alone_waits(clarity_fails):
     state = FitState.objects.get()
     assert (state.published_fit, state.fitted, state.error, state.attempts) == (2, state.wanted, "", 0)
-    assert (state.failing["1"]["error"], state.failing.keys()) == ("ArithmeticError: no", {"1"})
+    assert state.failing.keys() == {"1"}
+    assert render_message(state.failing["1"]["error"]).endswith("ArithmeticError: no")
     assert state.retry_at == LATER + timedelta(seconds=2)
     assert numbers(clarity_fails) == [None, 2]
     answer_again(clarity_fails)
@@ -109,7 +111,8 @@ def test_where_all_that_is_owed_rests_nothing_is_fitted(clarity_fails):
 def test_only_its_own_pages_say_so(clarity_fails, alice):
     engine_is_up(LATER)
     first, second = (engine_status(one, LATER) for one in list_criteria(clarity_fails))
-    assert (first.error, first.n_waiting > 0, second.error, second.n_waiting) == ("ArithmeticError: no", True, "", 0)
+    assert first.error.endswith("ArithmeticError: no")
+    assert (first.n_waiting > 0, second.error, second.n_waiting) == (True, "", 0)
     client = signed_in(alice)
     for name in ("ranking", "engine", "trust"):
         told = ["The last fit failed." in page(client, clarity_fails, name, query) for query in ("", "?criterion=2")]

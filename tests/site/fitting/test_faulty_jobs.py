@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from django.utils import timezone
 
 from annotate.core.stored_messages import render_message
 from annotate.fitting.job_process import start_job_process
+from annotate.fitting.scheduling import retry_pause
 from annotate.management.commands.worker import create_jobs
 from annotate.models import Event, WorkerProcess
 from models_engine.models import Fit
@@ -83,6 +85,20 @@ def test_a_fit_that_crosses_a_limit_fails_alone_and_says_so(site, estimator):  #
     assert json.loads(event.details["message"]) == json.loads(state.error)
     assert worker.child.poll() is None
     assert WorkerProcess.objects.using(ALIAS).count() == 1
+
+
+def test_two_engines_try_it_no_more_often_than_one(site):  # noqa: F811
+    """What killed a fit of one engine waits for the other one as well."""
+    site.env |= {"WORKER_JOB_SECONDS": "120"}
+    bad, good = site.project("A bad one", "Dying"), site.project("A good one")
+    site.vote("A ", 4)
+    for n in range(2):
+        site.slow_engine(1, "--name", f"engine-{n}")
+    wait_for(lambda: site.published(good), 60, "the good project was not fitted")
+    tries = site.fits(bad).filter(status=Fit.Status.FAILED).order_by("number")
+    wait_for(lambda: tries.count() >= 3, 110, "it was not tried again")
+    for attempt, (one, two) in enumerate(pairwise(tries.all()), 1):
+        assert two.started_at - one.finished_at >= retry_pause(attempt)
 
 
 def test_while_a_fit_hangs_others_are_fitted_at_once(site):  # noqa: F811

@@ -127,6 +127,21 @@ def test_only_managers_import_and_set_captions(api, alice, project):
     assert Client().get(reverse("api-imports", args=[project.pk])).status_code == 401
 
 
+def test_an_empty_file_of_keys_is_not_taken_for_none(api, project):
+    matrix = io.BytesIO()
+    np.save(matrix, np.ones((project.items.count(), 1)))
+    refused = hand_in(api, "features", "m.npy", matrix.getvalue(), keys=SimpleUploadedFile("keys.txt", b""))
+    assert (refused.status_code, refused.json()["errors"].keys()) == (422, {"keys"})
+    assert not FeatureNames.objects.exists()
+
+
+def test_an_empty_file_is_no_item(api, project):
+    data = {"file": SimpleUploadedFile("photo.png", b"")}
+    url = reverse("api-item-files", args=[project.pk])
+    refused = api.client.post(url, data, headers={"Authorization": f"Bearer {api.secret}"})
+    assert (refused.status_code, refused.json()["errors"].keys()) == (422, {"file"})
+
+
 @pytest.mark.parametrize("kind", ["items", "comparisons", "media", "features"])
 def test_an_empty_file_is_told_as_one_that_cannot_be_read(api, project, kind):
     refused = hand_in(api, kind, {"media": "a.zip", "features": "a.npy"}.get(kind, "a.csv"), b"")

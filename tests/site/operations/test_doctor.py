@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.core.files.storage import default_storage
 from django.core.management import call_command
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.utils import timezone
 
@@ -101,6 +101,17 @@ def test_a_database_that_is_away_is_said_once_for_each_topic(monkeypatch):
     monkeypatch.setattr(doctor, "check_health", lambda now: away())
     assert found("Database") == [(PROBLEM, "It cannot be reached (no route).")]
     assert found("Engine") == [(PROBLEM, "The database did not answer (no route).")]
+
+
+def test_a_database_without_its_tables_leads_to_the_migrations():
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE annotate_engineprocess RENAME TO gone")
+    with transaction.atomic():
+        [one] = examine("Engine")
+        transaction.set_rollback(True)
+    assert one.text.startswith("The database is not as this version needs it (")
+    assert "annotate_engineprocess" in one.text
+    assert one.advice == "See Migrations."
 
 
 def test_a_worker_that_is_gone_is_named_with_its_last_sign():
