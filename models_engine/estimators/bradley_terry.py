@@ -230,7 +230,7 @@ def _starting_point(problem: Problem, start: Posterior | None) -> Floats:
     if isinstance(problem, GradedProblem):
         known = start.likelihood.cuts if start is not None else None
         same = known is not None and len(known) == problem.counts.n_grades and (known[0] > 0) == problem.has_tie
-        cuts = np.array(known)[not problem.has_tie :] if known is not None and same else problem.starting_cuts()
+        cuts = np.array(known)[not problem.has_tie :] if known is not None and same else problem.gap_terms.starting()
         x[len(x) - problem.n_cuts :] = cuts
     if start is None:
         return x

@@ -14,7 +14,8 @@ from models_engine.errors import InvalidData
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.choosing import assign_folds
 from models_engine.inference.graded.counts import GradedCounts
-from models_engine.inference.graded.problem import PRIOR_WEIGHT, GradedProblem
+from models_engine.inference.graded.gaps import PRIOR_WEIGHT
+from models_engine.inference.graded.problem import GradedProblem
 from models_engine.posterior import GaussianPosterior
 from models_engine.simulate import simulate_crowd
 

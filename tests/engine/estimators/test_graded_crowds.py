@@ -22,8 +22,8 @@ from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior
 from models_engine.inference.crowd_bt.scales import ScaleLearner, Scales
 from models_engine.inference.graded.cut_points import cuts_from_gaps, log_cut_prior, starting_log_gaps, thresholds
+from models_engine.inference.graded.gaps import PRIOR_WEIGHT
 from models_engine.inference.graded.moments import average_between
-from models_engine.inference.graded.problem import PRIOR_WEIGHT
 from models_engine.simulate import Crowd, simulate_crowd
 from tests.paths import DATA
 
