@@ -148,7 +148,7 @@ class GradedAnswers:
     def of(cls, said: Thresholds, first: Ints, row: Ints, sided: Floats, side_sd: float | None) -> "GradedAnswers":
         """Sum thresholds by row, (n_thresholds,). first (n_rows,): one threshold of each row.   sided (n_rows,)."""
         above, below = (sum_by_group(row, said.weight * which, len(first)) for which in (said.above, ~said.above))
-        return cls(above, below, said.cut[first], said.sign[first], sided, side_sd, GapTerms(said.by_grade))
+        return cls(above, below, said.cut[first], said.sign[first], sided, side_sd, said.gaps)
 
     @property
     def n_side(self) -> int:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from models_engine.graphs import PairGraph
 from models_engine.implied_pairs import PairTable
+from models_engine.inference.graded.gaps import GapTerms
 from models_engine.linalg import sum_by_group
 
 __all__ = ["GradedCounts", "Thresholds"]
@@ -23,8 +24,8 @@ class Thresholds:
     and c_g (c_G infinite).
 
     answer: row of the pairs.   cut: number of the cut point.   sign: 1, or -1 for the threshold below 0.
-    above: whether margin plus noise is.   weight: the answer's.   by_grade (n_grades + 1,): weight of ties, then of
-    each grade.
+    above: whether margin plus noise is.   weight: the answer's.   gaps: of the cut points, with the answers' weights by
+    grade.
     """
 
     answer: Ints
@@ -32,7 +33,7 @@ class Thresholds:
     sign: Floats
     above: NDArray[np.bool_]
     weight: Floats
-    by_grade: Floats
+    gaps: GapTerms
 
     @classmethod
     def of(cls, pairs: PairTable, first_share: Floats, n_grades: int, halve_ties: bool) -> "Thresholds":
@@ -68,7 +69,7 @@ class Thresholds:
             np.concatenate(sign),
             np.concatenate(above),
             np.concatenate(weight),
-            sum_by_group(counted, pairs.weight[tied | (grade > 0)], n_grades + 1),
+            GapTerms(sum_by_group(counted, pairs.weight[tied | (grade > 0)], n_grades + 1)),
         )
 
 
@@ -79,7 +80,7 @@ class GradedCounts:
 
     pair: index into the graph's pairs.   orientation: 1 where low was shown left, -1 right, 0 unknown or not asked.
     cut: number of the cut point.   sign: 1, or -1 for the threshold below 0.   above, below: weights.
-    by_grade (n_grades + 1,): weight of ties, then of each grade.
+    gaps: of the cut points, with the answers' weights by grade.
     """
 
     graph: PairGraph
@@ -89,15 +90,7 @@ class GradedCounts:
     sign: Floats
     above: Floats
     below: Floats
-    by_grade: Floats
-
-    @property
-    def n_grades(self) -> int:
-        return len(self.by_grade) - 1
-
-    @property
-    def has_tie(self) -> bool:
-        return bool(self.by_grade[0] > 0)
+    gaps: GapTerms
 
     @classmethod
     def of(cls, pairs: PairTable, sided: NDArray[np.bool_], n_grades: int, *, halve_ties: bool) -> "GradedCounts":
@@ -116,5 +109,5 @@ class GradedCounts:
             np.where(keys % 2 == 1, -1.0, 1.0),
             sum_by_group(group, said.weight * said.above, len(keys)),
             sum_by_group(group, said.weight * ~said.above, len(keys)),
-            said.by_grade,
+            said.gaps,
         )

@@ -46,7 +46,7 @@ class GradedProblem:
 
     @property
     def has_tie(self) -> bool:
-        return self.counts.has_tie
+        return self.gap_terms.has_tie
 
     @property
     def n_cuts(self) -> int:
@@ -55,7 +55,7 @@ class GradedProblem:
 
     @property
     def gap_terms(self) -> GapTerms:
-        return GapTerms(self.counts.by_grade)
+        return self.counts.gaps
 
     def with_prior_sd(self, sd: float) -> "GradedProblem":
         prior = self.prior.copy()
@@ -85,7 +85,7 @@ class GradedProblem:
     def design(self) -> Floats:
         """Return the derivatives of the rows' margins by side and cut points, (n_rows, n_nuisances)."""
         counts = self.counts
-        thresholds = -counts.sign[:, None] * (counts.cut[:, None] == np.arange(counts.n_grades))
+        thresholds = -counts.sign[:, None] * (counts.cut[:, None] == np.arange(counts.gaps.n_grades))
         columns = [counts.orientation[:, None]] * self.has_side + [thresholds[:, not self.has_tie :]]
         return np.concatenate(columns, axis=1)
 

@@ -29,7 +29,7 @@ def graded(cuts, n_items: int = 12, n_labels: int = 90, seed: int = 0) -> Compar
 def problem_of(data: Comparisons) -> GradedProblem:
     sided = np.arange(data.n_labels) % 2 == 0
     counts = GradedCounts.of(data.pairs(), sided, data.n_grades, halve_ties=False)
-    n_cuts = data.n_grades - (not counts.has_tie)
+    n_cuts = counts.gaps.n_cuts
     return GradedProblem(counts, True, np.concatenate([np.full(data.n_items, 0.5), [1.0], np.zeros(n_cuts)]))
 
 

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import log_expit, logsumexp
+from scipy.special import log_expit
 
 from models_engine.benchmarks.competitors import GRADED_CUTS, WINNERS, measure_grades
 from models_engine.data import Comparisons
@@ -14,6 +14,7 @@ from models_engine.estimators.competitor_posterior import CompetitorPosterior
 from models_engine.estimators.competitor_table import CompetitorTable
 from models_engine.estimators.competitors import Competitors
 from models_engine.simulate import competition
+from tests.engine.competitor_quadrature import assert_is_quadrature
 
 
 @cache
@@ -37,28 +38,18 @@ def test_the_posterior_is_that_of_quadrature_at_the_cut_points_found():
     pairs, edges = data.pairs(), [*found.likelihood.cuts, np.inf]
     first_won = np.where(pairs.left % 2 == 0, pairs.outcome, 1 - pairs.outcome)
     context = truth.context[pairs.left]
-    margins, spreads = np.linspace(-3, 3, 161), np.exp(np.linspace(np.log(0.1), np.log(3), 40))
-    nodes, weights = np.polynomial.hermite_e.hermegauss(31)
-    log_p = np.empty((len(spreads), len(margins)))
-    for row, spread in enumerate(spreads):
-        z = margins[:, None] + np.sqrt(2) * spread * nodes
-        answers = np.zeros((40, *z.shape))
+
+    def answers(z: np.ndarray) -> np.ndarray:
+        total = np.zeros((40, *z.shape))
         for share, grade in {(0.5, 0), (1.0, 1), (1.0, 2), (0.0, 1), (0.0, 2)}:
             low, high = (-edges[0], edges[0]) if share == 0.5 else (edges[grade - 1], edges[grade])
             way = 1 if share >= 0.5 else -1
             count = np.bincount(context[(first_won == share) & (pairs.grade == grade)], minlength=40)
             gap = np.log(-np.expm1(low - high))  # s(a) - s(b) = s(a) s(-b) (1 - exp(b - a)) loses no digits
-            answers += count[:, None, None] * (log_expit(way * z - low) + log_expit(high - way * z) + gap)
-        log_p[row] = logsumexp(answers + np.log(weights / weights.sum()), axis=2).sum(axis=0)
-        log_p[row] += -(spread**2) / 2 + np.log(spread)
-    log_p -= margins**2 / (4 * found.prior_sd**2)
-    p = np.exp(log_p - log_p.max())
-    p /= p.sum()
-    mean = (p.sum(axis=0) * margins).sum()
-    sd = np.sqrt((p.sum(axis=0) * margins**2).sum() - mean**2)
-    assert found.utilities()[0] - found.utilities()[1] == pytest.approx(mean, abs=0.1 * sd)
-    assert np.sqrt(found.difference_variance(0, 1)) == pytest.approx(sd, rel=0.1)
-    assert found.effects.item_spread[0] == pytest.approx((p.sum(axis=1) * spreads).sum(), rel=0.15)
+            total += count[:, None, None] * (log_expit(way * z - low) + log_expit(high - way * z) + gap)
+        return total
+
+    assert_is_quadrature(found, answers, 161, 40, 31)
 
 
 @pytest.mark.parametrize("cuts", [(0.4, 1.5), (0.0, 1.2, 2.5), (0.5,)])
