@@ -297,8 +297,7 @@ class Comparisons:
 
     @cached_property
     def _pairs(self) -> PairTable:
-        table = expand_to_pairs(self.groups(), self.n_items, self.n_annotators)
-        return table if self.grades is None else replace(table, grade=self.grades[table.label])
+        return expand_to_pairs(self.groups(), self.n_items, self.n_annotators, grades=self.grades)
 
     def pairs(self) -> PairTable:
         """Expand every label to the pairs it implies, with composite weights; see PairTable."""
@@ -306,7 +305,7 @@ class Comparisons:
 
     def pairs_with_ties(self) -> PairTable:
         """Expand as `pairs`, with equal ranks in every set of three or more as ties, whatever `tied` says."""
-        return expand_to_pairs(self.groups(), self.n_items, self.n_annotators, tied_ranks=True)
+        return expand_to_pairs(self.groups(), self.n_items, self.n_annotators, grades=self.grades, tied_ranks=True)
 
     def stages(self) -> list[Stages]:
         """Expand every label to Plackett-Luce choices, by set size; see `implied_pairs.expand_to_stages`."""

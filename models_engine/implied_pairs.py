@@ -165,9 +165,14 @@ def composite_weights(ranks: Ints) -> Floats:
 
 
 def expand_to_pairs(
-    groups: list[LabelGroup], n_items: int, n_annotators: int, *, tied_ranks: bool = False
+    groups: list[LabelGroup],
+    n_items: int,
+    n_annotators: int,
+    *,
+    grades: Ints | None = None,
+    tied_ranks: bool = False,
 ) -> PairTable:
-    """List every implied pair of every label; see PairTable.
+    """List every implied pair of every label; see PairTable. grades (n_labels,): of each label, where they are known.
 
     Equal ranks in a set of three or more are ties where the label is `tied`, a ranking with ties, or of every label
     with tied_ranks; else they are missing information. Such a pair has the weight of the label's other pairs.
@@ -175,13 +180,14 @@ def expand_to_pairs(
     parts: list[tuple[NDArray, ...]] = [_pairs_of_one_size(group, tied_ranks) for group in groups]
     if not parts:
         none, empty = np.zeros(0, np.int64), np.zeros(0)
-        return PairTable(none, none, empty, none, empty, none, n_items, n_annotators)
+        return PairTable(none, none, empty, none, empty, none, n_items, n_annotators, None if grades is None else none)
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     if len(parts) > 1:
         order = np.argsort(columns[5], kind="stable")
         columns = [column[order] for column in columns]
     left, right, outcome, annotator, weight, label = columns
-    return PairTable(left, right, outcome, annotator, weight, label, n_items, n_annotators)
+    grade = None if grades is None else grades[label]
+    return PairTable(left, right, outcome, annotator, weight, label, n_items, n_annotators, grade)
 
 
 def _pairs_of_one_size(group: LabelGroup, tied_ranks: bool) -> tuple[NDArray, ...]:

@@ -217,16 +217,30 @@ class Competition:
 
     def pairs(self, n_labels: int, rng: np.random.Generator) -> Comparisons:
         """Draw pairs of items of random contexts, by random annotators."""
+        left, right, who, margin = self._draw_margins(n_labels, rng)
+        tied = rng.random(n_labels) < self.tie / (2 * np.cosh(margin / 2) + self.tie)
+        outcome = np.where(tied, 0.5, (rng.random(n_labels) < expit(margin)).astype(np.float64))
+        counts = {"n_items": self.items.size, "n_annotators": len(self.tastes)}
+        return Comparisons.from_pairs(left, right, outcome, who, **counts)
+
+    def graded(self, n_labels: int, cuts: ArrayLike, rng: np.random.Generator) -> Comparisons:
+        """Draw graded pairs likewise; cuts as in Crowd.graded, ties by the first of them and not by `tie`."""
+        left, right, who, margin = self._draw_margins(n_labels, rng)
+        limits, perceived = np.asarray(cuts, dtype=np.float64), margin + rng.logistic(size=n_labels)
+        grade = np.searchsorted(limits, np.abs(perceived))
+        counts = {"n_items": self.items.size, "n_annotators": len(self.tastes), "n_grades": len(limits)}
+        outcome = np.where(grade == 0, 0.5, perceived > 0)
+        return Comparisons.from_pairs(left, right, outcome, who, grades=grade, **counts)
+
+    def _draw_margins(self, n_labels: int, rng: np.random.Generator) -> tuple[Ints, Ints, Ints, Floats]:
+        """Return (left, right, annotator, margin)."""
         n_contexts, n = self.items.shape
         context, who = rng.integers(n_contexts, size=n_labels), rng.integers(len(self.tastes), size=n_labels)
         left = rng.integers(n, size=n_labels)
         right = (left + rng.integers(1, n, size=n_labels)) % n
         worth = [self.items[context, one] + self.tastes[who, one] for one in (left, right)]
         margin = np.where(who < self.n_careless, 0.0, worth[0] - worth[1] + self.side)
-        tied = rng.random(n_labels) < self.tie / (2 * np.cosh(margin / 2) + self.tie)
-        outcome = np.where(tied, 0.5, (rng.random(n_labels) < expit(margin)).astype(np.float64))
-        counts = {"n_items": self.items.size, "n_annotators": len(self.tastes)}
-        return Comparisons.from_pairs(context * n + left, context * n + right, outcome, who, **counts)
+        return context * n + left, context * n + right, who, margin
 
 
 def competition(

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from django.utils.translation import gettext as _
 
-from annotate.files.limits import MAX_TAG, MAX_TAGS
+from annotate.files.limits import MAX_TAG, MAX_TAGS, Unusable
 from annotate.files.sheets import Cell
 
 TAG_SEPARATORS = re.compile(r"[;,|\n]")
@@ -20,10 +20,6 @@ UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 class RowError(NamedTuple):
     place: int
     message: str
-
-
-class Unusable(Exception):
-    """A row that can't become an item; the text says why."""
 
 
 def text_in(cell: Cell) -> str:

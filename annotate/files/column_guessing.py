@@ -37,6 +37,10 @@ MAX_GUESSED_TAG = 40  # characters
 MAX_GUESSED_TAGS = 20  # different ones
 
 
+# The engine's files of competitors name items by their keys and have no texts.
+OF_COMPETITORS = [{"item", "competitor", *more} for more in ((), ("context",), ("tag",), ("context", "tag"))]
+
+
 @dataclass(frozen=True)
 class Columns:
     """The places of the columns; None where there is none."""
@@ -76,6 +80,8 @@ def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
     if text is None:
         text = longest(values, taken=set(told.values()))
     places: dict[str, Any] = {what: None if place == text else place for what, place in told.items()}
+    if {name.strip().casefold() for name in names} in OF_COMPETITORS:
+        places["key"] = text
     columns = Columns(text, **places, translations=translation_columns(names, taken={text}), sections=sections)
     columns = replace(columns, metadata=metadata_columns(names))
     return guess_names(names, values, len(first_rows), columns)

@@ -7,7 +7,7 @@ import io
 import zlib
 from dataclasses import dataclass
 
-from django.core.files.uploadedfile import UploadedFile
+from django.core.files.base import File
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -73,7 +73,7 @@ def decode(data: bytes, name: str) -> Decoded:
     return Decoded(text, NAMES.get(encoding, "UTF-16"))
 
 
-def decode_upload(file: UploadedFile) -> Decoded:
+def decode_upload(file: File) -> Decoded:
     """Return the same of a file as it came; one that is too large is not even read."""
     name = file.name or _("a file")
     if (file.size or 0) > MAX_FILE_BYTES:

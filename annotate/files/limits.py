@@ -50,4 +50,4 @@ class BadFile(UserError):
 
 
 class Unusable(Exception):
-    """One file that can't become an item; the text says why."""
+    """One row, cell or file that can't be used; the text says why."""

@@ -8,7 +8,7 @@ from datetime import date, datetime, time
 from typing import IO, Any, NamedTuple
 
 import openpyxl
-from django.core.files.uploadedfile import UploadedFile
+from django.core.files.base import File
 from django.utils.translation import gettext as _
 
 from annotate.files.decoding import decode_upload, too_large
@@ -181,13 +181,13 @@ def look_into(package: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> boo
     return any(FORMULA + b">" in block or FORMULA + b" " in block for block in blocks)
 
 
-def read_head(file: UploadedFile) -> bytes:
+def read_head(file: File) -> bytes:
     head = file.read(4)
     file.seek(0)
     return head
 
 
-def decode_table(file: UploadedFile, sheet: str = "") -> str:
+def decode_table(file: File, sheet: str = "") -> str:
     """Return an uploaded table as text, Parquet as JSON lines; of a workbook the sheet of this name, or the first.
 
     Raises BadFile.

@@ -32,12 +32,12 @@ from annotate.api.base import (
 )
 from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
-from annotate.files.decoding import decode
 from annotate.files.layout import read_sheet
 from annotate.files.limits import BadFile
 from annotate.files.workbooks import decode_table
 from annotate.imports.actions import resume_import, start_import, stop_import
 from annotate.imports.comparisons.tables import FORMATS
+from annotate.imports.feature_table import features_given
 from annotate.imports.forms import TEXT_KINDS
 from annotate.imports.guessing import check_votes, guess_items, guess_votes, sheet_of
 from annotate.imports.left_out import has_left_out, left_out_file
@@ -57,7 +57,7 @@ class NewImport(StrictSerializer):
     file = serializers.FileField(
         allow_empty_file=True,  # which is told as what else can't be read
         help_text="items, comparisons, questions: CSV, TSV, XLSX, JSON, JSON lines, Parquet, text, PrefLib; media: a "
-        ".zip of media, PDF and DOCX; features: a .npy.",
+        ".zip of media, PDF and DOCX; features: a table (the items' keys, then a column for each feature), or a .npy.",
     )
     at_once = serializers.BooleanField(
         required=False,
@@ -125,10 +125,13 @@ class NewImport(StrictSerializer):
     keys = serializers.FileField(
         required=False,
         allow_empty_file=True,  # as above
-        help_text="For features: the items' keys, one per line; if left out, items in the order of import.",
+        help_text="For features in a .npy: the items' keys, one per line; if left out, items in the order of import.",
     )
     called = serializers.RegexField(
-        FEATURES_PREFIX, required=False, default="f", help_text="For features: the name; f makes f1, f2, ..."
+        FEATURES_PREFIX,
+        required=False,
+        default="f",
+        help_text="For features in a .npy: the name; f makes f1, f2, ...; a table names them itself.",
     )
 
 
@@ -226,8 +229,8 @@ def started(request: ApiRequest, project: Project, given: dict[str, Any]) -> Imp
     if given["kind"] == Kind.MEDIA:
         check_is_zip(file)
     elif given["kind"] == Kind.FEATURES:
-        mapping = {"prefix": given["called"]}
-        keys = keys_in(given.get("keys"))
+        check_keys(given.get("keys"))
+        content, mapping, keys = features_given(file, given.get("keys"), given["called"], given["sheet"])
     else:
         text = decode_table(file, given["sheet"])
         content = ContentFile(text.encode())
@@ -246,13 +249,10 @@ def started(request: ApiRequest, project: Project, given: dict[str, Any]) -> Imp
     )
 
 
-def keys_in(file: UploadedFile | None) -> bytes:
-    """Return the text of the keys, nothing where none are given. Raises BadFile and Unprocessable."""
-    if file is None:
-        return b""
-    if not file.size:
+def check_keys(file: UploadedFile | None) -> None:
+    """Raises Unprocessable where a file of keys is empty."""
+    if file is not None and not file.size:
         raise Unprocessable({"keys": [_("The file is empty. Upload it again.")]})
-    return decode(file.read(), file.name or "").text.encode()
 
 
 def mapping_of(text: str, name: str, given: dict[str, Any], project: Project) -> dict[str, Any]:

@@ -24,6 +24,7 @@ TEXT_KINDS.append((Item.Kind.HTML.value, _("HTML (words, structure and links are
 TEXT_KINDS.append((Item.Kind.SECTIONS.value, _("Several sections (a JSON list, each with kind and text)")))
 TEXT_KINDS.append((Item.Kind.CHAT.value, _("Chat (a JSON list of turns, each with role and content)")))
 MANY = ("features", "translations", "sections", "metadata")  # of Columns: those that hold several
+TABLES = ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx,.parquet,.gz"
 LONGEST_PASTE = 5_000_000
 
 
@@ -46,7 +47,7 @@ class FileForm(forms.Form):
     file = forms.FileField(
         label=_("File"),
         allow_empty_file=True,  # refused in our own words
-        widget=forms.ClearableFileInput(attrs={"accept": ".csv,.tsv,.txt,.json,.jsonl,.ndjson,.xlsx,.parquet,.gz"}),
+        widget=forms.ClearableFileInput(attrs={"accept": TABLES}),
         help_text=_(
             "CSV, TSV, XLSX, plain text, JSON, JSON lines or Parquet; up to 50 MB and 100,000 items. Any encoding."
         ),
@@ -128,13 +129,17 @@ class DocumentsForm(forms.Form):
 
 class FeaturesForm(forms.Form):
     file = forms.FileField(
-        label=_("Matrix (.npy)"),
+        label=_("Table or matrix (.npy)"),
         allow_empty_file=True,
-        widget=forms.ClearableFileInput(attrs={"accept": ".npy"}),
-        help_text=_("A row for each item, a column for each feature, all finite numbers; up to 500 MB."),
+        widget=forms.ClearableFileInput(attrs={"accept": f"{TABLES},.npy"}),
+        help_text=_(
+            "A table (CSV, TSV, XLSX, JSON or Parquet, up to 50 MB): the items' keys in its first column, then a "
+            "column for each feature, named in the first row. Or a matrix (.npy, up to 500 MB): a row for each item, a "
+            "column for each feature. All finite numbers; features of the same name are replaced."
+        ),
     )
     keys = forms.FileField(
-        label=_("Keys of the rows"),
+        label=_("Keys of a matrix's rows"),
         required=False,
         widget=forms.ClearableFileInput(attrs={"accept": ".txt,.csv"}),
         help_text=_(
@@ -143,9 +148,9 @@ class FeaturesForm(forms.Form):
     )
     called = forms.RegexField(
         FEATURES_PREFIX,
-        label=_("Name of the features"),
+        label=_("Name of a matrix's features"),
         initial="f",
-        help_text=_("“f” makes f1, f2, f3 … Features of the same name are replaced."),
+        help_text=_("“f” makes f1, f2, f3 …"),
     )
 
 

@@ -18,6 +18,11 @@ KINDS = "fiub"
 FEATURES_PREFIX = r"^[\w .-]{1,40}\Z"  # f makes f1, f2, f3
 
 
+def looks_like_matrix(name: str, head: bytes) -> bool:
+    """Return whether a file is meant as a matrix, by its first bytes or its name; else it is a table."""
+    return head.startswith(b"\x93NUM") or name.lower().endswith(".npy")
+
+
 class Matrix:
     """The rows of a matrix as features of the items with these keys, in this order. Raises BadFile."""
 

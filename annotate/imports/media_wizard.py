@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 
 from annotate.core import http_ranges
 from annotate.core.errors import UserError
-from annotate.files.cells import Unusable
+from annotate.files.limits import Unusable
 from annotate.imports import uploads
 from annotate.imports.forms import PictureForm
 from annotate.imports.media.actions import import_media

@@ -14,10 +14,10 @@ from django.views.decorators.http import require_http_methods
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core import rate_limits
-from annotate.files.decoding import decode
 from annotate.imports.comparisons.forms import ComparisonsFileForm
 from annotate.imports.comparisons.tables import FORMATS
 from annotate.imports.comparisons_wizard import ComparisonsWizard, comparisons_contents
+from annotate.imports.feature_table import features_given
 from annotate.imports.forms import ArchiveForm, DocumentsForm, FeaturesForm, FileForm, PasteForm, PicturesForm
 from annotate.imports.media.archives import check_is_zip
 from annotate.imports.media.packing import pack_documents
@@ -45,9 +45,10 @@ def documents_job(documents: list[UploadedFile]) -> JobValues:
 
 
 def features_job(file: UploadedFile, keys: UploadedFile | None, called: str) -> JobValues:
-    text = decode(keys.read(), keys.name or "").text if keys else ""
-    values = {"kind": ImportJob.Kind.FEATURES, "source": file.name, "file": file, "mapping": {"prefix": called}}
-    return {**values, "at_once": True, "keys": text.encode()}
+    """Raises BadFile."""
+    content, mapping, given_keys = features_given(file, keys, called)
+    values = {"kind": ImportJob.Kind.FEATURES, "source": file.name, "file": content, "mapping": mapping}
+    return {**values, "at_once": True, "keys": given_keys}
 
 
 WIZARDS: dict[str, type[Wizard[Any]]] = {
@@ -121,7 +122,7 @@ def questions(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def features(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
-    """A matrix has no preview: the worker checks every row before it writes the first."""
+    """Features have no preview: the worker checks every row before it writes the first."""
     project = access.project_for(request, project_id, access.MANAGE)
     if request.method == "POST":
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))

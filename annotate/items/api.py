@@ -34,9 +34,8 @@ from annotate.api.idempotency import HEADER, idempotent
 from annotate.api.problems import Unprocessable
 from annotate.core.languages import is_language_tag
 from annotate.core.sections import MAX_SECTIONS, sections_in
-from annotate.files.cells import Unusable
 from annotate.files.column_guessing import SECTIONS, Columns
-from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_LINK, MAX_TAG, MAX_TAGS, MAX_TEXT, MAX_TITLE
+from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_LINK, MAX_TAG, MAX_TAGS, MAX_TEXT, MAX_TITLE, Unusable
 from annotate.files.sheets import Sheet, SheetRow
 from annotate.items import actions
 from annotate.items.media.delivery import send_media

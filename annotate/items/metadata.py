@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 
 from annotate.audit import record_event
 from annotate.core.transactions import write_transaction
-from annotate.files.cells import Unusable, check_characters, shortened, text_in
-from annotate.files.limits import MAX_METADATA, MAX_METADATA_NAME, MAX_METADATA_VALUE
+from annotate.files.cells import check_characters, shortened, text_in
+from annotate.files.limits import MAX_METADATA, MAX_METADATA_NAME, MAX_METADATA_VALUE, Unusable
 from annotate.files.sheets import SheetRow
 from annotate.models import EventVerb, Item, Project, User
 

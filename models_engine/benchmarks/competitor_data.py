@@ -85,7 +85,7 @@ def read_contest(name: str, folder: Path) -> Contest:
 
 
 def pool_contexts(one: Contest) -> Comparisons:
-    """Return the same answers as pairs of competitors without contexts; composite weights are kept."""
+    """Return the same answers as pairs of competitors without contexts; composite weights and grades are kept."""
     pairs, who = one.data.pairs_with_ties(), one.table.competitor
     return Comparisons.from_pairs(
         who[pairs.left],
@@ -93,6 +93,8 @@ def pool_contexts(one: Contest) -> Comparisons:
         pairs.outcome,
         pairs.annotator,
         weights=pairs.weight,
+        grades=pairs.grade,
+        n_grades=one.data.n_grades,
         n_items=one.table.n_competitors,
         n_annotators=one.data.n_annotators,
     )

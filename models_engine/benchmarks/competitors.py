@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.benchmarks.competitor_data import SETS, Contest, build_contest, pool_contexts, read_contest
+from models_engine.benchmarks.grades import grade_shares
 from models_engine.benchmarks.machine import describe_machine
 from models_engine.benchmarks.peer_data import HeldOutData
 from models_engine.benchmarks.peers import find_installed, measure_peer
@@ -27,13 +28,16 @@ from models_engine.posterior import GaussianPosterior
 from models_engine.simulate import Competition, competition
 
 __all__ = [
+    "GRADED_CUTS",
     "N_CARELESS",
     "OURS",
     "POOLED",
     "UNWEIGHED",
+    "WINNERS",
     "Coverage",
     "Loss",
     "main",
+    "measure_grades",
     "measure_halves",
     "measure_held_out",
     "measure_simulated",
@@ -42,9 +46,11 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 OURS, POOLED, UNWEIGHED = "Competitors", "BradleyTerry pooled", "Competitors unweighed"
+WINNERS = "Competitors, winners"
 PEERS = ("choix opt_pairwise", "choix ilsr_pairwise", "evalica bradley_terry")
 N_FOLDS = 5
 SIMULATED_TASTE, SIMULATED_PEOPLE = 0.4, 30
+GRADED_CUTS = (0.3, 1.2)  # a tie, slightly, clearly
 N_CARELESS = 6  # of them, in the simulation with careless annotators
 
 
@@ -199,6 +205,37 @@ def summarise_coverage(name: str, found: list[Floats]) -> Coverage:
     return Coverage(name, float(holds.mean()), error, spread, width)
 
 
+def measure_grades(n_crowds: int, seed: int) -> list[Coverage]:
+    """Measure as measure_simulated does where answers are graded with cut points GRADED_CUTS, with grades and by
+    winners alone.
+
+    loss: of the graded answers about a fifth of the contexts, left out; the fit of winners predicts the grade by its
+    share.
+    """
+    flatter = np.sqrt(1 + 2 * SIMULATED_TASTE**2 * (16 * np.sqrt(3) / (15 * np.pi)) ** 2)
+    scores: dict[str, list[Floats]] = {OURS: [], WINNERS: []}
+    losses: dict[str, list[float]] = {name: [] for name in scores}
+    for crowd in range(n_crowds):
+        rng = np.random.default_rng([seed, crowd])
+        truth = competition(rng, 12, 40, SIMULATED_PEOPLE, item_sd=0.8, taste_sd=SIMULATED_TASTE, side=0.2)
+        data = truth.graded(2_000, GRADED_CUTS, rng)
+        one = build_contest(data, truth.context[data.items[data.starts[:-1]]], 12)
+        out = np.arange(one.n_contexts) % N_FOLDS == 0
+        train, test = one.part(~out), pool_contexts(one.part(out))
+        for name, found in scores.items():
+            estimator = Competitors(grades="ordered" if name == OURS else "ignore")
+            posterior = estimator.fit(one.data, one.table)
+            error = posterior.standard_deviations()
+            found.append(np.stack([(posterior.utilities() - centre(truth.utilities) / flatter) / error, error]))
+            own = estimator.fit(train.data, train.table).log_predictive(test)
+            if name == WINNERS and test.grades is not None:
+                own = own + grade_shares(train.data)[test.grades]
+            losses[name].append(float(-own.mean()))
+    return [
+        replace(summarise_coverage(name, found), loss=float(np.mean(losses[name]))) for name, found in scores.items()
+    ]
+
+
 def simulate_large(seed: int) -> Contest:
     """Simulate 60 competitors, 5,000 contexts, 200 annotators, 100,000 labels."""
     rng = np.random.default_rng(seed)
@@ -269,6 +306,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             known[name] = [asdict(row) for row in found]
             print(f"\n{options.crowds} simulated crowds, {n_careless} of {SIMULATED_PEOPLE} people careless:")
             print(coverage_table(found))
+    if "grades" in parts:
+        found = measure_grades(options.crowds, options.seed)
+        known["grades"] = [asdict(row) for row in found]
+        print(f"\n{options.crowds} simulated crowds with graded answers:\n" + coverage_table(found))
     if "speed" in parts:
         known["speed"] = measure_speed(options.seed)
         print("\n" + known["speed"])
@@ -277,7 +318,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-PARTS = ("losses", "halves", "simulated", "speed")
+PARTS = ("losses", "halves", "simulated", "grades", "speed")
 
 
 def _parser() -> argparse.ArgumentParser:

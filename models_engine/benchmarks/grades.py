@@ -19,6 +19,7 @@ from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.choosing import assign_folds, paired_difference
 from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.estimators.crowd_bt import CrowdBT
+from models_engine.estimators.crowd_bt_online import CrowdBTOnline
 from models_engine.estimators.crowd_gppl import CrowdGPPL
 from models_engine.estimators.gppl import GPPL
 from models_engine.posterior import BasePosterior
@@ -37,6 +38,8 @@ ESTIMATORS: dict[str, tuple[Estimator, Estimator]] = {  # counting grades, and w
         BradleyTerry(prior_sd=None, inference="auto", grades="ignore"),
     ),
     "CrowdBT": (CrowdBT(), CrowdBT(grades="ignore")),
+    "CrowdBT(map)": (CrowdBT(inference="map"), CrowdBT(inference="map", grades="ignore")),
+    "CrowdBTOnline": (CrowdBTOnline(), CrowdBTOnline(grades="ignore")),
     "GPPL": (GPPL(), GPPL(grades="ignore")),
     "CollaborativeGP": (CollaborativeGP(), CollaborativeGP(grades="ignore")),
     "CrowdGPPL": (CrowdGPPL(), CrowdGPPL(grades="ignore")),
@@ -45,6 +48,8 @@ ESTIMATORS: dict[str, tuple[Estimator, Estimator]] = {  # counting grades, and w
 CROWDS: dict[str, Callable[[np.random.Generator, int], Crowd]] = {
     "BradleyTerry": lambda rng, n: simulate_crowd(rng, n, 20, utility_sd=1.5),
     "CrowdBT": lambda rng, n: simulate_crowd(rng, n, 20, utility_sd=1.5, reliability=(8.5, 1.5)),
+    "CrowdBT(map)": lambda rng, n: simulate_crowd(rng, n, 20, utility_sd=1.5, reliability=(8.5, 1.5)),
+    "CrowdBTOnline": lambda rng, n: simulate_crowd(rng, n, 20, utility_sd=1.5, reliability=(8.5, 1.5)),
     "GPPL": lambda rng, n: simulate_crowd(rng, n, 20, link="probit"),
     "CollaborativeGP": lambda rng, n: simulate_crowd(rng, n, 20, taste_sd=0.7, link="probit"),
     "CrowdGPPL": lambda rng, n: simulate_crowd(rng, n, 20, taste_sd=0.7, link="probit"),

@@ -115,9 +115,7 @@ class BradleyTerry:
         side = [self.side_sd**-2] * self.side
         if self.grades == "ordered" and n_grades:
             graded = GradedCounts.of(pairs, sided, n_grades, halve_ties=halve_ties)
-            return GradedProblem(
-                graded, self.side, np.concatenate([own, side, np.zeros(n_grades - (not graded.has_tie))])
-            )
+            return GradedProblem(graded, self.side, np.concatenate([own, side, np.zeros(graded.gaps.n_cuts)]))
         counts = PairCounts.of(pairs, sided, halve_ties=halve_ties)
         has_tie = self.ties == "davidson" and bool(counts.ties.sum() > 0)
         prior = np.concatenate([own, side, [self.tie_sd**-2] * has_tie])
@@ -229,8 +227,8 @@ def _starting_point(problem: Problem, start: Posterior | None) -> Floats:
     x = np.zeros(len(problem.prior))
     if isinstance(problem, GradedProblem):
         known = start.likelihood.cuts if start is not None else None
-        same = known is not None and len(known) == problem.counts.n_grades and (known[0] > 0) == problem.has_tie
-        cuts = np.array(known)[not problem.has_tie :] if known is not None and same else problem.starting_cuts()
+        same = known is not None and len(known) == problem.gap_terms.n_grades and (known[0] > 0) == problem.has_tie
+        cuts = np.array(known)[not problem.has_tie :] if known is not None and same else problem.gap_terms.starting()
         x[len(x) - problem.n_cuts :] = cuts
     if start is None:
         return x

@@ -19,12 +19,14 @@ from models_engine.inference.competitors.annotators import (
     taste_covariance,
     taste_spread,
 )
+from models_engine.inference.competitors.answers import Answers, DavidsonAnswers, GradedAnswers
 from models_engine.inference.competitors.blocks import Blocks
 from models_engine.inference.competitors.careless import attentive_shares
 from models_engine.inference.competitors.fit import IntegratedEffects, fit_competitors
-from models_engine.inference.competitors.problem import CompetitorProblem, Rows
+from models_engine.inference.competitors.problem import CompetitorProblem
 from models_engine.inference.competitors.shared import shared_covariance
-from models_engine.linalg import centre, centre_covariance, sum_by_group
+from models_engine.inference.graded.counts import Thresholds
+from models_engine.linalg import centre, centre_covariance
 from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Likelihood
 from models_engine.progress import FitLog, Progress
@@ -50,6 +52,9 @@ class Competitors:
     the covariance by as much as their scores differ; utilities are those of the average annotator who answered.
 
     ties: "davidson" learns P(tie), "half" counts half a win each way, "ignore" leaves ties out.
+    grades: "ordered" counts how much better an item is, where labels say it (Comparisons.grades), in place of
+        Davidson's ties: the cumulative logit with symmetric cut points, as BradleyTerry has it. "ignore" takes the
+        winners alone.
     tied_ranks: equal ranks in a set of three or more are ties (rankings with ties), and not merely untold.
     side: also infer a utility added to the item shown left, where the order is known.
     tastes: count that annotators may differ in taste.
@@ -59,6 +64,7 @@ class Competitors:
     """
 
     ties: Literal["davidson", "half", "ignore"] = "davidson"
+    grades: Literal["ordered", "ignore"] = "ordered"
     tied_ranks: bool = False
     side: bool = True
     tastes: bool = True
@@ -91,17 +97,18 @@ class Competitors:
         attentive = np.ones(data.n_annotators)
         for again in range(MAX_REFITS, -1, -1):
             weighted = replace(pairs, weight=pairs.weight * attentive[pairs.annotator])
-            problem, row = self._problem(data, table, contexts, weighted, sided)
+            problem, said = self._problem(data, table, contexts, weighted, sided)
             found = fit_competitors(problem, tolerance=self.tolerance, limit=self.max_iterations, step_done=log.step)
-            taste = self._taste(problem, weighted, row, found, table, contexts) if self.tastes else NO_TASTE
+            expected = _Expected.of(problem, weighted, sided, found)
+            taste = self._taste(expected, table, contexts) if self.tastes else NO_TASTE
             if not (self.careless and again):
                 break
-            former, attentive = attentive, self._attentive(problem, pairs, row, found, taste)
+            former, attentive = attentive, _attentive(expected, pairs, found, taste, table)
             if np.abs(attentive - former)[pairs.annotator].max() < SHARE_TOLERANCE:
                 attentive = former
                 break
         if self.tastes:
-            extra = taste.mean_square * taste_covariance(found.best, weighted, row)
+            extra = taste.mean_square * taste_covariance(found.best, *said)
             found = replace(found, covariance=found.covariance + extra)
         if same_item is not None:
             item = problem.blocks.item
@@ -133,24 +140,10 @@ class Competitors:
 
     def _problem(
         self, data: Comparisons, table: CompetitorTable, contexts: Ints, pairs: PairTable, sided: NDArray[np.bool_]
-    ) -> tuple[CompetitorProblem, Ints]:
-        """Return (problem, its row of each pair): equal pairs are one row, shown either way round unless sides
-        count.
-        """
-        swapped = (pairs.left > pairs.right) & ~sided
-        left, right = np.where(swapped, (pairs.right, pairs.left), (pairs.left, pairs.right))
-        key = (left * data.n_items + right) * 2 + sided
-        _, first, row = np.unique(key, return_index=True, return_inverse=True)
-        outcome = np.where(swapped, 1 - pairs.outcome, pairs.outcome)
-        tied = (outcome == 0.5) & (self.ties == "davidson")
-        n = len(first)
-        rows = Rows(
-            sum_by_group(row, pairs.weight * outcome * ~tied, n),
-            sum_by_group(row, pairs.weight * (1 - outcome) * ~tied, n),
-            sum_by_group(row, pairs.weight * tied, n),
-            sided[first].astype(np.float64),
-        )
-        blocks = Blocks.of(left[first], right[first], contexts)
+    ) -> tuple[CompetitorProblem, tuple[PairTable, Ints]]:
+        """Return the problem, and the answers with the row each is in: see `taste_covariance`."""
+        left, right, answers, said = self._answers(pairs, sided, data.n_grades)
+        blocks = Blocks.of(left, right, contexts)
         padding = blocks.item < 0
         features = np.zeros((blocks.n_slots, 0))
         if data.item_features is not None:
@@ -159,39 +152,90 @@ class Competitors:
         tag = np.full(blocks.n_slots, -1) if table.tag is None else _tags(contexts, table.tag)[blocks.context]
         problem = CompetitorProblem(
             blocks,
-            rows,
+            answers,
             np.where(padding, table.n_competitors, table.competitor[blocks.item]),
             tag,
             features,
             table.n_competitors,
             table.n_tags,
             self.feature_sd,
-            self.side_sd if sided.any() else None,
-            self.tie_sd if tied.any() else None,
         )
-        return problem, row.ravel()
+        return problem, said
 
-    def _attentive(
-        self, problem: CompetitorProblem, pairs: PairTable, row: Ints, found: IntegratedEffects, taste: TasteSpread
-    ) -> Floats:
-        spread = float(np.sqrt(found.weights @ found.spreads**2))
-        margin, of_items, _log_nu = _expected(problem, pairs, row, found.mean, spread)
-        left, right = (problem.competitor[side[row]] for side in (problem.blocks.left, problem.blocks.right))
-        unknown = found.covariance[left, left] + found.covariance[right, right] - 2 * found.covariance[left, right]
-        return attentive_shares(pairs, margin, of_items + 2 * taste.mean_square + unknown)
+    def _answers(
+        self, pairs: PairTable, sided: NDArray[np.bool_], n_grades: int
+    ) -> tuple[Ints, Ints, Answers, tuple[PairTable, Ints]]:
+        """Return (left, right, answers by row, (answers one by one, row of each)): equal pairs are one row, shown
+        either way round unless sides count.
+        """
+        swapped = (pairs.left > pairs.right) & ~sided
+        left, right = np.where(swapped, (pairs.right, pairs.left), (pairs.left, pairs.right))
+        key = (left * pairs.n_items + right) * 2 + sided
+        outcome = np.where(swapped, 1 - pairs.outcome, pairs.outcome)
+        side_sd = self.side_sd if sided.any() else None
+        if self.grades == "ordered" and n_grades:
+            said = Thresholds.of(pairs, outcome, n_grades, halve_ties=self.ties == "half")
+            first, row = _rows((key[said.answer] * n_grades + said.cut) * 2 + (said.sign < 0))
+            one = said.answer[first]
+            graded = GradedAnswers.of(said, first, row, sided[one].astype(np.float64), side_sd)
+            return left[one], right[one], graded, (replace(pairs.select(said.answer), weight=said.weight), row)
+        first, row = _rows(key)
+        tie_sd = self.tie_sd if self.ties == "davidson" else None
+        plain = DavidsonAnswers.of(pairs, outcome, sided[first].astype(np.float64), row, side_sd, tie_sd)
+        return left[first], right[first], plain, (pairs, row)
 
-    def _taste(
-        self,
-        problem: CompetitorProblem,
-        pairs: PairTable,
-        row: Ints,
-        found: IntegratedEffects,
-        table: CompetitorTable,
-        contexts: Ints,
-    ) -> TasteSpread:
-        spread = float(np.sqrt(found.weights @ found.spreads**2))
-        scores = expected_scores(pairs, *_expected(problem, pairs, row, found.mean, spread))
-        return taste_spread(pairs, scores, table.competitor, contexts, spread)
+    def _taste(self, expected: "_Expected", table: CompetitorTable, contexts: Ints) -> TasteSpread:
+        scores = expected_scores(
+            expected.pairs, expected.margin, 2 * expected.item_sd**2, expected.log_nu, expected.cuts
+        )
+        return taste_spread(expected.pairs, scores, table.competitor, contexts, expected.item_sd)
+
+
+@dataclass(frozen=True, eq=False)
+class _Expected:
+    """What is expected of answers, items' own effects apart: margin (n_pairs,), side included, of each pair as shown;
+    the items' spread; log nu, or the cut points where grades count."""
+
+    pairs: PairTable
+    margin: Floats
+    item_sd: float
+    log_nu: float
+    cuts: Floats | None
+
+    @classmethod
+    def of(
+        cls, problem: CompetitorProblem, pairs: PairTable, sided: NDArray[np.bool_], found: IntegratedEffects
+    ) -> "_Expected":
+        item, by_item = problem.blocks.item, np.zeros(pairs.n_items)
+        by_item[item[item >= 0]] = problem.expected(found.mean)[item >= 0]
+        side, log_nu, cuts = _nuisances(problem, found.mean)
+        margin = by_item[pairs.left] - by_item[pairs.right] + side * sided
+        return cls(pairs, margin, float(np.sqrt(found.weights @ found.spreads**2)), log_nu, cuts)
+
+
+def _rows(key: Ints) -> tuple[Ints, Ints]:
+    """Return (the first place of each distinct key, which of them each is)."""
+    _, first, row = np.unique(key, return_index=True, return_inverse=True)
+    return first, row.ravel()
+
+
+def _nuisances(problem: CompetitorProblem, u: Floats) -> tuple[float, float, Floats | None]:
+    """Return (side, log nu, cut points): 0, -inf and None where not asked for."""
+    answers, v = problem.answers, u[problem.n_effects :]
+    side = float(v[0]) if answers.side_sd is not None else 0.0
+    if isinstance(answers, GradedAnswers):
+        return side, -np.inf, answers.gaps.whole(v[answers.n_side :])
+    tied = isinstance(answers, DavidsonAnswers) and answers.tie_sd is not None
+    return side, float(v[-1]) if tied else -np.inf, None
+
+
+def _attentive(
+    expected: _Expected, pairs: PairTable, found: IntegratedEffects, taste: TasteSpread, table: CompetitorTable
+) -> Floats:
+    left, right = table.competitor[pairs.left], table.competitor[pairs.right]
+    unknown = found.covariance[left, left] + found.covariance[right, right] - 2 * found.covariance[left, right]
+    variance = 2 * expected.item_sd**2 + 2 * taste.mean_square + unknown
+    return attentive_shares(pairs, expected.margin, variance, expected.cuts)
 
 
 def _check_size(contexts: Ints, pairs: PairTable, table: CompetitorTable) -> None:
@@ -226,23 +270,17 @@ def _standard(features: Floats, seen: Ints) -> tuple[Floats, Floats]:
     return features[seen].mean(axis=0), np.where(scale > 1e-12, scale, 1.0)
 
 
-def _expected(
-    problem: CompetitorProblem, pairs: PairTable, row: Ints, u: Floats, item_sd: float
-) -> tuple[Floats, float, float]:
-    """Return (margin of each pair as answered, variance of the items' own effects in it, log nu)."""
-    expected = problem.expected(u)
-    side, log_nu = problem.side_and_tie(u)
-    margin = problem.blocks.differences(expected)[row] + side * problem.rows.sided[row]
-    turned = problem.blocks.item[problem.blocks.left[row]] != pairs.left
-    return np.where(turned, -margin, margin), 2 * item_sd**2, log_nu
-
-
 def _likelihood(problem: CompetitorProblem, found: IntegratedEffects) -> Likelihood:
-    side, log_nu = problem.side_and_tie(found.mean)
-    at = problem.n_effects
-    side_sd = float(np.sqrt(found.covariance[at, at])) if problem.side_sd is not None else None
-    tie = float(np.exp(log_nu)) if problem.tie_sd is not None else None
-    return Likelihood(side=side, tie=tie, side_sd=side_sd)
+    side, log_nu, cuts = _nuisances(problem, found.mean)
+    sds = np.sqrt(np.diagonal(found.covariance)[problem.n_effects :])
+    side_sd = float(sds[0]) if problem.answers.side_sd is not None else None
+    tie = float(np.exp(log_nu)) if np.isfinite(log_nu) else None
+    likelihood = Likelihood(side=side, tie=tie, side_sd=side_sd)
+    if cuts is None:
+        return likelihood
+    unknown = sds[int(problem.answers.side_sd is not None) :]
+    own = np.concatenate([np.zeros(len(cuts) - len(unknown)), unknown])  # c_0 is known where there are no ties
+    return replace(likelihood, cuts=tuple(cuts.tolist()), cut_sds=tuple(own.tolist()))
 
 
 def _effects(

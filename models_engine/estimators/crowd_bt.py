@@ -6,19 +6,21 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from models_engine.covariance.forms import Covariance
+from models_engine.covariance.forms import Covariance, LowRankCovariance, SumCovariance
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidSetting
 from models_engine.estimators.crowd_posterior import CrowdPosterior, beta_from_moments, summarise_reliabilities
 from models_engine.estimators.settings import check_settings
 from models_engine.implied_pairs import PairTable
 from models_engine.inference.crowd_bt.fit import CrowdFitSpec, Solution, ascend_objective, solve_crowd
+from models_engine.inference.crowd_bt.graded_mode import find_graded_mode
 from models_engine.inference.crowd_bt.laplace import laplace
+from models_engine.inference.crowd_bt.log_posterior import Point
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior
 from models_engine.inference.crowd_bt.scales import DEFAULT_SCALES, ScaleLearner, Scales
 from models_engine.inference.graded.cut_points import starting_log_gaps
-from models_engine.linalg import sum_by_group
+from models_engine.linalg import centre, sum_by_group
 from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Diagnostics, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
@@ -46,7 +48,7 @@ class CrowdBT:
         Davidson's ties: P(grade g for left) = eta_j G(z) + (1 - eta_j) G(-z), G(z) = s(z - c_{g-1}) - s(z - c_g),
         P(tie) = s(z + c_0) - s(z - c_0): the cumulative logit with symmetric cut points (McCullagh 1980; Agresti 1992;
         as BradleyTerry has it), mixed with its reversed answer as a choice is; a reversed answer keeps its grade. Cut
-        points are learned as the scales are. "ignore" takes the winners alone, as "map" does, whose message says so.
+        points are learned as the scales are. "ignore" takes the winners alone.
     side: also infer a utility added to the item shown left, with prior N(0, side_sd^2); pairs of known order only. It
         is part of what the annotator sees, so that a reversed answer reverses it as well.
     Weights multiply a label's log likelihood after reversed and unreversed are summed out. Larger sets enter as their
@@ -82,7 +84,8 @@ class CrowdBT:
         spec, first = self._spec(data, start), FitLog(self.max_iterations, progress)
         x = _starting_point(spec, start)
         if self.inference == "map":
-            return self._fit_mode(spec, x, log, data)
+            fit_mode = self._fit_graded_mode if spec.scales.log_gaps else self._fit_mode
+            return fit_mode(spec, x, log, data)
         log = FitLog(self.max_iterations, _continue_progress(first, progress))
         solution = solve_crowd(spec, x, _starting_margins(spec, start), first.step, log.step)
         total = len(first.objective) + len(log.objective)
@@ -104,19 +107,28 @@ class CrowdBT:
         point, _, converged = ascend_objective(spec, x, log.step, self.tolerance / 100)
         told = gettext_noop("the last step moved the unknowns by less than %(tolerance)s")
         told = told if converged else gettext_noop("the last step moved the unknowns by more than %(tolerance)s")
-        message = Message.of(told, tolerance=f"{self.tolerance / 100:g}")
-        if self.grades == "ordered" and data.n_grades:
-            alone = gettext_noop('grades did not count, the winners alone did: inference="ep" counts them')
-            message = Message.joined(message, Message.of(alone))
-        diagnostics = log.finish(converged=converged, message=message)
+        diagnostics = log.finish(converged=converged, message=Message.of(told, tolerance=f"{self.tolerance / 100:g}"))
         f, side, log_nu = point.target.split(point.x)
         covariance, own, side_sd = laplace(point)
-        crowd = point.evaluation.crowd
-        mean = (crowd.mass * crowd.eta).sum(axis=1)
-        variance = (crowd.mass * crowd.eta**2).sum(axis=1) - mean**2 + own
         scales = replace(spec.scales, log_nu=log_nu)
         likelihood = self._likelihood(data, scales, side, side_sd)
-        return _posterior(f, covariance, diagnostics, likelihood, scales, (mean, variance))
+        return _posterior(f, covariance, diagnostics, likelihood, scales, _mean_reliabilities(point, own))
+
+    def _fit_graded_mode(self, spec: CrowdFitSpec, x: Floats, log: FitLog, data: Comparisons) -> CrowdPosterior:
+        found = find_graded_mode(spec, x, log.step, self.tolerance / 100)
+        told = gettext_noop("the last step moved the unknowns by less than %(tolerance)s")
+        told = told if found.converged else gettext_noop("the last step moved the unknowns by more than %(tolerance)s")
+        message = Message.of(told, tolerance=f"{self.tolerance / 100:g}")
+        diagnostics = log.finish(converged=found.converged, message=message)
+        f, side, _ = found.point.target.split(found.point.x)
+        covariance, own, side_sd = laplace(found.point)
+        if side_sd is not None:
+            side_sd = float(np.sqrt(side_sd**2 + (found.moves[len(f)] ** 2).sum()))
+        open_cuts = LowRankCovariance(centre(found.moves[: len(f)].T).T, np.zeros(len(f)))
+        likelihood = self._likelihood(data, spec.scales, side, side_sd)
+        likelihood = replace(likelihood, cuts=tuple(found.cuts.tolist()), cut_sds=found.cut_sds)
+        wide = SumCovariance(covariance, open_cuts)
+        return _posterior(f, wide, diagnostics, likelihood, spec.scales, _mean_reliabilities(found.point, own))
 
     def _check(self) -> None:
         check_settings(self)
@@ -136,9 +148,10 @@ class CrowdBT:
         if self.ties == "half":
             table = _halve_ties(table)
         sided = self.side & (data.sizes[table.label] == 2) & (data.positions[data.starts[table.label]] >= 0)
-        graded = self.grades == "ordered" and self.inference == "ep" and data.n_grades > 0
+        graded = self.grades == "ordered" and data.n_grades > 0
         pairs = NoisyPairs.of(table, sided, graded=graded)
         has_tie = bool(pairs.ties.sum() > 0)
+        has_nu = not graded or self.inference == "ep"  # whose sites begin at the mode of the winners alone
         scales = DEFAULT_SCALES
         if isinstance(start, CrowdPosterior) and start.prior_sd is not None and self.inference == "ep":
             log_nu = float(np.log(start.likelihood.tie)) if start.likelihood.tie else -np.inf
@@ -146,7 +159,7 @@ class CrowdBT:
         scales = Scales(
             scales.prior_sd if self.prior_sd is None else self.prior_sd,
             scales.reliability if self.reliability is None else BetaPrior(*self.reliability),
-            (scales.log_nu if np.isfinite(scales.log_nu) else 0.0) if has_tie else -np.inf,
+            (scales.log_nu if np.isfinite(scales.log_nu) else 0.0) if has_tie and has_nu else -np.inf,
             _starting_gaps(pairs, data.n_grades, start) if graded else (),
         )
         learner = ScaleLearner(
@@ -191,6 +204,13 @@ def _posterior(
         counts=counts,
         crowd=(scales.reliability.alpha, scales.reliability.beta),
     )
+
+
+def _mean_reliabilities(point: Point, own: Floats) -> tuple[Floats, Floats]:
+    """Return mean and variance of each annotator's reliability. own (n_annotators,): variance due to the utilities."""
+    crowd = point.evaluation.crowd
+    mean = (crowd.mass * crowd.eta).sum(axis=1)
+    return mean, (crowd.mass * crowd.eta**2).sum(axis=1) - mean**2 + own
 
 
 def _message(solution: Solution, tolerance: float) -> Message:

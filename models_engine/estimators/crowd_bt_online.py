@@ -1,6 +1,6 @@
 """CrowdBTOnline: the model of CrowdBT, updated by one answer at a time with moment matching (Chen et al. 2013)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -11,7 +11,8 @@ from models_engine.data import Comparisons
 from models_engine.errors import InvalidData, InvalidSetting
 from models_engine.estimators.crowd_posterior import CrowdPosterior, summarise_reliabilities
 from models_engine.estimators.settings import check_settings
-from models_engine.inference.crowd_bt.moment_matching import match_moments, update_beta
+from models_engine.inference.crowd_bt.graded_matching import GapBeliefs, MatchedGrade, match_grade
+from models_engine.inference.crowd_bt.moment_matching import MatchedMoments, match_moments, update_beta
 from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Diagnostics, Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
@@ -32,15 +33,17 @@ class CrowdBTOnline:
     little
     and no scale is learned: use it where every answer must count at once, and CrowdBT for the final ranking.
 
-    prior_sd, reliability, ties, tie_sd, side, side_sd: as in CrowdBT, but the scales are not learned; log nu is, from
-    the first tie on. A label of weight w counts as floor(w) labels and one of the remaining weight, as a power of P;
-    a weight above 10,000 raises InvalidData. Larger sets enter as their implied pairs.
+    prior_sd, reliability, ties, tie_sd, grades, side, side_sd: as in CrowdBT, but the scales are not learned; log nu
+    is, from the first tie on, and so are the cut points of graded answers: log gaps ~ N(., GRADE_SD^2), the first one
+    from the first tie on. A label of weight w counts as floor(w) labels and one of the remaining weight, as a power of
+    P; a weight above 10,000 raises InvalidData. Larger sets enter as their implied pairs.
     """
 
     prior_sd: float = 1.5
     reliability: tuple[float, float] = (8.5, 1.5)
     ties: Literal["davidson", "half", "ignore"] = "davidson"
     tie_sd: float = 3.0
+    grades: Literal["ordered", "ignore"] = "ordered"
     side: bool = False
     side_sd: float = 1.0
 
@@ -82,8 +85,9 @@ class CrowdBTOnline:
                 f"a pair has weight {pairs.weight.max():g}; the limit is {MAX_WEIGHT:g}, "
                 "because labels are counted one by one. Use CrowdBT, or smaller weights."
             )
-        if self.ties == "davidson" and (pairs.outcome == 0.5).any() and state.log_nu == -np.inf:
-            state.log_nu, state.log_nu_variance = 0.0, self.tie_sd**2
+        has_tie = self.ties == "davidson" and bool((pairs.outcome == 0.5).any())
+        state.expect(self, data.n_grades, has_tie)
+        grade = np.zeros(len(pairs), np.int64) if pairs.grade is None or state.gaps is None else pairs.grade
         sided = self.side & (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0)
         log = FitLog(1 + len(pairs) // LABELS_PER_STEP, progress)
         rows = zip(
@@ -93,11 +97,12 @@ class CrowdBTOnline:
             pairs.annotator.tolist(),
             pairs.weight.tolist(),
             sided.tolist(),
+            grade.tolist(),
             strict=True,
         )
         total = 0.0
-        for count, (left, right, outcome, annotator, weight, is_sided) in enumerate(rows, start=1):
-            total += state.count_pair(left, right, outcome, annotator, weight, is_sided, halve=self.ties == "half")
+        for count, row in enumerate(rows, start=1):
+            total += state.count_pair(*row, halve=self.ties == "half")
             if count % LABELS_PER_STEP == 0:
                 log.step(total)
         log.step(total)
@@ -118,6 +123,7 @@ class _State:
     side_variance: float
     log_nu: float
     log_nu_variance: float
+    gaps: GapBeliefs | None = None
 
     @classmethod
     def prior(cls, settings: CrowdBTOnline, n_items: int, n_annotators: int) -> "_State":
@@ -147,38 +153,65 @@ class _State:
         if likelihood.tie:
             self.log_nu = float(np.log(likelihood.tie))
             self.log_nu_variance = posterior.log_nu_sd**2
+        if settings.grades == "ordered" and likelihood.cuts is not None and likelihood.cut_sds is not None:
+            self.gaps = GapBeliefs.of(np.array(likelihood.cuts), np.array(likelihood.cut_sds))
         return self
 
+    def expect(self, settings: CrowdBTOnline, n_grades: int, has_tie: bool) -> None:
+        """Take up the parameters of ties and grades that the labels to come need. With cut points there is no nu: its
+        share of ties between equal items is taken over, nu / (2 + nu) = tanh(c_0 / 2).
+        """
+        if self.gaps is None and settings.grades == "ordered" and n_grades:
+            self.gaps = GapBeliefs.prior(n_grades, has_tie and self.log_nu == -np.inf)
+            if self.log_nu > -np.inf:
+                nu = np.exp(self.log_nu)  # c_0 = log(1 + nu)
+                log_gap, slope = float(np.log(np.log1p(nu))), float(nu / ((1 + nu) * np.log1p(nu)))
+                self.gaps = self.gaps.with_ties(log_gap, slope**2 * self.log_nu_variance)
+            self.log_nu, self.log_nu_variance = -np.inf, 0.0
+        if self.gaps is not None:
+            known = len(self.gaps.log_gaps)
+            if n_grades > known:
+                raise InvalidData(
+                    f"the labels have {n_grades} grades and the posterior {known}; fit them together, or ask for the "
+                    "same grades."
+                )
+            self.gaps = self.gaps.with_ties() if has_tie else self.gaps
+        elif has_tie and self.log_nu == -np.inf:
+            self.log_nu, self.log_nu_variance = 0.0, settings.tie_sd**2
+
     def count_pair(
-        self, left: int, right: int, outcome: float, annotator: int, weight: float, sided: bool, *, halve: bool
+        self,
+        left: int,
+        right: int,
+        outcome: float,
+        annotator: int,
+        weight: float,
+        sided: bool,
+        grade: int,
+        *,
+        halve: bool,
     ) -> float:
         """Update by one pair; return its log P, weights applied."""
         if outcome == 0.5 and halve:
-            first = self.count_pair(left, right, 1.0, annotator, weight / 2, sided, halve=False)
-            return first + self.count_pair(left, right, 0.0, annotator, weight / 2, sided, halve=False)
+            first = self.count_pair(left, right, 1.0, annotator, weight / 2, sided, 0, halve=False)
+            return first + self.count_pair(left, right, 0.0, annotator, weight / 2, sided, 0, halve=False)
         winner, loser, side = (left, right, 1.0) if outcome else (right, left, -1.0)
         total = 0.0
         while weight > 1e-12:
             share = min(1.0, weight)
-            total += self._count_answer(winner, loser, side * sided, annotator, share, outcome == 0.5)
+            total += self._count_answer(winner, loser, side * sided, annotator, share, outcome == 0.5, grade)
             weight -= share
         return total
 
-    def _count_answer(self, winner: int, loser: int, side: float, annotator: int, weight: float, tie: bool) -> float:
+    def _count_answer(
+        self, winner: int, loser: int, side: float, annotator: int, weight: float, tie: bool, grade: int
+    ) -> float:
         """Match moments: each Gaussian in the margin takes its share of the margin's change (Minka 2001)."""
         alpha, beta = self.alpha[annotator], self.beta[annotator]
         of_winner, of_loser, of_side = self.variance[winner], self.variance[loser], side * side * self.side_variance
         mean = self.mean[winner] - self.mean[loser] + side * self.side
         variance = of_winner + of_loser + of_side
-        found = match_moments(
-            mean,
-            variance,
-            alpha / (alpha + beta),
-            tie=tie,
-            weight=weight,
-            log_nu=self.log_nu,
-            log_nu_variance=self.log_nu_variance,
-        )
+        found = self._matched(mean, variance, alpha / (alpha + beta), weight, tie, grade)
         push, shrink = (found.mean - mean) / variance, (found.variance - variance) / variance**2
         self.mean[winner] += of_winner * push
         self.mean[loser] -= of_loser * push
@@ -186,10 +219,22 @@ class _State:
         self.variance[loser] += of_loser**2 * shrink
         self.side += side * self.side_variance * push
         self.side_variance += (side * self.side_variance) ** 2 * shrink
-        self.log_nu, self.log_nu_variance = found.log_nu, found.log_nu_variance
         if not tie:
             self.alpha[annotator], self.beta[annotator] = update_beta(alpha, beta, found.right, weight)
         return found.log_probability
+
+    def _matched(
+        self, mean: float, variance: float, reliability: float, weight: float, tie: bool, grade: int
+    ) -> MatchedMoments | MatchedGrade:
+        """Match the moments, and keep those of log nu or of the cut points."""
+        if self.gaps is not None:
+            graded = match_grade(mean, variance, reliability, self.gaps, grade=grade, tie=tie, weight=weight)
+            self.gaps = graded.gaps
+            return graded
+        nu, of_nu = self.log_nu, self.log_nu_variance
+        found = match_moments(mean, variance, reliability, tie=tie, weight=weight, log_nu=nu, log_nu_variance=of_nu)
+        self.log_nu, self.log_nu_variance = found.log_nu, found.log_nu_variance
+        return found
 
     def posterior(self, settings: CrowdBTOnline, diagnostics: Diagnostics, data: Comparisons) -> CrowdPosterior:
         mean, counts = np.array(self.mean), np.column_stack([self.alpha, self.beta])
@@ -202,6 +247,9 @@ class _State:
             tie_rate=data.pairs().tie_rate() if settings.ties == "half" else None,
             side_sd=self.side_variance**0.5 if settings.side else None,
         )
+        if self.gaps is not None:
+            cuts, sds = tuple(self.gaps.cuts.tolist()), tuple(self.gaps.deviations.tolist())
+            likelihood = replace(likelihood, cuts=cuts, cut_sds=sds)
         return CrowdPosterior(
             mean - mean.mean(),
             LowRankCovariance(np.zeros((len(mean), 0)), np.array(self.variance)),

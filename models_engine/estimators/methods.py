@@ -122,6 +122,7 @@ METHODS: dict[str, Method] = {
         {"": gettext_noop("Each answer updates independent posteriors by moment matching, in the order of arrival.")},
         ["bradley1952", "chen2013"],
         ties=DAVIDSON,
+        grades=RELIABLE_GRADES,
     ),
     "PlackettLuce": Method(
         gettext_noop("the Plackett–Luce model"),

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from annotate.files.cells import Unusable
-from annotate.files.limits import BadFile
+from annotate.files.limits import BadFile, Unusable
 from annotate.files.packages import check_size_of
 from annotate.imports.media.documents import read_document
 from tests.attack import bombs

@@ -6,8 +6,7 @@ import zipfile
 import pytest
 
 from annotate.files import workbooks
-from annotate.files.cells import Unusable
-from annotate.files.limits import BadFile
+from annotate.files.limits import BadFile, Unusable
 from annotate.imports.media.documents import read_document
 from tests.site.documents import docx
 from tests.site.imports.test_workbooks import OTHERS, read, xlsx

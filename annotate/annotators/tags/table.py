@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from django.utils.translation import gettext as _
 
 from annotate.files import csv_reader
-from annotate.files.cells import RowError, Unusable, tags_in
-from annotate.files.limits import BadFile
+from annotate.files.cells import RowError, tags_in
+from annotate.files.limits import BadFile, Unusable
 
 COLUMNS = ["annotator", "tags"]
 MAX_ROWS = 20_000

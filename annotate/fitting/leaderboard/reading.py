@@ -17,7 +17,7 @@ from models_engine.io.run_records import encode_name
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-VERSION = 3  # raised whenever equal data give another board, or its posterior is stored otherwise
+VERSION = 4  # raised whenever equal data give another board, or its posterior is stored otherwise
 MAX_CATEGORIES = 30
 
 

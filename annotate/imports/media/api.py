@@ -17,8 +17,7 @@ from annotate import access
 from annotate.api.base import ApiRequest, ApiView, NoQuery, StrictSerializer, validated_data, validated_query
 from annotate.api.problems import Unprocessable
 from annotate.core import rate_limits
-from annotate.files.cells import Unusable
-from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_TEXT, MAX_TITLE, BadFile
+from annotate.files.limits import MAX_COMPETITOR, MAX_KEY, MAX_TEXT, MAX_TITLE, BadFile, Unusable
 from annotate.imports.media.actions import import_media
 from annotate.imports.media.files import Medium, longest_text, read_media
 from annotate.items import queries

@@ -12,7 +12,7 @@ from typing import IO, NamedTuple
 from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.utils.translation import gettext as _
 
-from annotate.files.cells import Unusable, check_characters, names_listed, shortened, tags_in, text_in
+from annotate.files.cells import check_characters, names_listed, shortened, tags_in, text_in
 from annotate.files.column_guessing import find, metadata_columns
 from annotate.files.decoding import decode
 from annotate.files.layout import guess_layout, read_sheet
@@ -30,6 +30,7 @@ from annotate.files.limits import (
     MAX_ZIP_BYTES,
     MOST_FOLDED,
     BadFile,
+    Unusable,
 )
 from annotate.files.packages import BOUNDED
 from annotate.files.sheets import Cell, Sheet, SheetRow

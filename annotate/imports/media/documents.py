@@ -19,13 +19,13 @@ from mammoth import html
 from pypdfium2 import raw
 
 from annotate.core.sanitizing import HTML_CLEANER, strip_tags
-from annotate.files.cells import Unusable
 from annotate.files.limits import (
     MAX_DOCUMENT_BYTES,
     MAX_DOCUMENT_PAGES,
     MAX_DOCUMENT_UNFOLDED,
     MAX_TEXT,
     MOST_FOLDED,
+    Unusable,
 )
 from annotate.files.packages import MAX_PARTS, check_size_of, declares_entities
 from annotate.items.media.images import read_picture

@@ -8,8 +8,8 @@ from typing import IO
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from annotate.files.cells import Unusable, shortened
-from annotate.files.limits import MAX_IMPORT_PAGES
+from annotate.files.cells import shortened
+from annotate.files.limits import MAX_IMPORT_PAGES, Unusable
 from annotate.imports.media.documents import Document, read_document
 
 

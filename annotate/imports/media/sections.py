@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from annotate.core.sections import parse_sections, write_sections
-from annotate.files.cells import Unusable
+from annotate.files.limits import Unusable
 from annotate.imports.media.documents import Document
 from annotate.models import Item
 

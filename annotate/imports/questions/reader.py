@@ -62,11 +62,11 @@ class GivenQuestions:
                 )
             try:
                 yield self.read(row)
-            except (Unusable, cells.Unusable) as problem:
+            except Unusable as problem:
                 yield Read(row.place, row.cells, problem=str(problem))
 
     def read(self, row: SheetRow) -> Read:
-        """Raises Unusable, from either module; nothing is noted of such a row."""
+        """Raises Unusable; nothing is noted of such a row."""
         if row.problem:
             raise Unusable(row.problem)
         values = {what: self.cell(row, place) for what, place in self.asking.columns.items()}

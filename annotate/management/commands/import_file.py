@@ -5,6 +5,7 @@ import secrets
 import signal
 import time
 from argparse import ArgumentParser
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -23,6 +24,7 @@ from annotate.files.parquet_reader import is_parquet, read_parquet
 from annotate.files.workbooks import is_workbook, read_workbook
 from annotate.imports import job as imports_job
 from annotate.imports.actions import start_import, stop_import
+from annotate.imports.feature_table import features_given
 from annotate.imports.guessing import check_votes, guess_items, guess_votes, sheet_of
 from annotate.imports.questions.columns import Asking, check_columns, guess_questions, layout_of
 from annotate.models import ImportJob, Membership, Project
@@ -49,11 +51,13 @@ class Command(BaseCommand):
             "--create-items", action="store_true", help="for comparisons: create the items that they name"
         )
         parser.add_argument(
-            "--prefix", default="", help="for comparisons: a prefix for annotators' names; for features: their name (f)"
+            "--prefix",
+            default="",
+            help="for comparisons: a prefix for annotators' names; for features in a .npy: their name (f)",
         )
         parser.add_argument("--places", action="store_true", help="numbers are positions in the list of items, from 0")
         parser.add_argument(
-            "--keys", type=Path, help="for features: the items' keys in the matrix's order, one per line"
+            "--keys", type=Path, help="for features in a .npy: the items' keys in its order, one per line"
         )
         parser.add_argument("--resume", action="store_true", help="resume the import of this kind")
 
@@ -90,17 +94,24 @@ class Command(BaseCommand):
             "at_once": True,
             "leave_out": options["leave_out"],
         }
-        if kind in (Kind.MEDIA, Kind.FEATURES):
-            keys = decode(options["keys"].read_bytes(), options["keys"].name).text if options["keys"] else ""
+        if kind == Kind.MEDIA:
             with path.open("rb") as content:
-                mapping = {"prefix": options["prefix"] or "f"} if kind == Kind.FEATURES else {}
-                return start_import(file=File(content), mapping=mapping, keys=keys.encode(), **values)
+                return start_import(file=File(content), mapping={}, **values)
+        if kind == Kind.FEATURES:
+            return self.features(path, options["keys"], options["prefix"] or "f", values)
         text = self.text_of(path)
         if kind == Kind.QUESTIONS:
             mapping = self.questions(text, path.name, project)
         else:
             mapping = guess_items(text, path.name) if kind == Kind.ITEMS else self.votes(text, path.name, options)
         return start_import(file=ContentFile(text.encode()), mapping=mapping, **values)
+
+    def features(self, path: Path, keys: Path | None, called: str, values: dict[str, Any]) -> ImportJob:
+        with ExitStack() as stack:
+            file = File(stack.enter_context(path.open("rb")), path.name)
+            named = File(stack.enter_context(keys.open("rb")), keys.name) if keys else None
+            content, mapping, given = features_given(file, named, called)
+            return start_import(file=content, mapping=mapping, keys=given, **values)
 
     def text_of(self, path: Path) -> str:
         """Return a table as text, Parquet as JSON lines; of a workbook its first sheet."""

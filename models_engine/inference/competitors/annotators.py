@@ -10,6 +10,7 @@ from models_engine.implied_pairs import PairTable
 from models_engine.inference.competitors.fit import eliminated
 from models_engine.inference.competitors.problem import CompetitorState
 from models_engine.inference.davidson.moments import average_answers
+from models_engine.inference.graded.moments import average_between
 from models_engine.linalg import sum_by_group
 
 __all__ = ["TasteSpread", "expected_scores", "taste_covariance", "taste_spread"]
@@ -19,6 +20,7 @@ Floats = NDArray[np.float64]
 TASTE_SD = 0.5  # scale of the half-normal prior of the spread of tastes, in logits
 TASTES = np.linspace(0.0, 3.0, 121)
 MAX_OWN_SHARE = 0.999  # scores with a larger share of one annotator are not informative about differences
+TINY = 1e-300
 MAX_CELLS = 8_000_000  # numbers in memory at once
 
 
@@ -34,19 +36,48 @@ class TasteSpread:
     mean_square: float
 
 
-def expected_scores(pairs: PairTable, margin: Floats, variance: float, log_nu: float) -> tuple[Floats, Floats]:
-    """Return (score, information), (n_pairs,) each: the derivative of log P(outcome) in the margin, and its variance.
+def expected_scores(
+    pairs: PairTable, margin: Floats, variance: float, log_nu: float, cuts: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Return (score, information), (n_pairs,) each: the derivative of log P(answer) in the margin, and its variance.
 
     The items' own effects are integrated out.
 
     margin (n_pairs,): expected, side included.   variance: of the items' own effects in a margin.
+    cuts (n_grades,): of graded answers, log_nu then not counting; None for Davidson's.
     """
+    if cuts is not None:
+        return _graded_scores(pairs, margin, np.full(len(margin), variance), cuts)
     found = average_answers(margin, np.full(len(margin), variance), log_nu)
     chances = np.stack([found.right[0], found.wrong[0], found.tie[0]])
     slopes = np.stack([found.right[1], found.wrong[1], found.tie[1]])
     ratio = np.divide(slopes, chances, out=np.zeros_like(slopes), where=chances > 0)
     outcome = np.where(pairs.outcome == 1, 0, np.where(pairs.outcome == 0, 1, 2))
     return ratio[outcome, np.arange(len(outcome))], (ratio * slopes).sum(axis=0)
+
+
+def _graded_scores(pairs: PairTable, margin: Floats, variance: Floats, cuts: Floats) -> tuple[Floats, Floats]:
+    """Return what expected_scores does; an answer without a grade could have said who wins or tie alone."""
+    grade = np.zeros(len(pairs), np.int64) if pairs.grade is None else pairs.grade
+    is_plain, is_tie = (grade == 0) & (pairs.outcome != 0.5), pairs.outcome == 0.5
+    low, high = np.array([0, *range(len(cuts))]), np.array([np.inf, *cuts[1:], np.inf])
+    score, information = np.zeros((2, len(margin)))
+    for kind in range(len(cuts) + 1):  # 0: any grade
+        counted = is_plain if kind == 0 else ~is_plain
+        ends = np.full(len(margin), cuts[low[kind]]), np.full(len(margin), high[kind])
+        for towards, way in ((1.0, 1.0), (0.0, -1.0)):
+            chance, slope, _ = average_between(way * margin, variance, *ends).between
+            ratio = way * slope / np.maximum(chance, TINY)
+            information += counted * ratio * way * slope
+            said = (pairs.outcome == towards) & (grade == kind)
+            score[said] = ratio[said]
+    if cuts[0] > 0:
+        end = np.full(len(margin), cuts[0])
+        chance, slope, _ = average_between(margin, variance, -end, end).between
+        ratio = slope / np.maximum(chance, TINY)
+        information += ratio * slope
+        score[is_tie] = ratio[is_tie]
+    return score, information
 
 
 def taste_spread(
@@ -107,10 +138,12 @@ def taste_covariance(state: CompetitorState, pairs: PairTable, row: Ints) -> Flo
     """Return the covariance of u added by tastes of spread 1, (n_unknowns, n_unknowns): S^-1 sum_j M_j M_j' S^-1.
 
     M_j, (n_unknowns, n_competitors), is how far u's gradient, f eliminated, moves with the tastes of annotator j; the
-    estimate itself takes no notice of tastes. row (n_pairs,): the state's row of each pair.
+    estimate itself takes no notice of tastes. pairs, row (n_pairs,): answers and the state's row of each; an answer
+    in two rows (a grade between two thresholds) comes twice.
     """
     problem, elimination = state.problem, eliminated(state)
-    found = state.averages.curvature[row] * pairs.weight
+    whole = problem.answers.weight
+    found = np.divide(state.averages.curvature, whole, out=np.zeros_like(whole), where=whole > 0)[row] * pairs.weight
     n, total = problem.n_competitors, np.zeros((problem.n_unknowns, problem.n_unknowns))
     order = np.argsort(pairs.annotator, kind="stable")
     reduced = elimination.reduced_rows(row[order])

@@ -62,9 +62,9 @@ def fit_competitors(problem: CompetitorProblem, *, tolerance: float, limit: int,
 
 
 def first_state(problem: CompetitorProblem) -> CompetitorState:
-    """Return the state with all unknowns 0 and weights for margins near 0."""
-    f, u = np.zeros(problem.blocks.n_slots), np.zeros(problem.n_unknowns)
-    return CompetitorState.at(problem, START, f, u, problem.rows.total / 5)
+    """Return the state with utilities 0 and weights for margins near 0."""
+    f, u = np.zeros(problem.blocks.n_slots), np.concatenate([np.zeros(problem.n_effects), problem.answers.start()])
+    return CompetitorState.at(problem, START, f, u, problem.answers.weight / 5)
 
 
 def optimise_at_spreads(

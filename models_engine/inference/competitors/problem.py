@@ -8,11 +8,11 @@ import scipy.linalg
 import scipy.sparse
 from numpy.typing import NDArray
 
-from models_engine.inference.competitors.answers import Averages, average_answers
+from models_engine.inference.competitors.answers import Answers, RowTerms
 from models_engine.inference.competitors.blocks import Blocks
 from models_engine.linalg import cholesky, inverse_from_cholesky
 
-__all__ = ["CompetitorProblem", "CompetitorState", "Elimination", "Rows", "Spreads"]
+__all__ = ["CompetitorProblem", "CompetitorState", "Elimination", "Spreads"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -29,40 +29,23 @@ class Spreads:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """Answers to pairs, equal ones summed. Arrays (n_rows,): weights of the three outcomes, and 1 where the order shown
-    is known, else 0."""
-
-    left_wins: Floats
-    right_wins: Floats
-    ties: Floats
-    sided: Floats
-
-    @property
-    def total(self) -> Floats:
-        return self.left_wins + self.right_wins + self.ties
-
-
-@dataclass(frozen=True, eq=False)
 class CompetitorProblem:
-    """Unknowns: f (n_slots,), and u = (g, h by tag, beta, side, log nu), the last two only where asked for.
+    """Unknowns: f (n_slots,), and u = (g, h by tag, beta, nuisances of the answers).
 
-    Slot i has f_i ~ N(g_c + h_ct + x_i' beta, spread^2) by its competitor c and its context's tag t; a row has margin
-    f_left - f_right + side * sided and Davidson's probabilities.
+    Slot i has f_i ~ N(g_c + h_ct + x_i' beta, spread^2) by its competitor c and its context's tag t; a row's answers
+    have the probabilities of `answers` by f_left - f_right.
     competitor (n_slots,): n_competitors for padding.   tag (n_slots,): -1 for none.   features (n_slots, d).
-    feature_sd, side_sd, tie_sd: prior standard deviations of beta, side and log nu, around 0.
+    feature_sd: prior standard deviation of beta, around 0.
     """
 
     blocks: Blocks
-    rows: Rows
+    answers: Answers
     competitor: Ints
     tag: Ints
     features: Floats
     n_competitors: int
     n_tags: int
     feature_sd: float
-    side_sd: float | None
-    tie_sd: float | None
 
     @property
     def n_levels(self) -> int:
@@ -76,14 +59,13 @@ class CompetitorProblem:
 
     @property
     def n_unknowns(self) -> int:
-        return self.n_effects + (self.side_sd is not None) + (self.tie_sd is not None)
+        return self.n_effects + len(self.answers.precision)
 
     def prior(self, spreads: Spreads) -> Floats:
-        """Return (n_unknowns,) precisions."""
+        """Return (n_unknowns,) precisions, 0 where the answers have another prior."""
         c, d = self.n_competitors, self.features.shape[1]
         sds = np.repeat([spreads.competitors, spreads.tags, self.feature_sd], [c, self.n_levels - c, d])
-        nuisances = [sd for sd in (self.side_sd, self.tie_sd) if sd is not None]
-        return np.asarray(np.concatenate([sds, nuisances]) ** -2.0)
+        return np.concatenate([sds**-2.0, self.answers.precision])
 
     def expected(self, u: Floats) -> Floats:
         """Return (n_slots,) X theta; 0 for padding."""
@@ -94,19 +76,10 @@ class CompetitorProblem:
             own = own + np.where(self.tag >= 0, padded[1 + np.maximum(self.tag, 0), self.competitor], 0.0)
         return np.asarray(own + self.features @ u[self.n_levels : self.n_effects])
 
-    def side_and_tie(self, u: Floats) -> tuple[float, float]:
-        """Return (side, log nu): 0 and -inf where not asked for."""
-        side = float(u[self.n_effects]) if self.side_sd is not None else 0.0
-        return side, float(u[-1]) if self.tie_sd is not None else -np.inf
-
-    def margins(self, f: Floats, u: Floats) -> Floats:
-        """Return (n_rows,) margins of the rows."""
-        return np.asarray(self.blocks.differences(f) + self.side_and_tie(u)[0] * self.rows.sided)
-
-    def averages(self, f: Floats, u: Floats, cells: Floats) -> Averages:
+    def averages(self, f: Floats, u: Floats, cells: Floats) -> RowTerms:
         """Average over the rows, f having means f and covariance B."""
         variance = self.blocks.pair_variance(cells)
-        return average_answers(self.margins(f, u), variance, self.side_and_tie(u)[1])
+        return self.answers.terms(self.blocks.differences(f), variance, u[self.n_effects :])
 
     def transposed(self, slots: Floats) -> Floats:
         """Return (n_effects, k) X' slots of columns (n_slots, k)."""
@@ -157,7 +130,7 @@ class CompetitorState:
     weights: Floats
     cells: Floats
     log_determinant: float
-    averages: Averages
+    averages: RowTerms
     elimination: "Elimination | None" = None
 
     @classmethod
@@ -182,30 +155,20 @@ class CompetitorState:
     @cached_property
     def bound(self) -> float:
         """Return E log likelihood - KL(q | prior of f given u) + log prior of u."""
-        problem, rows, found = self.problem, self.problem.rows, self.averages
-        margins = problem.margins(self.f, self.u)
-        likelihood = (rows.left_wins - rows.right_wins) @ margins / 2 - rows.total @ found.total
-        if problem.tie_sd is not None:
-            likelihood += rows.ties.sum() * self.u[-1]
+        problem = self.problem
         prior, n = problem.prior(self.spreads), problem.blocks.n_slots
         divergence = self.item_square * self.spreads.items**-2 - n + 2 * n * np.log(self.spreads.items)
-        log_prior = (np.log(prior / (2 * np.pi)).sum() - prior @ self.u**2) / 2
-        return float(likelihood - (divergence + self.log_determinant) / 2 + log_prior)
+        log_prior = (np.log(prior[prior > 0] / (2 * np.pi)).sum() - prior @ self.u**2) / 2
+        return float(self.averages.value - (divergence + self.log_determinant) / 2 + log_prior)
 
     @cached_property
     def slopes(self) -> tuple[Floats, Floats]:
         """Return the gradient of the bound in f (n_slots,) and in u (n_unknowns,), B fixed."""
-        problem, rows, found = self.problem, self.problem.rows, self.averages
-        by_row = (rows.left_wins - rows.right_wins) / 2 - rows.total * found.slope
+        problem, found = self.problem, self.averages
         pull = self.residual * self.spreads.items**-2
         own = problem.transposed(pull[:, None])[:, 0]
-        nuisances = []
-        if problem.side_sd is not None:
-            nuisances.append(float(by_row @ rows.sided))
-        if problem.tie_sd is not None:
-            nuisances.append(float(rows.ties.sum() - rows.total @ found.tie))
-        gradient = np.concatenate([own, nuisances]) - problem.prior(self.spreads) * self.u
-        return problem.blocks.divergence(by_row) - pull, gradient
+        gradient = np.concatenate([own, found.by_nuisance]) - problem.prior(self.spreads) * self.u
+        return problem.blocks.divergence(found.slope) - pull, gradient
 
     def stepped(self, size: float) -> "CompetitorState":
         """Take a natural-gradient step: weights mixed by `size`, means moved by size * curvature^-1 gradient.
@@ -213,11 +176,12 @@ class CompetitorState:
         Khan & Lin 2017, eq. 13-14.
         """
         problem = self.problem
-        weights = (1 - size) * self.weights + size * problem.rows.total * self.averages.curvature
+        weights = (1 - size) * self.weights + size * self.averages.curvature
         cells, log_determinant = problem.blocks.inverse(weights, self.spreads.items**-2)
         elimination = Elimination(problem, self.spreads, cells, self.averages)
         step_f, step_u = elimination.solve(*self.slopes)
-        f, u = self.f + size * step_f, self.u + size * step_u
+        f, u, n = self.f + size * step_f, self.u + size * step_u, problem.n_effects
+        u[n:] = problem.answers.limited(u[n:], self.u[n:])
         averages = problem.averages(f, u, cells)
         return CompetitorState(problem, self.spreads, f, u, weights, cells, log_determinant, averages, elimination)
 
@@ -232,7 +196,7 @@ class Elimination:
     problem: CompetitorProblem
     spreads: Spreads
     cells: Floats
-    averages: Averages
+    averages: RowTerms
 
     @property
     def ridge(self) -> float:
@@ -240,15 +204,10 @@ class Elimination:
 
     @cached_property
     def columns(self) -> Floats:
-        """Return (n_slots, n_dense) K of beta, side and log nu."""
-        problem, found = self.problem, self.averages
-        parts = [-problem.features * self.ridge]
-        if problem.side_sd is not None:
-            by_row = problem.rows.total * found.curvature * problem.rows.sided
-            parts.append(problem.blocks.divergence(by_row)[:, None])
-        if problem.tie_sd is not None:
-            parts.append(problem.blocks.divergence(problem.rows.total * found.tie_slope)[:, None])
-        return np.concatenate(parts, axis=1)
+        """Return (n_slots, n_dense) K of beta and nuisances."""
+        problem = self.problem
+        parts = [problem.blocks.divergence(column)[:, None] for column in self.averages.cross.T]
+        return np.concatenate([-problem.features * self.ridge, *parts], axis=1)
 
     @cached_property
     def reach(self) -> Floats:
@@ -271,17 +230,12 @@ class Elimination:
         return (whole + whole.T) / 2
 
     def _dense_corner(self) -> Floats:
-        """Return H of beta, side and log nu, without their priors."""
-        problem, rows, found = self.problem, self.problem.rows, self.averages
+        """Return H of beta and nuisances, without their normal priors."""
+        problem = self.problem
         d, n = problem.features.shape[1], self.columns.shape[1]
         corner = np.zeros((n, n))
         corner[:d, :d] = problem.features.T @ problem.features * self.ridge
-        if problem.side_sd is not None:
-            corner[d, d] = (rows.total * found.curvature) @ rows.sided**2
-        if problem.tie_sd is not None:
-            corner[-1, -1] = rows.total @ found.tie_curvature
-        if problem.side_sd is not None and problem.tie_sd is not None:
-            corner[d, -1] = corner[-1, d] = (rows.total * found.tie_slope) @ rows.sided
+        corner[d:, d:] = self.averages.corner
         return corner
 
     @cached_property
@@ -319,11 +273,7 @@ class Elimination:
                 columns.append(column[kept])
                 values.append(solved[kept] * self.ridge)
         dense = -problem.blocks.differences(self.reach)[rows]
-        at = dense.shape[1] - (problem.side_sd is not None) - (problem.tie_sd is not None)
-        if problem.side_sd is not None:
-            dense[:, at] += problem.rows.sided[rows]
-        if problem.tie_sd is not None:
-            dense[:, -1] += self.averages.tie_slope[rows] / self.averages.curvature[rows]
+        dense[:, problem.features.shape[1] :] += self.averages.shares[rows]
         shape = (len(rows), problem.n_levels)
         index = (np.concatenate(places), np.concatenate(columns))
         levels = scipy.sparse.coo_array((np.concatenate(values), index), shape=shape)

@@ -22,10 +22,10 @@ def shared_covariance(state: CompetitorState, item: Ints) -> Floats:
     S^-1 sum_i (sum_{s of i} m_s)(...)' S^-1: their difference is returned.
     """
     problem, elimination = state.problem, eliminated(state)
-    blocks, n_rows = problem.blocks, len(problem.rows.total)
+    blocks, n_rows = problem.blocks, len(problem.answers.weight)
     every = np.arange(n_rows)
     reduced = elimination.reduced_rows(every)
-    weight = problem.rows.total * state.averages.curvature
+    weight = state.averages.curvature
     rows, slots = np.concatenate([every, every]), np.concatenate([blocks.left, blocks.right])
     values = np.concatenate([weight, -weight])
     design = scipy.sparse.coo_array((values, (rows, slots)), shape=(n_rows, blocks.n_slots)).tocsc()

@@ -33,7 +33,10 @@ MAX_REVERSED_GAP = 30.0  # nats by which the mode with reversed utilities may be
 
 @dataclass(frozen=True, eq=False)
 class CrowdFitSpec:
-    """Specification of a fit: labels, initial scales, which scales to learn, tolerance and limit of steps."""
+    """Specification of a fit: labels, initial scales, which scales to learn, tolerance and limit of steps.
+
+    cuts (n_grades,): at which graded answers count for the mode; None: the mode takes the winners alone.
+    """
 
     pairs: NoisyPairs
     scales: Scales
@@ -41,10 +44,12 @@ class CrowdFitSpec:
     side_sd: float | None
     tolerance: float
     limit: int
+    cuts: Floats | None = None
 
     def target(self) -> TargetDensity:
         tie_sd = self.learner.tie_sd if np.isfinite(self.scales.log_nu) else None
-        return TargetDensity(self.pairs, self.scales.prior_sd, self.scales.reliability, self.side_sd, tie_sd)
+        scales = self.scales
+        return TargetDensity(self.pairs, scales.prior_sd, scales.reliability, self.side_sd, tie_sd, self.cuts)
 
     def x(self, f: Floats, side: float) -> Floats:
         """Return the target's unknowns: these utilities and side effect, and log nu of the scales."""
@@ -145,7 +150,7 @@ def solve_crowd(
         point, reversed_point, _ = ascend_objective(spec, start, on_mode_step, tolerance=1e-2)
         sites = sites_at_mode(point)
         spec = replace(spec, scales=replace(spec.scales, log_nu=point.target.split(point.x)[2]))
-    if spec.scales.log_gaps:  # the mode takes the winners alone, with Davidson's ties
+    if spec.scales.log_gaps:  # this mode takes the winners alone, with Davidson's ties
         spec = replace(spec, scales=replace(spec.scales, log_nu=-np.inf))
     state = evaluate_state(spec.pairs, sites, spec.scales, spec.side_sd, spec.learner)
     if state is None:

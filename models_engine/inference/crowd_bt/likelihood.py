@@ -9,7 +9,7 @@ from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior, Reliabilities, build_grid, integrate_reliabilities
 from models_engine.linalg import sum_by_group
 
-__all__ = ["LikelihoodDerivatives", "evaluate_likelihood", "log_scale", "normaliser"]
+__all__ = ["N_DIRECTIONS", "LikelihoodDerivatives", "evaluate_likelihood", "log_scale", "normaliser"]
 
 Floats = NDArray[np.float64]
 N_DIRECTIONS = 3
@@ -25,7 +25,7 @@ class LikelihoodDerivatives:
     cross (n_rows,), curvature_nu: minus the second derivatives in margin and log nu, and in log nu.
     shared (n_wins, n_directions): minus the Hessian in the margins is diag(curvature) - sum over annotators and
         directions of b b', b = sum over the annotator's wins of shared * (unit vector of the win's row).
-    crowd: the posterior of the reliabilities.
+    crowd: the posterior of the reliabilities.   score_cuts (n_grades,): gradient in the cut points of graded answers.
     """
 
     value: float
@@ -37,6 +37,7 @@ class LikelihoodDerivatives:
     curvature_nu: float
     shared: Floats
     crowd: Reliabilities
+    score_cuts: Floats | None = None
 
 
 def evaluate_likelihood(

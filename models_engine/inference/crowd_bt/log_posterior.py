@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from models_engine.inference.crowd_bt.graded_likelihood import evaluate_graded
 from models_engine.inference.crowd_bt.likelihood import LikelihoodDerivatives, evaluate_likelihood
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior
@@ -22,6 +23,7 @@ class TargetDensity:
     """log P(labels, x), x = (f, side, log nu), the last two where their sd is given; reliabilities integrated out.
 
     f_i ~ N(0, prior_sd^2), side ~ N(0, side_sd^2), log nu ~ N(0, tie_sd^2), reliability ~ Beta.
+    cuts (n_grades,): known cut points of graded answers, without log nu; None for answers without grades.
     """
 
     pairs: NoisyPairs
@@ -29,6 +31,7 @@ class TargetDensity:
     reliability: BetaPrior
     side_sd: float | None
     tie_sd: float | None
+    cuts: Floats | None = None
 
     @property
     def n_items(self) -> int:
@@ -50,6 +53,8 @@ class TargetDensity:
         f, side, log_nu = self.split(x)
         margins = self.pairs.graph.differences(f)[self.pairs.pair] + side * self.pairs.orientation
         modes = None if near is None else near.evaluation.crowd.grid.modes
+        if self.cuts is not None:
+            return Point(self, x, evaluate_graded(self.pairs, margins, self.cuts, self.reliability, modes))
         return Point(self, x, evaluate_likelihood(self.pairs, margins, log_nu, self.reliability, modes))
 
 

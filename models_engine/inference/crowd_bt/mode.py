@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 
+from models_engine.inference.crowd_bt.graded_likelihood import graded_parts
 from models_engine.inference.crowd_bt.likelihood import log_scale
 from models_engine.inference.crowd_bt.log_posterior import Point
 from models_engine.linalg import sum_by_group
@@ -118,7 +119,7 @@ def gains_of_flips(point: Point) -> Floats:
     row_part = part[pairs.graph.low[pairs.pair]]
     plain = pairs.graph.differences(f)[pairs.pair]
     now, then = side * pairs.orientation + plain, side * pairs.orientation - plain
-    d, flipped = pairs.sign * now[pairs.row], pairs.sign * then[pairs.row]
+    (d, *before_rest), (flipped, *after_rest) = (_parts(point, z, log_nu) for z in (now, then))
     keys, key = np.unique(pairs.annotator * np.int64(len(part)) + row_part[pairs.row], return_inverse=True)
     change = np.zeros((len(keys), crowd.mass.shape[1]))
     eta = crowd.eta
@@ -131,6 +132,14 @@ def gains_of_flips(point: Point) -> Floats:
     mass = np.log(np.maximum(crowd.mass[keys // len(part)], 1e-300))
     n_parts = pairs.n_parts
     gains = sum_by_group(keys % len(part), logsumexp(mass + change, axis=1), n_parts)
-    by_win = pairs.weight * (log_scale(flipped, -np.inf) - log_scale(d, -np.inf))
-    by_row = pairs.total * (log_scale(then, log_nu) - log_scale(now, log_nu))
-    return gains + sum_by_group(row_part[pairs.row], by_win, n_parts) - sum_by_group(row_part, by_row, n_parts)
+    by_win, by_row = (after - before for after, before in zip(after_rest, before_rest, strict=True))
+    return gains + sum_by_group(row_part[pairs.row], by_win, n_parts) + sum_by_group(row_part, by_row, n_parts)
+
+
+def _parts(point: Point, margins: Floats, log_nu: float) -> tuple[Floats, Floats, Floats]:
+    """Return each win's log ratio of its probability to that reversed, and what wins and rows add to log P besides."""
+    pairs, cuts = point.target.pairs, point.target.cuts
+    if cuts is not None:
+        return graded_parts(pairs, margins, cuts)
+    d = pairs.sign * margins[pairs.row]
+    return d, pairs.weight * log_scale(d, -np.inf), -pairs.total * log_scale(margins, log_nu)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MatchedMoments", "match_moments", "update_beta"]
+__all__ = ["NODES", "NODE_WEIGHTS", "MatchedMoments", "match_moments", "rule_for", "update_beta"]
 
 Floats = NDArray[np.float64]
-LOG_NU_NODES, LOG_NU_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
-LOG_NU_WEIGHTS = LOG_NU_WEIGHTS / LOG_NU_WEIGHTS.sum()
+NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)  # of log nu, and of the log gaps of cut points
+NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
 RULES = {n: np.linspace(-6.0, 6.0, n) for n in (17, 33, 65, 129, 257)}
 WEIGHTS = {n: np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum() for n, z in RULES.items()}
 
@@ -24,6 +24,13 @@ class MatchedMoments:
     log_nu_variance: float
     right: float
     log_probability: float
+
+
+def rule_for(variance: float) -> tuple[Floats, Floats]:
+    """Return nodes and weights for the standard normal distribution, enough for a margin of this variance."""
+    sd = variance**0.5
+    points = next((n for n in RULES if sd <= 1.6 * (n - 1) / 16), 257)
+    return RULES[points], WEIGHTS[points]
 
 
 def match_moments(
@@ -43,17 +50,15 @@ def match_moments(
     Where Chen et al. (2013, section 4.2) expand around the mean, this integrates, so that variances stay positive.
     Trapezoidal rule in d, Gauss-Hermite in log nu; error of each moment below 1e-4 of its standard deviation.
     """
-    sd = variance**0.5
-    points = next((n for n in RULES if sd <= 1.6 * (n - 1) / 16), 257)
-    d = mean + sd * RULES[points]
-    p = WEIGHTS[points]
+    unit, p = rule_for(variance)
+    d = mean + variance**0.5 * unit
     shift = np.zeros(1)
     decay = np.exp(-np.abs(d) / 2)  # e^(-|d|/2), a factor taken out of all terms
     nu = np.zeros(1)
     if log_nu > -np.inf:
-        shift = log_nu_variance**0.5 * LOG_NU_NODES
+        shift = log_nu_variance**0.5 * NODES
         nu = np.exp(log_nu + shift)[:, None]
-        p = LOG_NU_WEIGHTS[:, None] * p
+        p = NODE_WEIGHTS[:, None] * p
     scale = 1 + decay * decay + nu * decay
     if tie:
         answer, right = nu * decay / scale, reliability

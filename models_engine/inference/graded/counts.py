@@ -7,58 +7,42 @@ from numpy.typing import NDArray
 
 from models_engine.graphs import PairGraph
 from models_engine.implied_pairs import PairTable
+from models_engine.inference.graded.gaps import GapTerms
 from models_engine.linalg import sum_by_group
 
-__all__ = ["GradedCounts"]
+__all__ = ["GradedCounts", "Thresholds"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class GradedCounts:
-    """Weights summed per distinct pair, orientation and threshold. Arrays (n_rows,) but for the graph's and grades'.
+class Thresholds:
+    """What graded answers say: that margin plus noise is above or below a threshold, (n,) arrays, one or two an answer.
 
     The cut points are c_0 <= c_1 <= ... <= c_{G-1}: an answer is a tie within c_0 of 0, and has grade g between c_{g-1}
-    and c_g (c_G infinite). It says that margin plus noise is above one threshold, below another, or both.
+    and c_g (c_G infinite).
 
-    pair: index into the graph's pairs.   orientation: 1 where low was shown left, -1 right, 0 unknown or not asked.
-    cut: number of the cut point.   sign: 1, or -1 for the threshold below 0.   above, below: weights.
-    by_grade (n_grades + 1,): weight of ties, then of each grade.
+    answer: row of the pairs.   cut: number of the cut point.   sign: 1, or -1 for the threshold below 0.
+    above: whether margin plus noise is.   weight: the answer's.   gaps: of the cut points, with the answers' weights by
+    grade.
     """
 
-    graph: PairGraph
-    pair: Ints
-    orientation: Floats
+    answer: Ints
     cut: Ints
     sign: Floats
-    above: Floats
-    below: Floats
-    by_grade: Floats
-
-    @property
-    def n_grades(self) -> int:
-        return len(self.by_grade) - 1
-
-    @property
-    def between(self) -> Floats:
-        """Return the weight of answers with a threshold on both sides: ties, then grades but the highest."""
-        return self.by_grade[:-1]
-
-    @property
-    def has_tie(self) -> bool:
-        return bool(self.by_grade[0] > 0)
+    above: NDArray[np.bool_]
+    weight: Floats
+    gaps: GapTerms
 
     @classmethod
-    def of(cls, pairs: PairTable, sided: NDArray[np.bool_], n_grades: int, *, halve_ties: bool) -> "GradedCounts":
-        """Sum pairs. sided (n_pairs,): whose order shown counts.   halve_ties: a tie is half an ungraded win each
-        way. Without ties c_0 is 0, and the thresholds on its sides are one.
+    def of(cls, pairs: PairTable, first_share: Floats, n_grades: int, halve_ties: bool) -> "Thresholds":
+        """Read answers. first_share (n_pairs,): how much prefers the item whose margin it is, 1, 0 or 1/2 for a tie.
+
+        halve_ties: a tie is half an ungraded win each way. Without ties c_0 is 0, and the thresholds on its sides are
+        one.
         """
-        graph, pair = PairGraph.of(pairs.left, pairs.right, pairs.n_items)
-        swapped = pairs.left > pairs.right
-        oriented = np.where(sided, np.where(swapped, 2, 1), 0)
         grade = np.zeros(len(pairs), dtype=np.int64) if pairs.grade is None else pairs.grade
-        low_share = np.where(swapped, 1 - pairs.outcome, pairs.outcome)
         tied = (pairs.outcome == 0.5) & (not halve_ties)
         has_tie = bool((pairs.weight * tied).sum() > 0)
         cut, sign, above, row, weight = [], [], [], [], []
@@ -71,25 +55,59 @@ class GradedCounts:
             above.append(np.full(len(rows), is_above))
             weight.append(pairs.weight[rows] * share)
 
-        for side, share in ((1.0, low_share), (-1.0, 1 - low_share)):
+        for side, share in ((1.0, first_share), (-1.0, 1 - first_share)):
             won = np.flatnonzero(~tied & (share > 0))
             add(won, np.maximum(grade[won] - 1, 0), side, side > 0, share[won])
             inner = won[(grade[won] > 0) & (grade[won] < n_grades)]
             add(inner, grade[inner], side, side < 0, share[inner])
             rows = np.flatnonzero(tied)
             add(rows, np.zeros(len(rows), np.int64), side, side < 0, np.ones(len(rows)))
-        rows, cuts, signs = np.concatenate(row), np.concatenate(cut), np.concatenate(sign)
-        up, weights = np.concatenate(above), np.concatenate(weight)
-        code = ((pair[rows] * 3 + oriented[rows]) * n_grades + cuts) * 2 + (signs < 0)
-        keys, group = np.unique(code, return_inverse=True)
         counted = np.where(tied, 0, grade)[tied | (grade > 0)]
+        return cls(
+            np.concatenate(row),
+            np.concatenate(cut),
+            np.concatenate(sign),
+            np.concatenate(above),
+            np.concatenate(weight),
+            GapTerms(sum_by_group(counted, pairs.weight[tied | (grade > 0)], n_grades + 1)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class GradedCounts:
+    """Weights summed per distinct pair, orientation and threshold (Thresholds). Arrays (n_rows,) but for the graph's
+    and grades'.
+
+    pair: index into the graph's pairs.   orientation: 1 where low was shown left, -1 right, 0 unknown or not asked.
+    cut: number of the cut point.   sign: 1, or -1 for the threshold below 0.   above, below: weights.
+    gaps: of the cut points, with the answers' weights by grade.
+    """
+
+    graph: PairGraph
+    pair: Ints
+    orientation: Floats
+    cut: Ints
+    sign: Floats
+    above: Floats
+    below: Floats
+    gaps: GapTerms
+
+    @classmethod
+    def of(cls, pairs: PairTable, sided: NDArray[np.bool_], n_grades: int, *, halve_ties: bool) -> "GradedCounts":
+        """Sum pairs. sided (n_pairs,): whose order shown counts.   halve_ties: see Thresholds.of."""
+        graph, pair = PairGraph.of(pairs.left, pairs.right, pairs.n_items)
+        swapped = pairs.left > pairs.right
+        oriented = np.where(sided, np.where(swapped, 2, 1), 0)
+        said = Thresholds.of(pairs, np.where(swapped, 1 - pairs.outcome, pairs.outcome), n_grades, halve_ties)
+        code = (pair[said.answer] * 3 + oriented[said.answer]) * n_grades + said.cut
+        keys, group = np.unique(code * 2 + (said.sign < 0), return_inverse=True)
         return cls(
             graph,
             keys // (6 * n_grades),
             np.array([0.0, 1.0, -1.0])[keys // (2 * n_grades) % 3],
             keys // 2 % n_grades,
             np.where(keys % 2 == 1, -1.0, 1.0),
-            sum_by_group(group, weights * up, len(keys)),
-            sum_by_group(group, weights * ~up, len(keys)),
-            sum_by_group(counted, pairs.weight[tied | (grade > 0)], n_grades + 1),
+            sum_by_group(group, said.weight * said.above, len(keys)),
+            sum_by_group(group, said.weight * ~said.above, len(keys)),
+            said.gaps,
         )

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit, ndtri
 
-from models_engine.inference.graded.problem import PRIOR_WEIGHT
+from models_engine.inference.graded.gaps import PRIOR_WEIGHT
 from models_engine.linalg import sum_by_group
 from models_engine.normal_intervals import interval_densities
 

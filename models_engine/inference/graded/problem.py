@@ -6,18 +6,17 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from models_engine.graphs import GraphPrecision
 from models_engine.inference.davidson.mode import FEW_POINTS, MANY_POINTS, Curvature, ProblemState, average_over_normal
 from models_engine.inference.graded.counts import GradedCounts
+from models_engine.inference.graded.gaps import GapTerms
 from models_engine.linalg import sum_by_group
 
-__all__ = ["PRIOR_WEIGHT", "GradedProblem"]
+__all__ = ["GradedProblem"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-PRIOR_WEIGHT = 0.5  # of one answer of each kind between equal items: keeps cut points apart and finite
 MIN_GAP = 1e-6
 
 
@@ -31,8 +30,7 @@ class GradedProblem:
     Bradley-Terry's. Since s(u) - s(v) = s(u) s(-v) (1 - exp(v - u)), an answer is a win against one threshold, a loss
     against the other, and a factor of their gap alone; the log posterior is concave in all of x.
 
-    prior (n_x,): precision of each coordinate around 0, 0 for cut points: their prior is PRIOR_WEIGHT of one tie and
-    one answer of each grade between equal items.
+    prior (n_x,): precision of each coordinate around 0, 0 for cut points: their prior is that of GapTerms.
     variance (n_rows,) or None: averages the log likelihood over z ~ N(z, variance), as in DavidsonProblem.
     """
 
@@ -48,12 +46,16 @@ class GradedProblem:
 
     @property
     def has_tie(self) -> bool:
-        return self.counts.has_tie
+        return self.gap_terms.has_tie
 
     @property
     def n_cuts(self) -> int:
         """Return how many cut points are unknowns."""
-        return self.counts.n_grades - (not self.has_tie)
+        return self.gap_terms.n_cuts
+
+    @property
+    def gap_terms(self) -> GapTerms:
+        return self.counts.gaps
 
     def with_prior_sd(self, sd: float) -> "GradedProblem":
         prior = self.prior.copy()
@@ -73,14 +75,17 @@ class GradedProblem:
     def split(self, x: Floats) -> tuple[Floats, float, Floats]:
         """Split into (f, side, cut points (n_grades,)); side 0 and c_0 0 where they are not inferred."""
         side = float(x[self.n_items]) if self.has_side else 0.0
-        cuts = x[len(x) - self.n_cuts :]
-        return x[: self.n_items], side, cuts if self.has_tie else np.concatenate([[0.0], cuts])
+        return x[: self.n_items], side, self.gap_terms.whole(self._cuts(x))
+
+    def _cuts(self, x: Floats) -> Floats:
+        """Return the unknown cut points, (n_cuts,)."""
+        return x[len(x) - self.n_cuts :]
 
     @cached_property
     def design(self) -> Floats:
         """Return the derivatives of the rows' margins by side and cut points, (n_rows, n_nuisances)."""
         counts = self.counts
-        thresholds = -counts.sign[:, None] * (counts.cut[:, None] == np.arange(counts.n_grades))
+        thresholds = -counts.sign[:, None] * (counts.cut[:, None] == np.arange(counts.gaps.n_grades))
         columns = [counts.orientation[:, None]] * self.has_side + [thresholds[:, not self.has_tie :]]
         return np.concatenate(columns, axis=1)
 
@@ -89,15 +94,8 @@ class GradedProblem:
         n = self.n_items
         return self.counts.graph.differences(x[:n])[self.counts.pair] + self.design @ x[n:]
 
-    def starting_cuts(self) -> Floats:
-        """Return the unknown cut points that give the shares of the answers, were all items equal."""
-        count = self.counts.by_grade + PRIOR_WEIGHT
-        count[0] -= 0 if self.has_tie else count[0]
-        below = np.cumsum(count)[:-1] / count.sum()
-        return logit((1 + below) / 2)[not self.has_tie :]
-
     def objective(self, x: Floats) -> float:
-        if (self._gaps(x) <= 0).any():
+        if (self.gap_terms.gaps(self._cuts(x)) <= 0).any():
             return -np.inf
         losses = self._average(self.margins(x), lambda m: np.stack(_losses(m)))
         return self._value(x, losses)
@@ -112,7 +110,7 @@ class GradedProblem:
 
         slope = counts.above * (1 - p_win) - counts.below * p_win
         weight = (counts.above + counts.below) * bend
-        by_cut, cut_curvature = self._gap_terms(x)
+        by_cut, cut_curvature = self.gap_terms.derivatives(self._cuts(x))
         n_side = int(self.has_side)
         nuisance = self.design.T @ slope
         nuisance[n_side:] += by_cut
@@ -126,55 +124,11 @@ class GradedProblem:
 
     def _value(self, x: Floats, losses: Floats) -> float:
         lost = self.counts.above @ losses[0] + self.counts.below @ losses[1]
-        gaps = self._gaps(x)
-        between = (self._between() * np.log(-np.expm1(-gaps))).sum()
-        side, scale = self._pseudo_thresholds(x)
-        return float(between - lost - scale @ np.logaddexp(0, side)) - float((self.prior * x) @ x / 2)
+        return float(self.gap_terms.value(self._cuts(x)) - lost) - float((self.prior * x) @ x / 2)
 
     def _ordered(self, x: Floats) -> Floats:
         """Return x with every gap at least MIN_GAP."""
-        if not self.n_cuts or (self._gaps(x) >= MIN_GAP).all():
-            return x
-        cuts = self.split(x)[2]
-        gaps = np.maximum(np.diff(cuts, prepend=0.0), MIN_GAP)
-        found = x.copy()
-        found[len(x) - self.n_cuts :] = np.cumsum(gaps[not self.has_tie :])
-        return found
-
-    def _gaps(self, x: Floats) -> Floats:
-        """Return the widths between thresholds, (n_cuts,): of a tie (if any), then of each grade but the highest."""
-        cuts = self.split(x)[2]
-        gaps = np.diff(cuts, prepend=-cuts[0])
-        return gaps if self.has_tie else gaps[1:]
-
-    def _between(self) -> Floats:
-        return (self.counts.between + PRIOR_WEIGHT)[not self.has_tie :]
-
-    def _pseudo_thresholds(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return (u, weight) of the prior's answers between equal items: each adds -weight log(1 + exp(u)).
-
-        A grade's lower threshold c gives log s(-c), an upper one log s(c); a tie's two give log s(c_0) each.
-        """
-        cuts = self.split(x)[2]
-        upper = np.full(len(cuts), PRIOR_WEIGHT)
-        upper[0] = 2 * PRIOR_WEIGHT * self.has_tie
-        lower = np.full(len(cuts), PRIOR_WEIGHT)
-        return np.concatenate([cuts, -cuts]), np.concatenate([lower, upper])
-
-    def _gap_terms(self, x: Floats) -> tuple[Floats, Floats]:
-        """Return gradient (n_cuts,) and minus the Hessian of what depends on the cut points alone."""
-        gaps, weight = self._gaps(x), self._between()
-        steep = weight / np.expm1(gaps)
-        bend = weight * np.exp(-gaps) / np.expm1(-gaps) ** 2
-        to_gaps = np.eye(self.n_cuts) - np.eye(self.n_cuts, k=-1)  # of the unknown cut points
-        if self.has_tie and self.n_cuts:
-            to_gaps[0, 0] = 2.0
-        cuts = self.split(x)[2]
-        u, scale = self._pseudo_thresholds(x)
-        sign, p = np.repeat([1.0, -1.0], len(cuts)), expit(u)
-        slope = (-scale * sign * p).reshape(2, -1).sum(axis=0)[not self.has_tie :]
-        curve = (scale * p * (1 - p)).reshape(2, -1).sum(axis=0)[not self.has_tie :]
-        return to_gaps.T @ steep + slope, to_gaps.T @ (bend[:, None] * to_gaps) + np.diag(curve)
+        return np.concatenate([x[: len(x) - self.n_cuts], self.gap_terms.spread(self._cuts(x), MIN_GAP)])
 
     def _average(self, m: Floats, function: Callable[[Floats], Floats]) -> Floats:
         return average_over_normal(function, m, self.variance, self.n_points)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from models_engine.implied_pairs import PairTable
 from models_engine.inference.graded.cut_points import cuts_from_gaps, starting_log_gaps
-from models_engine.inference.graded.problem import PRIOR_WEIGHT
+from models_engine.inference.graded.gaps import PRIOR_WEIGHT
 from models_engine.inference.pairwise_gp.model import GaussianMargins, GPState, PairFactors
 from models_engine.inference.probit_ep.expected_probit import expected_interval
 from models_engine.linalg import sum_by_group

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import log_expit, logsumexp
+from scipy.special import log_expit
 
 from models_engine.analysis.scores import score_competitors
 from models_engine.benchmarks.competitors import N_CARELESS, OURS, POOLED, UNWEIGHED, measure_simulated, measure_speed
@@ -17,6 +17,7 @@ from models_engine.estimators.competitor_table import CompetitorTable, count_evi
 from models_engine.estimators.competitors import MAX_EFFECTS, Competitors
 from models_engine.inference.competitors.careless import attentive_shares
 from models_engine.simulate import Competition, competition
+from tests.engine.competitor_quadrature import assert_is_quadrature
 
 
 def table_of(truth: Competition, tags: bool = False) -> CompetitorTable:
@@ -92,24 +93,11 @@ def test_the_posterior_is_that_of_quadrature():
     context = truth.context[pairs.left]
     first = np.bincount(context, (pairs.left % 2 == 0) == (pairs.outcome == 1), minlength=40)
     second = np.bincount(context, minlength=40) - first
-    margins = np.linspace(-3, 3, 241)  # g_0 - g_1
-    spreads = np.exp(np.linspace(np.log(0.1), np.log(3), 60))
-    nodes, weights = np.polynomial.hermite_e.hermegauss(41)
-    log_p = np.empty((len(spreads), len(margins)))
-    for row, spread in enumerate(spreads):
-        z = margins[:, None] + np.sqrt(2) * spread * nodes
-        answers = first[:, None, None] * log_expit(z) + second[:, None, None] * log_expit(-z)
-        log_p[row] = logsumexp(answers + np.log(weights / weights.sum()), axis=2).sum(axis=0)
-        log_p[row] += -(spread**2) / 2 + np.log(spread)
-    log_p -= margins**2 / (4 * found.prior_sd**2)
-    p = np.exp(log_p - log_p.max())
-    p /= p.sum()
-    mean = (p.sum(axis=0) * margins).sum()
-    sd = np.sqrt((p.sum(axis=0) * margins**2).sum() - mean**2)
-    spread = (p.sum(axis=1) * spreads).sum()
-    assert found.utilities()[0] - found.utilities()[1] == pytest.approx(mean, abs=0.1 * sd)
-    assert np.sqrt(found.difference_variance(0, 1)) == pytest.approx(sd, rel=0.1)
-    assert found.effects.item_spread[0] == pytest.approx(spread, rel=0.15)
+
+    def answers(z: np.ndarray) -> np.ndarray:
+        return first[:, None, None] * log_expit(z) + second[:, None, None] * log_expit(-z)
+
+    assert_is_quadrature(found, answers, 241, 60, 41)
 
 
 def test_more_answers_about_the_same_contexts_cannot_narrow_an_interval_below_what_contexts_allow():

@@ -14,8 +14,8 @@ from models_engine.errors import InvalidData
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.choosing import assign_folds
 from models_engine.inference.graded.counts import GradedCounts
-from models_engine.inference.graded.problem import PRIOR_WEIGHT, GradedProblem
-from models_engine.posterior import GaussianPosterior
+from models_engine.inference.graded.gaps import PRIOR_WEIGHT
+from models_engine.inference.graded.problem import GradedProblem
 from models_engine.simulate import simulate_crowd
 
 SCALES = [(0.4, 1.5), (0.0, 1.2, 2.5), (0.5,)]  # a tie and two grades; three grades, no tie; a tie and one grade
@@ -29,7 +29,7 @@ def graded(cuts, n_items: int = 12, n_labels: int = 90, seed: int = 0) -> Compar
 def problem_of(data: Comparisons) -> GradedProblem:
     sided = np.arange(data.n_labels) % 2 == 0
     counts = GradedCounts.of(data.pairs(), sided, data.n_grades, halve_ties=False)
-    n_cuts = data.n_grades - (not counts.has_tie)
+    n_cuts = counts.gaps.n_cuts
     return GradedProblem(counts, True, np.concatenate([np.full(data.n_items, 0.5), [1.0], np.zeros(n_cuts)]))
 
 
@@ -133,13 +133,6 @@ def test_a_prediction_is_the_integral_over_the_margin():
     assert_allclose(np.exp(fitted.log_predictive(asked)), expected, rtol=1e-7)
 
 
-def test_a_stored_posterior_keeps_its_cut_points():
-    fitted = BradleyTerry().fit(graded((0.4, 1.5)))
-    again = GaussianPosterior.from_arrays(fitted.to_arrays())
-    assert again.likelihood == fitted.likelihood
-    assert set(again.hyperparameters()) == {"prior_sd", "cut_0", "cut_0_sd", "cut_1", "cut_1_sd"}
-
-
 @pytest.mark.slow
 def test_known_cut_points_are_found_and_grades_narrow_intervals_at_equal_coverage():
     width, covered, inside = {}, {}, 0
@@ -170,25 +163,6 @@ def test_grades_predict_who_wins_better_than_winners_alone():
         -BradleyTerry(grades=how).fit(data.subset(~out)).log_predictive(tested).mean() for how in ("ordered", "ignore")
     ]
     assert losses[0] < losses[1]
-
-
-def test_a_warm_start_ends_where_a_cold_one_does():
-    data = graded((0.4, 1.5))
-    cold = BradleyTerry(prior_sd=None).fit(data)
-    warm = BradleyTerry(prior_sd=None).fit(data, start=BradleyTerry().fit(data.subset(np.arange(60))))
-    assert_allclose(warm.utilities(), cold.utilities(), atol=1e-5)
-    assert_allclose(warm.likelihood.cuts, cold.likelihood.cuts, atol=1e-5)
-
-
-def test_a_grade_that_nobody_gave_leaves_cut_points_in_order():
-    data = Comparisons.from_pairs([0, 1, 2], [1, 2, 0], [1, 1, 1], grades=[1, 1, 3], n_grades=4)
-    for inference in ("map", "variational"):
-        fitted = BradleyTerry(prior_sd=None, inference=inference).fit(data)
-        cuts = fitted.likelihood.cuts
-        assert fitted.diagnostics.converged
-        assert cuts[0] == 0
-        assert np.isfinite(cuts).all()
-        assert (np.diff(cuts) > 0).all()
 
 
 @pytest.mark.parametrize(

@@ -11,21 +11,18 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from models_engine.analysis.metrics import coverage, mean_width
-from models_engine.benchmarks.grades import grade_shares, read_two_peoples_videos
 from models_engine.data import Comparisons
-from models_engine.estimators.choosing import assign_folds, paired_difference
+from models_engine.estimators.choosing import assign_folds
 from models_engine.estimators.crowd_bt import CrowdBT
-from models_engine.estimators.crowd_posterior import CrowdPosterior
 from models_engine.inference.crowd_bt.ep import WinSites
 from models_engine.inference.crowd_bt.ep_with_scales import EPState, evaluate_state, run_crowd_ep
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior
 from models_engine.inference.crowd_bt.scales import ScaleLearner, Scales
 from models_engine.inference.graded.cut_points import cuts_from_gaps, log_cut_prior, starting_log_gaps, thresholds
+from models_engine.inference.graded.gaps import PRIOR_WEIGHT
 from models_engine.inference.graded.moments import average_between
-from models_engine.inference.graded.problem import PRIOR_WEIGHT
 from models_engine.simulate import Crowd, simulate_crowd
-from tests.paths import DATA
 
 CUTS = [(0.4, 1.5), (0.0, 1.2, 2.5), (0.5,)]  # a tie and two grades; three grades, no tie; a tie and one grade
 
@@ -158,17 +155,6 @@ def test_a_reversed_answer_keeps_its_grade():
 
 
 @pytest.mark.slow
-def test_a_stored_posterior_keeps_its_cut_points_and_a_warm_start_ends_where_a_cold_one_does():
-    data = graded((0.4, 1.5), 400)
-    cold = CrowdBT().fit(data)
-    assert CrowdPosterior.from_arrays(cold.to_arrays()).likelihood == cold.likelihood
-    assert {"cut_0", "cut_0_sd", "cut_1", "cut_1_sd"} <= set(cold.hyperparameters())
-    warm = CrowdBT().fit(data, start=CrowdBT().fit(data.subset(np.arange(300))))
-    assert_allclose(warm.utilities(), cold.utilities(), atol=1e-2)
-    assert_allclose(warm.likelihood.cuts, cold.likelihood.cuts, atol=1e-2)
-
-
-@pytest.mark.slow
 def test_a_warm_start_of_many_answers_skips_the_mode_and_agrees():
     data = crowd_of(2, 20, 40).graded(2_600, (0.4, 1.5), np.random.default_rng(0))
     cold = CrowdBT().fit(data)
@@ -176,25 +162,6 @@ def test_a_warm_start_of_many_answers_skips_the_mode_and_agrees():
     assert warm.diagnostics.n_iterations < cold.diagnostics.n_iterations
     assert_allclose(warm.utilities(), cold.utilities(), atol=2e-2)
     assert_allclose(warm.likelihood.cuts, cold.likelihood.cuts, atol=1e-2)
-
-
-@pytest.mark.slow
-def test_a_grade_that_nobody_gave_leaves_cut_points_in_order():
-    data = Comparisons.from_pairs([0, 1, 2], [1, 2, 0], [1, 1, 1], grades=[1, 1, 3], n_grades=4)
-    fitted = CrowdBT().fit(data)
-    cuts = np.array(fitted.likelihood.cuts)
-    assert cuts[0] == 0
-    assert np.isfinite(cuts).all()
-    assert (np.diff(cuts) > 0).all()
-    assert np.isfinite(fitted.likelihood.cut_sds).all()
-
-
-def test_the_mode_says_that_it_takes_winners_alone():
-    data = graded((0.4, 1.5))
-    mode = CrowdBT(inference="map").fit(data)
-    assert "grades did not count" in mode.diagnostics.message
-    assert mode.likelihood.cuts is None
-    assert "grades" not in CrowdBT(inference="map").fit(data.without_grades()).diagnostics.message
 
 
 @pytest.mark.slow
@@ -227,25 +194,3 @@ def test_grades_narrow_intervals_at_equal_coverage_and_predict_better():
     assert np.mean(width["ordered"]) < 0.8 * np.mean(width["ignore"])
     assert 0.83 < np.mean(covered["ordered"]) < 0.97
     assert np.mean(gain) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    not (DATA / "tournesol_tiny").is_dir(), reason=f"tournesol_tiny is not in {DATA}; set CROWDRANK_DATA"
-)
-def test_grades_of_tournesol_predict_better_and_narrow_intervals():
-    """On all answers about the videos that two of the five people compared: by how much better, and by who wins."""
-    data = read_two_peoples_videos(DATA, "importance")
-    out, width, graded, winner = assign_folds(data, 0) == 0, {}, {}, {}
-    train, test = data.subset(np.flatnonzero(~out)), data.subset(np.flatnonzero(out))
-    for how in ("ordered", "ignore"):
-        fitted = CrowdBT(grades=how).fit(train)
-        assert fitted.diagnostics.converged
-        width[how] = mean_width(fitted) / fitted.utilities().std()
-        graded[how] = -fitted.log_predictive(test) - (how == "ignore") * grade_shares(train)[test.grades]
-        winner[how] = -fitted.log_predictive(test.without_grades()).mean()
-    difference, error = paired_difference(graded["ordered"], graded["ignore"], test.annotators)
-    print(f"{data.n_labels} answers: {graded['ordered'].mean():.3f}, winners {graded['ignore'].mean():.3f}")
-    print(f"{difference:.3f} ± {error:.3f}; who wins: {winner}; widths: {width}")
-    assert difference < -2 * error
-    assert width["ordered"] < 0.8 * width["ignore"]

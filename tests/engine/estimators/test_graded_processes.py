@@ -10,11 +10,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from models_engine.analysis.metrics import coverage, mean_width
-from models_engine.benchmarks.grades import grade_shares, read_two_peoples_videos
 from models_engine.data import Comparisons
-from models_engine.estimators.choosing import assign_folds, paired_difference
+from models_engine.estimators.choosing import assign_folds
 from models_engine.estimators.gppl import GPPL
-from models_engine.estimators.gppl_posterior import GPPLPosterior
 from models_engine.inference.pairwise_gp.ep import pool_sites
 from models_engine.inference.pairwise_gp.graded import GradedFactors, cut_coupling
 from models_engine.inference.pairwise_gp.graded_ep import GradedEP
@@ -25,7 +23,6 @@ from models_engine.inference.probit_ep.expected_probit import expected_interval
 from models_engine.inference.probit_ep.interval_sites import interval_moments
 from models_engine.kernels import ItemKernel
 from models_engine.simulate import Crowd, simulate_crowd
-from tests.paths import DATA
 
 CUTS = [(0.4, 1.5), (0.0, 1.2, 2.5), (0.5,)]  # a tie and two grades; three grades, no tie; a tie and one grade
 ENDS = [(-0.4, 0.4), (0.4, 1.5), (1.5, np.inf), (0.2, 0.2 + 1e-3), (0.0, np.inf)]
@@ -228,17 +225,6 @@ def test_the_predictions_of_all_grades_add_up_to_one(cuts, how):
 
 
 @pytest.mark.slow
-def test_a_stored_posterior_keeps_its_cut_points_and_a_warm_start_ends_where_a_cold_one_does():
-    data = graded((0.4, 1.5), 400)
-    cold = GPPL().fit(data)
-    assert GPPLPosterior.from_arrays(cold.to_arrays()).likelihood == cold.likelihood
-    assert {"cut_0", "cut_0_sd", "cut_1", "cut_1_sd"} <= set(cold.hyperparameters())
-    warm = GPPL().fit(data, start=GPPL().fit(data.subset(np.arange(300))))
-    assert_allclose(warm.utilities(), cold.utilities(), atol=1e-3)
-    assert_allclose(warm.likelihood.cuts, cold.likelihood.cuts, atol=1e-3)
-
-
-@pytest.mark.slow
 def test_minibatches_and_inducing_points_learn_the_same_cut_points():
     rng = np.random.default_rng(0)
     features = rng.uniform(-1, 1, size=(60, 2))
@@ -253,19 +239,6 @@ def test_minibatches_and_inducing_points_learn_the_same_cut_points():
         found = other.fit(data)
         assert_allclose(found.likelihood.cuts, whole.likelihood.cuts, atol=0.05)
         assert np.corrcoef(found.utilities(), whole.utilities())[0, 1] > 0.99
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", ["vg", "ep"])
-def test_a_grade_that_nobody_gave_leaves_cut_points_in_order(how):
-    data = Comparisons.from_pairs([0, 1, 2], [1, 2, 0], [1, 1, 1], grades=[1, 1, 3], n_grades=4)
-    fitted = GPPL(inference=how).fit(data)
-    cuts = np.array(fitted.likelihood.cuts)
-    assert cuts[0] == 0
-    assert np.isfinite(cuts).all()
-    assert (np.diff(cuts) > 0).all()
-    assert np.isfinite(fitted.likelihood.cut_sds).all()
-    assert np.isfinite(fitted.standard_deviations()).all()
 
 
 def test_the_linearised_scheme_says_that_it_takes_winners_alone():
@@ -306,20 +279,3 @@ def test_grades_narrow_intervals_at_equal_coverage_and_predict_better():
     assert np.mean(width["ordered"]) < 0.8 * np.mean(width["ignore"])
     assert 0.85 < np.mean(covered["ordered"]) < 0.95
     assert np.mean(gain) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    not (DATA / "tournesol_tiny").is_dir(), reason=f"tournesol_tiny is not in {DATA}; set CROWDRANK_DATA"
-)
-def test_grades_of_tournesol_predict_better_and_narrow_intervals():
-    data = read_two_peoples_videos(DATA, "importance")
-    out, width, losses = assign_folds(data, 0) == 0, {}, {}
-    train, test = data.subset(np.flatnonzero(~out)), data.subset(np.flatnonzero(out))
-    for how in ("ordered", "ignore"):
-        fitted = GPPL(grades=how).fit(train)
-        width[how] = mean_width(fitted) / fitted.utilities().std()
-        losses[how] = -fitted.log_predictive(test) - (how == "ignore") * grade_shares(train)[test.grades]
-    difference, error = paired_difference(losses["ordered"], losses["ignore"], test.annotators)
-    assert difference < -2 * error
-    assert width["ordered"] < 0.8 * width["ignore"]

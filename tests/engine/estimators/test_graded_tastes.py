@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose
 from scipy.stats import kstest, norm, truncnorm
 
 from models_engine.analysis.metrics import coverage, mean_width
-from models_engine.benchmarks.grades import grade_shares, read_two_peoples_videos
+from models_engine.benchmarks.grades import grade_shares
 from models_engine.data import Comparisons
-from models_engine.estimators.choosing import assign_folds, paired_difference
+from models_engine.estimators.choosing import assign_folds
 from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.crowd_gppl import CrowdGPPL
@@ -24,7 +24,6 @@ from models_engine.inference.tastes.cut_sampling import CutSampler
 from models_engine.inference.tastes.perception import NOISE_SD, AnswerGroup, Perception
 from models_engine.inference.tastes.reliability import learn_reliabilities
 from models_engine.simulate import simulate_crowd
-from tests.paths import DATA
 
 CUTS = [(0.4, 1.5), (0.0, 1.2, 2.5), (0.5,)]  # a tie and two grades; three grades, no tie; a tie and one grade
 BOTH = [CollaborativeGP, CrowdGPPL]
@@ -311,21 +310,3 @@ def test_grades_narrow_intervals_at_equal_coverage_and_predict_better(kind, n_an
     assert np.mean(width["ordered"]) < 0.95 * np.mean(width["ignore"])
     assert 0.8 < np.mean(covered["ordered"]) < 0.98
     assert np.mean(gain) > 0
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(
-    not (DATA / "tournesol_tiny").is_dir(), reason=f"tournesol_tiny is not in {DATA}; set CROWDRANK_DATA"
-)
-def test_grades_of_tournesol_predict_better_and_narrow_intervals():
-    data = read_two_peoples_videos(DATA, "importance", 200)
-    out, width, losses = assign_folds(data, 0) == 0, {}, {}
-    train, test = data.subset(np.flatnonzero(~out)), data.subset(np.flatnonzero(out))
-    for how in ("ordered", "ignore"):
-        fitted = CollaborativeGP(grades=how).fit(train)
-        width[how] = mean_width(fitted) / fitted.utilities().std()
-        losses[how] = -fitted.log_predictive(test) - (how == "ignore") * grade_shares(train)[test.grades]
-    difference, error = paired_difference(losses["ordered"], losses["ignore"], test.annotators)
-    print(data.n_labels, [one.mean() for one in losses.values()], difference, error, width)
-    assert difference < -2 * error
-    assert width["ordered"] < width["ignore"]

@@ -10,7 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from PIL import Image
 
-from annotate.files.cells import Unusable
+from annotate.files.limits import Unusable
 from annotate.imports import job as imports_job
 from annotate.imports.media import documents
 from annotate.imports.media.documents import read_document
