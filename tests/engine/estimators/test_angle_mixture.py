@@ -34,10 +34,16 @@ def two_groups(seed: int = 0, n: int = 200) -> tuple[Comparisons, np.ndarray]:
     return Comparisons.from_rankings(rankings, np.arange(n)), group
 
 
+@pytest.fixture(scope="module")
+def fitted_groups() -> AngleMixturePosterior:
+    """The fit of `two_groups()`."""
+    return AngleBasedMixture(2).fit(two_groups()[0])
+
+
 @pytest.mark.slow
-def test_simulated_groups_are_recovered():
-    data, group = two_groups()
-    posterior = AngleBasedMixture(2).fit(data)
+def test_simulated_groups_are_recovered(fitted_groups):
+    _, group = two_groups()
+    posterior = fitted_groups
     assert_allclose(posterior.shares.mean(axis=0), [1 - group.mean(), group.mean()], atol=0.06)
     assert_allclose(posterior.groups.mean(axis=0), -APART, atol=0.7)
     assert (posterior.memberships.argmax(axis=1) == group).mean() > 0.95
@@ -118,9 +124,9 @@ def test_concentrated_groups_are_not_favoured():
 
 
 @pytest.mark.slow
-def test_predictive_probabilities_sum_to_one_and_average_the_groups():
+def test_predictive_probabilities_sum_to_one_and_average_the_groups(fitted_groups):
     data, _ = two_groups()
-    posterior = AngleBasedMixture(2).fit(data)
+    posterior = fitted_groups
     places = all_places(5)
     new = Comparisons.from_rankings(np.argsort(places, axis=1), np.full(120, 200))
     density = np.exp(posterior.log_predictive(new))

@@ -21,9 +21,7 @@ def exact(covariance: np.ndarray, n: int = 401) -> tuple[float, np.ndarray, np.n
     """Return log evidence, means and variances of g of two bins by a grid of n points each way."""
     axis = np.linspace(-8, 12, n)
     weight = multivariate_normal(np.zeros(2), covariance).pdf(np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1))
-    first, second = (
-        poisson.pmf(y, hours * np.maximum(CONSTANT + axis, 0)) for y, hours in zip(COUNTS, EXPOSURE, strict=True)
-    )
+    first, second = (poisson.pmf(COUNTS[j], EXPOSURE[j] * np.maximum(CONSTANT + axis, 0)) for j in (0, 1))
     weight *= first[:, None] * second * (axis[1] - axis[0]) ** 2
     mean, variance = np.transpose([moments_of(weight.sum(axis=1 - bin), axis) for bin in (0, 1)])
     return np.log(weight.sum()), mean, variance
