@@ -15,6 +15,7 @@ N_ITEMS, N_ANNOTATORS = 8, 5
 QUICK: dict[str, dict[str, Any]] = {
     "AngleBasedMixture": {"n_groups": 1},  # groups have tests of their own, and DIC finds one here
     "CrowdGPPL": {"n_components": 4, "max_steps": 20},
+    "FeaturePlackettLuce": {"max_iterations": 150},
 }
 
 # The crowd an estimator believes in: keywords of `simulate.crowd`, where they differ from those in `own_crowd`.

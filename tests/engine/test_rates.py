@@ -26,13 +26,13 @@ def simulate_series(seed: int, n: int, ahead: int) -> tuple[np.ndarray, np.ndarr
 def test_bands_hold_what_they_say_on_simulated_series():
     inside, sums = [], []
     for seed in range(12):
-        rates, counts = simulate_series(seed, 240, 6)
-        posterior = RateModel().fit(counts[:240])
+        rates, counts = simulate_series(seed, 120, 6)
+        posterior = RateModel().fit(counts[:120])
         low, _, high = posterior.rate(posterior.bins)
-        inside.append(np.mean((low - 1e-9 <= rates[:240]) & (rates[:240] <= high + 1e-9)))
-        total = np.cumsum(posterior.draws(240.5 + np.arange(6), np.ones(6)), axis=1)
+        inside.append(np.mean((low - 1e-9 <= rates[:120]) & (rates[:120] <= high + 1e-9)))
+        total = np.cumsum(posterior.draws(120.5 + np.arange(6), np.ones(6)), axis=1)
         low, high = np.quantile(total, [0.05, 0.95], axis=0)
-        sums.append(np.mean((low <= np.cumsum(counts[240:])) & (np.cumsum(counts[240:]) <= high)))
+        sums.append(np.mean((low <= np.cumsum(counts[120:])) & (np.cumsum(counts[120:]) <= high)))
     assert 0.86 <= np.mean(inside) <= 0.98
     assert np.mean(sums) >= 0.8
 

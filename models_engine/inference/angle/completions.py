@@ -17,10 +17,11 @@ MAX_COPIES = 20
 
 @dataclass(eq=False)
 class _Block:
-    """Labels over sets of one size: items (m, k) best first, their ranks (m, k), weight (m,), places (m, t) now."""
+    """Labels over sets of one size: items (m, k) best first, number of better ones (m, k), weight (m,), places (m, t)
+    now."""
 
     items: Ints
-    ranks: Ints
+    n_better: Ints
     weight: Floats
     places: Ints
 
@@ -46,8 +47,8 @@ class Completions:
             copies = np.clip(np.ceil(weight), 0, MAX_COPIES).astype(np.int64)
             rows = np.repeat(np.arange(len(items)), copies)
             if len(rows):
-                share = weight[rows] / copies[rows]
-                self.blocks.append(_Block(items[rows], ranks[rows], share, _compatible(items[rows], self.t, rng)))
+                share, n_better = weight[rows] / copies[rows], (ranks[:, None, :] < ranks[:, :, None]).sum(axis=2)
+                self.blocks.append(_Block(items[rows], n_better[rows], share, _compatible(items[rows], self.t, rng)))
 
     @property
     def total(self) -> float:
@@ -73,7 +74,7 @@ class Completions:
                 places, items = block.places[wanted], block.items[wanted]
                 here = np.arange(len(wanted))
                 places[here, first[wanted]], places[here, second[wanted]] = at_second[wanted], at_first[wanted]
-                kept = _agrees(np.take_along_axis(places, items, axis=1), block.ranks[wanted])
+                kept = _agrees(np.take_along_axis(places, items, axis=1), block.n_better[wanted])
                 block.places[wanted[kept]] = places[kept]
 
 
@@ -90,16 +91,11 @@ def _compatible(items: Ints, t: int, rng: np.random.Generator) -> Ints:
     return places
 
 
-def _agrees(places: Ints, ranks: Ints) -> NDArray[np.bool_]:
+def _agrees(places: Ints, n_better: Ints) -> NDArray[np.bool_]:
     """Return whether every item of lower rank is placed before every one of higher rank, (m,); columns best first."""
     furthest = np.maximum.accumulate(places, axis=1)
-    result = np.ones(len(places), dtype=bool)
-    for column in range(1, places.shape[1]):
-        before = ranks < ranks[:, column, None]
-        last = before.sum(axis=1) - 1  # the last column of lower rank
-        reached = np.where(last >= 0, furthest[np.arange(len(places)), np.maximum(last, 0)], -1)
-        result &= places[:, column] > reached
-    return result
+    reached = np.where(n_better > 0, np.take_along_axis(furthest, np.maximum(n_better - 1, 0), axis=1), -1)
+    return np.asarray((places > reached).all(axis=1))
 
 
 def draw_rankings(eta: Floats, rng: np.random.Generator, *, sweeps: int = 30) -> Ints:

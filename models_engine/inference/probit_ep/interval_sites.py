@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from models_engine.normal_intervals import interval_densities
+from models_engine.normal_intervals import interval_densities, log_interval
 
-__all__ = ["IntervalMoments", "interval_moments"]
+__all__ = ["IntervalMoments", "interval_moments", "log_interval_chance"]
 
 Floats = NDArray[np.float64]
 MIN_LAPSE = 1e-12
@@ -47,6 +47,13 @@ def interval_moments(
             for whole, part in zip(_columns(found), _columns(power), strict=True):
                 whole[rows] = part
     return replace(found, second=np.minimum(found.second, 0.0))
+
+
+def log_interval_chance(margin: Floats, low: Floats, high: Floats, lapse: Floats) -> Floats:
+    """Return log g(margin), (n,), g as in `interval_moments`: its log normaliser where there is no variance."""
+    bounded = np.clip(lapse, MIN_LAPSE, 1 - MIN_LAPSE)
+    kept, turned = (log_interval(low - way * margin, high - way * margin) for way in (1, -1))
+    return np.logaddexp(np.log1p(-bounded) + kept, np.log(bounded) + turned)
 
 
 def _columns(moments: IntervalMoments) -> tuple[Floats, ...]:

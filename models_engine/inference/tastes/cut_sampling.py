@@ -6,12 +6,13 @@ from numpy.typing import NDArray
 from models_engine.inference.graded.cut_points import (
     CutScores,
     cuts_from_gaps,
+    log_cut_density,
     log_cut_prior,
     starting_log_gaps,
     thresholds,
     tie_scores,
 )
-from models_engine.inference.probit_ep.interval_sites import IntervalMoments, interval_moments
+from models_engine.inference.probit_ep.interval_sites import IntervalMoments, interval_moments, log_interval_chance
 from models_engine.linalg import sum_by_group
 
 __all__ = ["CutSampler"]
@@ -73,8 +74,8 @@ class CutSampler:
         return interval_moments(margin, certain, *ends, np.ones(len(margin)), lapse)
 
     def _log_density(self, log_gaps: Floats, margin: Floats, lapse: Floats) -> float:
-        likelihood = self._moments(log_gaps, margin, lapse).log_normaliser.sum()
-        return float(likelihood) + log_cut_prior(log_gaps, "probit")[0]
+        likelihood = log_interval_chance(margin, *self.ends(cuts_from_gaps(log_gaps)), lapse).sum()
+        return float(likelihood) + log_cut_density(log_gaps)
 
     def _shape(self, margin: Floats, lapse: Floats) -> Floats:
         """Return the root of the proposals' covariance."""

@@ -1,7 +1,7 @@
 """Draws the utilities perceived in each answer, and whether it was reversed, given utilities and reliabilities."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,10 +156,9 @@ class Perception:
         chances of each item to lie below those before it, so that the ratio is that of reliability times W.
         """
         told = np.where(self.reversed, 1 - reliability, reliability)
-        now = self._log_chance(mean, self._levels(self.reversed), self.perceived)
-        other = self._levels(~self.reversed)
-        proposed = self._propose(mean, other, rng)
-        gain = self._log_chance(mean, other, proposed) - now + np.log1p(-told) - np.log(told)
+        now = self._log_chance(mean, self.reversed, self.perceived)
+        proposed = self._propose(mean, self._levels(~self.reversed), rng)
+        gain = self._log_chance(mean, ~self.reversed, proposed) - now + np.log1p(-told) - np.log(told)
         accepted = (np.log(rng.random(len(mean))) < gain) & ~self.tied
         self.reversed = self.reversed ^ accepted
         self.perceived = np.where(accepted[:, None], proposed, self.perceived)
@@ -167,31 +166,28 @@ class Perception:
     def _levels(self, turned: Flags) -> Ints:
         return np.where(turned[:, None], self.last - self.level, self.level)
 
-    def _propose(self, mean: Floats, level: Ints, rng: np.random.Generator) -> Floats:
-        """Draw perceived utilities level by level, each below all of better levels."""
-
-        def below(rows: tuple[Ints, Ints], ceiling: Floats) -> Floats:
-            return truncated_normal(mean[rows], np.full(len(ceiling), -np.inf), ceiling, rng)
-
-        return self._by_level(level, np.zeros_like(mean), below)
-
-    def _log_chance(self, mean: Floats, level: Ints, perceived: Floats) -> Floats:
-        """Return log W of perceived utilities in that order, (m,)."""
-
-        def chance(rows: tuple[Ints, Ints], ceiling: Floats) -> Floats:
-            found[rows] = log_ndtr((ceiling - mean[rows]) / NOISE_SD)
-            return perceived[rows]
-
-        found = np.zeros_like(mean)
-        self._by_level(level, perceived.copy(), chance)
-        return np.asarray(found.sum(axis=1))
-
     @staticmethod
-    def _by_level(level: Ints, values: Floats, step: Callable[[tuple[Ints, Ints], Floats], Floats]) -> Floats:
-        """Set values level by level, from the best, by `step` of their places and the lowest value of better ones."""
-        ceiling = np.full(len(values), np.inf)
+    def _propose(mean: Floats, level: Ints, rng: np.random.Generator) -> Floats:
+        """Draw perceived utilities level by level, from the best, each below all of better levels."""
+        perceived, ceiling = np.zeros_like(mean), np.full(len(mean), np.inf)
         for at in range(int(level.max(initial=0)) + 1):
-            row, column = np.nonzero(level == at)
-            values[row, column] = step((row, column), ceiling[row])
-            ceiling = np.minimum(ceiling, np.where(level == at, values, np.inf).min(axis=1))
-        return values
+            here = level == at
+            row, column = np.nonzero(here)
+            perceived[row, column] = truncated_normal(mean[row, column], np.full(len(row), -np.inf), ceiling[row], rng)
+            ceiling = np.minimum(ceiling, np.where(here, perceived, np.inf).min(axis=1))
+        return perceived
+
+    def _log_chance(self, mean: Floats, turned: Flags, perceived: Floats) -> Floats:
+        """Return log W of perceived utilities in the order told or, where turned, in its reverse, (m,)."""
+        order, n_better = (np.where(turned[:, None], other, kept) for kept, other in self._orders)
+        lowest = np.minimum.accumulate(np.take_along_axis(perceived, order, axis=1), axis=1)
+        ceiling = np.where(n_better > 0, np.take_along_axis(lowest, n_better - 1, axis=1), np.inf)
+        return np.asarray(log_ndtr((ceiling - mean) / NOISE_SD).sum(axis=1))
+
+    @cached_property
+    def _orders(self) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
+        """Return places from best to worst, and the number of better items of each, (m, k): as told, and turned."""
+        both = self.level, self.last - self.level
+        first, second = (np.argsort(one, axis=1, kind="stable") for one in both)
+        kept, turned = ((one[:, None, :] < one[:, :, None]).sum(axis=2) for one in both)
+        return (first, second), (kept, turned)

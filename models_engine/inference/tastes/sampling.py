@@ -17,6 +17,7 @@ __all__ = ["GRID", "Sampled", "ScaleDensities", "sample_tastes"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 GRID = np.exp(np.linspace(np.log(0.01), np.log(8.0), 139))  # standard deviations among which scales are drawn
+LOG_GRID, GRID_SQUARES = np.log(GRID), GRID**2
 LOG_STEP = float(np.log(GRID[1] / GRID[0]))
 MAX_STEPS = 4  # of the grid, by which all scales are proposed larger or smaller at once
 EVERY = 10  # sweeps per reported step
@@ -141,8 +142,10 @@ class _Chain:
         self.cells = np.split(place.ravel(), np.cumsum([one.items.size for one in answers])[:-1])
         self.count = np.bincount(place.ravel()).astype(np.float64)
         self.table = self._cells_by_annotator()
+        self.table_by_item = self.table.T  # of the same values
         self.counts, self.group = np.unique(self.count, return_inverse=True)
-        self.sizes = np.bincount(self.group)
+        self.variances = GRID[:, None] ** 2 + NOISE_SD**2 / self.counts
+        self.log_sizes = np.bincount(self.group) * np.log(self.variances)
         self.precision = None if kernel is None else np.linalg.inv(kernel)
         self.t, self.tau, self.r = np.zeros(n_items), 1.0, 0.3
         self.v, self.s = 0.3 * rng.standard_normal((n_items, n_components)), np.full(n_components, 0.5)
@@ -238,7 +241,7 @@ class _Chain:
     def _sum_by_item(self, values: Floats, rows: Floats) -> Floats:
         """Return (n_items, ...): the sum of `rows` of the annotators who saw it, each times its cell's value."""
         self.table.data[:] = values
-        return np.asarray(self.table.T @ rows)
+        return np.asarray(self.table_by_item @ rows)
 
     def _draw_scores(self, mean: Floats, weight: Floats) -> None:
         squares = (self.v[:, :, None] * self.v[:, None, :]).reshape(self.n, -1)
@@ -274,17 +277,16 @@ class _Chain:
         """Draw each standard deviation on the grid, given the values it applies to; alone: not those of components."""
         rows = np.column_stack([self.t, self.v])
         weighted = rows if self.precision is None else self.precision @ rows
-        likelihood = -self.n * np.log(GRID) - (rows * weighted).sum(axis=0)[:, None] / (2 * GRID**2)
+        likelihood = -self.n * LOG_GRID - (rows * weighted).sum(axis=0)[:, None] / (2 * GRID_SQUARES)
         self.tau = self._pick(likelihood[0] + self.densities.consensus)
         for c in range(0 if alone else self.c):
             others = (self.s**2).sum() - self.s[c] ** 2 + self.r**2
-            prior = self.densities.component + self.densities.total(np.sqrt(others + GRID**2))
+            prior = self.densities.component + self.densities.total(np.sqrt(others + GRID_SQUARES))
             self.s[c] = self._pick(likelihood[c + 1] + prior)
         squares = np.bincount(self.group, residual**2)
-        variance = GRID[:, None] ** 2 + NOISE_SD**2 / self.counts
-        fits = -(self.sizes * np.log(variance) + squares / variance).sum(axis=1) / 2
+        fits = -(self.log_sizes + squares / self.variances).sum(axis=1) / 2
         shared = 0.0 if alone else (self.s**2).sum()
-        prior = self.densities.own + self.densities.total(np.sqrt(shared + GRID**2))
+        prior = self.densities.own + self.densities.total(np.sqrt(shared + GRID_SQUARES))
         self.r = self._pick(fits + prior)
 
     def _pick(self, log_density: Floats) -> float:

@@ -386,7 +386,7 @@ def test_the_variational_form_agrees_with_resampling_on_much_data_and_reports_it
 def test_incomplete_rankings_of_many_items():
     rng = np.random.default_rng(0)
     people = simulate_crowd(rng, 12, 4, utility_sd=1.5)
-    posterior = AngleBased(n_draws=500, thin=2, n_burn_in=200).fit(people.top(150, 12, 4, rng))
+    posterior = AngleBased(n_draws=400, thin=1, n_burn_in=150).fit(people.top(100, 12, 4, rng))
     assert np.corrcoef(posterior.utilities(), people.utilities)[0, 1] > 0.9
     with pytest.raises(InvalidSetting, match='use inference="sir"'):
         AngleBased(inference="laplace").fit(people.pairs(5, rng))

@@ -254,7 +254,7 @@ def test_the_learned_scale_maximises_the_bound():
 
 @pytest.mark.slow
 def test_intervals_cover():
-    """24 crowds each, 40 items. Bands: issue's 85-95% and slope 0.9-1.1; at other scales with the scale learned."""
+    """12 crowds each, 40 items. Bands: issue's 85-95% and slope 0.9-1.1; at other scales with the scale learned."""
     honest = {"prior_sd": None, "inference": "variational"}
     cases = [
         ({}, {"utility_sd": 1.5}, (0.85, 0.95), (0.9, 1.1)),
@@ -265,7 +265,7 @@ def test_intervals_cover():
     ]
     for settings, options, band, slopes in cases:
         covered, slope = [], []
-        for seed in range(24):
+        for seed in range(12):
             rng = np.random.default_rng(seed)
             people = simulate_crowd(rng, 40, 20, **options)
             posterior = BradleyTerry(**settings).fit(people.pairs(600, rng))

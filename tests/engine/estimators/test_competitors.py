@@ -35,8 +35,8 @@ def contest(seed: int = 0, n: int = 6, contexts: int = 30, labels: int = 900, **
 
 @pytest.mark.slow
 def test_intervals_hold_the_truth_where_those_of_pooled_pairs_are_too_narrow():
-    """30 crowds with lucky items and differing tastes; pooled Bradley-Terry is the control that must fail."""
-    found = {row.estimator: row for row in measure_simulated(30, seed=3)}
+    """14 crowds with lucky items and differing tastes; pooled Bradley-Terry is the control that must fail."""
+    found = {row.estimator: row for row in measure_simulated(14, seed=3)}
     assert 0.85 <= found[OURS].coverage <= 0.95, found
     assert found[POOLED].coverage < 0.7, found
     assert 0.85 < found[OURS].spread < 1.15, found
@@ -44,8 +44,8 @@ def test_intervals_hold_the_truth_where_those_of_pooled_pairs_are_too_narrow():
 
 @pytest.mark.slow
 def test_intervals_hold_the_truth_where_a_fifth_of_the_annotators_answer_at_random():
-    """25 crowds; the same fit without weighing annotators is the control that must fail."""
-    found = {row.estimator: row for row in measure_simulated(25, seed=3, n_careless=N_CARELESS)}
+    """12 crowds; the same fit without weighing annotators is the control that must fail."""
+    found = {row.estimator: row for row in measure_simulated(12, seed=3, n_careless=N_CARELESS)}
     assert found[OURS].coverage >= 0.8, found
     assert found[OURS].coverage > found[UNWEIGHED].coverage + 0.15, found
     assert found[OURS].loss < found[UNWEIGHED].loss, found

@@ -170,9 +170,9 @@ def test_the_shape_of_tastes_is_recovered():
 
 @pytest.mark.slow
 def test_the_consensus_covers_where_the_variational_one_does_not():
-    """Few annotators of strong tastes: 90% intervals of six crowds, tastes integrated out or only averaged over."""
+    """Few annotators of strong tastes: 90% intervals of three crowds, tastes integrated out or only averaged over."""
     published, mean_field = [], []
-    for seed in range(6):
+    for seed in range(3):
         truth, data = simulate_people(seed, n_items=12, n_annotators=15, n_labels=450, taste_sd=1.0)
         published.append(coverage(QUICK.fit(data), truth.utilities))
         found, _ = factors_of(data, 4, steps=30)
@@ -201,10 +201,10 @@ def test_features_predict_new_items_and_new_annotators():
     own = 1.5 * items[:, 0] * np.where(east, 1.0, -0.4)[:, None] + 0.3 * rng.standard_normal((60, 1))
     worth = own.mean(axis=0) - own.mean()
     truth = Crowd(worth, own, np.ones(60), np.zeros(60), link="probit")
-    shown = np.array([rng.choice(25, size=2, replace=False) for _ in range(2400)])
+    shown = np.array([rng.choice(25, size=2, replace=False) for _ in range(1200)])
     data = Comparisons.concatenate(
         [
-            truth.pairs(2400, rng, shown=shown),
+            truth.pairs(1200, rng, shown=shown),
             Comparisons.from_pairs(
                 [], [], [], [], n_items=30, n_annotators=60, item_features=items, annotator_features=east[:, None]
             ),

@@ -294,18 +294,18 @@ def test_sites_of_rankings_have_no_grade():
 @pytest.mark.parametrize("n_annotators", [6, 20])
 def test_grades_narrow_intervals_at_equal_coverage_and_predict_better(kind, n_annotators):
     width, covered, gain = {}, {}, []
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         crowd = simulate_crowd(rng, 30, n_annotators, taste_sd=0.7, link="probit")
         data = crowd.graded(600, (0.3, 1.2), rng)
         out = assign_folds(data, 0) == 0
-        tested, losses = data.subset(out), {}
+        train, tested, losses = data.subset(~out), data.subset(out), {}
         for how in ("ordered", "ignore"):
-            fitted = kind(grades=how).fit(data)
+            fitted = kind(grades=how).fit(train)
             width.setdefault(how, []).append(mean_width(fitted) / fitted.utilities().std())
             covered.setdefault(how, []).append(coverage(fitted, crowd.utilities))
-            losses[how] = -kind(grades=how).fit(data.subset(~out)).log_predictive(tested)
-        losses["ignore"] -= grade_shares(data.subset(~out))[tested.grades]
+            losses[how] = -fitted.log_predictive(tested)
+        losses["ignore"] -= grade_shares(train)[tested.grades]
         gain.append(losses["ignore"].mean() - losses["ordered"].mean())
     assert np.mean(width["ordered"]) < 0.95 * np.mean(width["ignore"])
     assert 0.8 < np.mean(covered["ordered"]) < 0.98

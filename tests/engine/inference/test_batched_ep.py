@@ -1,11 +1,11 @@
 """EP over all annotators at once against quadrature, finite differences, and a slow EP over one big Gaussian."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.integrate import quad
 from scipy.special import log_ndtr, ndtr
 
 from models_engine.data import Comparisons
@@ -38,20 +38,21 @@ def random_prior(seed: int = 0, n: int = N) -> CrowdPrior:
     return CrowdPrior(0.5 * loadings @ loadings.T + 0.3 * np.eye(n), 1.5 * np.eye(n), np.zeros(n))
 
 
+def moments(log_factor: Callable[[np.ndarray], np.ndarray], mean: float, variance: float) -> np.ndarray:
+    """The integrals of z^k exp(log_factor(z)) N(z; mean, variance), k = 0, 1, 2, by the trapezoidal rule.
+
+    For an analytic integrand that vanishes at both ends, twelve deviations away, it errs by less than rounding does.
+    """
+    z, step = np.linspace(mean - 12 * np.sqrt(variance), mean + 12 * np.sqrt(variance), 4_001, retstep=True)
+    density = np.exp(log_factor(z) - (z - mean) ** 2 / (2 * variance)) / np.sqrt(2 * np.pi * variance)
+    return np.array([(z**k * density).sum() * step for k in range(3)])
+
+
 @pytest.mark.parametrize("variance", [0.01, 0.5, 3.9, 30.0, 300.0])
 @pytest.mark.parametrize(("wins", "losses"), [(1, 0), (0, 1), (0.5, 0.5), (0.27, 0), (0, 0.5), (0.1, 0.1)])
 @pytest.mark.parametrize("mean", [-3.0, 0.4, 6.0])
 def test_site_has_the_moments_of_the_tilted_density(mean, variance, wins, losses):
-    def density(z: float) -> float:
-        tilted = wins * log_ndtr(z) + losses * log_ndtr(-z) - (z - mean) ** 2 / (2 * variance)
-        return float(np.exp(tilted)) / np.sqrt(2 * np.pi * variance)
-
-    reach = 12 * np.sqrt(variance)
-    knots = [x for x in (-4.0, 0.0, 4.0, mean) if mean - reach < x < mean + reach]
-    total, first, second = (
-        quad(lambda z, k=k: z**k * density(z), mean - reach, mean + reach, points=knots, limit=400, epsabs=1e-14)[0]
-        for k in range(3)
-    )
+    total, first, second = moments(lambda z: wins * log_ndtr(z) + losses * log_ndtr(-z), mean, variance)
     arrays = [np.array([float(value)]) for value in (mean, variance, wins, losses)]
     log_normaliser, precision, shift = (float(value[0]) for value in probit_site(*arrays))
     posterior_variance = 1 / (1 / variance + precision)
@@ -67,17 +68,11 @@ def test_site_has_the_moments_of_the_tilted_density(mean, variance, wins, losses
 def test_a_site_with_lapses_has_the_mean_of_the_tilted_density(mean, variance, wins, losses, lapse):
     """And its variance, unless that is larger than the cavity's: then the site has no precision."""
 
-    def density(z: float) -> float:
+    def log_factor(z: np.ndarray) -> np.ndarray:
         chance = lapse + (1 - 2 * lapse) * ndtr(z)
-        tilted = wins * np.log(chance) + losses * np.log(1 - chance) - (z - mean) ** 2 / (2 * variance)
-        return float(np.exp(tilted)) / np.sqrt(2 * np.pi * variance)
+        return wins * np.log(chance) + losses * np.log(1 - chance)
 
-    reach = 12 * np.sqrt(variance)
-    knots = [x for x in (-4.0, 0.0, 4.0, mean) if mean - reach < x < mean + reach]
-    total, first, second = (
-        quad(lambda z, k=k: z**k * density(z), mean - reach, mean + reach, points=knots, limit=400, epsabs=1e-14)[0]
-        for k in range(3)
-    )
+    total, first, second = moments(log_factor, mean, variance)
     arrays = [np.array([float(value)]) for value in (mean, variance, wins, losses)]
     found = probit_site(*arrays, lapse=np.array([lapse]))
     log_normaliser, precision, shift = (float(value[0]) for value in found)

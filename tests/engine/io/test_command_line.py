@@ -12,6 +12,7 @@ import pytest
 
 from models_engine.__main__ import main
 from models_engine.estimators.table import ESTIMATORS
+from tests.engine.simulated_data import QUICK
 
 ROWS = [("ann", "å1", "b,2", "1"), ("ann", "b,2", "c", "1"), ("bob", "å1", "c", "0.5"), ("bob", "c", "å1", "0")]
 PLAIN = 'annotator,left,right,outcome\nann,å1,"b,2",1\nann,"b,2",c,1\nbob,å1,c,0.5\nbob,c,å1,0\n'
@@ -292,7 +293,8 @@ def test_every_estimator_runs_from_the_command_line(tmp_path, name):
     for _ in range(60):
         i, j = rng.permutation(6)[:2]
         lines.append(f"p{rng.integers(3)},{i},{j},{int(rng.random() < 1 / (1 + math.exp(j - i)))}")
-    assert run(tmp_path, "\n".join(lines), "--estimator", name, "--items", str(tmp_path / "items.csv")) == 0
+    given = [flag for key, value in QUICK.get(name, {}).items() for flag in ("--set", f"{key}={value}")]
+    assert run(tmp_path, "\n".join(lines), "--estimator", name, "--items", str(tmp_path / "items.csv"), *given) == 0
     assert len(table(tmp_path)) == 6
     assert record(tmp_path)["estimator"] == name
 

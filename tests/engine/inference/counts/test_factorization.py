@@ -37,7 +37,7 @@ def test_effects_are_found():
 
 @pytest.mark.slow
 def test_the_bound_never_falls_from_round_to_round():
-    cells, _ = simulate(np.random.default_rng(1), n_factors=2)
+    cells, _ = simulate(np.random.default_rng(1), 30, 60, seen=0.3, n_factors=2)
     bounds = CountFactorization(n_factors=3, family="poisson").fit(cells).diagnostics.objective
     assert len(bounds) > 2
     assert (np.diff(bounds) > -1e-6 * np.abs(bounds[:-1])).all()
@@ -99,7 +99,7 @@ def test_deviations_are_those_of_the_whole_curvature(shape):
 def test_intervals_of_items_hold_the_truth():
     """60 items, 200 annotators, a tenth of the cells; effects are about their own mean."""
     held = []
-    for seed in range(12):
+    for seed in range(8):
         cells, b = simulate(np.random.default_rng(100 + seed))
         found = CountFactorization().fit(cells)
         covariance = found.item_covariance()
@@ -125,7 +125,7 @@ def test_predictions_sum_to_one_and_beat_one_rate():
 @pytest.mark.slow
 def test_factors_are_found_where_they_are_and_no_more():
     rng = np.random.default_rng(7)
-    cells, _ = simulate(rng, seen=0.3, n_factors=3, sd=0.3)
+    cells, _ = simulate(rng, n_annotators=120, seen=0.3, n_factors=3, sd=0.3)
     found = CountFactorization(n_factors=6, family="poisson", max_rounds=12).fit(cells)
     variances = np.sort(found.scales.factors)[::-1]
     assert variances[2] > 0.25
