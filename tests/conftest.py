@@ -32,6 +32,9 @@ from tests.migrated import checkout, copy_migrated, migrated_template
 from tests.paths import ROOT
 from tests.postgresql import command
 
+# What importing and collecting make stays to the end: nothing of it is garbage to look for (pytest_collection_finish).
+gc.disable()
+
 # The same few examples every time, so that a run says whether the change is right; with HYPOTHESIS_PROFILE=search,
 # which is `make test-search`, many others are looked for.
 hypothesis.settings.register_profile(
@@ -102,6 +105,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
