@@ -90,6 +90,11 @@ def answer_one(
     )
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than cores for `-n auto`: tests wait for browsers, servers and workers that they started."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as embedded what asks no database and starts no process, save where caches and live updates are tested."""
