@@ -45,15 +45,17 @@ EMBEDDED := env -u DATABASE_URL -u REDIS_URL $(BIN)/python -m pytest
 SERVICES := $(BIN)/python -m pytest
 # Each process begins with neighbouring tests, so that what a module or a browser is made ready for is made once.
 TOGETHER := -n auto --maxprocesses 4 --dist worksteal
+# Only the files that hold tests with this mark: collecting everything for some takes longer than most of them.
+marked = -m $(1) $$(grep -rl --include='*.py' 'mark\.$(1)\b' $(2))
 
 test: test-together test-alone  ## every test but the larger versions, on SQLite and without any service
 test-together: $(VENV)/dev
-	$(EMBEDDED) $(TOGETHER) -m "not alone and not large"
+	$(EMBEDDED) $(TOGETHER) -m "not alone $(if $(LARGE),,and not large)"
 test-alone: $(VENV)/dev
-	$(EMBEDDED) -m alone
+	$(EMBEDDED) $(call marked,alone,tests)
 
 test-large: $(VENV)/dev  ## the larger versions of tests
-	$(EMBEDDED) $(TOGETHER) -m large
+	$(EMBEDDED) $(TOGETHER) $(call marked,large,tests)
 
 test-search: $(VENV)/dev  ## property tests with other examples each time, and twenty times as many
 	HYPOTHESIS_PROFILE=search $(EMBEDDED) $(TOGETHER) -m hypothesis
@@ -65,7 +67,7 @@ services-named:
 services-together: services-named $(VENV)/dev
 	$(SERVICES) $(TOGETHER) -m "not alone and not embedded and not large" tests/site tests/attack
 services-alone: services-named $(VENV)/dev
-	$(SERVICES) -m alone tests/site tests/attack tests/browser
+	$(SERVICES) $(call marked,alone,tests/site tests/attack tests/browser)
 
 test-failed: $(VENV)/dev  ## what failed last, once more and with nothing beside it, on DATABASE_URL if that is set
 	$(SERVICES) --last-failed --last-failed-no-failures none

@@ -32,6 +32,9 @@ from tests.migrated import checkout, copy_migrated, migrated_template
 from tests.paths import ROOT
 from tests.postgresql import command
 
+# What importing and collecting make stays to the end: nothing of it is garbage to look for (pytest_collection_finish).
+gc.disable()
+
 # The same few examples every time, so that a run says whether the change is right; with HYPOTHESIS_PROFILE=search,
 # which is `make test-search`, many others are looked for.
 hypothesis.settings.register_profile(
@@ -87,6 +90,11 @@ def answer_one(
     )
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than cores for `-n auto`: tests wait for browsers, servers and workers that they started."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as embedded what asks no database and starts no process, save where caches and live updates are tested."""
@@ -102,6 +110,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

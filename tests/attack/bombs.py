@@ -4,6 +4,7 @@ import io
 import struct
 import zipfile
 import zlib
+from functools import cache
 
 from PIL import Image
 
@@ -59,6 +60,7 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return len(data).to_bytes(4) + kind + data + zlib.crc32(kind + data).to_bytes(4)
 
 
+@cache
 def blanks(megabytes: int) -> bytes:
     packer = zlib.compressobj(9)
     return b"".join(packer.compress(MEGABYTE) for _ in range(megabytes)) + packer.flush()
@@ -95,5 +97,9 @@ def gif(width: int, height: int, frames: int) -> bytes:
     return screen + frame * frames + b";"
 
 
-LONG_TEXT = chunk(b"zTXt", b"Comment\0\0" + blanks(256))
-LONG_PROFILE = chunk(b"iCCP", b"profile\0\0" + blanks(256))
+def long_text() -> bytes:
+    return chunk(b"zTXt", b"Comment\0\0" + blanks(256))
+
+
+def long_profile() -> bytes:
+    return chunk(b"iCCP", b"profile\0\0" + blanks(256))
