@@ -161,16 +161,12 @@ else:
     # A request waits no longer for a connection, nor for a server that has vanished without a word: that acknowledges
     # nothing, and who waits for its answer asks every second whether it is there.
     wait_ms = env.number("DATABASE_CONNECT_MS", default=1200)
-    wait = wait_ms / 1000
     statement_seconds = env.number("DATABASE_STATEMENT_SECONDS", default=600)
     database["OPTIONS"] = {
-        "pool": {"min_size": 1, "max_size": env.number("DATABASE_POOL", default=24), "timeout": wait},
-        "connect_timeout": max(2, round(wait)),
-        "tcp_user_timeout": wait_ms,
-        "keepalives_idle": 1,
-        "keepalives_interval": 1,
+        "pool": {"min_size": 1, "max_size": env.number("DATABASE_POOL", default=24), "timeout": wait_ms / 1000},
+        "connect_timeout": max(2, round(wait_ms / 1000)),
         "options": f"-c statement_timeout={statement_seconds}s",
-    }
+    } | {"tcp_user_timeout": wait_ms, "keepalives_idle": 1, "keepalives_interval": 1}
     # Asked before each use whether it still lives: else a restart of the server fails a request for every one pooled.
     database["CONN_HEALTH_CHECKS"] = True
 # Threads of one web process that answer requests, and milliseconds after which one lets another compute.

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models_engine.arrays import read_floats
-from models_engine.errors import InsufficientData, InvalidData, InvalidSetting
+from models_engine.arrays import raising, read_count, read_floats, read_number
+from models_engine.errors import InsufficientData, InvalidData, InvalidSetting, TooLarge
 from models_engine.progress import Progress
 from models_engine.rates import RateModel, RatePosterior
 from models_engine.sessions import Sessions, find_sessions
@@ -20,6 +20,7 @@ DAY, HOURS_AFTER_A_DAY = 24.0, 6.0  # a history of at most a day says nothing of
 PATTERN_HOURS = 28 * DAY
 MIN_FINISHED = 10  # finished sessions below which labels themselves are counted
 LEVELS = (0.05, 0.5, 0.95)
+MAX_DRAWS = 10**7
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +135,11 @@ def draw_needed(low: float, middle: float, high: float | None, n_draws: int, see
 
     high None: nobody knows how many; the upper half is then infinite. Raises InvalidSetting unless they rise.
     """
+    with raising(InvalidSetting):
+        low, middle = read_number(low, "low"), read_number(middle, "middle")
+        high, n_draws = None if high is None else read_number(high, "high"), read_count(n_draws, "n_draws")
+    if n_draws > MAX_DRAWS:
+        raise TooLarge(f"n_draws is {n_draws:,}; the limit is {MAX_DRAWS:,}.")
     if not (0 <= low <= middle and middle > 0 and (high is None or high >= middle)):
         raise InvalidSetting(f"low {low}, middle {middle} and high {high} must rise, the middle being above 0.")
     z = np.random.default_rng([seed, 2]).standard_normal(n_draws)

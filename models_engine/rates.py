@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
-from models_engine.arrays import read_floats
+from models_engine.arrays import raising, read_floats, read_number
 from models_engine.errors import InsufficientData, InvalidData, InvalidSetting, TooLarge
 from models_engine.inference.count_ep import CountPosterior, Sites, run_count_ep
 from models_engine.inference.rectified_poisson import read_counts
@@ -149,8 +149,8 @@ class RateModel:
     prior: RatePrior = field(default_factory=RatePrior)
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.bin_hours) and self.bin_hours > 0):
-            raise InvalidSetting(f"bin_hours is {self.bin_hours}; give a length above 0.")
+        with raising(InvalidSetting):
+            object.__setattr__(self, "bin_hours", read_number(self.bin_hours, "bin_hours", least=1e-6, most=1e6))
         if self.n_hyper < 1 or self.max_evaluations < 1:
             raise InvalidSetting("n_hyper and max_evaluations must be 1 or more.")
 

@@ -7,14 +7,34 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from models_engine.arrays import read_count, read_number
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData
+from models_engine.errors import InvalidData, TooLarge
 from models_engine.linalg import centre
 
 __all__ = ["Competition", "Crowd", "competition", "opposed_camps", "simulate_crowd"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+MAX_VALUES = 10**8  # of people's utilities for items: 800 MB
+MAX_SPREAD = 100.0  # in logits: with such a difference every answer is certain, and cosh of more would overflow
+
+
+def _read_sizes(**sizes: int) -> list[int]:
+    """Read numbers of people or items, 1 or more. Raises InvalidData, and TooLarge for their product."""
+    found = [read_count(size, name) for name, size in sizes.items()]
+    for name, size in zip(sizes, found, strict=True):
+        if size < 1:
+            raise InvalidData(f"{name} is {size}; give 1 or more.", value=size)
+    if np.prod(found, dtype=np.float64) > MAX_VALUES:
+        told = " and ".join(f"{name}={size:,}" for name, size in zip(sizes, found, strict=True))
+        raise TooLarge(f"{told} make more than {MAX_VALUES:,} values; simulate fewer.")
+    return found
+
+
+def _read_spreads(**spreads: float) -> list[float]:
+    """Read standard deviations, or Davidson's nu. Raises InvalidData."""
+    return [read_number(spread, name, least=0.0, most=MAX_SPREAD) for name, spread in spreads.items()]
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,8 +193,11 @@ def simulate_crowd(
 
     taste_sd: standard deviation, per item, of an annotator's utilities around the consensus, through n_components
     latent factors.   reliability: (a, b) of a Beta distribution over annotators; None: all answer by their utilities.
-    side_sd: spread of the annotators' side bias.
+    side_sd: spread of the annotators' side bias. Raises InvalidData and TooLarge.
     """
+    n_items, n_annotators = _read_sizes(n_items=n_items, n_annotators=n_annotators)
+    utility_sd, taste_sd = _read_spreads(utility_sd=utility_sd, taste_sd=taste_sd)
+    side_sd, tie = _read_spreads(side_sd=side_sd, tie=tie)
     utilities = centre(rng.normal(scale=utility_sd, size=n_items))
     loadings = rng.standard_normal((n_items, n_components)) * taste_sd / np.sqrt(n_components)
     own = utilities + rng.standard_normal((n_annotators, n_components)) @ loadings.T
@@ -258,7 +281,16 @@ def competition(
     tie: float = 0.0,
     n_careless: int = 0,
 ) -> Competition:
-    """Simulate a competition: normal effects of these standard deviations; contexts have random tags."""
+    """Simulate a competition: normal effects of these standard deviations; contexts have random tags.
+
+    Raises InvalidData and TooLarge.
+    """
+    if n_competitors == 1:
+        raise InvalidData("n_competitors is 1; give 2 or more, so that there is something to compare.", value=1)
+    n_competitors, n_contexts = _read_sizes(n_competitors=n_competitors, n_contexts=n_contexts)
+    _, n_annotators = _read_sizes(n_competitors=n_competitors, n_annotators=n_annotators)
+    utility_sd, item_sd = _read_spreads(utility_sd=utility_sd, item_sd=item_sd)
+    taste_sd, tag_sd, tie = _read_spreads(taste_sd=taste_sd, tag_sd=tag_sd, tie=tie)
     utilities = centre(rng.normal(scale=utility_sd, size=n_competitors))
     tag = rng.integers(n_tags, size=n_contexts) if n_tags else np.full(n_contexts, -1)
     by_tag = centre(rng.normal(scale=tag_sd, size=(n_tags, n_competitors)))
@@ -282,7 +314,10 @@ def opposed_camps(
     annotator.
 
     The first half of the annotators is one group, the larger of an odd number. Consensus: N(0, utility_sd^2).
+    Raises InvalidData and TooLarge.
     """
+    n_items, n_annotators = _read_sizes(n_items=n_items, n_annotators=n_annotators)
+    utility_sd, taste_sd, own_sd = _read_spreads(utility_sd=utility_sd, taste_sd=taste_sd, own_sd=own_sd)
     utilities = centre(rng.normal(scale=utility_sd, size=n_items))
     direction = rng.normal(scale=taste_sd, size=n_items)
     camp = np.where(np.arange(n_annotators) < (n_annotators + 1) // 2, 1.0, -1.0)
