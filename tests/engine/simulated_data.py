@@ -13,7 +13,8 @@ N_ITEMS, N_ANNOTATORS = 8, 5
 
 # Settings for tests only, where an estimator's defaults are too slow for small data. One line each.
 QUICK: dict[str, dict[str, Any]] = {
-    "AngleBasedMixture": {"n_groups": 1},  # groups have tests of their own, and DIC finds one here
+    "AngleBased": {"n_draws": 400},
+    "AngleBasedMixture": {"n_groups": 1, "n_draws": 400},  # groups have tests of their own, and DIC finds one here
     "CrowdGPPL": {"n_components": 4, "max_steps": 20},
     "FeaturePlackettLuce": {"max_iterations": 150},
 }

@@ -107,10 +107,10 @@ def test_items_never_compared_are_ranked_by_their_features():
     rng = np.random.default_rng(0)
     features = rng.standard_normal((60, 2))
     utilities = 1.5 * features[:, 0] - 0.8 * features[:, 1]
-    left = rng.integers(40, size=1500)
-    right = (left + rng.integers(1, 40, size=1500)) % 40
-    outcome = (rng.random(1500) < ndtr(utilities[left] - utilities[right])).astype(float)
-    data = Comparisons.from_pairs(left, right, outcome, rng.integers(30, size=1500), item_features=features[:40])
+    left = rng.integers(40, size=800)
+    right = (left + rng.integers(1, 40, size=800)) % 40
+    outcome = (rng.random(800) < ndtr(utilities[left] - utilities[right])).astype(float)
+    data = Comparisons.from_pairs(left, right, outcome, rng.integers(30, size=800), item_features=features[:40])
     posterior = CollaborativeGP().fit(data)
     new = posterior.at(features[40:])
     assert new.n_items == 20
