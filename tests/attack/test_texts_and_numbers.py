@@ -114,7 +114,13 @@ def test_in_every_cookie(cast, arguments):  # noqa: F811
 
 
 def bodies(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The body with one of its values replaced, those within lists and objects too, and with all of them replaced."""
+    """The body with one of its values replaced, those within lists and objects too, and with all of them replaced.
+
+    What takes no fields refuses any, whatever it holds: one with all these values.
+    """
+    if not body:
+        yield "a field unasked", {"unasked": IN_BODIES}
+        return
     for bad in IN_BODIES:
         yield f"all {bad!r}", dict.fromkeys(body, bad)
     for bad in IN_EACH_VALUE:
@@ -137,7 +143,7 @@ def test_in_every_value_that_a_program_sends(people, api_arguments):  # noqa: F8
                 continue
             secret = secrets["annotator" if roles == {"annotator"} else "owner"]
             headers, url = {"Authorization": f"Bearer {secret}"}, api_address(name, api_arguments)
-            for what, sent in bodies(body or {"unasked": 1}):
+            for what, sent in bodies(body):
                 text, kind = json.dumps(sent), "application/json"
                 ask = lambda: getattr(client, method)(url, text, content_type=kind, headers=headers)  # noqa: B023, E731
                 found += failed(client, ask, f"{method} {name} {what[:60]}")
