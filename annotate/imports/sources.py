@@ -21,6 +21,7 @@ from annotate.imports.comparisons.lists import ListReader, indices, orders
 from annotate.imports.comparisons.tables import TABLES, TableReader, Voting
 from annotate.imports.comparisons.tools import pairs_sheet
 from annotate.imports.comparisons.weights import check_weight, weight_column
+from annotate.imports.counts.reader import CountTable
 from annotate.imports.matrix import Matrix
 from annotate.imports.media.archives import Archive
 from annotate.imports.prepared import EVERY, Line, Read
@@ -51,7 +52,7 @@ def source_of(job: ImportJob, file: IO[bytes], pages: Path, on_page: Callable[[]
 
     pages: where pictures of documents go; on_page: called after each, because a document may take long.
     """
-    if job.kind not in (Kind.ITEMS, Kind.COMPARISONS, Kind.QUESTIONS):
+    if job.kind in (Kind.MEDIA, Kind.FEATURES):
         yield binary_source(job, file, pages, on_page)
         return
     text = io.TextIOWrapper(file, "utf-8", newline="")
@@ -67,6 +68,8 @@ def text_source(job: ImportJob, text: TextIO) -> Source:
     items = dict(job.project.items.order_by("pk").values_list("key", "pk"))
     if job.kind == Kind.ITEMS:
         return ItemTable(text, job.mapping, items)
+    if job.kind == Kind.COUNTS:
+        return CountTable(text, job.project, job.mapping, items)
     return Votes(text, job.project, job.mapping, items, seed=job.digest)
 
 

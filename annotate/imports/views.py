@@ -14,10 +14,14 @@ from django.views.decorators.http import require_http_methods
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core import rate_limits
+from annotate.core.errors import UserError
 from annotate.files.decoding import decode
 from annotate.imports.comparisons.forms import ComparisonsFileForm
 from annotate.imports.comparisons.tables import FORMATS
 from annotate.imports.comparisons_wizard import ComparisonsWizard, comparisons_contents
+from annotate.imports.counts.forms import CountsFileForm
+from annotate.imports.counts_wizard import CountsWizard, counts_contents
+from annotate.imports.evidence import check_evidence
 from annotate.imports.forms import ArchiveForm, DocumentsForm, FeaturesForm, FileForm, PasteForm, PicturesForm
 from annotate.imports.media.archives import check_is_zip
 from annotate.imports.media.packing import pack_documents
@@ -26,7 +30,7 @@ from annotate.imports.questions.forms import QuestionsFileForm
 from annotate.imports.questions_wizard import QuestionsWizard, question_examples, questions_contents
 from annotate.imports.table_wizard import TableWizard, file_contents, paste_contents
 from annotate.imports.wizard import Start, Wizard, resume, staging, starting
-from annotate.models import FeatureNames, ImportJob, ItemFeatures
+from annotate.models import FeatureNames, ImportJob, ItemFeatures, Project
 
 JobValues = dict[str, Any]
 SHOWN_JOBS = 5
@@ -51,7 +55,7 @@ def features_job(file: UploadedFile, keys: UploadedFile | None, called: str) -> 
 
 
 WIZARDS: dict[str, type[Wizard[Any]]] = {
-    one.kind: one for one in (TableWizard, MediaWizard, ComparisonsWizard, QuestionsWizard)
+    one.kind: one for one in (TableWizard, MediaWizard, ComparisonsWizard, QuestionsWizard, CountsWizard)
 }
 # By the `way` that the form names.
 ITEMS = {
@@ -63,6 +67,7 @@ ITEMS = {
 }
 COMPARISONS = Start(ComparisonsFileForm, "file", staging(ComparisonsWizard, comparisons_contents))
 QUESTIONS = Start(QuestionsFileForm, "file", staging(QuestionsWizard, questions_contents))
+COUNTS = Start(CountsFileForm, "file", staging(CountsWizard, counts_contents))
 FEATURES = Start(FeaturesForm, "file", starting(features_job))
 
 
@@ -116,6 +121,30 @@ def questions(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
     examples = question_examples(project)
     context = {"project": project, "form": form, "examples": examples}
     return render(request, "imports/questions.html", context, status=400 if form.errors else 200)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def counts(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
+    project = access.project_for(request, project_id, access.MANAGE)
+    rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
+    sent = request.POST if request.method == "POST" else request.GET
+    if "upload" in sent:
+        return resume(request, project, sent["upload"], WIZARDS, "counts-import")
+    form, response = COUNTS.submit(request, project)
+    if response:
+        return response
+    context = {"project": project, "form": form, "has_items": project.items.exists(), "refusal": refused_now(project)}
+    return render(request, "imports/counts.html", context, status=400 if form.errors else 200)
+
+
+def refused_now(project: Project) -> str:
+    """Return why no counts can be imported at present; "" where they can."""
+    try:
+        check_evidence(project, ImportJob.Kind.COUNTS)
+    except UserError as refusal:
+        return str(refusal)
+    return ""
 
 
 @login_required

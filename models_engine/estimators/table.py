@@ -21,9 +21,9 @@ from models_engine.estimators.feature_posterior import FeaturePosterior
 from models_engine.estimators.gppl import GPPL
 from models_engine.estimators.gppl_posterior import GPPLPosterior
 from models_engine.estimators.plackett_luce import PlackettLuce
-from models_engine.posterior import GaussianPosterior
+from models_engine.posterior import BasePosterior, GaussianPosterior
 
-__all__ = ["COUNT_ESTIMATORS", "ESTIMATORS", "CountEntry", "estimator_class"]
+__all__ = ["COUNT_ESTIMATORS", "ESTIMATORS", "CountEntry", "estimator_class", "posterior_class"]
 
 # From eight annotators on tastes are drawn, so that what changes the order of draws changes results by their Monte
 # Carlo error.
@@ -132,3 +132,8 @@ COUNT_ESTIMATORS: dict[str, CountEntry] = {
 def estimator_class(name: str) -> type[Any]:
     """Return the class of this name in ESTIMATORS or COUNT_ESTIMATORS. Raises KeyError."""
     return COUNT_ESTIMATORS[name].estimator if name in COUNT_ESTIMATORS else ESTIMATORS[name].estimator
+
+
+def posterior_class(name: str) -> type[BasePosterior]:
+    """Return the class of the posterior of the estimator of this name. Raises KeyError."""
+    return COUNT_ESTIMATORS[name].posterior if name in COUNT_ESTIMATORS else ESTIMATORS[name].posterior

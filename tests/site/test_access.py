@@ -133,6 +133,7 @@ RULES = {
     "quality": (MANAGE, MANAGE),
     "questions": (MANAGE, MANAGE),
     "questions-import": (MANAGE, MANAGE),
+    "counts-import": (MANAGE, MANAGE),
     "questions-order": (None, MANAGE),
     "known-sets": (MANAGE, MANAGE),
     "known-set-remove": (None, MANAGE),
