@@ -136,7 +136,7 @@ class Sink:
             found = count_rows([(row[0], row[1], row[2], row[3]) for row in rows], self.people, items)
         except KeyError as error:
             raise ItemGone(error.args[0]) from error
-        write_counts(self.project, found, self.now)
+        write_counts(self.project, self.job.asked_by, found, self.now)
 
     def meet(self, names: Iterable[str]) -> None:
         """Learn the primary keys of these annotators; those who are new are created."""

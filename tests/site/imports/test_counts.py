@@ -19,8 +19,9 @@ from annotate.fitting import scheduling
 from annotate.fitting.counts import read_counts
 from annotate.imports.evidence import RankedByCounts, check_evidence
 from annotate.items.actions import WasCounted, delete_item
-from annotate.models import Annotator, Count, FitState, ImportJob, Item, Project
+from annotate.models import Annotator, Count, Event, FitState, ImportJob, Item, Project
 from annotate.privacy.erasure.actions import erase_annotator
+from annotate.privacy.retention.actions import apply_retention, change_retention
 from annotate.projects.actions import RanksCounts, delete_project, set_state
 from annotate.projects.copies.cloning import clone_project
 from annotate.publishing.exports.registry import TABLES
@@ -90,7 +91,9 @@ def test_from_the_page_to_the_ranking(draft, alice):
     done = owner.post(start, {"upload": upload, "left_out": "1"}, follow=True)
     assert "6 rows are imported" in done.content.decode()
     assert stored(draft)[0] == ("ann", "item-0", 60, 10.0)
-    assert Project.objects.get(pk=draft.pk).ranks_counts
+    project = Project.objects.get(pk=draft.pk)
+    assert (project.ranks_counts, project.state) == (True, "closed")
+    assert Event.objects.filter(project=project, verb="project closed", actor=alice).count() == 1
     assert set(Annotator.objects.filter(project=draft).values_list("source", flat=True)) == {"import"}
     fit = fit_now(draft)
     assert (fit.estimator, fit.n_labels, fit.n_annotators, fit.n_items) == ("CountFactorization", 6, 2, 6)
@@ -207,6 +210,14 @@ def test_an_erased_annotator_leaves_nothing(counted):
     assert not Fit.objects.filter(project_id=counted.pk).exists()
     state = FitState.objects.get(project=counted)
     assert state.wanted > state.fitted
+
+
+def test_counts_are_dropped_with_the_labels_after_the_promised_days(counted, alice):
+    change_retention(project=counted, actor=alice, days=30, drops="labels", now=timezone.now())
+    assert apply_retention(project=counted, now=timezone.now()) is None
+    assert apply_retention(project=counted, now=timezone.now() + timedelta(days=31)) == 2
+    assert not Count.objects.exists()
+    assert not Annotator.objects.filter(project=counted).exists()
 
 
 def test_a_counted_item_is_retired_and_not_deleted(counted, alice):
