@@ -12,13 +12,14 @@ from django.conf import settings
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import default_storage
 from django.db import IntegrityError, transaction
-from django.utils.translation import get_language
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from annotate.audit import record_event
 from annotate.core.errors import UserError, format_moment
 from annotate.core.transactions import write_transaction
 from annotate.imports.evidence import check_evidence
+from annotate.imports.pictures import NoPictures, pictures_of
 from annotate.imports.prepared import NothingToImport
 from annotate.jobs.fit_requests import request_fit
 from annotate.models import EventVerb, ImportJob, Project, User
@@ -103,6 +104,28 @@ def start_import(
         discard(folder)
         raise ImportRunning from error
     return job
+
+
+def measure_pictures(*, project: Project, actor: User | None, now: datetime) -> ImportJob:
+    """Let the engine measure every picture that is not retired and store the figures as features of its item.
+
+    One that can't be read is left out, as the import's page says. Raises NoPictures and ImportRunning.
+    """
+    n = pictures_of(project).count()
+    if not n:
+        raise NoPictures
+    source = ngettext("%(n)d picture", "%(n)d pictures", n) % {"n": n}
+    return start_import(
+        project=project,
+        actor=actor,
+        kind=ImportJob.Kind.MEASURED,
+        source=source,
+        file=ContentFile(b""),  # the pictures are stored already
+        mapping={},
+        now=now,
+        at_once=True,
+        leave_out=True,
+    )
 
 
 def digest_of(chunks: Iterable[bytes]) -> str:

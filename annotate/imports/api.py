@@ -36,7 +36,7 @@ from annotate.files.decoding import decode
 from annotate.files.layout import read_sheet
 from annotate.files.limits import BadFile
 from annotate.files.workbooks import decode_table
-from annotate.imports.actions import resume_import, start_import, stop_import
+from annotate.imports.actions import measure_pictures, resume_import, start_import, stop_import
 from annotate.imports.comparisons.tables import FORMATS
 from annotate.imports.counts.columns import Counting, check_count_columns, guess_counts
 from annotate.imports.counts.columns import layout_of as layout_of_counts
@@ -55,7 +55,7 @@ Kind = ImportJob.Kind
 class NewImport(StrictSerializer):
     """The engine checks every row before it imports the first."""
 
-    kind = serializers.ChoiceField(choices=Kind.choices)
+    kind = serializers.ChoiceField(choices=[one for one in Kind.choices if one[0] != Kind.MEASURED])
     file = serializers.FileField(
         allow_empty_file=True,  # which is told as what else can't be read
         help_text="items, comparisons, questions, counts: CSV, TSV, XLSX, JSON, JSON lines, Parquet, text, PrefLib; "
@@ -295,6 +295,20 @@ class ImportView(ApiView):
     def get(self, request: ApiRequest, project_id: UUID, import_id: int) -> Response:
         """Returns the progress of an import and the rows with errors."""
         return Response(detail(found(request, project_id, import_id)))
+
+
+class MeasurePictures(ApiView):
+    @extend_schema(operation_id="features_measure", request=None, responses={202: ImportDetail})
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Measures every picture: 24 numbers (light, colour, edges, texture) as features of its item.
+
+        It runs as an import, one at a time; poll imports_read until `state` is `done`.
+        """
+        project = access.project_for(request, project_id, access.MANAGE)
+        validated_query(request, NoQuery)
+        rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
+        job = measure_pictures(project=project, actor=request.user, now=timezone.now())
+        return Response(detail(job), status=202)
 
 
 class ImportGoOn(ApiView):

@@ -24,6 +24,7 @@ from annotate.imports.comparisons.weights import check_weight, weight_column
 from annotate.imports.counts.reader import CountTable
 from annotate.imports.matrix import Matrix
 from annotate.imports.media.archives import Archive
+from annotate.imports.pictures import MeasuredPictures
 from annotate.imports.prepared import EVERY, Line, Read
 from annotate.imports.questions.reader import GivenQuestions
 from annotate.items.rows import NewItem, each_row
@@ -52,7 +53,7 @@ def source_of(job: ImportJob, file: IO[bytes], pages: Path, on_page: Callable[[]
 
     pages: where pictures of documents go; on_page: called after each, because a document may take long.
     """
-    if job.kind in (Kind.MEDIA, Kind.FEATURES):
+    if job.kind in (Kind.MEDIA, Kind.FEATURES, Kind.MEASURED):
         yield binary_source(job, file, pages, on_page)
         return
     text = io.TextIOWrapper(file, "utf-8", newline="")
@@ -74,6 +75,8 @@ def text_source(job: ImportJob, text: TextIO) -> Source:
 
 
 def binary_source(job: ImportJob, file: IO[bytes], pages: Path, on_page: Callable[[], None]) -> Source:
+    if job.kind == Kind.MEASURED:
+        return MeasuredPictures(job.project)
     items = dict(job.project.items.order_by("pk").values_list("key", "pk"))
     if job.kind == Kind.MEDIA:
         return Archive(file, items, pages, on_page)

@@ -4,18 +4,21 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.files.uploadedfile import UploadedFile
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core import rate_limits
 from annotate.core.errors import UserError
 from annotate.files.decoding import decode
+from annotate.imports.actions import measure_pictures
 from annotate.imports.comparisons.forms import ComparisonsFileForm
 from annotate.imports.comparisons.tables import FORMATS
 from annotate.imports.comparisons_wizard import ComparisonsWizard, comparisons_contents
@@ -26,6 +29,7 @@ from annotate.imports.forms import ArchiveForm, DocumentsForm, FeaturesForm, Fil
 from annotate.imports.media.archives import check_is_zip
 from annotate.imports.media.packing import pack_documents
 from annotate.imports.media_wizard import MediaWizard, media_contents
+from annotate.imports.pictures import pictures_of
 from annotate.imports.questions.forms import QuestionsFileForm
 from annotate.imports.questions_wizard import QuestionsWizard, question_examples, questions_contents
 from annotate.imports.table_wizard import TableWizard, file_contents, paste_contents
@@ -148,6 +152,20 @@ def refused_now(project: Project) -> str:
 
 
 @login_required
+@require_POST
+def measure(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
+    """The engine measures the pictures: 24 features of each."""
+    project = access.project_for(request, project_id, access.MANAGE)
+    rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
+    try:
+        job = measure_pictures(project=project, actor=request.user, now=timezone.now())
+    except UserError as refusal:
+        messages.error(request, str(refusal))
+        return redirect("features-import", project.pk)
+    return redirect("import-job", project.pk, job.pk)
+
+
+@login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def features(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
     """A matrix has no preview: the worker checks every row before it writes the first."""
@@ -164,5 +182,6 @@ def features(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
         "names": names,
         "n_with": ItemFeatures.objects.filter(item__project=project).count() if names else 0,
         "n_items": project.items.count(),
+        "n_pictures": pictures_of(project).count(),
     }
     return render(request, "imports/features.html", context, status=400 if form.errors else 200)

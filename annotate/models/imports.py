@@ -22,6 +22,7 @@ class ImportJob(LeasedJob):
         FEATURES = "features", _("Features of items")
         QUESTIONS = "questions", _("Given questions")
         COUNTS = "counts", _("Counts")
+        MEASURED = "measured", _("Measured pictures")
 
     class State(models.TextChoices):
         UPLOADED = "uploaded", _("Waiting to be checked")

@@ -134,6 +134,7 @@ RULES = {
     "questions": (MANAGE, MANAGE),
     "questions-import": (MANAGE, MANAGE),
     "counts-import": (MANAGE, MANAGE),
+    "features-measure": (None, MANAGE),
     "questions-order": (None, MANAGE),
     "known-sets": (MANAGE, MANAGE),
     "known-set-remove": (None, MANAGE),

@@ -109,6 +109,7 @@ COVERED = {
     "items-import": ["items_create", "items_upload", "imports_create", "imports_list"],
     "comparisons-import": ["imports_create"],
     "counts-import": ["imports_create"],
+    "features-measure": ["features_measure"],
     "features-import": ["imports_create"],
     "import-job": ["imports_read", "imports_go_on", "imports_stop"],
     "import-left-out": ["imports_left_out"],

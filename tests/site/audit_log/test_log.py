@@ -141,6 +141,7 @@ UNLOGGED = {
     "comparisons-import": "in steps; the file, going on and stopping are noted: test_import_jobs.py",
     "counts-import": "as comparisons-import",
     "features-import": "as comparisons-import",
+    "features-measure": "as comparisons-import",
     "import-job": "as comparisons-import",
 }
 
