@@ -126,6 +126,7 @@ RULES = {
         "post": (WRITE, MANAGE, {"by": "source", "first": "account", "second": "link"}),
     },
     "api-cohorts-row": {"get": (READ, SEE, None)},
+    "api-features-measure": {"post": (WRITE, MANAGE, {})},
     "api-import": {"get": (READ, MANAGE, None)},
     "api-import-go-on": {"post": (WRITE, MANAGE, {})},
     "api-import-stop": {"post": (WRITE, MANAGE, {})},

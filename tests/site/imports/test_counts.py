@@ -19,6 +19,7 @@ from annotate.fitting import scheduling
 from annotate.fitting.counts import read_counts
 from annotate.imports.evidence import RankedByCounts, check_evidence
 from annotate.items.actions import WasCounted, delete_item
+from annotate.jobs.limits import job_limits
 from annotate.models import Annotator, Count, Event, FitState, ImportJob, Item, Project
 from annotate.privacy.erasure.actions import erase_annotator
 from annotate.privacy.retention.actions import apply_retention, change_retention
@@ -263,3 +264,10 @@ def test_only_zeros_are_an_answer(draft, tmp_path):
     import_file(draft, HEAD + "u,item-0,0,1\nu,item-1,0,1\n", tmp_path)
     fit = fit_now(draft)
     assert {row.next_state for row in Estimate.objects.filter(fit=fit, part=0, rank=1)} == {"not_enough"}
+
+
+def test_a_fit_of_many_counts_may_take_longer(counted):
+    first, before = Count.objects.first(), job_limits(counted.pk)
+    more = [Count(project=counted, annotator=first.annotator, item=first.item, count=1, imported_at=NOW)] * 500
+    Count.objects.bulk_create(more)
+    assert job_limits(counted.pk).cpu_seconds == before.cpu_seconds + 2
