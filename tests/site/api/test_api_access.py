@@ -126,7 +126,6 @@ RULES = {
         "post": (WRITE, MANAGE, {"by": "source", "first": "account", "second": "link"}),
     },
     "api-cohorts-row": {"get": (READ, SEE, None)},
-    "api-features-measure": {"post": (WRITE, MANAGE, {})},
     "api-import": {"get": (READ, MANAGE, None)},
     "api-import-go-on": {"post": (WRITE, MANAGE, {})},
     "api-import-stop": {"post": (WRITE, MANAGE, {})},
@@ -253,7 +252,7 @@ OTHERS = {
     "api-item-files",
     "api-finish",
 }
-OTHERS |= {"api-join-personally", "api-item-captions", "api-imports", "api-import-left-out"}
+OTHERS |= {"api-join-personally", "api-item-captions", "api-imports", "api-import-left-out", "api-features-measure"}
 OTHERS |= {"api-results", "api-results-methods", "api-entry-page"}
 # What a joined annotator may ask with the secret of joining.
 OF_ANNOTATORS = {

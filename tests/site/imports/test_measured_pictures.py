@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
+from django.test import Client
 from django.urls import reverse
 from PIL import Image
 
@@ -14,7 +15,7 @@ from annotate.imports.actions import measure_pictures
 from annotate.imports.pictures import NoPictures, measure
 from annotate.models import FeatureNames, ImportJob, Item, ItemFeatures
 from models_engine.analysis.picture_features import NAMES
-from tests.conftest import NOW
+from tests.conftest import NOW, make_user, member
 from tests.site.api_client import Api
 from tests.site.imports.test_comparison_tables import media  # noqa: F401 (a fixture)
 from tests.site.imports.test_jobs import work
@@ -63,6 +64,9 @@ def test_the_api_measures_too_and_a_project_without_pictures_says_so(project, al
     with pytest.raises(NoPictures, match="no pictures to measure"):
         measure_pictures(project=project, actor=alice, now=NOW)
     add(project, "one", store((1, 2, 3)))
+    for who, status in ((Api(member(project, "vi", "viewer"), project), 403), (Api(make_user("x"), project), 404)):
+        assert who("post", "features-measure").status_code == status
+    assert Client().post(reverse("api-features-measure", args=[project.pk])).status_code == 401
     sent = api("post", "features-measure")
     assert (sent.status_code, sent.json()["kind"]) == (202, "measured")
     work()
