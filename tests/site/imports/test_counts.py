@@ -116,6 +116,9 @@ def test_every_page_of_a_project_of_counts_opens(counted, alice):
         assert owner.get(reverse(name, args=[counted.pk])).status_code == 200, name
     item = Item.objects.filter(project=counted).first()
     assert owner.get(reverse("item", args=[counted.pk, item.pk])).status_code == 200
+    html = page(owner, counted, "annotators", f"?exclude={Annotator.objects.get(pseudonym='ann').key}")
+    assert '<td class="number" data-label="Counts">3</td>' in html
+    assert "What ann counted will no longer count" in html
     html = page(owner, counted, "methods")
     assert "a factorization of counts" in html
     assert "6 counts of 6 items by 2 annotators were analysed" in html
