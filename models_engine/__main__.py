@@ -23,9 +23,10 @@ from models_engine.estimators.competitor_posterior import CompetitorPosterior
 from models_engine.estimators.competitor_table import Evidence, count_evidence
 from models_engine.estimators.competitors import Competitors
 from models_engine.estimators.settings import parse_settings
-from models_engine.estimators.table import ESTIMATORS
+from models_engine.estimators.table import COUNT_ESTIMATORS, ESTIMATORS, estimator_class
 from models_engine.io.competitor_files import Named, read_competitors, write_leaderboard
-from models_engine.io.label_tables import LAYOUTS, read_features, read_labels
+from models_engine.io.count_tables import Counts, read_counts
+from models_engine.io.label_tables import LAYOUTS, Labels, read_features, read_labels
 from models_engine.io.reports import fit_record, write_fit
 from models_engine.io.reproduction import reproduce
 
@@ -50,9 +51,15 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m models_engine", description="Ranks items from comparisons.")
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("list", help="list the estimators and when to choose each")
-    fit = commands.add_parser("fit", help="fit an estimator to a CSV file of labels", epilog=f"Layouts: {LAYOUTS}.")
+    epilog = f"Layouts: {LAYOUTS}. Of counts, with --estimator CountFactorization: annotator,item,count[,exposure]."
+    fit = commands.add_parser("fit", help="fit an estimator to a CSV file of labels or counts", epilog=epilog)
     fit.add_argument("labels", type=Path, help="CSV or TSV, plain or gzipped")
-    fit.add_argument("--estimator", default="BradleyTerry", choices=[*sorted(ESTIMATORS), AUTOMATIC], metavar="NAME")
+    fit.add_argument(
+        "--estimator",
+        default="BradleyTerry",
+        choices=[*sorted(ESTIMATORS | COUNT_ESTIMATORS), AUTOMATIC],
+        metavar="NAME",
+    )
     fit.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder for the three files")
     fit.add_argument("--seed", type=int, default=0, help="seed of the random number generator (default 0)")
     fit.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting; may be repeated")
@@ -81,7 +88,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list(options: argparse.Namespace) -> int:
-    for name, entry in ESTIMATORS.items():
+    for name, entry in (ESTIMATORS | COUNT_ESTIMATORS).items():
         print(f"{name}\n    {entry.when}")
     return 0
 
@@ -92,26 +99,21 @@ def _fit(options: argparse.Namespace) -> int:
     _check_folder(options.output)
     if options.estimator == AUTOMATIC and options.set:
         raise EngineError("--set needs one estimator; name it with --estimator instead of Automatic.")
-    items = read_features(options.items) if options.items else None
-    annotators = read_features(options.annotators) if options.annotators else None
-    columns = dict(_renamings(options.columns))
-    labels = read_labels(
-        options.labels, columns=columns, items=items, annotators=annotators, skip_bad_rows=options.skip_bad_rows
-    )
+    labels = _read(options)
     for message in labels.refused:
         print(f"left out: {message}", file=sys.stderr)
     data = labels.data
-    named = read_competitors(options.competitors, labels.items) if options.competitors else None
-    if named:
-        named.table.contexts_of(data)
-    size = f"{data.n_labels:,} labels, {data.n_items:,} items, {data.n_annotators:,} annotators"
+    named = _competitors(options, labels)
+    what = "counts" if isinstance(labels, Counts) else "labels"
+    size = f"{data.n_labels:,} {what}, {data.n_items:,} items, {data.n_annotators:,} annotators"
     name = options.estimator
-    if name == AUTOMATIC:
+    if name == AUTOMATIC and isinstance(data, Comparisons):
         candidates = {one: ESTIMATORS[one].estimator() for one in candidate_names(data)}
         choice = choose_estimator(data, candidates, seed=options.seed, progress=_Progress())
         name = choice.name
         print(choice.reason, file=sys.stderr)
-    estimator, settings = parse_settings(ESTIMATORS[name].estimator, options.set)
+    estimator: Any
+    estimator, settings = parse_settings(estimator_class(name), options.set)
     print(f"{name} on {size}", file=sys.stderr)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NotConverged)
@@ -120,7 +122,7 @@ def _fit(options: argparse.Namespace) -> int:
         print(f"warning: {warning.message}", file=sys.stderr)
     summary = {"level": options.level, "k": options.top_k, "seed": options.seed}
     record = fit_record(labels, posterior, estimator=name, settings=settings, **summary)
-    leaderboard = _leaderboard(options, named, data) if named else None
+    leaderboard = _leaderboard(options, named, data) if named and isinstance(data, Comparisons) else None
     write_fit(options.output, labels, posterior, record, **summary)
     if leaderboard:
         write_leaderboard(options.output, *leaderboard, **summary)
@@ -129,6 +131,29 @@ def _fit(options: argparse.Namespace) -> int:
     verdict = "converged" if posterior.diagnostics.converged else "NOT CONVERGED"
     print(f"{verdict} in {posterior.diagnostics.seconds:.2f} s; wrote {options.output}", file=sys.stderr)
     return 0
+
+
+def _read(options: argparse.Namespace) -> Labels | Counts:
+    """Read the table that the estimator takes."""
+    given = {
+        "columns": dict(_renamings(options.columns)),
+        "items": read_features(options.items) if options.items else None,
+        "annotators": read_features(options.annotators) if options.annotators else None,
+        "skip_bad_rows": options.skip_bad_rows,
+    }
+    if options.estimator not in COUNT_ESTIMATORS:
+        return read_labels(options.labels, **given)
+    if options.competitors:
+        raise EngineError("--competitors needs comparisons; leave it out, or name another --estimator.")
+    return read_counts(options.labels, **given)
+
+
+def _competitors(options: argparse.Namespace, labels: Labels | Counts) -> Named | None:
+    if not options.competitors or isinstance(labels, Counts):
+        return None
+    named = read_competitors(options.competitors, labels.items)
+    named.table.contexts_of(labels.data)
+    return named
 
 
 def _check_folder(path: Path) -> None:

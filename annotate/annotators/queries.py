@@ -154,6 +154,8 @@ def sort_values(project: Project, fit: Fit | None, sort: str) -> dict[int, Any]:
         return medians(Label.objects.filter(project=project))
     if sort == "returns":
         return {pk: (not one.has_left, one.within_a_day) for pk, one in stored_returns(project).items()}
+    if sort == "labels" and project.ranks_counts:
+        return with_estimates(fit, "n_labels")
     if sort in ("agreement", "reliability", "taste", "cycles", "side"):
         return with_estimates(fit, sort)
     if sort in ("consistency", "gold", "flags"):

@@ -102,7 +102,7 @@ class Items(Transport):
         columns: dict[str, Any] | None = None,
         **options: Any,
     ) -> Import:
-        """kind: items, comparisons, media, features or questions. columns: names where they are not guessed right.
+        """kind: items, comparisons, media, features, questions or counts. columns: names, where not guessed right.
 
         Every row is checked by the engine before the first is written, which waits for `go_on`, unless `at_once`.
         """
@@ -110,6 +110,10 @@ class Items(Transport):
         fields = {"kind": kind, "columns": json.dumps(columns or {}), **given}
         files = {"file": file, **({"keys": keys} if keys else {})}
         return cast(Import, self.upload(f"projects/{project}/imports/", fields, files))
+
+    def measure_pictures(self, project: str) -> Import:
+        """Has every picture measured: 24 features of its item. Follow it as an import."""
+        return cast(Import, self.call("POST", f"projects/{project}/items/features/measure/", body={}))
 
     def import_(self, project: str, number: int) -> Import:
         """Returns the progress of an import, with `problems` for rows with errors."""

@@ -52,6 +52,7 @@ class Heading:
     project: Project
     now: datetime
     n_labels: int
+    n_counts: int  # of a project that is ranked by counts
     n_annotating: int
     engine: EngineStatus
     may_manage: bool
@@ -91,6 +92,7 @@ def page_heading(criterion: Criterion, now: datetime) -> Heading:
         project=project,
         now=now,
         n_labels=cached_if_slow(f"n-labels-{project.pk}", Label.objects.filter(project=project, voided_at=None).count),
+        n_counts=cached_if_slow(f"n-counts-{project.pk}", project.counts.count) if project.ranks_counts else 0,
         n_annotating=recent.values("annotator").distinct().count(),
         engine=engine_status(criterion, now),
         may_manage=project.role in MANAGE,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from annotate.fitting.duels import count_duels
 from annotate.fitting.estimates import centred_utilities, score_arrays
 from annotate.fitting.misfit import misfit_arrays
-from annotate.fitting.reading import Labels
+from annotate.fitting.reading import Labels, RankedItems
 from annotate.fitting.rivals import nearest_rivals
 from annotate.fitting.stored_columns import SITE
 from models_engine.analysis.misfit import Misfit
@@ -30,7 +30,10 @@ KEPT = ("version", "items", "annotators", "utility", "sd", "score", "score_low",
 
 
 def pack(
-    posterior: BasePosterior, labels: Labels, misfit: Misfit | None = None, counts: Mapping[str, NDArray] | None = None
+    posterior: BasePosterior,
+    labels: RankedItems,
+    misfit: Misfit | None = None,
+    counts: Mapping[str, NDArray] | None = None,
 ) -> bytes:
     """Return an npz file: the posterior's arrays, and under site/ whose figures they are, with `counts`."""
     utility, deviation = centred_utilities(posterior, labels)
@@ -44,7 +47,7 @@ def pack(
         **nearest_rivals(posterior, labels),
         **misfit_arrays(misfit),
         **(counts or {}),
-        **count_duels(labels.data),
+        **(count_duels(labels.data) if isinstance(labels, Labels) else {}),
     }
     own = {SITE + name: value for name, value in site.items()}
     arrays = compress_covariances(posterior.to_arrays())

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from annotate.fitting.reading import Floats, Ints, Labels
+from annotate.fitting.reading import Floats, Ints, Labels, RankedItems
 from annotate.fitting.tastes import gamma_interval, loadings_of, scores_of
 from annotate.models import Project
 from models_engine.analysis.agreement import consensus_inflation, count_first_shown_wins
@@ -29,7 +29,9 @@ NEXT_STATES = {
 }
 
 
-def estimate_rows(fit: Fit, project: Project, labels: Labels, posterior: BasePosterior) -> Iterator[list[Estimate]]:
+def estimate_rows(
+    fit: Fit, project: Project, labels: RankedItems, posterior: BasePosterior
+) -> Iterator[list[Estimate]]:
     """Yield the rows of each connected part, largest first; ranks, tiers and P(top k) never reach across parts.
 
     An item never compared is a part of its own and keeps the prior.
@@ -45,7 +47,7 @@ def estimate_rows(fit: Fit, project: Project, labels: Labels, posterior: BasePos
         yield _estimates_alone(columns, posterior, parts[alone], alone)
 
 
-def centred_utilities(posterior: BasePosterior, labels: Labels) -> tuple[Floats, Floats]:
+def centred_utilities(posterior: BasePosterior, labels: RankedItems) -> tuple[Floats, Floats]:
     """Return (utilities, standard deviations), both (n_items,), as the rows have them: centred over the ranked items of
     their part. Retired items have the utility that goes with it, and the deviation around the mean of all."""
     utility, deviation, parts = posterior.utilities().copy(), posterior.standard_deviations().copy(), labels.parts()
@@ -55,7 +57,7 @@ def centred_utilities(posterior: BasePosterior, labels: Labels) -> tuple[Floats,
     return utility, deviation
 
 
-def score_arrays(posterior: BasePosterior, labels: Labels) -> dict[str, NDArray[np.float32]]:
+def score_arrays(posterior: BasePosterior, labels: RankedItems) -> dict[str, NDArray[np.float32]]:
     """Return score, score_low, score_high, each (n_items,), as the rows have them; NaN for items without a place."""
     found = np.full((3, len(labels.item_ids)), np.nan, dtype=np.float32)
     for _part, items in labels.ranked_parts():

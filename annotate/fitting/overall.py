@@ -18,7 +18,7 @@ from annotate.fitting.tracks import rank_tracks
 from annotate.fitting.weights import weights_of
 from annotate.models import OVERALL, DerivedRanking, Project
 from models_engine.analysis.overall import WeightedTotal, weighted_total
-from models_engine.estimators.table import ESTIMATORS
+from models_engine.estimators.table import posterior_class
 from models_engine.models import Estimate, Fit
 from models_engine.posterior import BasePosterior
 
@@ -144,6 +144,6 @@ def load_criterion(criterion: Criterion, new: Fit) -> FittedCriterion | str:
     if ("mean" not in arrays and "draws" not in arrays) or str(arrays[SITE + "version"]) != settings.VERSION:
         return NOT_STORED
     own = restore_covariances({name: array for name, array in arrays.items() if not name.startswith(SITE)})
-    posterior = ESTIMATORS[fit.estimator].posterior.from_arrays(own)
+    posterior = posterior_class(fit.estimator).from_arrays(own)
     ranked = Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0).values_list("item_id", "n_comparisons")
     return FittedCriterion(criterion, fit, arrays[SITE + "items"], posterior, dict(ranked))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from django.db.models import Exists, OuterRef, Q
@@ -41,20 +41,52 @@ GRADES: dict[str, int] = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """A project's unvoided labels that say something, in the order they were given.
+class Evidence(Protocol):
+    """What a ranking is made of, as far as places ask for it: Comparisons, or CountCells."""
 
-    item_ids (n_items,): primary keys, ascending, of every item that is not retired or has a label; ranked (n_items,):
-    which are not retired.   annotator_ids (n_annotators,): by their first label, so that newcomers come last; people
-    first, n_people of them, then machines where these count.
+    @property
+    def n_items(self) -> int: ...
+    def n_comparisons(self) -> Ints: ...
+    def connected_parts(self, ranked: NDArray[np.bool_] | None = None) -> Ints: ...
+
+
+@dataclass(frozen=True, eq=False)
+class RankedItems:
+    """A project's evidence and its items.
+
+    item_ids (n_items,): primary keys, ascending, of every item that is not retired or has evidence; ranked (n_items,):
+    which are not retired.   annotator_ids (n_annotators,): by their first evidence.
     """
 
     item_ids: Ints
     ranked: NDArray[np.bool_]
     annotator_ids: Ints
-    n_people: int
+    data: Evidence
+
+    def parts(self) -> Ints:
+        """Return (n_items,) number of the connected part; those with most items that are ranked come first."""
+        return self.data.connected_parts(self.ranked)
+
+    def ranked_parts(self) -> Iterator[tuple[int, Ints]]:
+        """Yield (number, items ranked and compared) of each part that has any, the largest first."""
+        kept = np.flatnonzero(self.ranked & (self.data.n_comparisons() > 0))
+        parts = self.parts()[kept]
+        order = np.argsort(parts, kind="stable")
+        for places in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1):
+            if len(places):
+                yield int(parts[places[0]]), kept[places]
+
+
+@dataclass(frozen=True, eq=False)
+class Labels(RankedItems):
+    """A project's unvoided labels that say something, in the order they were given.
+
+    annotator_ids (n_annotators,): by their first label, so that newcomers come last; people first, n_people of them,
+    then machines where these count.
+    """
+
     data: Comparisons
+    n_people: int
     machine_shares: Floats  # (n_machines,) how much of a person's comparison each machine's counts for
     rules: Ints  # (n_labels,) which rule chose its question: RULES, else 0
 
@@ -88,19 +120,6 @@ class Labels:
     @property
     def n_machine_labels(self) -> int:
         return self.data.n_labels - self.of_people.n_labels
-
-    def parts(self) -> Ints:
-        """Return (n_items,) number of the connected part; those with most items that are ranked come first."""
-        return self.data.connected_parts(self.ranked)
-
-    def ranked_parts(self) -> Iterator[tuple[int, Ints]]:
-        """Yield (number, items ranked and compared) of each part that has any, the largest first."""
-        kept = np.flatnonzero(self.ranked & (self.data.n_comparisons() > 0))
-        parts = self.parts()[kept]
-        order = np.argsort(parts, kind="stable")
-        for places in np.split(order, np.flatnonzero(np.diff(parts[order])) + 1):
-            if len(places):
-                yield int(parts[places[0]]), kept[places]
 
 
 def read_labels(criterion: Criterion, *, machines: bool | None = None) -> Labels | None:
@@ -137,7 +156,7 @@ def read_labels(criterion: Criterion, *, machines: bool | None = None) -> Labels
     if with_machines:
         weights, shares = machine_weights(data, n_people)
         data = data.with_weights(weights)
-    return Labels(item_ids, ~retired, annotator_ids, n_people, data, shares, first[:, RULE])
+    return Labels(item_ids, ~retired, annotator_ids, data, n_people, shares, first[:, RULE])
 
 
 def read_answers(criterion: Criterion) -> Ints:

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from annotate.fitting.reading import Labels
+from annotate.fitting.reading import Labels, RankedItems
 from annotate.jobs.queues import Progress
 from models_engine.analysis.reliability import scale_separation, split_half
 from models_engine.data import Comparisons
@@ -20,7 +20,7 @@ MIN_ITEMS = 5  # ranked items below which a reliability says nothing
 HALVES: dict[str, Literal["judges", "answers"]] = {"annotators": "judges", "answers": "answers"}
 
 
-def measure_separation(posterior: BasePosterior, labels: Labels) -> dict[str, Any] | None:
+def measure_separation(posterior: BasePosterior, labels: RankedItems) -> dict[str, Any] | None:
     """Returns the scale-separation reliability of the largest part as JSON; None for fewer than MIN_ITEMS items."""
     largest = next(labels.ranked_parts(), None)
     if largest is None or len(largest[1]) < MIN_ITEMS:

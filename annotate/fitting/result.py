@@ -19,7 +19,7 @@ from annotate.fitting.label_checks import check_labels
 from annotate.fitting.leaderboard.computing import compute_leaderboard
 from annotate.fitting.machines import counts_machines, machines_in_fit
 from annotate.fitting.misfit import flagged_json, measure_misfit
-from annotate.fitting.reading import Labels, read_labels
+from annotate.fitting.reading import Labels, RankedItems, read_labels
 from annotate.fitting.reliability import measure_separation
 from annotate.fitting.settling import measure_settling
 from annotate.fitting.tastes import components_of
@@ -63,7 +63,7 @@ class Stopwatch:
         return time.perf_counter() - self.started
 
 
-def unit_of(posterior: BasePosterior, labels: Labels) -> float | None:
+def unit_of(posterior: BasePosterior, labels: RankedItems) -> float | None:
     """Returns what turns utilities of the largest part into logits of an average answer, None where none is ranked."""
     largest = next(labels.ranked_parts(), None)
     return common_unit(posterior.restrict(largest[1])) if largest else None

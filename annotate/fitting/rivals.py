@@ -3,14 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from annotate.fitting.reading import Labels
+from annotate.fitting.reading import RankedItems
 from models_engine.posterior import BasePosterior
 
 N_EACH_SIDE = 3
 MAX_ITEMS = 5_000  # past these nobody looks at single rivals, and their probabilities take longer than the ranking
 
 
-def nearest_rivals(posterior: BasePosterior, labels: Labels) -> dict[str, NDArray]:
+def nearest_rivals(posterior: BasePosterior, labels: RankedItems) -> dict[str, NDArray]:
     """rivals (n_items, 6): row numbers of the three items above, nearest last, and the three below; -1 where there is
     none.   beats (n_items, 6): P(the item's utility is above the rival's). Both empty past MOST_ITEMS."""
     n = len(labels.item_ids)

@@ -14,6 +14,7 @@ from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion, list_criteria
 from annotate.fitting import scheduling
 from annotate.fitting.automatic import needs_quick_fit
+from annotate.fitting.counts import compute_count_result
 from annotate.fitting.full import tell_when_full
 from annotate.fitting.overall import compute_overall, load_criterion
 from annotate.fitting.pausing import pause_at_goal
@@ -120,7 +121,7 @@ def fit_criterion(criterion: Criterion, claim: Claim, progress: Progress, clock:
     quick fit is published before.
     """
     former = Fit.objects.filter(project_id=criterion.project.pk, criterion=criterion.number, published=True).first()
-    if needs_quick_fit(criterion, former):
+    if not criterion.project.ranks_counts and needs_quick_fit(criterion, former):
         former = try_quick_fit(criterion, claim, former, progress, clock) or former
     return fit_and_publish(criterion, claim, former, progress, clock, settles)
 
@@ -151,7 +152,10 @@ def fit_and_publish(
     fit = create_fit(criterion, claim, clock())
     watch = Stopwatch()
     try:
-        result = compute_result(fit, criterion, former, progress, watch, quick)
+        if criterion.project.ranks_counts:
+            result = compute_count_result(fit, criterion, former, progress, watch)
+        else:
+            result = compute_result(fit, criterion, former, progress, watch, quick)
         write_result(fit, result, progress, watch, clock)
         publish(fit, claim, former, settles, derived_rankings(criterion, fit, clock()))
     except (Cancelled, LeaseLost):

@@ -38,7 +38,11 @@ def write_suggestions(criterion: Criterion, fit: Fit) -> int:
     """
     try:
         with_values = Project.objects.get(pk=criterion.project.pk)
-        keys = suggested_keys(Criterion(with_values, criterion.number), fit) if with_values.is_adaptive else []
+        keys = (
+            suggested_keys(Criterion(with_values, criterion.number), fit)
+            if with_values.is_adaptive and not with_values.ranks_counts
+            else []
+        )
         return replace_suggestions(with_values, fit, keys)
     except InvalidAim:  # the best are all items that can be compared: nothing is left to find
         return replace_suggestions(criterion.project, fit, [])

@@ -12,12 +12,14 @@ from django.conf import settings
 from django.core.files.base import ContentFile, File
 from django.core.files.storage import default_storage
 from django.db import IntegrityError, transaction
-from django.utils.translation import get_language
+from django.utils.translation import get_language, ngettext
 from django.utils.translation import gettext as _
 
 from annotate.audit import record_event
 from annotate.core.errors import UserError, format_moment
 from annotate.core.transactions import write_transaction
+from annotate.imports.evidence import check_evidence
+from annotate.imports.pictures import NoPictures, pictures_of
 from annotate.imports.prepared import NothingToImport
 from annotate.jobs.fit_requests import request_fit
 from annotate.models import EventVerb, ImportJob, Project, User
@@ -34,12 +36,20 @@ class ImportRunning(UserError):
 
 class ImportedBefore(UserError):
     def __init__(self, job: ImportJob) -> None:
+        at = format_moment(job.finished_at or job.asked_at)
+        if job.kind == ImportJob.Kind.COUNTS:
+            told = _(
+                "These counts were already imported into this project on %(at)s. Nothing was added, because they would "
+                "count twice."
+            )
+            super().__init__(told % {"at": at})
+            return
         super().__init__(
             _(
                 "These comparisons were already imported into this project on %(at)s. Nothing was added, because "
                 "they would count twice."
             )
-            % {"at": format_moment(job.finished_at or job.asked_at)}
+            % {"at": at}
         )
 
 
@@ -65,8 +75,9 @@ def start_import(
 
     keys: of features, the items' keys in the order of the matrix, a line each, in UTF-8; else that of the import.
 
-    Raises ImportRunning, and ImportedBefore for comparisons that are in.
+    Raises ImportRunning, ImportedBefore for comparisons and counts that are in, and what check_evidence raises.
     """
+    check_evidence(project, kind)
     digest = digest_of(chain(file.chunks(), [keys]))
     check_is_new(project, kind, digest)
     folder = f"{FOLDER}/{secrets.token_hex(16)}"
@@ -95,6 +106,28 @@ def start_import(
     return job
 
 
+def measure_pictures(*, project: Project, actor: User | None, now: datetime) -> ImportJob:
+    """Let the engine measure every picture that is not retired and store the figures as features of its item.
+
+    One that can't be read is left out, as the import's page says. Raises NoPictures and ImportRunning.
+    """
+    n = pictures_of(project).count()
+    if not n:
+        raise NoPictures
+    source = ngettext("%(n)d picture", "%(n)d pictures", n) % {"n": n}
+    return start_import(
+        project=project,
+        actor=actor,
+        kind=ImportJob.Kind.MEASURED,
+        source=source,
+        file=ContentFile(b""),  # the pictures are stored already
+        mapping={},
+        now=now,
+        at_once=True,
+        leave_out=True,
+    )
+
+
 def digest_of(chunks: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
     for chunk in chunks:
@@ -103,7 +136,7 @@ def digest_of(chunks: Iterable[bytes]) -> str:
 
 
 def check_is_new(project: Project, kind: str, digest: str) -> None:
-    if kind == ImportJob.Kind.COMPARISONS:
+    if kind in (ImportJob.Kind.COMPARISONS, ImportJob.Kind.COUNTS):
         started = ImportJob.objects.filter(project=project, kind=kind, digest=digest, n_written__gt=0)
         if earlier := started.first():
             raise ImportedBefore(earlier)
@@ -149,7 +182,7 @@ def stop_import(*, job: ImportJob, actor: User | None, now: datetime) -> None:
 
 def fit_imported_labels(job: ImportJob) -> None:
     """Imported labels are fitted once the import rests, not after every chunk."""
-    if job.n_written and job.project.labels.exists():
+    if job.n_written and (job.project.labels.exists() or job.project.counts.exists()):
         request_fit(job.project)
 
 

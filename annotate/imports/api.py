@@ -35,8 +35,10 @@ from annotate.core import rate_limits
 from annotate.files.layout import read_sheet
 from annotate.files.limits import BadFile
 from annotate.files.workbooks import decode_table
-from annotate.imports.actions import resume_import, start_import, stop_import
+from annotate.imports.actions import measure_pictures, resume_import, start_import, stop_import
 from annotate.imports.comparisons.tables import FORMATS
+from annotate.imports.counts.columns import Counting, check_count_columns, guess_counts
+from annotate.imports.counts.columns import layout_of as layout_of_counts
 from annotate.imports.feature_table import features_given
 from annotate.imports.forms import TEXT_KINDS
 from annotate.imports.guessing import check_votes, guess_items, guess_votes, sheet_of
@@ -53,11 +55,12 @@ Kind = ImportJob.Kind
 class NewImport(StrictSerializer):
     """The engine checks every row before it imports the first."""
 
-    kind = serializers.ChoiceField(choices=Kind.choices)
+    kind = serializers.ChoiceField(choices=[one for one in Kind.choices if one[0] != Kind.MEASURED])
     file = serializers.FileField(
         allow_empty_file=True,  # which is told as what else can't be read
-        help_text="items, comparisons, questions: CSV, TSV, XLSX, JSON, JSON lines, Parquet, text, PrefLib; media: a "
-        ".zip of media, PDF and DOCX; features: a table (the items' keys, then a column for each feature), or a .npy.",
+        help_text="items, comparisons, questions, counts: CSV, TSV, XLSX, JSON, JSON lines, Parquet, text, PrefLib; "
+        "media: a .zip of media, PDF and DOCX; features: a table (the items' keys, then a column for each feature), or "
+        "a .npy.",
     )
     at_once = serializers.BooleanField(
         required=False,
@@ -75,7 +78,7 @@ class NewImport(StrictSerializer):
         "null}. For items: text, title, key, kind, tags, context, competitor, link, and features (a list). For "
         "comparisons: annotator, left, right, answer, winner, loser, at, seconds. For questions: set, or item_1, "
         "item_2, ...; or prompt, answer_1, competitor_1, answer_2, competitor_2, ..., vote, annotator; "
-        "or prompt, completions, models, scores, annotator; priority.",
+        "or prompt, completions, models, scores, annotator; priority. For counts: annotator, item, count, exposure.",
     )
     text_kind = serializers.ChoiceField(
         choices=[kind for kind, _words in TEXT_KINDS],
@@ -89,7 +92,7 @@ class NewImport(StrictSerializer):
         help_text="For comparisons, and for questions (keys, answers, completions); guessed if left out.",
     )
     create_items = serializers.BooleanField(
-        required=False, default=False, help_text="For comparisons: create the items that they name."
+        required=False, default=False, help_text="For comparisons and counts: create the items that they name."
     )
     numbers = serializers.ChoiceField(
         choices=["keys", "places"],
@@ -104,7 +107,7 @@ class NewImport(StrictSerializer):
         default="",
         allow_blank=True,
         trim_whitespace=False,
-        help_text="For comparisons: a prefix for annotators' names.",
+        help_text="For comparisons and counts: a prefix for annotators' names.",
     )
     order = serializers.ChoiceField(
         choices=GivenOrder.choices, required=False, default="", help_text="For questions: how they are asked."
@@ -265,6 +268,10 @@ def mapping_of(text: str, name: str, given: dict[str, Any], project: Project) ->
         raise Unprocessable({"columns": [_("This is not a JSON object such as {“text”: “essay”}.")]})
     if given["kind"] == Kind.ITEMS:
         return guess_items(text, name, columns=columns, kind=given["text_kind"])
+    if given["kind"] == Kind.COUNTS:
+        mapping = guess_counts(text, name, columns=columns, prefix=given["before"], create=given["create_items"])
+        check_count_columns(Counting(**mapping["counting"]), read_sheet(text, layout_of_counts(mapping)).columns)
+        return mapping
     if given["kind"] == Kind.QUESTIONS:
         return questions_mapping(text, name, columns, given, project)
     if given.get("read_as") in QUESTION_FORMATS:
@@ -299,6 +306,20 @@ class ImportView(ApiView):
     def get(self, request: ApiRequest, project_id: UUID, import_id: int) -> Response:
         """Returns the progress of an import and the rows with errors."""
         return Response(detail(found(request, project_id, import_id)))
+
+
+class MeasurePictures(ApiView):
+    @extend_schema(operation_id="features_measure", request=None, responses={202: ImportDetail})
+    def post(self, request: ApiRequest, project_id: UUID) -> Response:
+        """Measures every picture: 24 numbers (light, colour, edges, texture) as features of its item.
+
+        It runs as an import, one at a time; poll imports_read until `state` is `done`.
+        """
+        project = access.project_for(request, project_id, access.MANAGE)
+        validated_query(request, NoQuery)
+        rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
+        job = measure_pictures(project=project, actor=request.user, now=timezone.now())
+        return Response(detail(job), status=202)
 
 
 class ImportGoOn(ApiView):

@@ -1,7 +1,7 @@
 """Writing the checked lines of an import, a chunk in each transaction of the caller's."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import IO, Any
@@ -13,6 +13,7 @@ from annotate.core.errors import UserError
 from annotate.imports.actions import PAGES, UPLOAD, fit_imported_labels
 from annotate.imports.comparisons.actions import Comparison, annotators_called, seen_so_far, with_ids
 from annotate.imports.comparisons.rows import raise_overlap, write_labels
+from annotate.imports.counts.actions import count_rows, write_counts
 from annotate.imports.media.archives import Entry, store
 from annotate.imports.media.pages import store_pages
 from annotate.imports.prepared import Line
@@ -26,7 +27,7 @@ from annotate.models import Annotator, EventVerb, ImportJob, Item
 
 IMPORTED = Annotator.Source.IMPORT
 # Lines in one transaction: others' writes wait for it about a third of a second on SQLite.
-CHUNK = {"item": 2000, "question": 2000, "comparison": 2000, "features": 500, "media": 20}
+CHUNK = {"item": 2000, "question": 2000, "comparison": 2000, "count": 2000, "features": 500, "media": 20}
 
 
 class ItemGone(UserError):
@@ -59,6 +60,7 @@ class Sink:
             "item": self.add,
             "question": self.ask,
             "comparison": self.label,
+            "count": self.count,
             "features": self.measure,
             "media": self.unpack,
         }
@@ -124,10 +126,23 @@ class Sink:
             raise ItemGone(error.args[0]) from error
         if self.repeats is None:
             self.repeats = seen_so_far(self.project, IMPORTED)
-        new = dict.fromkeys(row.annotator for row in checked if row.annotator not in self.people)
+        self.meet(row.annotator for row in checked)
+        write_labels(self.project, checked, self.people, self.repeats, self.now, self.rng, wanted=False)
+
+    def count(self, rows: Sequence[Sequence[Any]]) -> None:
+        items = self.known()
+        self.meet(row[0] for row in rows)
+        try:
+            found = count_rows([(row[0], row[1], row[2], row[3]) for row in rows], self.people, items)
+        except KeyError as error:
+            raise ItemGone(error.args[0]) from error
+        write_counts(self.project, self.job.asked_by, found, self.now)
+
+    def meet(self, names: Iterable[str]) -> None:
+        """Learn the primary keys of these annotators; those who are new are created."""
+        new = dict.fromkeys(name for name in names if name not in self.people)
         if new:
             self.people |= annotators_called(self.project, new, self.now, IMPORTED)
-        write_labels(self.project, checked, self.people, self.repeats, self.now, self.rng, wanted=False)
 
     def complete(self) -> None:
         """What follows from the whole import."""
@@ -152,7 +167,12 @@ class Sink:
             fit_imported_labels(job)
         elif job.kind == ImportJob.Kind.QUESTIONS:
             self.complete_questions(n_refused)
-        elif job.kind == ImportJob.Kind.FEATURES:
+        elif job.kind == ImportJob.Kind.COUNTS:
+            n_new = job.mapping.get("new_items", 0)
+            numbers = {"rows": job.n_rows, "counts": job.n_lines - n_new, "new_items": n_new, "refused": n_refused}
+            record_event(self.project, actor, EventVerb.COUNTS_IMPORTED, self.now, source=job.source, **numbers)
+            fit_imported_labels(job)
+        elif job.kind in (ImportJob.Kind.FEATURES, ImportJob.Kind.MEASURED):
             record_event(
                 self.project, actor, EventVerb.FEATURES_IMPORTED, self.now, items=job.n_written, source=job.source
             )

@@ -23,7 +23,9 @@ from annotate.models import ImportJob
 # Where such a file is uploaded; else with the items.
 STARTS: dict[str, str] = {
     ImportJob.Kind.COMPARISONS: "comparisons-import",
+    ImportJob.Kind.COUNTS: "counts-import",
     ImportJob.Kind.FEATURES: "features-import",
+    ImportJob.Kind.MEASURED: "features-import",
     ImportJob.Kind.QUESTIONS: "questions-import",
 }
 

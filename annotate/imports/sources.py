@@ -21,9 +21,11 @@ from annotate.imports.comparisons.lists import ListReader, indices, orders
 from annotate.imports.comparisons.tables import TABLES, TableReader, Voting
 from annotate.imports.comparisons.tools import pairs_sheet
 from annotate.imports.comparisons.weights import check_weight, weight_column
+from annotate.imports.counts.reader import CountTable
 from annotate.imports.feature_table import FeatureTable
 from annotate.imports.matrix import Matrix
 from annotate.imports.media.archives import Archive
+from annotate.imports.pictures import MeasuredPictures
 from annotate.imports.prepared import EVERY, Line, Read
 from annotate.imports.questions.reader import GivenQuestions
 from annotate.items.rows import NewItem, each_row
@@ -53,7 +55,7 @@ def source_of(job: ImportJob, file: IO[bytes], pages: Path, on_page: Callable[[]
     pages: where pictures of documents go; on_page: called after each, because a document may take long.
     """
     is_table = job.kind == Kind.FEATURES and "layout" in job.mapping
-    if job.kind not in (Kind.ITEMS, Kind.COMPARISONS, Kind.QUESTIONS) and not is_table:
+    if job.kind in (Kind.MEDIA, Kind.FEATURES, Kind.MEASURED) and not is_table:
         yield binary_source(job, file, pages, on_page)
         return
     text = io.TextIOWrapper(file, "utf-8", newline="")
@@ -71,10 +73,14 @@ def text_source(job: ImportJob, text: TextIO) -> Source:
         return ItemTable(text, job.mapping, items)
     if job.kind == Kind.FEATURES:
         return FeatureTable(text, job.mapping, items)
+    if job.kind == Kind.COUNTS:
+        return CountTable(text, job.project, job.mapping, items)
     return Votes(text, job.project, job.mapping, items, seed=job.digest)
 
 
 def binary_source(job: ImportJob, file: IO[bytes], pages: Path, on_page: Callable[[], None]) -> Source:
+    if job.kind == Kind.MEASURED:
+        return MeasuredPictures(job.project)
     items = dict(job.project.items.order_by("pk").values_list("key", "pk"))
     if job.kind == Kind.MEDIA:
         return Archive(file, items, pages, on_page)

@@ -4,29 +4,37 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.files.uploadedfile import UploadedFile
 from django.http.response import HttpResponseBase
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core import rate_limits
+from annotate.core.errors import UserError
+from annotate.imports.actions import measure_pictures
 from annotate.imports.comparisons.forms import ComparisonsFileForm
 from annotate.imports.comparisons.tables import FORMATS
 from annotate.imports.comparisons_wizard import ComparisonsWizard, comparisons_contents
+from annotate.imports.counts.forms import CountsFileForm
+from annotate.imports.counts_wizard import CountsWizard, counts_contents
+from annotate.imports.evidence import check_evidence
 from annotate.imports.feature_table import features_given
 from annotate.imports.forms import ArchiveForm, DocumentsForm, FeaturesForm, FileForm, PasteForm, PicturesForm
 from annotate.imports.media.archives import check_is_zip
 from annotate.imports.media.packing import pack_documents
 from annotate.imports.media_wizard import MediaWizard, media_contents
+from annotate.imports.pictures import pictures_of
 from annotate.imports.questions.forms import QuestionsFileForm
 from annotate.imports.questions_wizard import QuestionsWizard, question_examples, questions_contents
 from annotate.imports.table_wizard import TableWizard, file_contents, paste_contents
 from annotate.imports.wizard import Start, Wizard, resume, staging, starting
-from annotate.models import FeatureNames, ImportJob, ItemFeatures
+from annotate.models import FeatureNames, ImportJob, ItemFeatures, Project
 
 JobValues = dict[str, Any]
 SHOWN_JOBS = 5
@@ -52,7 +60,7 @@ def features_job(file: UploadedFile, keys: UploadedFile | None, called: str) -> 
 
 
 WIZARDS: dict[str, type[Wizard[Any]]] = {
-    one.kind: one for one in (TableWizard, MediaWizard, ComparisonsWizard, QuestionsWizard)
+    one.kind: one for one in (TableWizard, MediaWizard, ComparisonsWizard, QuestionsWizard, CountsWizard)
 }
 # By the `way` that the form names.
 ITEMS = {
@@ -64,6 +72,7 @@ ITEMS = {
 }
 COMPARISONS = Start(ComparisonsFileForm, "file", staging(ComparisonsWizard, comparisons_contents))
 QUESTIONS = Start(QuestionsFileForm, "file", staging(QuestionsWizard, questions_contents))
+COUNTS = Start(CountsFileForm, "file", staging(CountsWizard, counts_contents))
 FEATURES = Start(FeaturesForm, "file", starting(features_job))
 
 
@@ -121,6 +130,44 @@ def questions(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
+def counts(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
+    project = access.project_for(request, project_id, access.MANAGE)
+    rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
+    sent = request.POST if request.method == "POST" else request.GET
+    if "upload" in sent:
+        return resume(request, project, sent["upload"], WIZARDS, "counts-import")
+    form, response = COUNTS.submit(request, project)
+    if response:
+        return response
+    context = {"project": project, "form": form, "has_items": project.items.exists(), "refusal": refused_now(project)}
+    return render(request, "imports/counts.html", context, status=400 if form.errors else 200)
+
+
+def refused_now(project: Project) -> str:
+    """Return why no counts can be imported at present; "" where they can."""
+    try:
+        check_evidence(project, ImportJob.Kind.COUNTS)
+    except UserError as refusal:
+        return str(refusal)
+    return ""
+
+
+@login_required
+@require_POST
+def measure(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
+    """The engine measures the pictures: 24 features of each."""
+    project = access.project_for(request, project_id, access.MANAGE)
+    rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
+    try:
+        job = measure_pictures(project=project, actor=request.user, now=timezone.now())
+    except UserError as refusal:
+        messages.error(request, str(refusal))
+        return redirect("features-import", project.pk)
+    return redirect("import-job", project.pk, job.pk)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
 def features(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
     """Features have no preview: the worker checks every row before it writes the first."""
     project = access.project_for(request, project_id, access.MANAGE)
@@ -136,5 +183,6 @@ def features(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
         "names": names,
         "n_with": ItemFeatures.objects.filter(item__project=project).count() if names else 0,
         "n_items": project.items.count(),
+        "n_pictures": pictures_of(project).count(),
     }
     return render(request, "imports/features.html", context, status=400 if form.errors else 200)

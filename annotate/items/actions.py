@@ -215,6 +215,13 @@ class HasRightAnswer(UserError):
         )
 
 
+class WasCounted(UserError):
+    def __init__(self, key: str) -> None:
+        super().__init__(
+            _("The item “%(key)s” has imported counts, so it can't be deleted. Retire it instead.") % {"key": key[:80]}
+        )
+
+
 class InQuestions(UserError):
     def __init__(self, key: str, n: int) -> None:
         super().__init__(
@@ -256,6 +263,8 @@ def delete_item(*, item: Item, actor: User, now: datetime) -> None:
             raise WasShown(item.key)
         if item.known_sets.exists():
             raise HasRightAnswer(item.key)
+        if item.counts.exists():
+            raise WasCounted(item.key)
         if n := n_questions_with(item.project, item.pk):
             raise InQuestions(item.key, n)
         media, context = item.media.name, item.context
@@ -273,7 +282,7 @@ def delete_item(*, item: Item, actor: User, now: datetime) -> None:
 
 
 def request_fit_if_labelled(project: Project) -> None:
-    if project.labels.exists():
+    if project.ranks_counts or project.labels.exists():
         request_fit(project)
 
 

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils.translation import gettext_noop
 
 from annotate.core.stored_messages import store_message
-from annotate.models import Item, Label
+from annotate.models import Count, Item, Label
 from models_engine.errors import EngineError
 
 try:
@@ -74,7 +74,8 @@ class JobLimits:
 def job_limits(project_id: UUID, n_rows: int = 0) -> JobLimits:
     """Returns the limits of a job of this project that also reads `n_rows` rows of a file."""
     n_items = Item.objects.filter(project=project_id).count() + n_rows
-    n_labels = Label.objects.filter(project=project_id).count() + n_rows
+    n_counts = Count.objects.filter(project=project_id).count()  # a project has either labels or counts
+    n_labels = Label.objects.filter(project=project_id).count() + n_counts + n_rows
     cpu_seconds = round(BASE_SECONDS + SECONDS_PER_LABEL * n_labels + SECONDS_PER_ITEM * n_items)
     memory_mb = round(min(BASE_MB + MB_PER_LABEL * n_labels + MB_PER_ITEM * n_items, MAX_SHARE * machine_mb()))
     cpu_seconds = settings.WORKER_JOB_CPU_SECONDS or cpu_seconds

@@ -4,6 +4,7 @@ from annotate.models.annotators import MAX_ANNOTATOR_TAGS, MAX_TAG_LENGTH, Annot
 from annotate.models.api_tokens import ApiToken
 from annotate.models.bulk_exclusions import BulkExclusion
 from annotate.models.conflicts import ConflictOfInterest
+from annotate.models.counts import MAX_COUNT, MAX_EXPOSURE, MIN_EXPOSURE, Count
 from annotate.models.derived_rankings import OVERALL, DerivedRanking
 from annotate.models.evaluation import Evaluation
 from annotate.models.event_verbs import EventVerb
@@ -76,9 +77,11 @@ __all__ = [
     "MAX_ANNOTATOR_TAGS",
     "MAX_CLASSES",
     "MAX_COMMENT_LENGTH",
+    "MAX_COUNT",
     "MAX_CRITERIA",
     "MAX_DEVIATION_REASON",
     "MAX_EXPECTED_PEOPLE",
+    "MAX_EXPOSURE",
     "MAX_IDEAS",
     "MAX_ID_LENGTH",
     "MAX_ITEMS_SHOWN",
@@ -91,6 +94,7 @@ __all__ = [
     "MAX_SUGGESTED_SETS",
     "MAX_TAG_LENGTH",
     "MAX_TEXT_LENGTH",
+    "MIN_EXPOSURE",
     "ORDERED",
     "OVERALL",
     "USUAL_CONTROL",
@@ -109,6 +113,7 @@ __all__ = [
     "ConsentText",
     "Context",
     "ContextTranslation",
+    "Count",
     "CriterionAnswer",
     "DerivedRanking",
     "Deviation",

@@ -91,6 +91,11 @@ class EventVerb(StrEnum):
         _("Labels: imported"),
         _("imported %(labels)s labels from %(rows)s rows (%(source)s)%(refusals)s"),
     )
+    COUNTS_IMPORTED = (
+        "counts imported",
+        _("Counts: imported"),
+        _("imported %(counts)s counts from %(rows)s rows (%(source)s)"),
+    )
     IMPORT_ASKED_FOR = "import asked for", _("Imports: uploaded"), _("uploaded “%(source)s” for import")
     IMPORT_WENT_ON = "import went on", _("Imports: resumed"), _("resumed the import of “%(source)s”")
     IMPORT_STOPPED = (

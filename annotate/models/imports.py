@@ -21,6 +21,8 @@ class ImportJob(LeasedJob):
         COMPARISONS = "comparisons", _("Comparisons")
         FEATURES = "features", _("Features of items")
         QUESTIONS = "questions", _("Given questions")
+        COUNTS = "counts", _("Counts")
+        MEASURED = "measured", _("Measured pictures")
 
     class State(models.TextChoices):
         UPLOADED = "uploaded", _("Waiting to be checked")

@@ -65,6 +65,10 @@ class Project(
         RANKING = "ranking", _("Ranking of several")
         TOP = "top", _("Ranking of the best few")
 
+    class Evidence(models.TextChoices):
+        COMPARISONS = "comparisons", _("Comparisons")
+        COUNTS = "counts", _("Counts")
+
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     name = models.CharField(_("name"), max_length=200)
     question = models.CharField(_("question"), max_length=500)
@@ -174,6 +178,10 @@ class Project(
     count_machines = models.BooleanField(
         _("machines' answers count in the ranking"), default=False, db_default=False, editable=False
     )
+    # What the ranking is made of. Counts are imported into a project without answers, and such a project takes none.
+    evidence = models.CharField(
+        max_length=11, choices=Evidence, default=Evidence.COMPARISONS, db_default="comparisons", editable=False
+    )
     # True where the labels come from a program: every page says so.
     simulated = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now())
@@ -202,6 +210,10 @@ class Project(
             models.CheckConstraint(
                 condition=Q(archived_at=None) | Q(state__in=["draft", "closed"]), name="nobody_answers_in_the_archive"
             ),
+            models.CheckConstraint(
+                condition=Q(evidence="comparisons") | Q(evidence="counts", state__in=["draft", "paused", "closed"]),
+                name="counts_are_not_answered",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -215,6 +227,11 @@ class Project(
     @property
     def shows_image_texts(self) -> bool:
         return self.media_captions in (MediaCaptions.TEXT, MediaCaptions.BOTH)
+
+    @property
+    def ranks_counts(self) -> bool:
+        """Return whether the ranking is made of counts that were imported, and not of answers."""
+        return self.evidence == self.Evidence.COUNTS
 
     @property
     def has_plan(self) -> bool:

@@ -92,6 +92,16 @@ class TooFewItems(UserError):
         )
 
 
+class RanksCounts(UserError):
+    def __init__(self) -> None:
+        super().__init__(
+            _(
+                "This project is ranked by counts that were imported, so it takes no answers. Make a copy with its "
+                "items, on the page Settings, and open that one."
+            )
+        )
+
+
 class InvalidStateChange(UserError):
     code = "no-such-step"
 
@@ -193,7 +203,7 @@ def change_project(*, project: Project, actor: User, values: dict[str, Any], now
         if changes.keys() & SUGGESTING:
             SuggestedSet.objects.filter(project=project).delete()
         record_event(project, actor, EventVerb.SETTINGS_CHANGED, now, **changes_as_json(changes))
-        if changes.keys() & FITTED and (project.labels.exists() or "count_machines" in changes):
+        if changes.keys() & FITTED and (project.ranks_counts or project.labels.exists() or "count_machines" in changes):
             request_fit(project)
     return changes
 
@@ -217,7 +227,7 @@ def check_criteria(project: Project, before: list[dict[str, str]], after: list[d
 
     Names may change at any time; questions until the first label; all else in a draft without labels.
     """
-    if (project.state != State.DRAFT and len(before) != len(after)) or (
+    if ((project.state != State.DRAFT or project.ranks_counts) and len(before) != len(after)) or (
         [one["question"] for one in before] != [one["question"] for one in after] and project.labels.exists()
     ):
         raise CriteriaFixed
@@ -233,7 +243,7 @@ def return_open_presentations(project: Project, **which: bool) -> None:
 def set_state(*, project: Project, actor: User, state: str, now: datetime) -> bool:
     """Opens, pauses, closes or reopens; False if the project was in this state already.
 
-    Raises ProjectArchived, TooFewItems and NoSuchStep.
+    Raises ProjectArchived, TooFewItems, RanksCounts and NoSuchStep.
     """
     with write_transaction():
         project = lock_project(project.pk)
@@ -245,6 +255,8 @@ def set_state(*, project: Project, actor: User, state: str, now: datetime) -> bo
         if verb is None:
             raise InvalidStateChange(State(project.state), State(state))
         if state == State.OPEN:
+            if project.ranks_counts:
+                raise RanksCounts
             n_items = n_comparable(project)
             if n_items < project.k:
                 raise TooFewItems(n_items, project.k)
@@ -283,6 +295,7 @@ def _delete_rows(project: Project) -> None:
         ItemComment.objects.filter(label__project=project),
         AnswerNotice.objects.filter(project=project),
         Label.objects.filter(project=project),
+        project.counts.order_by(),
         MachineAnswer.objects.filter(machine__annotator__project=project),
         MachineSet.items.through.objects.filter(machineset__project=project),
         MachineSet.objects.filter(project=project),

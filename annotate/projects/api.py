@@ -123,6 +123,11 @@ class JoinLinkField(serializers.URLField):
 
 
 class ProjectDetail(ProjectRow):
+    evidence = serializers.ChoiceField(
+        choices=Project.Evidence.choices,
+        read_only=True,
+        help_text="What the ranking is made of: comparisons (answers), or counts that were imported.",
+    )
     join_link = JoinLinkField(allow_null=True, help_text="Null unless you manage the project.")
 
     class Meta:
@@ -130,6 +135,7 @@ class ProjectDetail(ProjectRow):
         fields = [
             *ProjectRow.Meta.fields,
             *(name for name in SETTINGS if name not in ProjectRow.Meta.fields),
+            "evidence",
             "join_link",
         ]
 

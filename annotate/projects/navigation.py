@@ -85,7 +85,7 @@ def tour_address(address: str) -> str:
     return f"{address}{'&' if '?' in address else '?'}tour=1"
 
 
-IMPORTS = ("items-import", "captions", "comparisons-import", "features-import", "import-job")
+IMPORTS = ("items-import", "captions", "comparisons-import", "counts-import", "features-import", "import-job")
 GOLD_SETS = ("known-set-new", "known-set-change")
 GROUPS = (
     Group(

@@ -9,8 +9,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from models_engine.analysis.haar import analyse, synthesise
 from models_engine.benchmarks.machine import describe_machine
-from models_engine.benchmarks.wavelets import analyse, infer_tree, synthesise
+from models_engine.benchmarks.wavelets import infer_tree
 
 __all__ = ["METHODS", "Denoiser", "ImageRow", "draw_picture", "main", "run", "shrink", "signal_to_noise"]
 

@@ -205,6 +205,32 @@ METHODS: dict[str, Method] = {
         ["xu2018"],
         exact_sets=True,
     ),
+    "CountFactorization": Method(
+        gettext_noop("a factorization of counts into effects of items and of annotators"),
+        "logit",
+        [
+            "y_{iu} ~ Poisson(e_{iu} exp(c + f_i + a_u))",
+            "P(the next count of i and j is of i) = frac{exp(f_i)}{exp(f_i) + exp(f_j)}",
+            "f_i ~ N(0, s_f^2)",
+            "a_u ~ N(0, s_a^2)",
+        ],
+        [
+            gettext_noop("Items differ by one factor for all annotators, and annotators by one for all items."),
+            gettext_noop(
+                "Where counts spread by more than chance, they have a negative binomial distribution of the same mean."
+            ),
+            gettext_noop("Counts are independent of each other, given these effects and the exposures e."),
+            gettext_noop("What an annotator has no count of is unknown, and not 0."),
+        ],
+        [gettext_noop("Effects are independent and normal around 0; their standard deviations are learned.")],
+        {
+            "": gettext_noop(
+                "Effects maximise a bound on the evidence (variational inference); intervals follow from the "
+                "curvature over items, annotators and the constant together."
+            )
+        },
+        ["opper2009"],
+    ),
 }
 
 # What a setting or a fitted value is; those not named here are listed by their name alone.
@@ -235,6 +261,11 @@ SETTINGS: dict[str, str] = {
     "pseudo_annotators": gettext_noop("strength of the prior of the covariance of tastes, as a number of annotators"),
     "features": gettext_noop("whether features of items and annotators are used"),
     "steepness": gettext_noop("whether each annotator has a steepness of their own"),
+    "family": gettext_noop("distribution of counts"),
+    "n_prior": gettext_noop("strength of the prior of standard deviations, as a number of effects of variance 1"),
+    "constant": gettext_noop("log of what an average annotator counts of an average item"),
+    "dispersion": gettext_noop("parameter ρ of the negative binomial: the variance is mean + mean²/ρ"),
+    "annotator_sd": gettext_noop("standard deviation of the annotators' effects"),
     "level": gettext_noop("probability of the intervals"),
     "top_k": gettext_noop("size of the top"),
     "tie_margin": gettext_noop("difference of utilities below which items count as tied, in logits"),

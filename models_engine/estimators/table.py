@@ -1,5 +1,8 @@
 """ESTIMATORS: the one table from an estimator's name to its class, when to choose it, and what it claims."""
 
+from dataclasses import dataclass
+from typing import Any
+
 from models_engine.estimators.angle_based import AngleBased
 from models_engine.estimators.angle_mixture import AngleBasedMixture, AngleMixturePosterior
 from models_engine.estimators.angle_posterior import AnglePosterior
@@ -7,6 +10,8 @@ from models_engine.estimators.base import Claim, ClaimLevel, EstimatorEntry
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
+from models_engine.estimators.count_factorization import CountFactorization
+from models_engine.estimators.count_posterior import CountPosterior
 from models_engine.estimators.crowd_bt import CrowdBT
 from models_engine.estimators.crowd_bt_online import CrowdBTOnline
 from models_engine.estimators.crowd_gppl import CrowdGPPL
@@ -16,9 +21,9 @@ from models_engine.estimators.feature_posterior import FeaturePosterior
 from models_engine.estimators.gppl import GPPL
 from models_engine.estimators.gppl_posterior import GPPLPosterior
 from models_engine.estimators.plackett_luce import PlackettLuce
-from models_engine.posterior import GaussianPosterior
+from models_engine.posterior import BasePosterior, GaussianPosterior
 
-__all__ = ["ESTIMATORS"]
+__all__ = ["COUNT_ESTIMATORS", "ESTIMATORS", "CountEntry", "estimator_class", "posterior_class"]
 
 # From eight annotators on tastes are drawn, so that what changes the order of draws changes results by their Monte
 # Carlo error.
@@ -103,3 +108,32 @@ ESTIMATORS: dict[str, EstimatorEntry] = {
         },
     ),
 }
+
+
+@dataclass(frozen=True)
+class CountEntry:
+    """A row of COUNT_ESTIMATORS: as EstimatorEntry, of an estimator whose fit takes CountCells."""
+
+    estimator: type[CountFactorization]
+    posterior: type[CountPosterior]
+    when: str
+
+
+# What ranks items by counts of annotators instead of by comparisons.
+COUNT_ESTIMATORS: dict[str, CountEntry] = {
+    "CountFactorization": CountEntry(
+        CountFactorization,
+        CountPosterior,
+        "For counts (plays, clicks, seconds) in place of comparisons: one ranking, annotators' activity taken out.",
+    )
+}
+
+
+def estimator_class(name: str) -> type[Any]:
+    """Return the class of this name in ESTIMATORS or COUNT_ESTIMATORS. Raises KeyError."""
+    return COUNT_ESTIMATORS[name].estimator if name in COUNT_ESTIMATORS else ESTIMATORS[name].estimator
+
+
+def posterior_class(name: str) -> type[BasePosterior]:
+    """Return the class of the posterior of the estimator of this name. Raises KeyError."""
+    return COUNT_ESTIMATORS[name].posterior if name in COUNT_ESTIMATORS else ESTIMATORS[name].posterior

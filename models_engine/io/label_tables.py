@@ -14,7 +14,16 @@ from models_engine.data import Comparisons, Options
 from models_engine.errors import InvalidData
 from models_engine.validation import MAX_GRADES
 
-__all__ = ["Features", "Labels", "read_features", "read_labels", "read_table"]
+__all__ = [
+    "Features",
+    "Labels",
+    "names_used",
+    "read_features",
+    "read_labels",
+    "read_table",
+    "renamed",
+    "row_cells",
+]
 
 MAX_CELL_LENGTH = 100_000
 OUTCOMES = {"left": 1.0, "right": 0.0, "tie": 0.5}
@@ -72,13 +81,13 @@ def read_labels(
     skip_bad_rows: leave out rows that cannot be used and list them in `refused`. Raises InvalidData.
     """
     lines = read_table(path)
-    header = _renamed([name.strip().lower() for name in next(lines, (0, []))[1]], columns or {}, path)
+    header = renamed([name.strip().lower() for name in next(lines, (0, []))[1]], columns or {}, path)
     kind, parse = _layout(header, path)
     rows: list[LabelRow] = []
     refused: list[str] = []
     for line, cells in lines:
         try:
-            named = _cells(header, cells)
+            named = row_cells(header, cells)
             rows.append(_marked(parse(named), named))
         except InvalidData as error:
             message = f"{path.name}, line {line}: {error}"
@@ -87,8 +96,8 @@ def read_labels(
             refused.append(message)
     if not rows and items is None:
         raise InvalidData(f"{path.name} has no labels; a header and at least one row are needed.")
-    item_names = _names((item for row in rows for item in row.shown), items, "item", path)
-    annotator_names = _names((row.annotator for row in rows), annotators, "annotator", path)
+    item_names = names_used((item for row in rows for item in row.shown), items, "item", path)
+    annotator_names = names_used((row.annotator for row in rows), annotators, "annotator", path)
     data = _comparisons(kind, rows, item_names, annotator_names, items, annotators)
     return Labels(data, item_names, annotator_names, refused)
 
@@ -161,7 +170,8 @@ def _decoded(raw: bytes) -> str:
         return raw.decode("cp1252", errors="replace")
 
 
-def _renamed(header: list[str], columns: Mapping[str, str], path: Path) -> list[str]:
+def renamed(header: list[str], columns: Mapping[str, str], path: Path) -> list[str]:
+    """Return the header with the names that `columns` gives to its columns. Raises InvalidData."""
     for column in columns.values():
         if column.strip().lower() not in header:
             raise InvalidData(f"{path.name} has no column {column!r}; it has {', '.join(header)}.", value=column)
@@ -192,7 +202,8 @@ def _layout(header: list[str], path: Path) -> tuple[str, Callable[[dict[str, str
     )
 
 
-def _cells(header: list[str], cells: list[str]) -> dict[str, str]:
+def row_cells(header: list[str], cells: list[str]) -> dict[str, str]:
+    """Return the cells of a row by column, stripped. Raises InvalidData for a row of another length."""
     if len(cells) != len(header):
         raise InvalidData(f"{len(cells)} columns, the header has {len(header)}.", value=len(cells))
     return dict(zip(header, (cell.strip() for cell in cells), strict=True))
@@ -287,7 +298,8 @@ def _ranks(cells: dict[str, str]) -> LabelRow:
     return LabelRow(who, shown, ranks, 0.0, weight)
 
 
-def _names(used: Iterator[str], given: Features | None, what: str, path: Path) -> list[str]:
+def names_used(used: Iterator[str], given: Features | None, what: str, path: Path) -> list[str]:
+    """Return the names by number: those of the file given, else those used, sorted. Raises InvalidData for others."""
     found = set(used)
     if given is None:
         return sorted(found)

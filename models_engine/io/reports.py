@@ -16,6 +16,10 @@ from scipy.special import ndtri
 
 from models_engine import __version__
 from models_engine.data import Comparisons
+from models_engine.estimators.count_posterior import CountPosterior
+from models_engine.inference.counts.cells import CountCells
+from models_engine.io.count_tables import ANNOTATORS as COUNT_ANNOTATORS
+from models_engine.io.count_tables import Counts, annotator_rows
 from models_engine.io.label_tables import Labels
 from models_engine.linalg import sum_by_group
 from models_engine.posterior import BasePosterior
@@ -37,7 +41,7 @@ FIGURES = ("reliability", "reliability_sd", "taste_distance", "taste_distance_sd
 
 def write_fit(
     folder: Path,
-    labels: Labels,
+    labels: Labels | Counts,
     posterior: BasePosterior,
     record: Mapping[str, Any],
     *,
@@ -52,13 +56,16 @@ def write_fit(
     header = (*RANKING, "part") if many else RANKING
     rows = ranking_rows(posterior, labels.data, labels.items, level=level, k=k, rng=np.random.default_rng(seed))
     write_csv(folder / "ranking.csv", header, (row if many else row[:-1] for row in rows))
-    write_csv(folder / "annotators.csv", (*ANNOTATORS, *FIGURES), _annotator_rows(posterior, labels))
+    if isinstance(labels, Labels):
+        write_csv(folder / "annotators.csv", (*ANNOTATORS, *FIGURES), _annotator_rows(posterior, labels))
+    elif isinstance(posterior, CountPosterior):
+        write_csv(folder / "annotators.csv", COUNT_ANNOTATORS, annotator_rows(posterior, labels))
     write_json(folder / "fit.json", record)
 
 
 def ranking_rows(
     posterior: BasePosterior,
-    data: Comparisons,
+    data: Comparisons | CountCells,
     names: Sequence[str],
     *,
     level: float,
@@ -109,7 +116,7 @@ def _annotator_rows(posterior: BasePosterior, labels: Labels) -> Iterator[tuple[
 
 
 def fit_record(
-    labels: Labels,
+    labels: Labels | Counts,
     posterior: BasePosterior,
     *,
     estimator: str,

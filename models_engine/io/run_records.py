@@ -4,6 +4,7 @@ labels.csv    annotator, set (items in the order shown), ranks, weight; where th
               whether equal ranks of a larger set are ties; sorted, so that equal labels give equal files
 items.csv     item, then its features; includes items never compared
 annotators.csv  annotator, then features
+counts.csv    of a ranking by counts, in place of labels.csv: annotator, item, count, exposure; sorted
 record.json   data hash, estimator, settings, seed, versions, what is not ranked
 ranking.csv   of a cold fit to exactly these files, with all digits, so that it can be compared bit for bit
 
@@ -27,14 +28,25 @@ from numpy.typing import NDArray
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData, NotConverged
 from models_engine.estimators.settings import build_estimator
-from models_engine.estimators.table import ESTIMATORS
+from models_engine.estimators.table import COUNT_ESTIMATORS, ESTIMATORS, estimator_class
+from models_engine.inference.counts.cells import CountCells
+from models_engine.io.count_tables import COUNTS, Counts, count_rows, read_counts
 from models_engine.io.environment import describe_environment
 from models_engine.io.label_tables import Labels, read_features, read_labels
 from models_engine.io.reports import RANKING, ranking_rows, write_json
 from models_engine.progress import Progress
 from models_engine.summaries import Diagnostics
 
-__all__ = ["COLUMNS", "FitSpec", "encode_name", "fit_cold", "read_record", "write_labels", "write_record"]
+__all__ = [
+    "COLUMNS",
+    "FitSpec",
+    "encode_name",
+    "fit_cold",
+    "read_record",
+    "write_counts",
+    "write_labels",
+    "write_record",
+]
 
 FORMAT = 1
 COLUMNS = (*RANKING, "part")
@@ -78,9 +90,22 @@ def write_labels(folder: Path, data: Comparisons, items: Sequence[str], annotato
     return _read_labels(folder)
 
 
+def write_counts(folder: Path, data: CountCells, items: Sequence[str], annotators: Sequence[str]) -> Counts:
+    """Write counts.csv, items.csv and annotators.csv, sorted, and read them back as `reproduce` does.
+
+    items, annotators: names by number. Raises InvalidData if two names are the same.
+    """
+    item_names, annotator_names = [encode_name(name) for name in items], [encode_name(name) for name in annotators]
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / "counts.csv", COUNTS, count_rows(data, item_names, annotator_names))
+    _write_features(folder / "items.csv", "item", item_names, None)
+    _write_features(folder / "annotators.csv", "annotator", annotator_names, None)
+    return _read_counts(folder)
+
+
 def write_record(
     folder: Path,
-    data: Comparisons,
+    data: Comparisons | CountCells,
     items: Sequence[str],
     annotators: Sequence[str],
     spec: FitSpec,
@@ -92,7 +117,11 @@ def write_record(
 
     record.json is written last: a folder without it is not a record. Raises what the estimator raises.
     """
-    labels = write_labels(folder, data, items, annotators)
+    labels: Labels | Counts
+    if isinstance(data, CountCells):
+        labels = write_counts(folder, data, items, annotators)
+    else:
+        labels = write_labels(folder, data, items, annotators)
     spec = FitSpec(**{**asdict(spec), "unranked": sorted(encode_name(name) for name in spec.unranked)})
     rows, verdict = fit_cold(labels, spec, progress)
     _write(folder / "ranking.csv", COLUMNS, ([_exact(value) for value in row] for row in rows))
@@ -113,7 +142,7 @@ def write_record(
     return record
 
 
-def read_record(folder: Path) -> tuple[dict[str, Any], FitSpec, Labels, list[dict[str, str]]]:
+def read_record(folder: Path) -> tuple[dict[str, Any], FitSpec, Labels | Counts, list[dict[str, str]]]:
     """Read (record.json, spec, labels, rows of ranking.csv). Raises InvalidData if incomplete or changed."""
     try:
         record = json.loads((folder / "record.json").read_text(encoding="utf-8"))
@@ -125,10 +154,11 @@ def read_record(folder: Path) -> tuple[dict[str, Any], FitSpec, Labels, list[dic
         raise InvalidData(f"{folder} has format {record.get('format')!r}; this version reads format {FORMAT}.")
     names = ("estimator", "settings", "seed", "level", "k", "unranked")
     missing = [name for name in (*names, "data_hash", "environment") if name not in record]
-    if missing or record["estimator"] not in ESTIMATORS:
+    if missing or record["estimator"] not in ESTIMATORS | COUNT_ESTIMATORS:
         what = f"lacks {', '.join(missing)}" if missing else f"has an unknown estimator: {record['estimator']!r}"
         raise InvalidData(f"{folder / 'record.json'} {what}; it has been changed, or a newer version wrote it.")
-    labels = _read_labels(folder)
+    of_counts = record["estimator"] in COUNT_ESTIMATORS
+    labels: Labels | Counts = _read_counts(folder) if of_counts else _read_labels(folder)
     if labels.data.data_hash() != record["data_hash"]:
         raise InvalidData(
             f"the labels in {folder} are not those of record.json: their hash is {labels.data.data_hash()}, "
@@ -137,9 +167,11 @@ def read_record(folder: Path) -> tuple[dict[str, Any], FitSpec, Labels, list[dic
     return record, FitSpec(**{name: record[name] for name in names}), labels, ranking
 
 
-def fit_cold(labels: Labels, spec: FitSpec, progress: Progress | None = None) -> tuple[list[CsvRow], Diagnostics]:
+def fit_cold(
+    labels: Labels | Counts, spec: FitSpec, progress: Progress | None = None
+) -> tuple[list[CsvRow], Diagnostics]:
     """Fit from a cold start; return (rows of COLUMNS, diagnostics)."""
-    estimator = build_estimator(ESTIMATORS[spec.estimator].estimator, spec.settings)
+    estimator: Any = build_estimator(estimator_class(spec.estimator), spec.settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)  # reported in record.json
         posterior = estimator.fit(labels.data, rng=np.random.default_rng(spec.seed), progress=progress)
@@ -152,6 +184,11 @@ def fit_cold(labels: Labels, spec: FitSpec, progress: Progress | None = None) ->
 def _read_labels(folder: Path) -> Labels:
     items, annotators = read_features(folder / "items.csv"), read_features(folder / "annotators.csv")
     return read_labels(folder / "labels.csv", items=items, annotators=annotators)
+
+
+def _read_counts(folder: Path) -> Counts:
+    items, annotators = read_features(folder / "items.csv"), read_features(folder / "annotators.csv")
+    return read_counts(folder / "counts.csv", items=items, annotators=annotators)
 
 
 def _rows(data: Comparisons, items: Sequence[str], annotators: Sequence[str]) -> list[tuple[str, ...]]:

@@ -133,6 +133,8 @@ RULES = {
     "quality": (MANAGE, MANAGE),
     "questions": (MANAGE, MANAGE),
     "questions-import": (MANAGE, MANAGE),
+    "counts-import": (MANAGE, MANAGE),
+    "features-measure": (None, MANAGE),
     "questions-order": (None, MANAGE),
     "known-sets": (MANAGE, MANAGE),
     "known-set-remove": (None, MANAGE),

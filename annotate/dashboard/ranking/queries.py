@@ -196,7 +196,7 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
         n_not_ranked=items_not_ranked(project, fit).count(),
         n_retired=project.items.filter(retired_at__isnull=False).count(),
         n_items=totals["n"],
-        n_thin=totals["thin"],
+        n_thin=0 if project.ranks_counts else totals["thin"],
         n_alone=totals["alone"],
         track=track,
         n_untracked=n_tagged - len(track.places) if track else 0,

@@ -74,6 +74,8 @@ def trust(criterion: Criterion, fit: Fit) -> Trust:
         check_calibration(fit, evaluation),
         check_balance(kept.get("balance", {})),
     ]
+    if criterion.project.ranks_counts:  # the others ask for answers
+        checks = [check_converged(fit), check_separation(counts), check_reliability(reliability)]
     return Trust(
         checks=with_notes(checks, kept),
         reliability=reliability,

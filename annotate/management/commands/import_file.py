@@ -24,6 +24,8 @@ from annotate.files.parquet_reader import is_parquet, read_parquet
 from annotate.files.workbooks import is_workbook, read_workbook
 from annotate.imports import job as imports_job
 from annotate.imports.actions import start_import, stop_import
+from annotate.imports.counts.columns import Counting, check_count_columns, guess_counts
+from annotate.imports.counts.columns import layout_of as layout_of_counts
 from annotate.imports.feature_table import features_given
 from annotate.imports.guessing import check_votes, guess_items, guess_votes, sheet_of
 from annotate.imports.questions.columns import Asking, check_columns, guess_questions, layout_of
@@ -43,12 +45,12 @@ class Command(BaseCommand):
     requires_system_checks = (Tags.models,)  # no page is shown: checking addresses would import every one
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("kind", choices=Kind.values)
+        parser.add_argument("kind", choices=[one for one in Kind.values if one != Kind.MEASURED])
         parser.add_argument("project", type=UUID, help="the project's id, as in its address")
         parser.add_argument("file", type=Path, nargs="?", help="CSV, JSON, JSONL, Parquet, text, .zip, .npy, .soc, ...")
         parser.add_argument("--leave-out", action="store_true", help="import the valid rows without those with errors")
         parser.add_argument(
-            "--create-items", action="store_true", help="for comparisons: create the items that they name"
+            "--create-items", action="store_true", help="for comparisons and counts: create the items that they name"
         )
         parser.add_argument(
             "--prefix",
@@ -102,6 +104,8 @@ class Command(BaseCommand):
         text = self.text_of(path)
         if kind == Kind.QUESTIONS:
             mapping = self.questions(text, path.name, project)
+        elif kind == Kind.COUNTS:
+            mapping = self.counts(text, path.name, options)
         else:
             mapping = guess_items(text, path.name) if kind == Kind.ITEMS else self.votes(text, path.name, options)
         return start_import(file=ContentFile(text.encode()), mapping=mapping, **values)
@@ -126,6 +130,11 @@ class Command(BaseCommand):
     def questions(self, text: str, name: str, project: Project) -> dict[str, Any]:
         mapping = guess_questions(text, name)
         check_columns(Asking(**mapping["asking"]), project.k, read_sheet(text, layout_of(mapping)).columns)
+        return mapping
+
+    def counts(self, text: str, name: str, options: dict[str, Any]) -> dict[str, Any]:
+        mapping = guess_counts(text, name, prefix=options["prefix"], create=options["create_items"])
+        check_count_columns(Counting(**mapping["counting"]), read_sheet(text, layout_of_counts(mapping)).columns)
         return mapping
 
     def votes(self, text: str, name: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from annotate.models import (
     AnswerNotice,
     CohortComparison,
     Completion,
+    Count,
     CriterionAnswer,
     DerivedRanking,
     Evaluation,
@@ -70,13 +71,16 @@ def erase_annotator(*, annotator: Annotator, by: str, actor: User | None = None,
 def _erase(annotator: Annotator, by: str, actor: User | None, now: datetime) -> int:
     """Return what erase_annotator says, under the project's lock."""
     project, labels = annotator.project, Label.objects.filter(annotator=annotator)
-    since = labels.aggregate(first=Min("created_at"))["first"]
+    counts = Count.objects.filter(annotator=annotator)
+    firsts = [labels.aggregate(at=Min("created_at"))["at"], counts.aggregate(at=Min("imported_at"))["at"]]
+    since = min((at for at in firsts if at is not None), default=None)
     if since is not None:
         delete_fits_since(project, min(since, annotator.joined_at) - CLOCKS_DIFFER)
         request_fit(project)
     count_taken(annotator.presentations.all(), -1)
     redact_bulk_exclusions([annotator])
     n_labels = delete_answers(annotator, labels)
+    counts._raw_delete(counts.db)
     erase_names([annotator])
     forget_ideas([annotator])
     annotator.delete()

@@ -26,6 +26,7 @@ from annotate.models import (
     Completion,
     ConflictOfInterest,
     Consent,
+    Count,
     CriterionAnswer,
     Deviation,
     Event,
@@ -175,6 +176,11 @@ def files_of_annotators(annotators: QuerySet[Annotator], *, for_owner: bool) -> 
             known,
         ),
         DataFile("answers", ANSWERS, answer_rows(mine)),
+        table(
+            "counts",
+            Count.objects.filter(annotator__in=mine),
+            project | {"item": "item__body"} | columns_named("count", "exposure", "imported_at"),
+        ),
         table(
             "questionnaire",
             QuestionAnswer.objects.filter(annotator__in=mine),

@@ -55,6 +55,7 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
         "has_idea_items",
         "embed_origins",
         "has_competitors",
+        "evidence",
         "notes_answers",
         "given_order",
         "count_machines",

@@ -11,7 +11,7 @@ from annotate.projects.actions import n_comparable
 # The pages that belong to each step; the first is where it leads.
 PAGES = {
     "question": ["project-settings", "settings-answers", "settings-amount", "settings-ranking"],
-    "items": ["items-import", "items", "comparisons-import", "features-import", "import-job"],
+    "items": ["items-import", "items", "comparisons-import", "counts-import", "features-import", "import-job"],
     "checks": ["quality", "known-sets", "never-shown"],
     "people": ["share", "entry", "members", "participants"],
     "open": ["setup"],

@@ -13,6 +13,7 @@ from annotate.publishing.exports import (
     annotators,
     battles,
     comparisons,
+    counts,
     deviations,
     fits,
     ideas,
@@ -111,6 +112,13 @@ TABLES = {
             _("Answers about pairs as crowd-kit reads them: worker, left, right and label."),
             always(battles.CROWDKIT),
             battles.crowdkit_rows,
+        ),
+        Table(
+            "counts",
+            _("Counts"),
+            _("Every imported count of an annotator and item, as the import of counts reads it; empty without any."),
+            always(counts.COLUMNS),
+            of_project(counts.rows),
         ),
         Table(
             "annotators",

@@ -19,6 +19,10 @@ from models_engine.models import Fit
 def paragraph(criterion: Criterion, fit: Fit, method: Method, counts: Counts) -> str:
     """Return a methods paragraph for a paper; every number in it is of this fit."""
     project = criterion.project
+    if project.ranks_counts:
+        return " ".join(
+            [counted(fit), model_sentence(fit, method), *map(_, method.inference.values()), reported(method)]
+        )
     sentences = [
         _("%(people)s annotators %(asked)s (“%(question)s”).")
         % {
@@ -39,6 +43,13 @@ def paragraph(criterion: Criterion, fit: Fit, method: Method, counts: Counts) ->
         reported(method),
     ]
     return " ".join(sentences)
+
+
+def counted(fit: Fit) -> str:
+    """Return what was counted, of a project that is ranked by counts."""
+    text = _("%(counts)s counts of %(items)s items by %(people)s annotators were analysed, with their exposures.")
+    numbers = {"counts": fit.n_labels, "items": fit.n_items, "people": fit.n_annotators}
+    return text % {name: format_integer(value) for name, value in numbers.items()}
 
 
 def model_sentence(fit: Fit, method: Method) -> str:

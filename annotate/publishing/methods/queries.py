@@ -86,8 +86,10 @@ def methods_of(criterion: Criterion) -> Methods | None:
         settings=values_of(fit.settings),
         fitted=values_of(fit.diagnostics.get("hyperparameters") or {}),
         versions=[Value(name, value, "") for name, value in versions_of(fit).items()],
-        selection=[*selection_rule(criterion.project), *policy_rule(criterion.project, counts.by_rule)],
-        checks=checks_in_use(criterion.project),
+        selection=[]
+        if criterion.project.ranks_counts
+        else [*selection_rule(criterion.project), *policy_rule(criterion.project, counts.by_rule)],
+        checks=[] if criterion.project.ranks_counts else checks_in_use(criterion.project),
         counts=counts,
         preregistration=frozen,
         deviations=deviations_of(criterion.project, frozen),

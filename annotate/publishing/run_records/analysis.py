@@ -29,6 +29,12 @@ OWN = {
         Column("grade", _("How much better the preferred item of a pair is, 1 least; only where that is asked.")),
         Column("tied", _("1 where equal ranks of three or more items are ties; only where places may be shared.")),
     ],
+    "counts.csv": [
+        Column("annotator", _("Pseudonym, percent-encoded.")),
+        Column("item", _("The item's key, percent-encoded.")),
+        Column("count", _("How often or how long, as the imported file says."), Kind.INTEGER),
+        Column("exposure", _("How often or how long it could have been; 1 where the file said nothing."), Kind.NUMBER),
+    ],
     "items.csv": [
         Column("item", _("The item's key, percent-encoded.")),
         Column("feature_0, …", _("Features of the item that the fit used."), Kind.NUMBER),
@@ -75,7 +81,8 @@ def write_analysis(criterion: Criterion, folder: Path, record: Mapping[str, Any]
         _write(folder / name, FORMATS["csv"][1](TABLES[table].columns(project), TABLES[table].rows(criterion)))
     rows = codebook(project, str(record["estimator"]))
     _write(folder / "codebook.csv", csv_chunks(["file", "column", "type", "unit", "meaning"], rows))
-    (folder / "analysis.R").write_text(r_script(record), encoding="utf-8")
+    if not project.ranks_counts:  # it fits the Bradley-Terry model to answers
+        (folder / "analysis.R").write_text(r_script(record), encoding="utf-8")
     (folder / "analysis.py").write_text((SCRIPTS / "analysis.py.txt").read_text(encoding="utf-8"), encoding="utf-8")
     write_texts(criterion, folder)
 
@@ -107,7 +114,10 @@ def codebook(project: Project, estimator: str) -> Iterator[list[str]]:
     method = METHODS.get(estimator)
     link = method.link if method else ""
     of_tables = {name: list(TABLES[table].columns(project)) for name, table in FILES.items()}
+    absent = "labels.csv" if project.ranks_counts else "counts.csv"
     for name, columns in {**OWN, **of_tables}.items():
+        if name == absent:
+            continue
         for column in columns:
             yield [name, column.name, TYPES[column.kind], unit_of(column.name, link), str(column.meaning)]
     for name, words in button_words(project):

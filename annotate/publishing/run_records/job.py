@@ -13,6 +13,7 @@ from django.utils.translation import gettext_noop
 from annotate.core.stored_messages import NotEnoughData
 from annotate.core.transactions import yielding_write_transaction
 from annotate.criteria import Criterion
+from annotate.fitting.counts import read_counts
 from annotate.fitting.estimates import LEVEL
 from annotate.fitting.leaderboard.reading import competitor_rows
 from annotate.fitting.machines import counts_machines
@@ -40,6 +41,7 @@ README = """A run record of Crowdrank: all it takes to repeat the fit that gave 
 This installs numpy and scipy and nothing of the site. The version that made the record is in record.json.
 
 labels.csv        every label that counts: who, the items in the order shown, the rank given to each, its weight
+counts.csv        in place of labels.csv where the ranking is by imported counts: annotator, item, count, exposure
 items.csv         the items        annotators.csv   the annotators, by pseudonym, and numbers of the questionnaire
 record.json       estimator, settings, seed, hash of the data, versions of everything; which annotators are machines;
                   where questions were chosen by the ranking, the rule and how many (answers.csv: which)
@@ -67,7 +69,7 @@ def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, 
     project = criterion.project
     version = FitState.objects.filter(project=project).values_list("wanted", flat=True).first()
     fit = published_fit(criterion)
-    labels = read_labels(criterion)
+    labels = read_counts(project) if project.ranks_counts else read_labels(criterion)
     if fit is None or labels is None or not fit.n_items:
         raise NotEnoughData(
             gettext_noop("There is no ranking yet, so there is nothing to record. Try again once there is one.")
@@ -93,19 +95,20 @@ def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, 
         **({"given_questions": project.given_order} if project.given_order else {}),
         **(
             {"policy": project.policy, "n_adaptive": labels.n_adaptive}
-            if project.is_adaptive or labels.n_adaptive
+            if isinstance(labels, Labels) and (project.is_adaptive or labels.n_adaptive)
             else {}
         ),
         "made_at": now.isoformat(),
         "data_version": version,
         "published_fit": fit.number,
         "published_fit_data_version": fit.data_version,
-        **({"machines": machines_counted(labels)} if counts_machines(project) else {}),
+        **({"machines": machines_counted(labels)} if isinstance(labels, Labels) and counts_machines(project) else {}),
     }
     annotators = [people[pk] for pk in labels.annotator_ids.tolist()]
     record = write_record(folder, labels.data, items, annotators, recipe, about=about, progress=progress)
     write_analysis(criterion, folder, record)
-    write_leaderboard_files(folder, criterion, labels, fit)
+    if isinstance(labels, Labels):
+        write_leaderboard_files(folder, criterion, labels, fit)
     (folder / "README.txt").write_text(README.format(folder=folder.name), encoding="utf-8")
     return record
 

@@ -1,5 +1,6 @@
 """Counts by annotator and item, each with its exposure."""
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +67,41 @@ class CountCells:
     @property
     def n_cells(self) -> int:
         return len(self.items)
+
+    @property
+    def n_labels(self) -> int:
+        """Return n_cells: what a project of counts has in place of labels."""
+        return self.n_cells
+
+    def n_comparisons(self) -> Ints:
+        """Return the number of annotators who counted each item, (n_items,), as Comparisons has that of labels."""
+        return np.bincount(self.items, minlength=self.n_items)
+
+    def connected_parts(self, ranked: NDArray[np.bool_] | None = None) -> Ints:
+        """Return the part of each item, (n_items,): 0 for all that were counted; each other is a part of its own.
+
+        A count is on one scale for all items, so that no chain of annotators has to link them as Comparisons needs one;
+        items counted by different annotators differ by what annotators do, which their intervals hold.
+        ranked (n_items,): which items have a place at all; parts without any come last.
+        """
+        alone = self.n_comparisons() == 0
+        part = np.zeros(self.n_items, dtype=np.int64)
+        part[alone] = np.arange(int(alone.sum())) + int(not alone.all())
+        if ranked is None:
+            return part
+        has_place = np.zeros(int(part.max(initial=-1)) + 1, dtype=bool)
+        has_place[part[ranked]] = True
+        order = np.argsort(~has_place, kind="stable")
+        return np.argsort(order)[part].astype(np.int64)
+
+    def data_hash(self) -> str:
+        """Return the SHA-256, in hex, of numbers, counts and exposures, in the order of the cells."""
+        digest = hashlib.sha256(f"counts 1 {self.n_items} {self.n_annotators}".encode())
+        for numbers in (self.items, self.annotators):
+            digest.update(np.ascontiguousarray(numbers, dtype="<i8").tobytes())
+        for values in (self.counts, self.exposures):
+            digest.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
+        return digest.hexdigest()
 
     def subset(self, kept: NDArray[np.bool_]) -> "CountCells":
         """Return these cells, with all items and annotators keeping their numbers."""

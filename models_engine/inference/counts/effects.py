@@ -7,7 +7,12 @@ from scipy.sparse import csr_matrix
 from models_engine.errors import InsufficientData
 from models_engine.inference.counts.bound import CONSTANT_SD, CountBound, Effects, Scales
 from models_engine.inference.counts.cells import CountCells
-from models_engine.inference.counts.factorization import CountPosterior, start_constant, updated_scales
+from models_engine.inference.counts.factorization import (
+    FittedCounts,
+    log_scale_prior,
+    start_constant,
+    updated_scales,
+)
 from models_engine.linalg import sum_by_group
 from models_engine.messages import Message, gettext_noop
 from models_engine.progress import FitLog, Progress
@@ -20,8 +25,10 @@ MAX_STEP = 2.0
 TOLERANCE = 1e-4  # of any effect from one sweep to the next
 
 
-def fit_effects(cells: CountCells, *, max_sweeps: int = 500, progress: Progress | None = None) -> CountPosterior:
-    """Return what CountFactorization(0, "poisson") fits, in O(n_cells) a sweep.
+def fit_effects(
+    cells: CountCells, *, max_sweeps: int = 500, n_prior: float = 0.0, progress: Progress | None = None
+) -> FittedCounts:
+    """Return what CountModel(0, "poisson", n_prior=n_prior) fits, in O(n_cells) a sweep.
 
     Given the annotators, an item's mean m and variance s maximise y m - A exp(m + s/2) - (m^2 + s)/(2 prior) + log(s)/2
     with A the sum of its cells' exposures times the annotators' expected factors; and the other way round. What items
@@ -47,15 +54,15 @@ def fit_effects(cells: CountCells, *, max_sweeps: int = 500, progress: Progress 
         )
         annotator, constant = _centred(annotator, constant, scales.annotators, scales.constant)
         at = _effects(constant, item, annotator)
-        scales = updated_scales(at, scales)
+        scales = updated_scales(at, scales, n_prior)
         change = float(np.abs(np.r_[item[0], annotator[0]] - before).max())
-        log.step(bound.evaluate(at, scales)[0])
+        log.step(bound.evaluate(at, scales)[0] + log_scale_prior(scales, n_prior))
     converged = change <= TOLERANCE
     told = gettext_noop("no effect moved by more than %(change)s")
     told = told if converged else gettext_noop("effects still move by %(change)s")
     message = Message.of(told, change=f"{TOLERANCE if converged else change:g}")
     diagnostics = log.finish(converged=converged, message=message)
-    return CountPosterior(cells, at, scales, log.objective[-1], diagnostics)
+    return FittedCounts(cells, at, scales, log.objective[-1], diagnostics)
 
 
 def _effects(constant: float, item: Floats, annotator: Floats) -> Effects:

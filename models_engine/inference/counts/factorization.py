@@ -1,4 +1,4 @@
-"""CountFactorization: effects of items and annotators, and factors, from counts (Y. J. Ko's thesis, 3.1)."""
+"""CountModel: effects of items and annotators and a given number of factors, from counts (Y. J. Ko's thesis, 3.1)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,21 +11,23 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_matrix, diags, vstack
 from scipy.special import gammaln, logsumexp
 
+from models_engine.covariance.forms import DenseCovariance, LowRankCovariance
 from models_engine.errors import InsufficientData, InvalidSetting, TooLarge
 from models_engine.inference.counts.bound import CONSTANT_SD, MAX_VARIANCE, CountBound, Effects, Scales
 from models_engine.inference.counts.cells import CountCells
-from models_engine.linalg import chunk_slices
+from models_engine.linalg import check_dense, cholesky, chunk_slices
 from models_engine.messages import Message, gettext_noop
 from models_engine.progress import FitLog, Progress
 from models_engine.summaries import Diagnostics
 
-__all__ = ["CountFactorization", "CountPosterior"]
+__all__ = ["CountModel", "FittedCounts", "log_scale_prior", "start_constant", "updated_scales"]
 
 Floats = NDArray[np.float64]
 Family = Literal["poisson", "negative binomial", "best"]
 FAMILIES: Sequence[Family] = ("poisson", "negative binomial", "best")
 MAX_FACTORS = 50
 MAX_SIDE = 10_000  # the smaller of the numbers of items and annotators: its covariance is dense
+MAX_LOW_RANK = 25_000_000  # items times annotators, of a covariance of low rank: 200 MB
 STEPS = 40  # evaluations between two updates of the prior variances
 START_VARIANCE, START_FACTOR_VARIANCE = 0.05, 0.01
 MIN_PRIOR_VARIANCE = 1e-8
@@ -34,12 +36,13 @@ POINTS, WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
 
 
 @dataclass(frozen=True)
-class CountFactorization:
-    """The estimator.
+class CountModel:
+    """Effects and this many factors, fitted by joint steps.
 
     n_factors: factors shared by items and annotators besides their effects; those that the counts do not ask for
     shrink to 0. family: "poisson", "negative binomial" (variance above the mean), or the one whose bound is larger.
     max_rounds: of STEPS steps and an update of the prior variances each.
+    n_prior: as how many effects of variance 1 the prior of both effects' variances counts; 0 is no prior.
     """
 
     n_factors: int = 0
@@ -47,6 +50,7 @@ class CountFactorization:
     max_rounds: int = 20
     tolerance: float = 1e-6  # of the bound, from one round to the next
     seed: int = 0
+    n_prior: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.n_factors <= MAX_FACTORS:
@@ -56,7 +60,7 @@ class CountFactorization:
         if self.max_rounds < 1 or not self.tolerance > 0:
             raise InvalidSetting("max_rounds is at least 1 and tolerance above 0.")
 
-    def fit(self, cells: CountCells, *, progress: Progress | None = None) -> "CountPosterior":
+    def fit(self, cells: CountCells, *, progress: Progress | None = None) -> "FittedCounts":
         """Return the posterior. Raises InsufficientData without a cell, Cancelled; warns NotConverged."""
         if not cells.n_cells:
             raise InsufficientData("there are no counts; an effect needs at least one cell.")
@@ -69,7 +73,7 @@ class CountFactorization:
         told = told if settled else gettext_noop("the bound still rises")
         message = Message.of(told, share=f"{self.tolerance:g}")
         diagnostics = log.finish(converged=settled, message=message)
-        return CountPosterior(cells, effects, scales, bounds[-1], diagnostics)
+        return FittedCounts(cells, effects, scales, bounds[-1], diagnostics)
 
     def _fit(self, bound: CountBound, family: Family, log: FitLog) -> tuple[Effects, Scales, list[float], bool]:
         at, scales = self._start(bound.cells, family)
@@ -84,8 +88,8 @@ class CountFactorization:
 
             done = minimize(loss, at.pack(), jac=True, method="L-BFGS-B", bounds=limits, options={"maxfun": STEPS})
             at = at.unpack(done.x)
-            scales = updated_scales(at, scales)
-            bounds.append(bound.evaluate(at, scales)[0])
+            scales = updated_scales(at, scales, self.n_prior)
+            bounds.append(bound.evaluate(at, scales)[0] + log_scale_prior(scales, self.n_prior))
             log.step(bounds[-1])
             if len(bounds) > 1 and bounds[-1] - bounds[-2] < self.tolerance * abs(bounds[-1]):
                 return at, scales, bounds, True
@@ -121,21 +125,29 @@ def start_constant(cells: CountCells) -> float:
     return float(np.log((cells.counts.sum() + 0.5) / cells.exposures.sum()))
 
 
-def updated_scales(at: Effects, scales: Scales) -> Scales:
-    """Return the prior variances at which the bound of these effects is largest."""
+def updated_scales(at: Effects, scales: Scales, n_prior: float = 0.0) -> Scales:
+    """Return the prior variances at which the bound of these effects plus `log_scale_prior` is largest."""
     item = (at.item_mean**2 + at.item_variance).sum(axis=0)
     annotator = (at.annotator_mean**2 + at.annotator_variance).sum(axis=0)
     n, k = len(at.item_mean), len(at.annotator_mean)
     return replace(
         scales,
-        items=max(float(item[0]) / n, MIN_PRIOR_VARIANCE),
-        annotators=max(float(annotator[0]) / k, MIN_PRIOR_VARIANCE),
+        items=max((float(item[0]) + n_prior) / (n + n_prior), MIN_PRIOR_VARIANCE),
+        annotators=max((float(annotator[0]) + n_prior) / (k + n_prior), MIN_PRIOR_VARIANCE),
         factors=np.maximum((item[1:] + annotator[1:]) / (n + k), MIN_PRIOR_VARIANCE),
     )
 
 
+def log_scale_prior(scales: Scales, n_prior: float) -> float:
+    """Return the log prior of both effects' variances, up to a constant: that of n_prior more effects of variance 1.
+
+    Few effects, or none that the counts tell apart, would else have a variance of 0 and count as known to be equal.
+    """
+    return sum(-n_prior / 2 * (float(np.log(one)) + 1 / one) for one in (scales.items, scales.annotators))
+
+
 @dataclass(frozen=True)
-class CountPosterior:
+class FittedCounts:
     """Effects of items and annotators on the log of the expected count, each about 0, and the constant."""
 
     cells: CountCells
@@ -176,6 +188,29 @@ class CountPosterior:
         self._check_size(self.cells.n_items)
         covariance, _ = _joint_covariance(self._weights, self.scales.items, self.scales.annotators)
         return covariance[:-1, :-1]
+
+    def item_spread(self) -> DenseCovariance | LowRankCovariance:
+        """Return `item_covariance` about the items' mean, in the form that takes least memory.
+
+        Of fewer annotators than items: each item's own variance and what annotators and constant add, of low rank.
+        Raises TooLarge.
+        """
+        n, k = self.cells.n_items, self.cells.n_annotators
+        if n <= k + 1:
+            check_dense(n)
+            return DenseCovariance.of(self.item_covariance())
+        check_dense(k)
+        if n * k > MAX_LOW_RANK:
+            told = gettext_noop(
+                "%(n)d items and %(k)d annotators need %(size)d numbers for their uncertainty; the limit is "
+                "%(limit)d. Add annotators together, for example by week or region, or rank fewer items."
+            )
+            raise TooLarge(Message.of(told, n=n, k=k, size=n * k, limit=MAX_LOW_RANK))
+        scales = self.scales
+        covariance, joined = _joint_covariance(csr_matrix(self._weights.T), scales.annotators, scales.items)
+        diagonal = np.asarray(self._weights.sum(axis=1)).ravel() + 1 / scales.items
+        factor = (joined.T @ cholesky(covariance)) / diagonal[:, None]
+        return LowRankCovariance(np.ascontiguousarray(factor), 1 / diagonal)
 
     def _check_size(self, n: int) -> None:
         if n > MAX_SIDE:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from models_engine.analysis.haar import analyse, synthesise
 from models_engine.benchmarks.images import draw_picture, run, signal_to_noise
-from models_engine.benchmarks.wavelets import analyse, infer_tree, synthesise
+from models_engine.benchmarks.wavelets import infer_tree
 
 
 def test_wavelets_are_orthonormal():

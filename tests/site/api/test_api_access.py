@@ -252,7 +252,7 @@ OTHERS = {
     "api-item-files",
     "api-finish",
 }
-OTHERS |= {"api-join-personally", "api-item-captions", "api-imports", "api-import-left-out"}
+OTHERS |= {"api-join-personally", "api-item-captions", "api-imports", "api-import-left-out", "api-features-measure"}
 OTHERS |= {"api-results", "api-results-methods", "api-entry-page"}
 # What a joined annotator may ask with the secret of joining.
 OF_ANNOTATORS = {

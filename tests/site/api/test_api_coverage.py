@@ -108,6 +108,8 @@ COVERED = {
     "items": ["items_list", "items_update", "items_delete"],
     "items-import": ["items_create", "items_upload", "imports_create", "imports_list"],
     "comparisons-import": ["imports_create"],
+    "counts-import": ["imports_create"],
+    "features-measure": ["features_measure"],
     "features-import": ["imports_create"],
     "import-job": ["imports_read", "imports_go_on", "imports_stop"],
     "import-left-out": ["imports_left_out"],

@@ -139,7 +139,9 @@ UNLOGGED = {
     "project-delete": "the log goes with the project; the server's own log tells of it",
     "items-import": "in steps, of which the last is noted: test_an_import_is_noted",
     "comparisons-import": "in steps; the file, going on and stopping are noted: test_import_jobs.py",
+    "counts-import": "as comparisons-import",
     "features-import": "as comparisons-import",
+    "features-measure": "as comparisons-import",
     "import-job": "as comparisons-import",
 }
 

@@ -142,7 +142,28 @@ def test_an_empty_file_is_no_item(api, project):
     assert (refused.status_code, refused.json()["errors"].keys()) == (422, {"file"})
 
 
-@pytest.mark.parametrize("kind", ["items", "comparisons", "media", "features"])
+def test_counts_are_imported_and_exported_by_the_api(api, project):
+    content = b"who,song,plays\nAnn,item-0,3\nBea,item-1,4\n"
+    columns = '{"annotator": "who", "item": "song", "count": "plays"}'
+    refused = hand_in(api, "counts", "c.csv", content, columns=columns)
+    assert (refused.status_code, refused.json()["type"]) == (409, "urn:crowdrank:problem:takes-answers")
+    type(project).objects.filter(pk=project.pk).update(state="draft")
+    assert (
+        "item" in hand_in(api, "counts", "c.csv", content, columns='{"item": null}').json()["errors"]["file"][0].lower()
+    )
+    sent = hand_in(api, "counts", "c.csv", content, columns=columns, at_once="true", before="z ")
+    assert sent.status_code == 202
+    work()
+    assert api("get", "import", args=[sent.json()["id"]]).json()["n_written"] == 2
+    assert api("get", "project").json()["evidence"] == "counts"
+    exported = b"".join(api("get", "export", args=["counts", "csv"]).streaming_content).decode("utf-8-sig")
+    rows = [(row["annotator"], row["item"], row["count"]) for row in csv.DictReader(io.StringIO(exported))]
+    assert rows == [("z Ann", "item-0", "3"), ("z Bea", "item-1", "4")]
+    more = hand_in(api, "comparisons", "v.csv", b"annotator,left,right,answer\nA,item-0,item-1,item-0\n")
+    assert more.json()["type"] == "urn:crowdrank:problem:ranked-by-counts"
+
+
+@pytest.mark.parametrize("kind", ["items", "comparisons", "media", "features", "counts"])
 def test_an_empty_file_is_told_as_one_that_cannot_be_read(api, project, kind):
     refused = hand_in(api, kind, {"media": "a.zip", "features": "a.npy"}.get(kind, "a.csv"), b"")
     assert (refused.status_code, set(refused.json()["errors"])) == (422, {"file"})

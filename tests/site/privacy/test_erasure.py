@@ -41,6 +41,7 @@ from annotate.models import (
     CohortComparison,
     Completion,
     ConflictOfInterest,
+    Count,
     CriterionAnswer,
     Deviation,
     Evaluation,
@@ -184,6 +185,7 @@ def tables_of(annotator: Annotator, user: User, alice: User) -> None:
     )
     QuestionAnswer.objects.create(annotator=annotator, field=asked, value=SAID, at=NOW)
     AnnotatorTag.objects.create(annotator=annotator, name="weavers")
+    Count.objects.create(project=project, annotator=annotator, item=project.items.first(), count=3, imported_at=NOW)
     ConflictOfInterest.objects.create(
         annotator=annotator, item=project.items.last(), declared_in=annotator.presentations.first(), declared_at=NOW
     )

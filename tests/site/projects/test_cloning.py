@@ -36,6 +36,7 @@ COPIED = {
 ANEW = {"Membership", "FitState", "ItemSet", "Event"}
 LEFT = {
     "Annotator": "annotators",
+    "Count": "counts",
     "Label": "labels",
     "Presentation": "presentations",
     "Completion": "completions",
@@ -85,6 +86,7 @@ PROJECTS_OWN = {
     "has_competitors",
     "given_order",
     "goal_deadline",
+    "evidence",
 }
 
 

@@ -17,7 +17,7 @@ from annotate.files.columns import Column, Kind
 from annotate.files.counting import Tally
 from annotate.files.parquet_writer import parquet_chunks
 from annotate.labelling.plan.given import NewQuestion, add_questions
-from annotate.models import CohortComparison, Deviation, Idea
+from annotate.models import CohortComparison, Count, Deviation, Idea
 from annotate.publishing.exports.registry import TABLES
 from models_engine.models import Leaderboard
 from tests.conftest import NOW, make_annotator
@@ -55,6 +55,7 @@ def test_parquet_holds_the_rows_of_json_with_their_types(alice, project, table):
     boards = {"problem": "", "has_contexts": True, "k": 1, "converged": True, "cohorts": [example_cohort()]}
     asked = {"by": "tag", "first": "early", "asked_by": alice, "asked_at": NOW}
     CohortComparison.objects.create(project=project, status="ready", boards=boards, **asked)
+    Count.objects.create(project=project, annotator=people[0], item=project.items.first(), count=3, imported_at=NOW)
     if table == "questions":
         items = tuple(project.items.order_by("pk").values_list("pk", flat=True)[:2])
         add_questions(project=project, actor=alice, questions=[NewQuestion(items, 3)], now=NOW)

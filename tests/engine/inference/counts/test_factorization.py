@@ -1,4 +1,4 @@
-"""CountFactorization: effects found where they are, what changes nothing, intervals, strange counts."""
+"""CountModel: effects found where they are, what changes nothing, intervals, strange counts."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from models_engine.errors import Cancelled, InsufficientData, InvalidData, Inval
 from models_engine.inference.counts.bound import CountBound
 from models_engine.inference.counts.cells import MAX_COUNT, CountCells
 from models_engine.inference.counts.effects import fit_effects
-from models_engine.inference.counts.factorization import CountFactorization
+from models_engine.inference.counts.factorization import CountModel
 
 pytestmark = pytest.mark.filterwarnings("ignore::models_engine.errors.NotConverged")
 
@@ -29,7 +29,7 @@ def simulate(rng, n_items=60, n_annotators=200, seen=0.1, n_factors=0, dispersio
 @pytest.mark.slow
 def test_effects_are_found():
     cells, b = simulate(np.random.default_rng(0))
-    found = CountFactorization().fit(cells)
+    found = CountModel().fit(cells)
     assert found.diagnostics.converged
     assert np.corrcoef(found.item_effects, b)[0, 1] > 0.9
     assert found.scales.items == pytest.approx(b.var(), rel=0.3)
@@ -38,7 +38,7 @@ def test_effects_are_found():
 @pytest.mark.slow
 def test_the_bound_never_falls_from_round_to_round():
     cells, _ = simulate(np.random.default_rng(1), 30, 60, seen=0.3, n_factors=2)
-    bounds = CountFactorization(n_factors=3, family="poisson").fit(cells).diagnostics.objective
+    bounds = CountModel(n_factors=3, family="poisson").fit(cells).diagnostics.objective
     assert len(bounds) > 2
     assert (np.diff(bounds) > -1e-6 * np.abs(bounds[:-1])).all()
 
@@ -46,15 +46,15 @@ def test_the_bound_never_falls_from_round_to_round():
 @pytest.mark.slow
 def test_the_family_is_the_one_that_made_the_counts():
     rng = np.random.default_rng(2)
-    assert CountFactorization().fit(simulate(rng)[0]).dispersion > 30
-    assert CountFactorization().fit(simulate(rng, dispersion=1.5)[0]).dispersion == pytest.approx(1.5, rel=0.4)
+    assert CountModel().fit(simulate(rng)[0]).dispersion > 30
+    assert CountModel().fit(simulate(rng, dispersion=1.5)[0]).dispersion == pytest.approx(1.5, rel=0.4)
 
 
 def test_names_and_order_of_rows_change_nothing():
     cells, _ = simulate(np.random.default_rng(3), n_items=12, n_annotators=20, seen=0.5)
-    first = CountFactorization(family="poisson", tolerance=1e-9, max_rounds=60).fit(cells)
+    first = CountModel(family="poisson", tolerance=1e-9, max_rounds=60).fit(cells)
     renamed, order = np.random.default_rng(0).permutation(12), np.random.default_rng(1).permutation(cells.n_cells)
-    second = CountFactorization(family="poisson", tolerance=1e-9, max_rounds=60).fit(
+    second = CountModel(family="poisson", tolerance=1e-9, max_rounds=60).fit(
         CountCells.from_rows(
             renamed[cells.items][order],
             cells.annotators[order],
@@ -70,7 +70,7 @@ def test_twice_the_exposure_lowers_the_constant_by_log_two():
     twice = CountCells(
         cells.items, cells.annotators, cells.counts, 2 * cells.exposures, cells.n_items, cells.n_annotators
     )
-    first, second = (CountFactorization(family="poisson").fit(one) for one in (cells, twice))
+    first, second = (CountModel(family="poisson").fit(one) for one in (cells, twice))
     assert second.effects.constant == pytest.approx(first.effects.constant - np.log(2), abs=1e-6)
     np.testing.assert_allclose(second.item_effects, first.item_effects, atol=1e-6)
 
@@ -79,7 +79,7 @@ def test_twice_the_exposure_lowers_the_constant_by_log_two():
 def test_deviations_are_those_of_the_whole_curvature(shape):
     """Both ways of the same: by the smaller side, and by inverting the matrix of all effects."""
     cells, _ = simulate(np.random.default_rng(5), *shape, seen=0.3)
-    found = CountFactorization(family="poisson").fit(cells)
+    found = CountModel(family="poisson").fit(cells)
     n, k = shape
     whole = np.zeros((n + k + 1, n + k + 1))
     rates = CountBound(cells).rates(found.effects)
@@ -101,7 +101,7 @@ def test_intervals_of_items_hold_the_truth():
     held = []
     for seed in range(8):
         cells, b = simulate(np.random.default_rng(100 + seed))
-        found = CountFactorization().fit(cells)
+        found = CountModel().fit(cells)
         covariance = found.item_covariance()
         centring = np.eye(len(b)) - 1 / len(b)
         sd = np.sqrt(np.diag(centring @ covariance @ centring))
@@ -113,7 +113,7 @@ def test_predictions_sum_to_one_and_beat_one_rate():
     rng = np.random.default_rng(6)
     cells, _ = simulate(rng, seen=0.3)
     test = rng.random(cells.n_cells) < 0.25
-    found = CountFactorization().fit(cells.subset(~test))
+    found = CountModel().fit(cells.subset(~test))
     out = cells.subset(test)
     own = found.log_predictive(out.items, out.annotators, out.counts, out.exposures).mean()
     rate = cells.subset(~test).counts.sum() / cells.subset(~test).exposures.sum() * out.exposures
@@ -126,7 +126,7 @@ def test_predictions_sum_to_one_and_beat_one_rate():
 def test_factors_are_found_where_they_are_and_no_more():
     rng = np.random.default_rng(7)
     cells, _ = simulate(rng, n_annotators=120, seen=0.3, n_factors=3, sd=0.3)
-    found = CountFactorization(n_factors=6, family="poisson", max_rounds=12).fit(cells)
+    found = CountModel(n_factors=6, family="poisson", max_rounds=12).fit(cells)
     variances = np.sort(found.scales.factors)[::-1]
     assert variances[2] > 0.25
     assert variances[3] < 0.1
@@ -144,7 +144,7 @@ def test_factors_are_found_where_they_are_and_no_more():
     ids=["all zeros", "a thousand million", "one cell", "one annotator"],
 )
 def test_strange_counts_have_finite_answers(items, annotators, counts):
-    found = CountFactorization(n_factors=1).fit(CountCells.from_rows(items, annotators, counts))
+    found = CountModel(n_factors=1).fit(CountCells.from_rows(items, annotators, counts))
     for values in (found.item_effects, *found.standard_deviations(), found.log_predictive(items, annotators, counts)):
         assert np.isfinite(values).all()
 
@@ -168,13 +168,13 @@ def test_bad_rows_are_named(columns, message):
 
 def test_no_counts_bad_settings_and_cancelling_are_named():
     with pytest.raises(InsufficientData, match="no counts"):
-        CountFactorization().fit(CountCells.from_rows([], [], []))
+        CountModel().fit(CountCells.from_rows([], [], []))
     with pytest.raises(InvalidSetting, match="51"):
-        CountFactorization(n_factors=51)
+        CountModel(n_factors=51)
     with pytest.raises(InvalidSetting, match="gamma"):
-        CountFactorization(family="gamma")
+        CountModel(family="gamma")
     with pytest.raises(Cancelled):
-        CountFactorization().fit(simulate(np.random.default_rng(8))[0], progress=lambda *_: False)
+        CountModel().fit(simulate(np.random.default_rng(8))[0], progress=lambda *_: False)
 
 
 def test_rows_of_one_cell_are_added_up():
@@ -189,7 +189,7 @@ def test_rows_of_one_cell_are_added_up():
 def test_effects_alone_are_those_of_the_general_fit(seed):
     """Alternating steps and L-BFGS climb the same bound."""
     cells, _ = simulate(np.random.default_rng(seed), n_items=30, n_annotators=40, seen=0.3)
-    general = CountFactorization(family="poisson", tolerance=1e-10, max_rounds=60).fit(cells)
+    general = CountModel(family="poisson", tolerance=1e-10, max_rounds=60).fit(cells)
     found = fit_effects(cells)
     assert found.diagnostics.converged
     assert found.bound >= general.bound - 1e-3

@@ -1,0 +1,1 @@
+"""Counts of annotators and items made elsewhere, such as plays or clicks."""
