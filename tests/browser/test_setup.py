@@ -247,4 +247,4 @@ def test_every_page_is_accessible_at_every_size(live_site, page, sign_in, axe, p
             assert not wide, f"{path} scrolls sideways at {size['width']}"
         axe(page)
         page.set_viewport_size(PHONE)
-        axe(page, in_dark=True)
+        axe(page, in_light=False, in_dark=True)
