@@ -48,6 +48,7 @@ def seen(page: Client, project: Project, annotator: Annotator) -> tuple[str, tup
     return shown.purpose, (len(html), tuple(sorted(response.headers)))
 
 
+@pytest.mark.embedded
 def test_pages_are_as_long_and_have_the_same_headers(alike):
     otter = make_annotator(alike, "Quiet Otter")
     page, sizes = as_annotator(otter), {}

@@ -48,6 +48,7 @@ def told(text: str) -> list[str]:
     return [word for word in WORDS if word in words]
 
 
+@pytest.mark.embedded
 def test_ones_own_data_name_no_check(checked):
     response = Client().get(reverse("own-export", args=[checked.resume_token]))
     content = b"".join(response) if response.streaming else response.content
@@ -57,6 +58,7 @@ def test_ones_own_data_name_no_check(checked):
     assert {name: told(name + text) for name, text in texts.items() if told(name + text)} == {}
 
 
+@pytest.mark.embedded
 def test_ones_own_answers_name_no_check(checked, project):
     page = as_annotator(checked).get(reverse("own-answers", args=[project.pk])).content.decode()
     main = page.partition("<main")[2].partition("</main>")[0]
@@ -87,6 +89,7 @@ def shape(value):
     return [shape(one) for one in value] if isinstance(value, list) else type(value).__name__
 
 
+@pytest.mark.embedded
 def test_an_annotator_reaches_neither_right_answers_nor_the_ranking(checked, project):
     client = as_annotator(checked)
     for name in ("ranking", "known-sets", "quality", "trust", "exports", "items", "annotators"):

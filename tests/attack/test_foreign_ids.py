@@ -51,6 +51,7 @@ def refused(response, queries: CaptureQueriesContext, request: str, secret: str)
     return f"{request}: wrote {written(queries)}" if written(queries) else ""
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_pages_find_no_row_of_another_project(cast, arguments, project, elsewhere):  # noqa: F811
     mallory, own = elsewhere
@@ -71,6 +72,7 @@ def test_pages_find_no_row_of_another_project(cast, arguments, project, elsewher
     assert n > 40
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_the_api_finds_no_row_of_another_project(project, people, api_arguments, elsewhere):  # noqa: F811
     mallory, own = elsewhere
@@ -97,6 +99,7 @@ def test_the_api_finds_no_row_of_another_project(project, people, api_arguments,
     assert n > 20
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_a_token_of_one_kind_opens_no_door_of_another(cast, arguments):  # noqa: F811
     """Every token that there is, tried wherever an address takes one of another kind."""

@@ -65,6 +65,7 @@ def test_no_download_has_another_header_or_kind(hostile, alice):
         assert response["X-Content-Type-Options"] == "nosniff"
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     "name", ["a\r\nb.csv", 'a"b.csv', "<img src=x onerror=alert(7)>.csv", "\u202egnp.csv", "../../a.csv"]
 )

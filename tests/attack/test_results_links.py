@@ -85,6 +85,7 @@ def forgeries(link: ResultsLink, entry: EntryLink) -> list[str]:
     ]
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_forged_tokens_open_nothing(link, entry, item):
     wrong = []
@@ -146,6 +147,7 @@ def test_nothing_is_shown_after_the_end(link, entry, item, project, end):
     assert wrong == []
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete", "options", "trace"])
 def test_a_link_only_reads(link, entry, item, method):
     for address in addresses(PAGES | PROGRAMS | ENTRIES, link.token, item):

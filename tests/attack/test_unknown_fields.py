@@ -38,6 +38,7 @@ def objects(node: Any, where: str, seen: frozenset[str] = frozenset()) -> Iterat
         yield from objects(node.get(key), where, seen)
 
 
+@pytest.mark.embedded
 def test_every_object_that_a_program_sends_is_closed():
     """As the API describes itself, and refuses what is not described: tests/site/api/test_api_schema.py."""
     found = []
@@ -75,6 +76,7 @@ OWN_NAMES = {
 }
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_the_api_names_an_unknown_field(people, api_arguments):  # noqa: F811
     secrets = {who: make_token(people[who])[1] for who in ("annotator", "owner")}

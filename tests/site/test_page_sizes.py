@@ -49,7 +49,9 @@ def make_more(project: Project, n: int) -> list[Item]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("detail", "language"), [("simple", "en"), ("expert", "de")])
+@pytest.mark.parametrize(
+    ("detail", "language"), [("simple", "en"), pytest.param("expert", "de", marks=pytest.mark.embedded)]
+)
 def test_pages_of_many_items_are_small_at_first_sight(project, alice, detail, language):
     """With -s it prints bytes, queries and milliseconds of CPU of the largest, which are not asserted."""
     own = make_large(project, alice)

@@ -18,7 +18,7 @@ from tests.attack.served.site import Answer, Served, told
 from tests.site.documents import docx
 from tests.site.imports.test_workbooks import OTHERS, xlsx
 
-pytestmark = [pytest.mark.process, pytest.mark.slow]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.embedded]
 MEGABYTES, SECONDS = 150, 8  # more than before one request, with room for a busy machine
 BOOK = xlsx(A=OTHERS)
 DEEP = 200_000

@@ -10,7 +10,7 @@ from tests.attack.served.site import SECRET, Served, told
 from tests.paths import ROOT
 from tests.routes import ROUTES
 
-pytestmark = [pytest.mark.process, pytest.mark.slow]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.embedded]
 UP = ["../", "..%2f", "%2e%2e/", "%2e%2e%2f", "..%252f", "..\\", "..%5c", "....//", "..;/", "%c0%ae%c0%ae/", "..%00/"]
 
 

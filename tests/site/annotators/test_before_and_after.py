@@ -86,6 +86,7 @@ def test_the_pages_lead_there_and_tell(project, careless, alice):
     assert "data-refreshed-by" not in html.partition("<main")[2]
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("query", ["?event=0", "?event=x", "?annotator=x", "?event=" + "9" * 50])
 def test_what_never_happened_is_the_plain_page(project, careless, alice, query):
     assert "Before and after" not in page(signed_in(alice), project, "compare", query)

@@ -135,6 +135,7 @@ def test_the_page_counts_first_then_excludes_and_undoes(project, alice, labels):
     assert "2 answers count again." in undone
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -45,6 +45,7 @@ def compared(project, alice, first: str, second: str = "", by: str = "tag") -> C
     return row
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_each_cohort_has_a_board_of_its_own_on_page_api_and_export(project, alice, competition):
     row = compared(project, alice, "later", "earlier")
@@ -64,6 +65,7 @@ def test_each_cohort_has_a_board_of_its_own_on_page_api_and_export(project, alic
     assert all(len(row) == len(TABLES["leaderboard_cohorts"].names(project)) for row in rows)
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_style_is_held_equal_in_each_cohort_and_categories_are_said_to_be_left_out(project, alice):
     people = make_competition(project, NAMES, n_prompts=10, n_people=6, tags=("maths", "history"))

@@ -169,6 +169,7 @@ def step(what, annotator, alice, now, rng) -> None:
         pass  # what the annotator would be told
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [10, 400])
 def test_queries_do_not_grow_with_labels(project, alice, n, django_assert_max_num_queries):

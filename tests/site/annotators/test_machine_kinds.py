@@ -85,6 +85,7 @@ def test_the_database_keeps_a_grade_with_a_choice_alone(project):
         MachineAnswer.objects.update(grade="clearly")
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_a_graded_machine_that_reverses_everything_leaves_places_within_peoples_intervals(project, alice):
     set_task(project, "graded", 2)

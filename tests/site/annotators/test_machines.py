@@ -132,6 +132,7 @@ def test_an_owner_switches_machines_on_and_the_fit_and_the_log_say_so(project, a
     assert labels(project).data.n_labels == 90
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_a_machine_that_reverses_everything_leaves_the_places_within_peoples_intervals(project, alice):
     people(project, 120)
@@ -224,6 +225,7 @@ def go_on(*_progress) -> bool:
     return True
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_the_report_holds_machines_against_people(project, alice):
     people(project, 120)
@@ -387,6 +389,7 @@ def test_programs_are_told_how_to_ask_about_a_set_and_in_which_orders(project, a
     assert api("get", "machine-sets", args=[key], orders=21).status_code == 400
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("task", "row", "told"),
     [

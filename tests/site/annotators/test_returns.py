@@ -41,6 +41,7 @@ def stored(project: Project, people: dict[int, list], **values) -> LabelForecast
     )
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_the_worker_finds_who_comes_back_and_pages_say_it(project, alice):
     stays, gone = visiting(project)

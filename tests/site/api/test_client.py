@@ -23,6 +23,7 @@ def site(live_server, alice, project) -> Client:
     return Client(live_server.url, make_token(alice)[1])
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_from_a_new_project_to_its_figures(site, live_server, alice):
     made = site.create_project("Essays", "Which is better?", overlap=2)

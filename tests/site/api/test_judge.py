@@ -128,6 +128,7 @@ def test_the_installed_command_has_it_with_the_site_and_without(command, site, m
     assert capsys.readouterr().out.startswith(f"usage: crowdrank {command}")
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_rubbish_is_counted_said_and_skipped_and_asked_again_the_next_time(judge, stub, capsys):
     stub.replies = ["I like both!", "I like both!", 503, 429, "b"]

@@ -17,6 +17,7 @@ from tests.site.task_types import set_task
 WORDS = st.lists(st.sampled_from(["one", "two", "three", "four,", "<b>", "&"]), max_size=12)
 
 
+@pytest.mark.embedded
 @given(WORDS, WORDS, st.sampled_from([" ", "\n", "  "]))
 def test_runs_are_the_texts_and_what_is_not_marked_is_the_same_in_both(first, second, space):
     texts = space.join(first), space.join(second)

@@ -142,6 +142,7 @@ def test_grades_can_be_set_before_there_is_a_ranking(project, alice):
     assert "No ranking yet." in page(client, project, "grades")
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("by", "grades", "said"),
     [

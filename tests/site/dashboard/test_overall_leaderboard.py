@@ -53,6 +53,7 @@ def last_fit(project: Project) -> Fit:
     return Fit.objects.get(project_id=project.pk, number=stored(project).fit_number)
 
 
+@pytest.mark.embedded
 def test_the_worker_stores_the_total_of_both_leaderboards(fitted):
     """Against both stored posteriors, drawn from their normals and ranked here."""
     rng, rows = np.random.default_rng(7), stored(fitted).details["leaderboard"]["rows"]

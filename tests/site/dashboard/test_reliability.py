@@ -74,6 +74,7 @@ def test_fewer_than_five_items_are_not_enough_data(project, alice):
     assert "Not enough data: it takes a fit of 5 items" in page(signed_in(alice), project, "trust")
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_halves_of_the_answers_are_correlated_and_stepped_up(project):
     fitted(project)
@@ -85,6 +86,7 @@ def test_halves_of_the_answers_are_correlated_and_stepped_up(project):
         assert one["low"] == pytest.approx(stepped)
 
 
+@pytest.mark.embedded
 def test_one_annotator_has_no_halves_but_the_answers_do(project):
     fitted(project, n_annotators=1)
     found = reliability.measure_halves(read_labels(Criterion(project)), go_on)

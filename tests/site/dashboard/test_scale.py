@@ -93,6 +93,7 @@ def test_an_earlier_project_carries_its_scale_on_by_items_with_the_same_key(proj
     assert [row["known"] for row in result["anchors"]] == pytest.approx([3.0, 2.2, 1.4])
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("values", "said"),
     [

@@ -149,6 +149,7 @@ def test_every_task_type_is_answered_by_each_criterion(project, otter, task):
             assert [int(rank) for rank in one.ranks] == expected_ranks(project, order)
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("sent", "told"),
     [
@@ -240,6 +241,7 @@ def test_each_criterion_has_a_fit_of_its_own(project, otter):
     assert set(Estimate.objects.values_list("fit__number", flat=True)) == {1, 2, 3, 4}
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["ranking", "trust", "annotators", "progress", "engine"])
 def test_a_page_by_the_first_criterion_is_not_taken_for_stale(project, otter, alice, client, name):

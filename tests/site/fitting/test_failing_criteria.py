@@ -88,6 +88,7 @@ def test_once_it_works_all_is_as_if_it_never_failed(clarity_fails, monkeypatch):
     assert fit_at(LATER + timedelta(minutes=9)) is None
 
 
+@pytest.mark.embedded
 def test_another_estimator_is_tried_at_once(clarity_fails, monkeypatch):
     Project.objects.update(estimator="CrowdBT")
     answer_again(clarity_fails)
@@ -107,6 +108,7 @@ def test_where_all_that_is_owed_rests_nothing_is_fitted(clarity_fails):
     assert (state.fitted, state.owner, state.retry_at) == (state.wanted, "", LATER + timedelta(seconds=2))
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_only_its_own_pages_say_so(clarity_fails, alice):
     engine_is_up(LATER)

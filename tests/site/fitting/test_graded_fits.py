@@ -46,6 +46,7 @@ def test_the_methods_page_tells_cut_points_formula_and_papers(graded, estimator)
     assert read_labels(Criterion(graded)).data.grades is None
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(("estimator", "says"), [("PlackettLuce", True), ("CrowdBT", False)])
 def test_pages_say_where_how_much_better_does_not_count(graded, alice, estimator, says):
     set_task(graded, "graded", 2, estimator=estimator)

@@ -124,6 +124,7 @@ def test_estimates_are_the_engines_own_figures(project, crowd):
         assert row.divisiveness is None
 
 
+@pytest.mark.embedded
 def test_states_and_tiers_follow_their_definitions(project, crowd):
     """Separated: P(better) >= .95, tied: interval of the difference inside the margin; a tier parts all from all."""
     project.tie_margin = 0.9
@@ -149,6 +150,7 @@ def test_states_and_tiers_follow_their_definitions(project, crowd):
         assert (rows[place].tier > rows[place - 1].tier) == apart
 
 
+@pytest.mark.embedded
 def test_scores_and_classes_follow_their_definitions(project, crowd):
     """Score: the chance to beat an item at the mean, over draws. Class: who may be as good as its first item."""
     make_labels(project, crowd, 150, seed=3)

@@ -76,6 +76,7 @@ def test_points_hold_what_each_fit_said(grown):
         assert "another estimator" in html
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_an_exclusion_between_two_fits_is_marked(grown, alice):
     someone = grown.annotators.order_by("pk").first()

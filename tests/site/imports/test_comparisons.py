@@ -83,6 +83,7 @@ def test_counts_match_the_rows(project, load):
         assert item_set.n_taken == item_set.presentations.count()
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("row", "words"),
     [

@@ -84,6 +84,7 @@ def test_packed_labels_come_as_the_engine_reads_them(project):
     assert (job.state, job.n_written) == ("done", 2)
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("text", "task"),
     [

@@ -110,6 +110,7 @@ def test_who_may(client, project, url, manuel, vera, bob, charlie):
     assert client.get(url).status_code == 302
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [10, 500])
 def test_queries_do_not_grow_with_items_or_labels(owner, project, url, n, django_assert_num_queries):
@@ -156,6 +157,7 @@ def test_all_that_a_search_finds_is_changed_at_once(owner, project, url):
     assert list(Event.objects.order_by("pk").values_list("verb", flat=True)) == verbs
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("sent", "told"),
     [

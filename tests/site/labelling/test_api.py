@@ -57,6 +57,7 @@ def test_a_ranking_names_places_best_first(alice):
     assert (done["next"]["task"], done["next"]["stop"]["heading"]) == (None, "All done")
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     "answer",
     [

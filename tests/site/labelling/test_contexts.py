@@ -91,6 +91,7 @@ def test_sets_come_in_the_order_of_their_least_compared_items():
     assert list(choosing.possible_sets(plain, 3)) == list(combinations(range(6), 3))
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_companions_are_found_behind_the_first_look(project, alice):
     project.items.all().delete()

@@ -228,6 +228,7 @@ def test_a_late_answer_that_no_longer_counts_is_told(client, project, otter, sho
     assert Label.objects.get().void_reason == "late"
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("answer", ["", "c", "z", "A", "choice", "maybe", "0", "a" * 200, "\x00", "<script>"])
 @pytest.mark.parametrize("headers", [{}, HTMX])
 def test_an_answer_that_is_none_is_told_and_the_task_stays(client, project, shown, answer, headers):

@@ -38,6 +38,7 @@ def shown(project, captions: str, query: str = "") -> str:
     return as_annotator(annotator).get(reverse("label", args=[project.pk]) + query).content.decode()
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("captions", "titles", "text_below", "alternatives"),
     [

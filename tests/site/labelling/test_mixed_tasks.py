@@ -146,6 +146,7 @@ def test_an_answer_of_a_kind_that_is_not_asked_is_not_imported(mixed, alice):
     assert "shows 6 items" in report.refused[0].reason
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_the_task_page_asks_each_kind_in_its_own_way(mixed):
     otter, seen, url = make_annotator(mixed, "Otter"), {}, reverse("label", args=[mixed.pk])
@@ -263,6 +264,7 @@ def test_the_settings_page_takes_further_kinds(client, alice, project):
     assert '<option value="best_worst" selected>' in page
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("given", "words"),
     [

@@ -55,6 +55,7 @@ def test_a_new_idea_is_asked_first_until_it_has_caught_up(project, alice, overla
     assert 0 < sum(item.pk in shown for shown in later) < 12, "one among the others"
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 @pytest.mark.parametrize("overlap", [1000, 3])
 def test_new_ideas_are_compared_with_the_others_not_with_themselves(project, alice, overlap):

@@ -57,6 +57,7 @@ def test_arrows_follow_the_direction_of_the_page():
     assert Keys(pair=False).also("1") == []
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: f"{task[0]} {task[1]}")
 def test_every_action_of_a_task_has_a_field(client, project, task):
     set_task(project, *task)

@@ -31,6 +31,7 @@ def draft(project):
     return project
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: f"{task[0]} of {task[1]}")
 def test_every_task_is_shown_with_real_items_and_answering_goes_on_by_reading_alone(browser, draft, task):
     set_task(draft, *task)

@@ -33,6 +33,7 @@ def otter(project):
     return make_annotator(project, "Quiet Otter")
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_every_so_many_tasks_one_is_gold_at_a_random_place_and_never_the_same(project):
     set_up(project, gold_every=4, overlap=50)

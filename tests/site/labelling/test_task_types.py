@@ -201,6 +201,7 @@ def make_items_from(project: Project, start: int, stop: int) -> None:
 # --- What is refused --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("task", "data", "words"),
     [
@@ -328,6 +329,7 @@ def test_a_comment_goes_with_any_answer_and_only_where_it_is_asked(project):
 # --- Drawing ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.embedded
 def test_a_task_of_ten_takes_as_many_queries_as_one_of_two(project):
     make_items_from(project, 6, 40)
     counts = []
@@ -351,6 +353,7 @@ def test_a_task_of_ten_takes_as_many_queries_as_one_of_two(project):
     assert ranking[1] <= pair[1]
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 4, 10])
 def test_sets_are_drawn_so_that_every_item_is_shown_equally_often(project, k):
@@ -385,6 +388,7 @@ def test_overlap_and_no_repeats_hold_for_sets(project):
     assert set(ItemSet.objects.values_list("key", flat=True)) == every
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_places_are_drawn_at_random_and_stored(project):
     """One item of every set of six: 240 showings, each place 40 times; 99.99% of such draws stay within 40 +- 24."""
@@ -443,6 +447,7 @@ def test_the_owner_says_what_annotators_do(owner, sent, stored):
     assert (project.task_type, project.k, project.m) == stored
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("sent", "words"),
     [

@@ -59,6 +59,7 @@ def test_only_sites_of_the_list_may_show_the_vote_and_the_results(embedded):
         assert response["X-Frame-Options"] == "DENY"
 
 
+@pytest.mark.embedded
 def test_all_other_pages_refuse_frames_as_before(embedded, alice):
     owner = signed_in(alice)
     for name in ("ranking", "members", "embedding", "results-links"):
@@ -150,6 +151,7 @@ def test_the_language_goes_with_the_ticket(embedded):
     assert not client.cookies
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

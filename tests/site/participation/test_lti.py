@@ -51,6 +51,7 @@ def test_only_the_platform_may_frame_it_and_cookies_work_there(server, claims, s
     assert other["X-Frame-Options"] == "DENY"
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -122,6 +122,7 @@ def test_only_own_projects_can_be_chosen_and_only_by_the_browser_where_it_began(
     assert Client().get("/lti/choose/forged/").status_code == 404
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -255,6 +256,7 @@ def test_a_course_that_is_too_large_adds_nobody(server, course, project, alice, 
     assert not ExpectedPerson.objects.exists()
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("status", "headers", "body", "why"),
     [

@@ -121,6 +121,7 @@ def test_owners_and_webhooks_hear_once_that_it_is_full_and_again_when_it_was_rai
     assert [(one["answers"], one["overlap"]) for one in told] == [(12, 2), (18, 3)]
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("change", [{"state": "closed"}, {"overlap": 1000}, {"state": "paused"}])
 def test_nobody_is_written_to_where_it_takes_no_answers_or_any_number(full, change):
     Project.objects.filter(pk=full.pk).update(**change)
@@ -128,6 +129,7 @@ def test_nobody_is_written_to_where_it_takes_no_answers_or_any_number(full, chan
     assert mail.outbox == []
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("sent", [{"overlap": 1001, "page": "share"}, {"overlap": 3, "page": "//evil"}, {}])
 def test_a_press_that_says_nothing_right_changes_nothing(full, alice, sent):
     made = signed_in(alice).post(reverse("raise-overlap", args=[full.pk]), sent, follow=True)

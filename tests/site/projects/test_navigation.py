@@ -52,6 +52,7 @@ def test_links_keep_the_criterion(project):
 
 
 # The preview is shown in the frame of the task, as annotators see it.
+@pytest.mark.embedded
 @pytest.mark.parametrize("one", [one for one in PAGES if one.url_name != "preview"], ids=lambda one: one.url_name)
 def test_a_page_marks_its_place(project, alice, one):
     html = page(signed_in(alice), project, one.url_name)

@@ -41,6 +41,7 @@ def test_the_page_sets_the_policy_and_the_log_says_so(project, alice):
     assert "which questions are asked" in client.get(f"/projects/{project.pk}/log/").content.decode()
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("values", "field", "words"),
     [

@@ -142,6 +142,7 @@ class TestCreate:
         assert client.post(reverse("project-create"), VALID).status_code == 302
         assert not Project.objects.exists()
 
+    @pytest.mark.embedded
     @pytest.mark.parametrize(
         ("field", "value", "message"),
         [

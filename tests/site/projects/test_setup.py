@@ -23,6 +23,7 @@ from tests.site.projects.test_projects import VALID
 CREATE = "/projects/new/"
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("key", sorted(PRESETS))
 def test_every_start_makes_a_project_as_it_says(alice, key):
     client, start = signed_in(alice), PRESETS[key]
@@ -139,6 +140,7 @@ def test_a_best_worst_study_uses_the_words_of_its_field(alice):
     assert share_of_checks(start) == pytest.approx(1 / 20 + 0.05)
 
 
+@pytest.mark.embedded
 def test_what_a_start_gives_follows_what_is_chosen_below(alice):
     client, start = signed_in(alice), PRESETS["best-worst"]
     design = design_of(start)
@@ -169,6 +171,7 @@ def test_contexts_grow_with_the_number_of_items(alice):
     assert "on 100 prompts or contexts" in shown
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("changes", "told"),
     [

@@ -54,6 +54,7 @@ def objects_of(client: Client, project: Project, table: str) -> list[dict]:
 # --- Who -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("table", TABLES)
 def test_only_those_who_may_see_take_away(project, bob, vera, charlie, table):
     url = address(project, table)
@@ -113,6 +114,7 @@ def test_file_names_are_harmless(owner, project, name, expected):
     assert response["Cache-Control"] == "no-store"
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize("table", TABLES)
 def test_every_column_is_explained_and_the_header_is_the_first_line(owner, project, table):
     page = owner.get(reverse("exports", args=[project.pk]), {"columns": table}).content.decode()

@@ -86,6 +86,7 @@ def content(client, project: Project, table: str, file_format: str) -> bytes:
     return b"".join(response.streaming_content)
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     ("table", "file_format", "name"),
     [

@@ -232,6 +232,7 @@ def test_public_addresses_are_called():
         assert http_client.is_public(ipaddress.ip_address(address))
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(
     "url",
     ["http://example.org/", "ftp://example.org/", "https://", "https://u:p@example.org/", "https://example.org:99999/",

@@ -7,6 +7,7 @@ from annotate.models import Project
 from tests.site.pages import signed_in
 
 
+@pytest.mark.embedded
 @pytest.mark.slow
 def test_a_newcomer_makes_an_example_once(alice):
     browser = signed_in(alice)

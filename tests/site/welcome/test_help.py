@@ -83,6 +83,7 @@ def test_the_tour_has_six_steps(db):
     assert read("tour").partition('class="tour"')[2].partition("</ol>")[0].count("<li>") == 6
 
 
+@pytest.mark.embedded
 @pytest.mark.parametrize(("role", "stops"), [("owner", 6), ("viewer", 4)])
 def test_the_tour_leads_through_the_groups_that_one_may_see(project, alice, vera, role, stops):
     """From the tour page through each group by "Next", every page open to the person; it ends where one likes."""
