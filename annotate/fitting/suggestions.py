@@ -120,7 +120,10 @@ def estimates(fit: Fit) -> QuerySet[Estimate]:
 
 
 def in_logits(fit: Fit, rows: Sequence[Estimate]) -> tuple[Floats, Floats]:
-    """Returns (n_items,) means and standard deviations in logits of an average annotator's answer."""
+    """Returns (n_items,) means and standard deviations in logits of an average annotator's answer.
+
+    Wrong answers are in the unit, so that no lapse is told besides: it would count them twice.
+    """
     unit = 1.0 if fit.unit is None else fit.unit
     means: Floats = unit * np.array([row.utility for row in rows], dtype=np.float64)
     return means, unit * np.array([row.sd for row in rows], dtype=np.float64)

@@ -53,14 +53,15 @@ def candidate_sets(
 ) -> Candidates:
     """Return at most min(limit, max(512, n_items)) sets that are worth asking, from one posterior.
 
-    mean, sd: (n_items,) in logits of an average annotator's answer.   set_size: items of a set; the gain of a set is
-    the sum of its pairs', which weighs its implied pairs alike and does not depend on the kind of answer.
-    parts: (n_items,) number of each item's context or connected part; only items of one are put together, and the best
-    k are those of each; a part of k items or fewer has nothing to ask.   covariance: (n_items, n_items) of the
-    utilities, used up to 1,000 items; otherwise they count as independent.   margin: difference below which items
-    count as tied, in logits.   lapse: the crowd's mean share of reversed answers.   eligible: (n_items,) whether an
-    item may be asked about.   asked: (n, set_size) sets that are not to be asked again, such as those that enough
-    people answered.   rng: decides among equals.
+    mean, sd: (n_items,) in logits of an average annotator's answer, or of one that is never reversed, with `lapse`.
+    set_size: items of a set; the gain of a set is the sum of its pairs', which weighs its implied pairs alike and does
+    not depend on the kind of answer.   parts: (n_items,) number of each item's context or connected part; only items
+    of one are put together, and the best k are those of each; a part of k items or fewer has nothing to ask.
+    covariance: (n_items, n_items) of the utilities, used up to 1,000 items; otherwise they count as independent.
+    margin: difference below which items count as tied, in logits.   lapse: the crowd's mean share of reversed answers,
+    0 where the logits are those of an average answer.   eligible: (n_items,) whether an item may be asked about.
+    asked: (n, set_size) sets that are not to be asked again, such as those that enough people answered.
+    rng: decides among equals.
 
     An item's worth is sd^4 times how fast the loss falls with its variance, a pair's gain the expected fall of the
     variances times those. Of items worth at least 5% of the most, and of pairs within 24 places, those with at least a

@@ -18,6 +18,7 @@ from models_engine.analysis.collecting.measures import Quality, measure_fit
 from models_engine.analysis.collecting.quick_fit import QuickFit
 from models_engine.analysis.collecting.rules import Adaptive, Balanced, Gavel, Random, Rule
 from models_engine.analysis.collecting.worlds import Scenario, World, draw_world
+from models_engine.benchmarks.active_bound import format_bounds
 from models_engine.benchmarks.active_coverage import FITS, format_coverage, run_coverage
 from models_engine.benchmarks.active_replay import REPLAYS, Answers, read_replays, replay
 from models_engine.benchmarks.label_ratio import labels_ratio
@@ -81,8 +82,13 @@ def class_cuts(world: World) -> np.ndarray:
 
 def looks_of(scenario: str, n_labels: int) -> tuple[int, ...]:
     """Return the numbers of labels at which a collection is measured; a project of few items is half as long."""
-    scale = 0.5 if SCENARIOS[scenario][0].n_items < 100 else 1.0
+    scale = length_of(scenario)
     return tuple(int(scale * n) for n in range(2 * STEP, round(n_labels * MOST) + 1, STEP))
+
+
+def length_of(scenario: str) -> float:
+    """Return how many labels a project gets, as a share of the usual number."""
+    return 0.5 if SCENARIOS[scenario][0].n_items < 100 else 1.0
 
 
 def measure(scenario: str, rule: str, seed: int, n_labels: int = N_LABELS, known_crowd: bool = False) -> ActiveResult:
@@ -167,10 +173,16 @@ def _about(scenario: str) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; progress on stderr, the table on stdout."""
     options = _parser().parse_args(arguments)
+    names = options.scenarios.split(",")
+    scenarios = {name: (SCENARIOS[name][0], place) for place, name in enumerate(SCENARIOS) if name in names}
+    seeds = range(options.seed, options.seed + options.crowds)
+    if options.bound:
+        print(f"first seed {options.seed}, {options.crowds} crowds")
+        print(
+            format_bounds({name: (*of, int(length_of(name) * options.labels)) for name, of in scenarios.items()}, seeds)
+        )
+        return 0
     if options.coverage:
-        names = options.scenarios.split(",")
-        scenarios = {name: (SCENARIOS[name][0], place) for place, name in enumerate(SCENARIOS) if name in names}
-        seeds = range(options.seed, options.seed + options.crowds)
         covered = run_coverage(scenarios, seeds, options.labels, options.coverage.split(","), options.keep)
         print(f"first seed {options.seed}, measured {describe_machine()}")
         print(format_coverage(covered))
@@ -182,13 +194,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         measures = {name: partial(measure_replay, name, answers) for name, answers in read.items()}
         rules = [rule for rule in options.rules.split(",") if rule != "gavel"]  # asks about one item after another
     else:
-        names = filter(None, options.scenarios.split(","))
         measures = {
-            name: partial(measure, name, n_labels=options.labels, known_crowd=options.known_crowd) for name in names
+            name: partial(measure, name, n_labels=options.labels, known_crowd=options.known_crowd) for name in scenarios
         }
         rules = options.rules.split(",")
     for (name, measured), rule in product(measures.items(), rules):
-        for seed in range(options.seed, options.seed + options.crowds):
+        for seed in seeds:
             found.append(measured(rule, seed))
             last = found[-1].found[-1]
             print(f"{name} {rule} {seed}: {last} {found[-1].cpu_s:.1f} s", file=sys.stderr, flush=True)
@@ -219,6 +230,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--coverage", help=f"instead, coverage by the fit that asks and by these: {', '.join(FITS)}")
     parser.add_argument(
         "--keep", type=Path, help="with --coverage, a file that keeps each project, and is gone on with"
+    )
+    parser.add_argument(
+        "--bound", action="store_true", help="instead, the least labels for the width that any choice of pairs needs"
     )
     parser.add_argument(
         "--known-crowd",
