@@ -95,5 +95,9 @@ def gif(width: int, height: int, frames: int) -> bytes:
     return screen + frame * frames + b";"
 
 
-LONG_TEXT = chunk(b"zTXt", b"Comment\0\0" + blanks(256))
-LONG_PROFILE = chunk(b"iCCP", b"profile\0\0" + blanks(256))
+def long_text() -> bytes:
+    return chunk(b"zTXt", b"Comment\0\0" + blanks(256))
+
+
+def long_profile() -> bytes:
+    return chunk(b"iCCP", b"profile\0\0" + blanks(256))

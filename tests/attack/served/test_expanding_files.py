@@ -26,8 +26,8 @@ DEEP = 200_000
 PICTURES: dict[str, tuple[str, Callable[[], bytes], str]] = {
     "a PNG of a billion pixels": ("a.png", lambda: bombs.png(30_000, 30_000), "the limit of 25 megapixels"),
     "a PNG of 30 million": ("a.png", lambda: bombs.png(6_000, 5_000), "the limit is 25 megapixels"),
-    "a PNG with a long text": ("a.png", lambda: bombs.png(9, 9, bombs.LONG_TEXT), "damaged"),
-    "a PNG with a long profile": ("a.png", lambda: bombs.png(9, 9, bombs.LONG_PROFILE), ""),
+    "a PNG with a long text": ("a.png", lambda: bombs.png(9, 9, bombs.long_text()), "damaged"),
+    "a PNG with a long profile": ("a.png", lambda: bombs.png(9, 9, bombs.long_profile()), ""),
     "a JPEG of 100,000 scans": ("a.jpg", lambda: bombs.jpeg(100_000), "scans; the limit is 100"),
     "a WebP of 268 million pixels": ("a.webp", lambda: bombs.webp(16_383, 16_383), ""),
     "a GIF of 4 billion pixels": ("a.gif", lambda: bombs.gif(65_535, 65_535, 1), "megapixels"),
