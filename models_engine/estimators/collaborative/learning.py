@@ -11,6 +11,7 @@ from models_engine.estimators.collaborative.sampled import (
     ConsensusFactors,
     Widening,
     answer_groups,
+    count_sweeps,
     is_sampled,
     scale_densities,
     taste_sizes,
@@ -158,6 +159,7 @@ class TasteLearning:
         if features is not None:
             scales = self.scales(Reliabilities.prior(self.sites.n_annotators).lapse if reliable else None)
             kernel = ItemKernel(features, self.data.n_items, scales.share, scales.length).matrix()
+        n_warm_up, n_draws = count_sweeps(self.data)
         sampled = sample_tastes(
             answer_groups(self.data, graded=self.sites.grade is not None),
             self.data.n_items,
@@ -169,6 +171,8 @@ class TasteLearning:
             kernel=kernel,
             reliability=reliable,
             n_grades=0 if self.sites.grade is None else self.data.n_grades,
+            n_warm_up=n_warm_up,
+            n_draws=n_draws,
             on_step=self.steps.report,
         )
         size = float(np.sqrt(np.trace(sampled.taste) / self.data.n_items))

@@ -21,6 +21,7 @@ __all__ = [
     "answer_groups",
     "count_components",
     "count_components_beyond_noise",
+    "count_sweeps",
     "is_sampled",
     "log_normal",
     "scale_densities",
@@ -32,6 +33,7 @@ Ints = NDArray[np.int64]
 MIN_SAMPLED = 8  # annotators: of fewer, draws of how tastes vary are little but their prior and their Monte Carlo error
 MAX_SAMPLED = 60  # of more, estimated tastes predict better (Sushi-A, 100 people: cross entropy .295 against .319)
 MAX_PLACES = 20_000  # items shown, over all answers: a sweep takes 2 ms per thousand on one core
+MIN_WARM_UP, FEWEST_DRAWS, MOST_DRAWS = 250, 450, 1800  # sweeps; the fewest from half of MAX_PLACES
 MAX_CELLS = 200_000  # annotators times items
 MAX_ITEMS, MAX_RELATED = 300, 100  # without and with item features, where a sweep takes the cube of the items
 COMPONENT, OWN = 0.4, 0.4  # medians of a component's and of the own part's standard deviation, to a whole taste's
@@ -53,6 +55,16 @@ def is_sampled(settings: Settings, data: Comparisons) -> bool:
         and np.isin(data.weights, np.arange(0, MAX_COPIES + 1)).all()
         and float(data.sizes @ data.weights) <= MAX_PLACES
     )
+
+
+def count_sweeps(data: Comparisons) -> tuple[int, int]:
+    """Return how many sweeps warm up, and how many are drawn from: more where a sweep takes less time.
+
+    Few answers leave the scales wide open, and the chain then needs some 150 sweeps to go from one end to the other.
+    """
+    places = max(1.0, float(data.sizes @ data.weights))
+    n_draws = int(np.clip(FEWEST_DRAWS * MAX_PLACES / 2 / places, FEWEST_DRAWS, MOST_DRAWS))
+    return max(MIN_WARM_UP, n_draws // 4), n_draws
 
 
 def answer_groups(data: Comparisons, *, graded: bool = False) -> list[AnswerGroup]:
