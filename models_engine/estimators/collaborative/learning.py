@@ -164,7 +164,7 @@ class TasteLearning:
             answer_groups(self.data, graded=self.sites.grade is not None),
             self.data.n_items,
             self.data.n_annotators,
-            min(settings.n_components, MAX_DRAWN, max(1, self.data.n_items - 1)),
+            self.n_drawn,
             self.densities(),
             self.rng,
             parts=self.data.connected_parts(),
@@ -192,9 +192,14 @@ class TasteLearning:
             cut_root=None if gaps is None else root_of_draws(gaps),
         )
 
+    @property
+    def n_drawn(self) -> int:
+        """Return how many components of taste are drawn."""
+        return min(self.settings.n_components, MAX_DRAWN, max(1, self.data.n_items - 1))
+
     def densities(self) -> ScaleDensities:
         """Return the prior densities of the sampled standard deviations."""
-        return scale_densities(self.settings)
+        return scale_densities(self.settings, self.n_drawn)
 
     def scales(self, lapse: Floats | None) -> PriorScales:
         settings = self.settings

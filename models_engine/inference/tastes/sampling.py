@@ -12,7 +12,7 @@ from models_engine.inference.tastes.perception import NOISE_SD, AnswerGroup, Per
 from models_engine.inference.tastes.reliability import BetaPrior, draw_reliabilities
 from models_engine.linalg import centre, centre_parts, cholesky
 
-__all__ = ["GRID", "Sampled", "ScaleDensities", "sample_tastes"]
+__all__ = ["GRID", "LOG_STEP", "Sampled", "ScaleDensities", "sample_tastes"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -216,8 +216,8 @@ class _Chain:
             if cut_points is None:
                 gain += one.gain(before, after, of_both, self.reliability)
             else:
-                margins, lapse = map(one.winners_margin, (before, after)), 1 - self.reliability[one.annotators]
-                gain += cut_points.gain(*margins, lapse, of_both)
+                lapse = 1 - self.reliability[one.annotators]
+                gain += cut_points.gain(one.winners_margin(before), one.winners_margin(after), lapse, of_both)
         if np.log(self.rng.random()) >= gain:
             return
         self.tau, self.r, self.s = float(GRID[scales[0]]), float(GRID[scales[1]]), GRID[scales[2:]]
@@ -292,9 +292,8 @@ class _Chain:
         squares = np.bincount(self.group, residual**2)
         variance = GRID[:, None] ** 2 + NOISE_SD**2 / self.counts
         fits = -(self.sizes * np.log(variance) + squares / variance).sum(axis=1) / 2
-        shared = 0.0 if alone else (self.s**2).sum()
-        prior = self.densities.own + self.densities.total(np.sqrt(shared + GRID**2))
-        self.r = self._pick(fits + prior)
+        whole = 0.0 if alone else self.densities.total(np.sqrt((self.s**2).sum() + GRID**2))
+        self.r = self._pick(fits + self.densities.own + whole)
 
     def _pick(self, log_density: Floats) -> float:
         return float(GRID[(log_density + self.rng.gumbel(size=len(GRID))).argmax()])
