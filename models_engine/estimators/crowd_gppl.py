@@ -1,6 +1,6 @@
 """CrowdGPPL: a consensus and a few components of taste, with unneeded components shrunk to zero."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -135,7 +135,8 @@ class FactorFit(CollaborativeFit):
         settings, gamma = self.settings, self.gamma
         count = min(settings.n_components, max(1, self.data.n_items - 1))
         inverse = settings.taste_sd**2 / (count * GRID**2)
-        return replace(scale_densities(settings), component=gamma.shape * np.log(inverse) - gamma.rate * inverse)
+        component = gamma.shape * np.log(inverse) - gamma.rate * inverse
+        return scale_densities(settings, self.n_drawn, component)
 
     def shape(
         self,

@@ -11,6 +11,7 @@ from models_engine.estimators.collaborative.sampled import (
     ConsensusFactors,
     Widening,
     answer_groups,
+    count_sweeps,
     is_sampled,
     scale_densities,
     taste_sizes,
@@ -158,17 +159,20 @@ class TasteLearning:
         if features is not None:
             scales = self.scales(Reliabilities.prior(self.sites.n_annotators).lapse if reliable else None)
             kernel = ItemKernel(features, self.data.n_items, scales.share, scales.length).matrix()
+        n_warm_up, n_draws = count_sweeps(self.data)
         sampled = sample_tastes(
             answer_groups(self.data, graded=self.sites.grade is not None),
             self.data.n_items,
             self.data.n_annotators,
-            min(settings.n_components, MAX_DRAWN, max(1, self.data.n_items - 1)),
+            self.n_drawn,
             self.densities(),
             self.rng,
             parts=self.data.connected_parts(),
             kernel=kernel,
             reliability=reliable,
             n_grades=0 if self.sites.grade is None else self.data.n_grades,
+            n_warm_up=n_warm_up,
+            n_draws=n_draws,
             on_step=self.steps.report,
         )
         size = float(np.sqrt(np.trace(sampled.taste) / self.data.n_items))
@@ -188,9 +192,14 @@ class TasteLearning:
             cut_root=None if gaps is None else root_of_draws(gaps),
         )
 
+    @property
+    def n_drawn(self) -> int:
+        """Return how many components of taste are drawn."""
+        return min(self.settings.n_components, MAX_DRAWN, max(1, self.data.n_items - 1))
+
     def densities(self) -> ScaleDensities:
         """Return the prior densities of the sampled standard deviations."""
-        return scale_densities(self.settings)
+        return scale_densities(self.settings, self.n_drawn)
 
     def scales(self, lapse: Floats | None) -> PriorScales:
         settings = self.settings

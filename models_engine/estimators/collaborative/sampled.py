@@ -1,19 +1,19 @@
 """Sampling of tastes for CollaborativeGP and CrowdGPPL: answers, prior densities, summaries of the draws."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import logsumexp, ndtr
 
 from models_engine.data import Comparisons
 from models_engine.estimators.collaborative.steps import Settings
 from models_engine.inference.probit_ep.pair_sites import MAX_COPIES
 from models_engine.inference.tastes.perception import AnswerGroup
-from models_engine.inference.tastes.sampling import GRID, Sampled, ScaleDensities
+from models_engine.inference.tastes.sampling import GRID, LOG_STEP, Sampled, ScaleDensities
 from models_engine.inference.tastes.scales import MixtureWeights
-from models_engine.linalg import centre_covariance, centre_parts
+from models_engine.linalg import centre_covariance, centre_parts, sum_by_group
 
 __all__ = [
     "ConsensusFactors",
@@ -21,7 +21,9 @@ __all__ = [
     "answer_groups",
     "count_components",
     "count_components_beyond_noise",
+    "count_sweeps",
     "is_sampled",
+    "log_density_of_total",
     "log_normal",
     "scale_densities",
     "taste_sizes",
@@ -32,8 +34,10 @@ Ints = NDArray[np.int64]
 MIN_SAMPLED = 8  # annotators: of fewer, draws of how tastes vary are little but their prior and their Monte Carlo error
 MAX_SAMPLED = 60  # of more, estimated tastes predict better (Sushi-A, 100 people: cross entropy .295 against .319)
 MAX_PLACES = 20_000  # items shown, over all answers: a sweep takes 2 ms per thousand on one core
+MIN_WARM_UP, FEWEST_DRAWS, MOST_DRAWS = 250, 450, 1800  # sweeps; the fewest from half of MAX_PLACES
 MAX_CELLS = 200_000  # annotators times items
 MAX_ITEMS, MAX_RELATED = 300, 100  # without and with item features, where a sweep takes the cube of the items
+LOG_TOTALS = np.log(GRID[0]) + LOG_STEP * np.arange(len(GRID) + 24)  # beyond GRID by more than its points' root sum
 COMPONENT, OWN = 0.4, 0.4  # medians of a component's and of the own part's standard deviation, to a whole taste's
 FACTORS = np.exp(np.linspace(-1.0, 2.0, 61))  # by which deviations may be multiplied
 MIN_KEPT, MIN_SHARE = 0.55, 0.1  # of a component that is more than noise
@@ -53,6 +57,16 @@ def is_sampled(settings: Settings, data: Comparisons) -> bool:
         and np.isin(data.weights, np.arange(0, MAX_COPIES + 1)).all()
         and float(data.sizes @ data.weights) <= MAX_PLACES
     )
+
+
+def count_sweeps(data: Comparisons) -> tuple[int, int]:
+    """Return how many sweeps warm up, and how many are drawn from: more where a sweep takes less time.
+
+    Few answers leave the scales wide open, and the chain then needs some 150 sweeps to go from one end to the other.
+    """
+    places = max(1.0, float(data.sizes @ data.weights))
+    n_draws = int(np.clip(FEWEST_DRAWS * MAX_PLACES / 2 / places, FEWEST_DRAWS, MOST_DRAWS))
+    return max(MIN_WARM_UP, n_draws // 4), n_draws
 
 
 def answer_groups(data: Comparisons, *, graded: bool = False) -> list[AnswerGroup]:
@@ -77,14 +91,44 @@ def half_cauchy(scale: float) -> Floats:
     return np.asarray(np.log(GRID) - np.log1p((GRID / scale) ** 2))
 
 
-def scale_densities(settings: Settings) -> ScaleDensities:
-    """Return log-normal priors of the consensus's and a whole taste's sd; half-Cauchy shares of its components."""
+def scale_densities(settings: Settings, n_components: int, component: Floats | None = None) -> ScaleDensities:
+    """Return log-normal priors of the consensus's and a whole taste's sd, and those of what a taste consists of.
+
+    component (len(GRID),): log density of a component's standard deviation, half-Cauchy by default, as the own part's
+    is. These say how a taste is shared among its parts: several of them, each with a wide prior, would by themselves
+    make a taste far larger than taste_sd says, so that the density of the whole that they imply is divided out.
+    """
+    own = half_cauchy(OWN * settings.taste_sd)
+    of_one = half_cauchy(COMPONENT * settings.taste_sd) if component is None else component
+    of_whole = log_normal(settings.taste_sd, settings.log_scale_sd)
+    implied = log_density_of_total([own] + [of_one] * n_components)
     return ScaleDensities(
         consensus=log_normal(settings.consensus_sd, settings.log_scale_sd)(GRID),
-        component=half_cauchy(COMPONENT * settings.taste_sd),
-        own=half_cauchy(OWN * settings.taste_sd),
-        total=log_normal(settings.taste_sd, settings.log_scale_sd),
+        component=of_one,
+        own=own,
+        total=lambda sd: of_whole(sd) - np.interp(np.log(sd), LOG_TOTALS, implied),
     )
+
+
+def log_density_of_total(log_densities: Sequence[Floats]) -> Floats:
+    """Return the log density of the log of sqrt(sum of squares) at LOG_TOTALS, of independent standard deviations.
+
+    log_densities (len(GRID),) each: of a logarithm, up to a constant. Mass of a sum between two points goes to both, by
+    its distance from each.
+    """
+    points, found = np.exp(LOG_TOTALS), np.zeros(len(LOG_TOTALS))
+    for place, one in enumerate(log_densities):
+        mass = np.exp(one - logsumexp(one))
+        if place == 0:
+            found[: len(GRID)] = mass
+            continue
+        at = np.log(np.hypot(points[:, None], GRID)).ravel() / LOG_STEP - LOG_TOTALS[0] / LOG_STEP
+        below, both = np.minimum(at.astype(np.int64), len(points) - 2), np.outer(found, mass).ravel()
+        above = np.minimum(at - below, 1.0)
+        found = sum_by_group(below, both * (1 - above), len(points)) + sum_by_group(
+            below + 1, both * above, len(points)
+        )
+    return np.asarray(np.log(np.maximum(found, np.finfo(np.float64).tiny) / LOG_STEP))
 
 
 def taste_sizes(sampled: Sampled) -> MixtureWeights:

@@ -59,10 +59,10 @@ class CutSampler:
             if np.log(rng.random()) < then - now:
                 self.log_gaps, now = proposed, then
 
-    def gain(self, margin: Floats, lapse: Floats, factor: float) -> float:
-        """Return the log density with the winners' margins and the cut points times `factor`, less that without."""
-        larger = self._log_density(self.log_gaps + np.log(factor), factor * margin, lapse)
-        return larger - self._log_density(self.log_gaps, margin, lapse)
+    def gain(self, before: Floats, after: Floats, lapse: Floats, factor: float) -> float:
+        """Return by how much the log density grows as the winners' margins change, the cut points times `factor`."""
+        changed = self._log_density(self.log_gaps + np.log(factor), after, lapse)
+        return changed - self._log_density(self.log_gaps, before, lapse)
 
     def ends(self, cuts: Floats) -> tuple[Floats, Floats]:
         """Return between what the winner's perceived margin lies, (n,) each."""

@@ -94,16 +94,19 @@ class Perception:
         right, wrong = (one.astype(np.float64) for one in counts)
         return right, wrong
 
-    def gain(self, mean: Floats, factor: float, reliability: Floats) -> float:
-        """Return the log density with all utilities times `factor`, less that without, the change of volume counted.
+    def gain(self, before: Floats, after: Floats, factor: float, reliability: Floats) -> float:
+        """Return by how much the log density grows as the utilities of the items shown, (m, k) each, change.
 
-        Of pairs by the probability of the answers; of larger sets with the perceived utilities times `factor` too.
+        Of pairs by the probability of the answers; of larger sets by the density of what was perceived, which is
+        multiplied by `factor`, the change of volume counted.
         """
-        if mean.shape[1] != 2:
-            square = float(((self.perceived - mean) ** 2).sum()) / (2 * NOISE_SD**2)
-            return mean.size * float(np.log(factor)) - (factor**2 - 1) * square
-        own, margin = reliability[self.annotators], self.towards_first * (mean[:, 0] - mean[:, 1])
-        probability = np.stack([ndtr(m) * own + ndtr(-m) * (1 - own) for m in (factor * margin, margin)])
+        if before.shape[1] != 2:
+            squares = (factor * self.perceived - after) ** 2 - (self.perceived - before) ** 2
+            return before.size * float(np.log(factor)) - float(squares.sum()) / (2 * NOISE_SD**2)
+        own = reliability[self.annotators]
+        utilities = np.stack([after, before])
+        margins = self.towards_first * (utilities[..., 0] - utilities[..., 1])
+        probability = ndtr(margins) * own + ndtr(-margins) * (1 - own)
         found = np.log(np.maximum(probability, np.finfo(np.float64).tiny))
         return float((found[0] - found[1]).sum())
 

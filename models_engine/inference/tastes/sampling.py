@@ -12,14 +12,14 @@ from models_engine.inference.tastes.perception import NOISE_SD, AnswerGroup, Per
 from models_engine.inference.tastes.reliability import BetaPrior, draw_reliabilities
 from models_engine.linalg import centre, centre_parts, cholesky
 
-__all__ = ["GRID", "Sampled", "ScaleDensities", "sample_tastes"]
+__all__ = ["GRID", "LOG_STEP", "Sampled", "ScaleDensities", "sample_tastes"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 GRID = np.exp(np.linspace(np.log(0.01), np.log(8.0), 139))  # standard deviations among which scales are drawn
 LOG_GRID, GRID_SQUARES = np.log(GRID), GRID**2
 LOG_STEP = float(np.log(GRID[1] / GRID[0]))
-MAX_STEPS = 4  # of the grid, by which all scales are proposed larger or smaller at once
+STEPS = (1, 2, 4, 8)  # of the grid, by which scales are proposed larger or smaller together
 EVERY = 10  # sweeps per reported step
 N_ALONE = 60  # first sweeps, without components of taste, in which reliabilities are found
 
@@ -193,33 +193,42 @@ class _Chain:
             self.crowd = BetaPrior.drawn(self.reliability[counts.sum(axis=0) > 0], self.rng)
 
     def _rescale(self) -> None:
-        """Propose utilities, scales and cut points, all of them, some steps larger or smaller (Metropolis & Hastings).
+        """Propose larger or smaller utilities and scales (Metropolis & Hastings): all, the consensus's, the tastes'.
 
         Answers given utilities and reliabilities are what they were with the perceived utilities summed over, so that
-        the chain needs not wait until those, which are many, drift along. Densities given the scales stay as they are,
-        times the change of volume; only the likelihood and the prior of the scales count.
+        the chain needs not wait until those, which are many, drift along (Liu & Sabatti 2000). Densities given the
+        scales stay as they are, times the change of volume; only the likelihood and the prior of the scales count.
         """
-        steps = int(self.rng.integers(1, MAX_STEPS + 1)) * (1 if self.rng.random() < 0.5 else -1)
-        old = np.rint(np.log(np.array([self.tau, self.r, *self.s]) / GRID[0]) / LOG_STEP).astype(np.int64)
-        new = old + steps
-        if new.min() < 0 or new.max() >= len(GRID):
-            return
-        factor = float(np.exp(steps * LOG_STEP))
-        gain = self._log_prior(new) - self._log_prior(old)
+        for consensus, tastes in ((True, True), (True, False), (False, True)):
+            steps = int(self.rng.choice(STEPS)) * (1 if self.rng.random() < 0.5 else -1)
+            old = np.rint(np.log(np.array([self.tau, self.r, *self.s]) / GRID[0]) / LOG_STEP).astype(np.int64)
+            new = old + steps * np.array([consensus, *[tastes] * (len(old) - 1)])
+            if new.min() >= 0 and new.max() < len(GRID):
+                factor = float(np.exp(steps * LOG_STEP))
+                gain = self._log_prior(new) - self._log_prior(old)
+                self._propose(new, gain, factor if consensus else 1.0, factor if tastes else 1.0)
+
+    def _propose(self, scales: Ints, gain: float, of_t: float, of_rest: float) -> None:
+        """Propose the scales at these places of GRID, of whose prior the log grows by `gain`, with the consensus and
+        the rest of utilities times these factors; cut points and what was perceived in sets grow only with both."""
+        of_both = of_t if of_t == of_rest else 1.0
+        t = self.t[self.item]
+        f = of_t * t + of_rest * (self.f - t)
         for one, cells, cut_points in zip(self.answers, self.cells, self.cut_points, strict=True):
-            mean = self.f[cells].reshape(one.level.shape)
+            before, after = (values[cells].reshape(one.level.shape) for values in (self.f, f))
             if cut_points is None:
-                gain += one.gain(mean, factor, self.reliability)
+                gain += one.gain(before, after, of_both, self.reliability)
             else:
-                gain += cut_points.gain(one.winners_margin(mean), 1 - self.reliability[one.annotators], factor)
+                lapse = 1 - self.reliability[one.annotators]
+                gain += cut_points.gain(one.winners_margin(before), one.winners_margin(after), lapse, of_both)
         if np.log(self.rng.random()) >= gain:
             return
-        self.tau, self.r, self.s = float(GRID[new[0]]), float(GRID[new[1]]), GRID[new[2:]]
-        self.t, self.v, self.f = factor * self.t, factor * self.v, factor * self.f
+        self.tau, self.r, self.s = float(GRID[scales[0]]), float(GRID[scales[1]]), GRID[scales[2:]]
+        self.t, self.v, self.f = of_t * self.t, of_rest * self.v, f
         for one, cut_points in zip(self.answers, self.cut_points, strict=True):
-            one.perceived *= factor
+            one.perceived *= of_both
             if cut_points is not None:
-                cut_points.log_gaps = cut_points.log_gaps + np.log(factor)
+                cut_points.log_gaps = cut_points.log_gaps + np.log(of_both)
 
     def _log_prior(self, places: Ints) -> float:
         """Return the log prior density of the scales (tau, r, s_1, ...) at these places of GRID, up to a constant."""
@@ -285,9 +294,8 @@ class _Chain:
             self.s[c] = self._pick(likelihood[c + 1] + prior)
         squares = np.bincount(self.group, residual**2)
         fits = -(self.log_sizes + squares / self.variances).sum(axis=1) / 2
-        shared = 0.0 if alone else (self.s**2).sum()
-        prior = self.densities.own + self.densities.total(np.sqrt(shared + GRID_SQUARES))
-        self.r = self._pick(fits + prior)
+        whole = 0.0 if alone else self.densities.total(np.sqrt((self.s**2).sum() + GRID_SQUARES))
+        self.r = self._pick(fits + self.densities.own + whole)
 
     def _pick(self, log_density: Floats) -> float:
         return float(GRID[(log_density + self.rng.gumbel(size=len(GRID))).argmax()])

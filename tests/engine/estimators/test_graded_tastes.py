@@ -132,17 +132,18 @@ def hessian(value, at: np.ndarray, h: float = 0.02) -> np.ndarray:
     )
 
 
-def test_larger_utilities_and_cut_points_change_the_density_as_the_normal_distribution_says():
-    margin, lapse = np.array([0.5, -0.3, 1.2, 0.1]), np.array([0.1, 0.1, 0.0, 0.3])
+def test_other_margins_and_larger_cut_points_change_the_density_as_the_normal_distribution_says():
+    before, lapse = np.array([0.5, -0.3, 1.2, 0.1]), np.array([0.1, 0.1, 0.0, 0.3])
+    after = np.array([0.8, -0.1, 0.9, 0.3])
     grade, tied = np.array([1, 2, 2, 0]), np.array([False, False, False, True])
     sampler, densities = CutSampler(grade, tied, 2), []
-    for factor in (1.3, 1.0):
+    for margin, factor in ((after, 1.3), (before, 1.0)):
         cuts = factor * sampler.cuts
         low, high = np.array([-cuts[0], *cuts])[grade], np.array([*cuts, np.inf])[grade]
-        kept, turned = (norm.cdf(high - way * margin) - norm.cdf(low - way * margin) for way in (factor, -factor))
+        kept, turned = (norm.cdf(high - way * margin) - norm.cdf(low - way * margin) for way in (1, -1))
         prior = log_cut_prior(np.log([cuts[0], cuts[1] - cuts[0]]), "probit")[0]
         densities.append(np.log((1 - lapse) * kept + lapse * turned).sum() + prior)
-    assert sampler.gain(margin, lapse, 1.3) == pytest.approx(densities[0] - densities[1])
+    assert sampler.gain(before, after, lapse, 1.3) == pytest.approx(densities[0] - densities[1])
 
 
 @pytest.mark.slow

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from scipy.stats import beta, kstest, norm, truncnorm
 
-from models_engine.estimators.collaborative.sampled import ConsensusFactors, Widening, count_components_beyond_noise
+from models_engine.data import Comparisons
+from models_engine.estimators.collaborative.gp import CollaborativeGP
+from models_engine.estimators.collaborative.sampled import (
+    LOG_TOTALS,
+    ConsensusFactors,
+    Widening,
+    count_components_beyond_noise,
+    count_sweeps,
+    log_density_of_total,
+    scale_densities,
+)
 from models_engine.inference.tastes.perception import AnswerGroup, Perception, truncated_normal
 from models_engine.inference.tastes.reliability import MEANS, SIZES
 from models_engine.inference.tastes.sampling import GRID, Sampled, ScaleDensities, sample_tastes
@@ -136,22 +146,66 @@ def test_pairs_are_reversed_as_often_as_their_probabilities_say():
     assert (first_larger != answers.reversed).all()
 
 
-def test_larger_utilities_change_the_density_of_pairs_and_sets_as_the_normal_distribution_says():
+def test_other_utilities_change_the_density_of_pairs_and_sets_as_the_normal_distribution_says():
     rng, factor = np.random.default_rng(5), 1.3
-    mean, reliability = rng.normal(size=(4, 2)), np.array([0.9, 0.6])
+    before, after, reliability = rng.normal(size=(4, 2)), rng.normal(size=(4, 2)), np.array([0.9, 0.6])
     who = np.array([0, 0, 1, 1])
     pairs = Perception(AnswerGroup(who, np.tile([0, 1], (4, 1)), np.tile([1, 0], (4, 1))), may_reverse=True)
-    pairs.draw(mean, reliability, rng)
+    pairs.draw(before, reliability, rng)
     chance = [
         norm.cdf(m) * reliability[who] + norm.cdf(-m) * (1 - reliability[who])
-        for m in (one * (mean[:, 1] - mean[:, 0]) for one in (factor, 1.0))
+        for m in (mean[:, 1] - mean[:, 0] for mean in (after, before))
     ]
-    assert pairs.gain(mean, factor, reliability) == pytest.approx(np.log(chance[0] / chance[1]).sum())
-    mean = rng.normal(size=(4, 3))
+    expected = np.log(chance[0] / chance[1]).sum()
+    assert pairs.gain(before, after, factor, reliability) == pytest.approx(expected)
+    before, after = rng.normal(size=(2, 4, 3))
     sets = Perception(AnswerGroup(who, np.tile([0, 1, 2], (4, 1)), np.tile([0, 1, 2], (4, 1))), may_reverse=True)
-    sets.draw(mean, reliability, rng)
-    density = [norm.logpdf(one * sets.perceived, one * mean, SD).sum() for one in (factor, 1.0)]
-    assert sets.gain(mean, factor, reliability) == pytest.approx(density[0] - density[1] + 12 * np.log(factor))
+    sets.draw(before, reliability, rng)
+    perceived = factor * sets.perceived, sets.perceived
+    density = [norm.logpdf(z, mean, SD).sum() for z, mean in zip(perceived, (after, before), strict=True)]
+    expected = density[0] - density[1] + 12 * np.log(factor)
+    assert sets.gain(before, after, factor, reliability) == pytest.approx(expected)
+
+
+def drawn_from(log_density: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.choice(GRID, n, p=np.exp(log_density) / np.exp(log_density).sum())
+
+
+def test_the_density_of_a_root_of_squares_is_that_of_draws():
+    rng, n = np.random.default_rng(9), 200_000
+    densities = scale_densities(CollaborativeGP(), 3)
+    log_densities = [densities.own] + [densities.component] * 3
+    total = np.sqrt(sum(drawn_from(one, n, rng) ** 2 for one in log_densities))
+    points, mass = np.exp(LOG_TOTALS), np.exp(log_density_of_total(log_densities))
+    mass /= mass.sum()
+    for power in (-1.0, 0.5, 1.0):
+        values = total**power
+        assert mass @ points**power == pytest.approx(values.mean(), abs=5 * values.std() / np.sqrt(n), rel=2e-3)
+
+
+def test_a_whole_taste_is_as_large_beforehand_as_its_prior_says_with_any_number_of_components():
+    """Draws of the parts, weighted by the factor of the whole: a log-normal of median taste_sd."""
+    rng, n, settings = np.random.default_rng(10), 400_000, CollaborativeGP()
+    for n_components in (1, 6):
+        densities = scale_densities(settings, n_components)
+        parts = [densities.own] + [densities.component] * n_components
+        total = np.sqrt(sum(drawn_from(one, n, rng) ** 2 for one in parts))
+        weight = np.exp(densities.total(total))
+        log_total = np.log(total / settings.taste_sd)
+        mean = (weight @ log_total) / weight.sum()
+        sd = np.sqrt(weight @ (log_total - mean) ** 2 / weight.sum())
+        assert mean == pytest.approx(0.0, abs=0.06)
+        assert sd == pytest.approx(settings.log_scale_sd, abs=0.08)
+
+
+def test_fewer_answers_are_given_more_sweeps():
+    def pairs(n: int) -> Comparisons:
+        left = np.arange(n) % 10
+        return Comparisons.from_pairs(left, left + 1, np.ones(n), np.arange(n) % 9)
+
+    assert count_sweeps(pairs(10_000)) == (250, 450)
+    assert count_sweeps(pairs(2_500)) == (250, 900)
+    assert count_sweeps(pairs(100)) == (450, 1800)
 
 
 def test_factors_of_the_consensus_make_it_that_of_the_draws_on_average():
