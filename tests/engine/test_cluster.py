@@ -1,0 +1,155 @@
+"""Fits on a Dask cluster: a scheduler and workers in processes of their own on 127.0.0.1."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from models_engine.benchmarks.local_cluster import LocalCluster, local_cluster
+from models_engine.executor import ClusterLost, ClusterUnreachable, connect, use_executor
+from models_engine.inference.probit_ep import annotator_blocks, shards
+from models_engine.inference.probit_ep.annotator_blocks import build_blocks
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep
+from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
+from models_engine.simulate import simulate_crowd
+
+pytest.importorskip("distributed", reason="the extra crowdrank[cluster] is not installed")
+pytestmark = [pytest.mark.process, pytest.mark.slow]
+
+N_ITEMS, N_ANNOTATORS = 30, 40
+SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LocalCluster]:
+    with local_cluster(1) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def _many_shards(monkeypatch):
+    monkeypatch.setattr(annotator_blocks, "MAX_BLOCK_NUMBERS", 2_000)
+    monkeypatch.setattr(shards, "MIN_SHARD_COST", 1.0)
+
+
+def connected(cluster: LocalCluster, n_workers: int):
+    """Connect once there are so many workers, killed ones not counted."""
+    until(lambda: _is_reachable(cluster))
+    executor = connect(cluster.address, seconds=SECONDS)
+    until(lambda: len(executor.workers()) == n_workers)
+    return executor
+
+
+def _is_reachable(cluster: LocalCluster) -> bool:
+    try:
+        connect(cluster.address, seconds=SECONDS).close()
+    except ClusterUnreachable as error:
+        if "no workers" not in str(error):
+            raise
+        return False
+    return True
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < end, "it took too long"
+        time.sleep(0.05)
+
+
+def some_sites() -> PairSites:
+    rng = np.random.default_rng(3)
+    data = simulate_crowd(rng, N_ITEMS, N_ANNOTATORS, utility_sd=1.0).pairs(1_200, rng)
+    return build_sites(data.pairs(), data.weights)
+
+
+def run(sites: PairSites, on_iteration: Callable[[float], None] | None = None) -> EPResult:
+    taste = 0.4 * np.eye(N_ITEMS) + 0.1
+    crowd = CrowdPrior(taste, 1.5 * np.eye(N_ITEMS), np.zeros(N_ITEMS))
+    return run_ep(sites, build_blocks(sites), crowd, tolerance=1e-6, on_iteration=on_iteration)
+
+
+def assert_same(one: EPResult, other: EPResult) -> None:
+    """Compare to the last bit."""
+    assert one.n_iterations == other.n_iterations
+    assert one.log_evidence == other.log_evidence
+    for name in ("mean", "covariance", "by_annotator"):
+        assert_array_equal(getattr(one, name), getattr(other, name))
+    assert_array_equal(one.sites.precision, other.sites.precision)
+    assert_array_equal(one.update.shift, other.update.shift)
+
+
+def test_a_worker_gives_the_same_to_the_last_bit(cluster):
+    executor, sites = connected(cluster, 1), some_sites()
+    here = run(sites)
+    assert len(here.kept.shards) > 8
+    with use_executor(executor):
+        assert_same(run(sites), here)
+    executor.close()
+
+
+def test_two_workers_do_too_and_a_killed_one_costs_its_share(cluster):
+    cluster.start_worker()
+    executor, sites = connected(cluster, 2), some_sites()
+    here = run(sites)
+    killed: list[subprocess.Popen] = []
+
+    def kill_one(change: float) -> None:
+        if not killed and change < 1e-2:
+            killed.append(cluster.workers.pop())
+            killed[0].send_signal(signal.SIGKILL)
+            killed[0].wait()
+
+    with use_executor(executor):
+        assert_same(run(sites, kill_one), here)
+    assert killed
+    assert len(executor.workers()) == 1
+    executor.close()
+
+
+def test_what_a_task_raises_is_raised_here(cluster):
+    executor = connected(cluster, 1)
+    kept = executor.keep([np.zeros((2, 2))])
+    with pytest.raises(np.linalg.LinAlgError):
+        executor.gather(executor.map(np.linalg.inv, kept))
+    executor.close()
+
+
+def test_all_its_processes_listen_on_this_machine_alone(cluster):
+    connected(cluster, 1).close()
+    own = {process.pid for process in [cluster.scheduler, *cluster.workers]}
+    found = [host for pid in own for host in listening(pid)]
+    assert found
+    assert set(found) == {"0100007F"}
+
+
+def listening(pid: int) -> list[str]:
+    """Return the addresses, as /proc writes them, where a process listens."""
+    links = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")]
+    sockets = {link[8:-1] for link in links if link.startswith("socket:")}
+    rows = []
+    for name in ("tcp", "tcp6"):
+        with open(f"/proc/{pid}/net/{name}") as file:
+            rows += [line.split() for line in list(file)[1:]]
+    return [row[1].partition(":")[0] for row in rows if row[3] == "0A" and row[9] in sockets]
+
+
+def test_a_cluster_that_is_gone_is_told_as_lost():
+    with local_cluster(1) as own:
+        executor = connected(own, 1)
+        executor.seconds = 0.5
+        kept = executor.keep([np.ones(3), np.ones(4)])
+        own.stop()
+        with pytest.raises(ClusterLost):
+            executor.map_reduce(np.sum, max, kept)
+        executor.close()
+
+
+def test_nobody_at_the_address_is_told_as_unreachable():
+    with pytest.raises(ClusterUnreachable, match="no scheduler answers"):
+        connect("tcp://127.0.0.1:1", seconds=0.5)
