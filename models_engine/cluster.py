@@ -2,6 +2,7 @@
 
 Parts are sent once, each to two workers, and stay; what is computed of a part stays on its worker. Everything that a
 worker held is computed again by others when it dies: from the second copy of the part, and what was shared with all.
+The cluster should be the engine's own: second copies are kept on it, whoever's they are.
 """
 
 import time
@@ -68,6 +69,7 @@ class Cluster:
             raise ClusterUnreachable(f"no scheduler answers at {address}: {error}") from error
         try:
             self._check_workers()
+            self.client.amm.stop()  # Dask's memory manager removes second copies, of all clients
         except BaseException:
             self.close()
             raise
