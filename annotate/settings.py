@@ -388,6 +388,8 @@ WORKER_LEASE_SECONDS = env.number("WORKER_LEASE_SECONDS", default=30)
 WORKER_JOB_MEMORY_MB = env.number("WORKER_JOB_MEMORY_MB", default=0)
 WORKER_JOB_CPU_SECONDS = env.number("WORKER_JOB_CPU_SECONDS", default=0)
 WORKER_JOB_SECONDS = env.number("WORKER_JOB_SECONDS", default=0)
+# The scheduler of a Dask cluster for large fits, with the extra crowdrank[cluster]; empty: this machine fits alone.
+ENGINE_CLUSTER = env.cluster("ENGINE_CLUSTER")
 # An evaluation of the estimators waits for an idle worker this many minutes at most; then it goes before a fit.
 WORKER_EVALUATION_MINUTES = env.number("WORKER_EVALUATION_MINUTES", default=10)
 

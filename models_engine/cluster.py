@@ -20,12 +20,18 @@ from distributed.sizeof import sizeof
 
 from models_engine import __version__
 from models_engine.executor import ClusterLost, ClusterUnreachable, Executor, Kept, sum_in_pairs
+from models_engine.messages import Message, gettext_noop
 
 __all__ = ["Cluster"]
 
 LOOK_SECONDS = 2.0  # between two looks at whether the cluster is still there
 ATTEMPTS = 3  # to send something while workers come and go
 MAX_INLINE = 2**16  # bytes
+NO_SCHEDULER = gettext_noop("the cluster's scheduler does not answer")
+NO_WORKERS = gettext_noop("the cluster has no workers")
+OTHER_VERSIONS = gettext_noop("a worker of the cluster has %(there)s, and here it is %(here)s")
+NONE_LEFT = gettext_noop("the cluster has no worker left")
+LOST = gettext_noop("the cluster was lost in the middle")
 COPIES = 2  # of what could not be computed again
 
 
@@ -58,7 +64,7 @@ class Cluster:
     The parts are divided among the workers as neighbours, so that most sums of two are of one worker.
     """
 
-    def __init__(self, address: str, *, seconds: float = 5.0) -> None:
+    def __init__(self, address: str, *, seconds: float) -> None:
         """Connect. seconds: how long to wait for an answer, and for workers to come back. Raises ClusterUnreachable."""
         self.address, self.seconds = address, seconds
         self._number = count()
@@ -66,7 +72,7 @@ class Cluster:
             # Data goes to workers straight from here, not through the scheduler.
             self.client = Client(address, timeout=seconds, set_as_default=False, direct_to_workers=True)
         except (OSError, TimeoutError, TypeError, ValueError) as error:  # the last two: of an address, or without keys
-            raise ClusterUnreachable(f"no scheduler answers at {address}: {error}") from error
+            raise ClusterUnreachable(Message.of(NO_SCHEDULER)) from error
         try:
             self._check_workers()
             self.client.amm.stop()  # Dask's memory manager removes second copies, of all clients
@@ -77,11 +83,11 @@ class Cluster:
     def _check_workers(self) -> None:
         """Raise ClusterUnreachable where there are no workers, or some that would compute otherwise."""
         if not self.workers():
-            raise ClusterUnreachable(f"the scheduler at {self.address} has no workers.")
+            raise ClusterUnreachable(Message.of(NO_WORKERS))
         here = describe_versions()
-        for worker, there in self.client.run(describe_versions, on_error="return").items():
+        for there in self.client.run(describe_versions, on_error="return").values():
             if there != here:
-                raise ClusterUnreachable(f"the worker {worker} has {there} where this process has {here}.")
+                raise ClusterUnreachable(Message.of(OTHER_VERSIONS, there=str(there), here=here))
 
     def workers(self) -> list[str]:
         """Return the addresses of all workers, in order."""
@@ -150,7 +156,7 @@ class Cluster:
                 return send()
             except (OSError, TimeoutError, KeyError, ValueError) as error:  # the last: there are no workers
                 if attempt == ATTEMPTS:
-                    raise ClusterLost(f"the cluster at {self.address} was lost: {error}") from error
+                    raise ClusterLost(Message.of(LOST)) from error
                 time.sleep(self.seconds / ATTEMPTS)
 
     def _results(self, futures: list[Future]) -> list[Any]:
@@ -159,7 +165,7 @@ class Cluster:
         try:
             return list(self.client.gather(futures))
         except (FutureCancelledError, FuturesCancelledError, KilledWorker, OSError, TimeoutError) as error:
-            raise ClusterLost(f"the cluster at {self.address} was lost: {error}") from error
+            raise ClusterLost(Message.of(LOST)) from error
 
     def _wait(self, futures: list[Future]) -> None:
         """Wait for the futures as long as there are workers. Raises ClusterLost."""
@@ -173,9 +179,9 @@ class Cluster:
                 if self._is_there():
                     seen = time.monotonic()
                 elif time.monotonic() - seen > self.seconds:
-                    raise ClusterLost(f"the cluster at {self.address} was lost: no worker is left.") from None
+                    raise ClusterLost(Message.of(NONE_LEFT)) from None
             except (FutureCancelledError, FuturesCancelledError) as error:
-                raise ClusterLost(f"the cluster at {self.address} was lost: {error}") from error
+                raise ClusterLost(Message.of(LOST)) from error
 
     def _is_there(self) -> bool:
         try:

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 from models_engine.errors import EngineError
+from models_engine.messages import Message, gettext_noop
 
 __all__ = [
     "ClusterLost",
@@ -35,6 +36,7 @@ Kept = Sequence[Any]
 """One value for each part, where the executor keeps it: in process the value itself, on a cluster a handle."""
 MAX_THREADS = 4
 MIN_THREADED = 3  # parts; with fewer, threads gain nothing
+CONNECT_SECONDS = 5.0  # to wait for a cluster's answer
 MIN_CLUSTER_COST = 3e8  # operations of one pass; less is done here before it is sent
 
 
@@ -156,32 +158,32 @@ def use_executor(executor: Executor) -> Iterator[Executor]:
 class ClusterOrHere(InProcess):
     """The cluster at an address for large work; this process for the rest, and where the cluster can't be reached.
 
-    It is connected to once large work comes. reason: why it can't be used; None as long as it can.
-    n_workers: how many it had, 0 before.
+    It is connected to once large work comes.   failure: why it can't be used; None as long as it can.   n_workers: how
+    many it had, 0 before.
     """
 
-    def __init__(self, address: str, *, seconds: float = 5.0, min_cost: float = MIN_CLUSTER_COST) -> None:
-        self.address, self._seconds, self._min_cost = address, seconds, min_cost
-        self.reason: str | None = None
+    def __init__(self, address: str, *, seconds: float | None = None) -> None:
+        self.address, self._seconds = address, CONNECT_SECONDS if seconds is None else seconds
+        self.failure: ClusterUnreachable | ClusterLost | None = None
         self.n_workers = 0
         self._cluster: Any = None
 
     def suited(self, cost: float) -> Executor:
-        if cost < self._min_cost or self.reason is not None:
+        if cost < MIN_CLUSTER_COST or self.failure is not None:
             return IN_PROCESS
         if self._cluster is None:
             try:
                 self._cluster = connect(self.address, seconds=self._seconds)
             except ClusterUnreachable as error:
-                self.reason = str(error)
+                self.failure = error
                 return IN_PROCESS
             self.n_workers = len(self._cluster.workers())
         return self._cluster
 
-    def close(self, reason: str | None = None) -> None:
-        """Leave the cluster; with a reason, for good."""
+    def close(self, failure: ClusterLost | None = None) -> None:
+        """Leave the cluster; because of a failure, for good."""
         cluster, self._cluster = self._cluster, None
-        self.reason = reason or self.reason
+        self.failure = failure or self.failure
         if cluster is not None:
             cluster.close()
 
@@ -194,13 +196,13 @@ def run_on(executor: ClusterOrHere, work: Callable[[], Result]) -> Result:
         try:
             return work()
         except ClusterLost as error:
-            executor.close(str(error))
+            executor.close(error)
             return work()
         finally:
             executor.close()
 
 
-def connect(address: str, *, seconds: float = 5.0) -> Any:
+def connect(address: str, *, seconds: float) -> Any:
     """Return the executor of the cluster whose scheduler is at `address` (tcp://host:port or tls://host:port), to be
     closed after use. seconds: how long to wait for an answer. Raises ClusterUnreachable.
 
@@ -209,7 +211,6 @@ def connect(address: str, *, seconds: float = 5.0) -> Any:
     try:
         module = import_module("models_engine.cluster")
     except ModuleNotFoundError as error:
-        raise ClusterUnreachable(
-            f"a cluster needs the extra crowdrank[cluster], and {error.name} is not installed."
-        ) from error
+        told = gettext_noop("a cluster needs the extra crowdrank[cluster], and %(name)s is not installed")
+        raise ClusterUnreachable(Message.of(told, name=str(error.name))) from error
     return module.Cluster(address, seconds=seconds)

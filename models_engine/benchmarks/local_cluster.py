@@ -10,6 +10,8 @@ from pathlib import Path
 from socket import create_connection, socket
 from tempfile import TemporaryDirectory
 
+from models_engine.executor import ClusterUnreachable, connect
+
 __all__ = ["LocalCluster", "local_cluster"]
 
 HOST = "127.0.0.1"
@@ -56,6 +58,22 @@ class LocalCluster:
             except OSError:
                 time.sleep(0.05)
         raise TimeoutError(f"the scheduler did not start: {(self.folder / 'cluster.log').read_text()[-2000:]}")
+
+    def wait_for_workers(self, n: int) -> None:
+        """Wait until so many workers are there. Raises TimeoutError."""
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end:
+            try:
+                executor = connect(self.address, seconds=START_SECONDS)
+            except ClusterUnreachable:
+                pass  # none has come yet
+            else:
+                found = len(executor.workers())
+                executor.close()
+                if found == n:
+                    return
+            time.sleep(0.1)
+        raise TimeoutError(f"there are not {n} workers: {(self.folder / 'cluster.log').read_text()[-2000:]}")
 
     def stop(self) -> None:
         for process in [*self.workers, self.scheduler]:
