@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
-from models_engine.errors import EngineError
+from models_engine.errors import Cancelled, EngineError
 from models_engine.messages import Message, gettext_noop
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "active_executor",
     "connect",
     "map_in_threads",
+    "map_tasks",
     "run_on",
     "sum_in_pairs",
     "use_executor",
@@ -115,6 +116,29 @@ def map_in_threads(function: Callable[..., Result], *parts: Sequence[Any]) -> It
         return
     with ThreadPoolExecutor(min(MAX_THREADS, os.cpu_count() or 1)) as pool:
         yield from pool.map(function, *parts)
+
+
+def map_tasks(
+    function: Callable[..., Result],
+    tasks: Sequence[Any],
+    *,
+    shared: Sequence[Any] = (),
+    progress: Callable[[int, int, float], bool | None] | None = None,
+) -> Iterator[Result]:
+    """Yield `function(task, *shared, progress)` of tasks that take long and need nothing of each other, in order.
+
+    On the cluster where there is one, whose tasks get None in place of progress, which is then called as each is done;
+    here one after another otherwise. Raises Cancelled, ClusterLost.
+    """
+    executor = active_executor().suited(float("inf"))
+    if executor is IN_PROCESS:
+        yield from (function(task, *shared, progress) for task in tasks)
+        return
+    kept, sent = executor.keep(tasks), [executor.share(value) for value in shared]
+    for place, one in enumerate(executor.map(function, kept, shared=[*sent, None]), start=1):
+        yield executor.gather([one])[0]
+        if progress is not None and progress(place, len(tasks), float("nan")) is False:
+            raise Cancelled(f"cancelled after {place} of {len(tasks)} tasks.")
 
 
 def sum_in_pairs(values: Iterator[Result], add: Callable[[Result, Result], Result]) -> Result:

@@ -4,13 +4,16 @@ import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from models_engine.analysis.evaluation import evaluate_estimators
 from models_engine.benchmarks.local_cluster import LocalCluster, local_cluster
+from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.executor import ClusterLost, ClusterUnreachable, connect, use_executor
 from models_engine.inference.probit_ep import annotator_blocks, shards
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
@@ -91,6 +94,22 @@ def test_two_workers_do_too_and_a_killed_one_costs_its_share(cluster):
     assert killed
     assert len(executor.workers()) == 1
     executor.close()
+
+
+def test_folds_of_an_evaluation_are_the_same_there_and_a_task_is_told_as_it_is_done(cluster):
+    executor, rng, heard = connected(cluster, 1), np.random.default_rng(5), []
+    data = simulate_crowd(rng, 8, 6, utility_sd=1.0).pairs(150, rng)
+    candidates = {"BradleyTerry": BradleyTerry(), "wide": BradleyTerry(prior_sd=5.0)}
+
+    def tell(step: int, total: int, objective: float) -> None:
+        heard.append((step, total))
+
+    here = evaluate_estimators(data, candidates, reference="BradleyTerry")
+    with use_executor(executor):
+        there = evaluate_estimators(data, candidates, reference="BradleyTerry", progress=tell)
+    executor.close()
+    assert [replace(one, seconds=0.0) for one in there] == [replace(one, seconds=0.0) for one in here]
+    assert heard == [(step, 10) for step in range(1, 11)]
 
 
 def test_what_a_task_raises_is_raised_here(cluster):
