@@ -16,6 +16,7 @@ import scipy
 from distributed import Client, Future, wait
 from distributed.client import FutureCancelledError, FuturesCancelledError
 from distributed.scheduler import KilledWorker
+from distributed.security import Security
 from distributed.sizeof import sizeof
 
 from models_engine import __version__
@@ -28,6 +29,7 @@ LOOK_SECONDS = 2.0  # between two looks at whether the cluster is still there
 ATTEMPTS = 3  # to send something while workers come and go
 MAX_INLINE = 2**16  # bytes
 NO_SCHEDULER = gettext_noop("the cluster's scheduler does not answer")
+NO_CERTIFICATE = gettext_noop("the cluster wants TLS, and Dask's settings name no certificate for this process")
 NO_WORKERS = gettext_noop("the cluster has no workers")
 OTHER_VERSIONS = gettext_noop("a worker of the cluster has %(there)s, and here it is %(here)s")
 NONE_LEFT = gettext_noop("the cluster has no worker left")
@@ -68,10 +70,12 @@ class Cluster:
         """Connect. seconds: how long to wait for an answer, and for workers to come back. Raises ClusterUnreachable."""
         self.address, self.seconds = address, seconds
         self._number = count()
+        if address.startswith("tls://") and Security().get_connection_args("client")["ssl_context"] is None:
+            raise ClusterUnreachable(Message.of(NO_CERTIFICATE))
         try:
             # Data goes to workers straight from here, not through the scheduler.
             self.client = Client(address, timeout=seconds, set_as_default=False, direct_to_workers=True)
-        except (OSError, TimeoutError, TypeError, ValueError) as error:  # the last two: of an address, or without keys
+        except (OSError, TimeoutError, ValueError) as error:  # the last: of an address
             raise ClusterUnreachable(Message.of(NO_SCHEDULER)) from error
         try:
             self._check_workers()

@@ -150,6 +150,11 @@ def test_a_cluster_that_is_gone_is_told_as_lost():
         executor.close()
 
 
+def test_tls_without_a_certificate_is_told_before_anything_is_sent():
+    with pytest.raises(ClusterUnreachable, match="no certificate"):
+        connect("tls://127.0.0.1:1", seconds=0.5)
+
+
 def test_nobody_at_the_address_is_told_as_unreachable():
     with pytest.raises(ClusterUnreachable, match="scheduler does not answer"):
         connect("tcp://127.0.0.1:1", seconds=0.5)
