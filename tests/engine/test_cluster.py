@@ -14,11 +14,15 @@ from numpy.testing import assert_array_equal
 from models_engine.analysis.evaluation import evaluate_estimators
 from models_engine.benchmarks.local_cluster import LocalCluster, local_cluster
 from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.executor import ClusterLost, ClusterUnreachable, connect, use_executor
 from models_engine.inference.probit_ep import annotator_blocks, shards
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep
+from models_engine.inference.probit_ep.known_consensus import KnownConsensus
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
+from models_engine.inference.probit_ep.site_updates import Sites
+from models_engine.inference.tastes.covariance import learn_taste
 from models_engine.simulate import simulate_crowd
 
 pytest.importorskip("distributed", reason="the extra crowdrank[cluster] is not installed")
@@ -93,6 +97,47 @@ def test_two_workers_do_too_and_a_killed_one_costs_its_share(cluster):
         assert_same(run(sites, kill_one), here)
     assert killed
     assert len(executor.workers()) == 1
+    executor.close()
+
+
+@pytest.mark.filterwarnings("ignore::models_engine.errors.NotConverged")
+def test_a_whole_fit_is_the_same_there(cluster):
+    """Components and distances of annotators are computed beside their solutions."""
+    executor, rng = connected(cluster, 1), np.random.default_rng(7)
+    data = simulate_crowd(rng, 8, 12, utility_sd=1.0).pairs(240, rng)
+    estimator = CollaborativeGP(log_scale_sd=0.0, reliability=False, covariance="prior", max_iterations=3)
+    here = estimator.fit(data).to_arrays()
+    with use_executor(executor):
+        there = estimator.fit(data).to_arrays()
+    executor.close()
+    for name in here.keys() - {"meta"}:  # which says how long it took
+        assert_array_equal(there[name], here[name], err_msg=name)
+
+
+def test_a_taste_covariance_is_learned_the_same_there(cluster):
+    executor, sites = connected(cluster, 1), some_sites()
+    crowd = CrowdPrior(0.4 * np.eye(N_ITEMS), np.eye(N_ITEMS), np.zeros(N_ITEMS))
+
+    def learned() -> np.ndarray:
+        return learn_taste(sites, build_blocks(sites), crowd, 20.0, max_steps=2).taste
+
+    here = learned()
+    with use_executor(executor):
+        assert_array_equal(learned(), here)
+    executor.close()
+
+
+def test_reliabilities_given_the_consensus_are_the_same_there(cluster):
+    executor, sites = connected(cluster, 1), some_sites()
+    answering = CrowdPrior(np.eye(N_ITEMS), None, np.zeros(N_ITEMS), lapse=np.linspace(0, 0.3, N_ANNOTATORS))
+
+    def evidence() -> np.ndarray:
+        known = KnownConsensus(sites, build_blocks(sites), answering.taste, answering.mean, Sites.empty(len(sites)))
+        return known.evidence(answering)
+
+    here = evidence()
+    with use_executor(executor):
+        assert_array_equal(evidence(), here)
     executor.close()
 
 
