@@ -380,14 +380,14 @@ ALLOWED_RETURN_HOSTS = env.list(
 )
 
 # --- The engine -------------------------------------------------------------------------------------------------------
-# A presentation not answered within this many minutes goes back to the pool.
-PRESENTATION_LEASE_MINUTES = env.number("PRESENTATION_LEASE_MINUTES", default=15)
+PRESENTATION_LEASE_MINUTES = env.number("PRESENTATION_LEASE_MINUTES", default=15)  # then it goes back to the pool
 # An engine that has not renewed its lease for this many seconds is taken for dead.
 WORKER_LEASE_SECONDS = env.number("WORKER_LEASE_SECONDS", default=30)
 # What one job of a worker may use; 0 draws the limit from the project's size, as annotate/jobs/limits.py says.
 WORKER_JOB_MEMORY_MB = env.number("WORKER_JOB_MEMORY_MB", default=0)
 WORKER_JOB_CPU_SECONDS = env.number("WORKER_JOB_CPU_SECONDS", default=0)
 WORKER_JOB_SECONDS = env.number("WORKER_JOB_SECONDS", default=0)
+ENGINE_CLUSTER = env.cluster("ENGINE_CLUSTER")  # a Dask scheduler, for large fits; empty: they run in process
 # An evaluation of the estimators waits for an idle worker this many minutes at most; then it goes before a fit.
 WORKER_EVALUATION_MINUTES = env.number("WORKER_EVALUATION_MINUTES", default=10)
 

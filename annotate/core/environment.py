@@ -87,6 +87,12 @@ class Environment(environ.Env):
             raise ImproperlyConfigured(f"{var} names no Redis. Write redis://host:6379/0, or leave it empty.")
         return text
 
+    def cluster(self, var: str) -> str:
+        text: str = self.str(var, default="").strip()
+        if text and not text.startswith(("tcp://", "tls://")):
+            raise ImproperlyConfigured(f"{var} names no cluster. Write tls://host:8786, or leave it empty.")
+        return text
+
     def secret(self, var: str) -> str:
         """Read a token that must not be guessed; empty where nothing is set."""
         text: str = self.str(var, default="").strip()

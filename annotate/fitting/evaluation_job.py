@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from annotate.core.stored_messages import store_engine_message
 from annotate.criteria import Criterion
+from annotate.fitting.cluster import fit_on_cluster
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import RULES, read_labels
 from annotate.fitting.reliability import measure_halves
@@ -99,7 +100,9 @@ def work(row: Evaluation, progress: Progress) -> None:
     if fit.estimator in ESTIMATORS and fit.estimator not in names:
         names.append(fit.estimator)
     candidates = {name: ESTIMATORS[name].estimator() for name in names}
-    found = evaluate_estimators(data, candidates, reference=fit.estimator, fair=fair, seed=SEED, progress=progress)
+    found, _ = fit_on_cluster(
+        lambda: evaluate_estimators(data, candidates, reference=fit.estimator, fair=fair, seed=SEED, progress=progress)
+    )
     values: dict[str, Any] = {
         "n_labels": fit.n_labels,
         "n_drawn": data.n_labels if data.n_labels < labels.data.n_labels else None,

@@ -13,6 +13,7 @@ from annotate.criteria import Criterion
 from annotate.fitting.arrays import pack, warm_start
 from annotate.fitting.automatic import choose_estimator, last_choice, quick_estimator
 from annotate.fitting.best_worst_counts import count_best_worst
+from annotate.fitting.cluster import fit_on_cluster
 from annotate.fitting.estimates import LEVEL, annotator_estimate_rows, estimate_rows
 from annotate.fitting.goal import count_block_pairs, evaluate_goal
 from annotate.fitting.label_checks import check_labels
@@ -155,6 +156,7 @@ class FitResult:
                 ),
                 **({} if choice is None else {"choice": choice}),
                 **({"choosing": True} if choosing else {}),
+                **fitted.where,
             },
             estimates=rows,
             annotator_estimates=tuple(of_people),
@@ -163,12 +165,14 @@ class FitResult:
 
 @dataclass(frozen=True, eq=False)
 class FittedPosterior:
-    """A posterior with the estimator that gave it; warm: whether it started from the former fit's."""
+    """A posterior with the estimator that gave it; warm: whether it started from the former fit's; where: as
+    `fit_on_cluster` tells it."""
 
     name: str
     settings: dict[str, Any]
     posterior: BasePosterior
     warm: bool
+    where: dict[str, Any]
 
 
 def compute_result(
@@ -218,9 +222,11 @@ def fit_posterior(name: str, labels: Labels, former: Fit | None, seed: int, prog
     estimator = entry.estimator()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)  # the diagnostics say it, and the dashboard shows it
-        posterior = estimator.fit(labels.data, start=start, rng=np.random.default_rng(seed), progress=progress)
+        posterior, where = fit_on_cluster(
+            lambda: estimator.fit(labels.data, start=start, rng=np.random.default_rng(seed), progress=progress)
+        )
     settings = asdict(cast(Any, estimator))  # every estimator is a frozen dataclass
-    return FittedPosterior(name, settings, posterior, warm=start is not None)
+    return FittedPosterior(name, settings, posterior, warm=start is not None, where=where)
 
 
 def versions() -> dict[str, str]:

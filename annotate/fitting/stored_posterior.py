@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from annotate.core.stored_messages import NotEnoughData
 from annotate.criteria import Criterion
 from annotate.fitting.arrays import from_bytes, restore_covariances, warm_start
+from annotate.fitting.cluster import fit_on_cluster
 from annotate.fitting.reading import Labels, read_labels
 from annotate.fitting.stored_columns import SITE
 from annotate.jobs.queues import Progress
@@ -72,7 +73,9 @@ def fit_posterior(
 ) -> BasePosterior:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        return entry.estimator().fit(data, start=start, rng=np.random.default_rng(seed), progress=progress)
+        return fit_on_cluster(
+            lambda: entry.estimator().fit(data, start=start, rng=np.random.default_rng(seed), progress=progress)
+        )[0]
 
 
 def main_part_rows(fit: Fit, item_ids: Ints) -> Ints:

@@ -22,6 +22,8 @@ except ImportError:  # Windows has none: there wall time alone is limited
 
 # CollaborativeGP with 200,000 labels of 2,000 items takes 90 s and 2 GB, and an evaluation fits five times.
 BASE_MB, MB_PER_LABEL, MB_PER_ITEM = 1024, 0.012, 0.3
+# What Dask's client maps: its code and threads.
+CLUSTER_MB = 1024
 BASE_SECONDS, SECONDS_PER_LABEL, SECONDS_PER_ITEM = 120, 0.004, 0.05
 # A job shares the processor with others, and waits for the database.
 WALL_FACTOR = 3
@@ -77,7 +79,8 @@ def job_limits(project_id: UUID, n_rows: int = 0) -> JobLimits:
     n_counts = Count.objects.filter(project=project_id).count()  # a project has either labels or counts
     n_labels = Label.objects.filter(project=project_id).count() + n_counts + n_rows
     cpu_seconds = round(BASE_SECONDS + SECONDS_PER_LABEL * n_labels + SECONDS_PER_ITEM * n_items)
-    memory_mb = round(min(BASE_MB + MB_PER_LABEL * n_labels + MB_PER_ITEM * n_items, MAX_SHARE * machine_mb()))
+    base_mb = BASE_MB + (CLUSTER_MB if settings.ENGINE_CLUSTER else 0)
+    memory_mb = round(min(base_mb + MB_PER_LABEL * n_labels + MB_PER_ITEM * n_items, MAX_SHARE * machine_mb()))
     cpu_seconds = settings.WORKER_JOB_CPU_SECONDS or cpu_seconds
     return JobLimits(
         settings.WORKER_JOB_MEMORY_MB or memory_mb,

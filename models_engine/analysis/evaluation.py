@@ -13,6 +13,7 @@ from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, EngineError, NotConverged
 from models_engine.estimators.base import Estimator
 from models_engine.estimators.choosing import MAX_LABELS_ALL_FOLDS, N_FOLDS, assign_folds, paired_difference
+from models_engine.executor import map_tasks
 from models_engine.messages import message_of
 from models_engine.posterior import BasePosterior
 from models_engine.progress import Progress
@@ -90,15 +91,17 @@ def evaluate_estimators(
     tested = range(N_FOLDS) if data.n_labels <= MAX_LABELS_ALL_FOLDS else range(1)
     held_out = [fold == one for one in tested]
     counted = np.ones(data.n_labels, dtype=bool) if fair is None else fair
+    tasks = [(name, one) for name in candidates for one in range(len(held_out))]
+    shared = [dict(candidates), data, held_out, counted, seed]
+    folds = list(map_tasks(_evaluate_fold, tasks, shared=shared, progress=progress))
     found, losses = [], {}
-    for name, estimator in candidates.items():
-        try:
-            evaluation, losses[name] = _evaluation(name, estimator, data, held_out, counted, seed, progress)
-            found.append(evaluation)
-        except Cancelled:
-            raise
-        except EngineError as error:
-            found.append(Evaluation(name, failed=message_of(error)))
+    for name in candidates:
+        results = [one for (other, _), one in zip(tasks, folds, strict=True) if other == name]
+        figures = [one for one in results if isinstance(one, _Fold)]
+        failed = next((one for one in results if isinstance(one, EngineError)), None)
+        if failed is None:
+            losses[name] = np.concatenate([one.losses for one in figures])
+        found.append(_evaluation(name, figures) if failed is None else Evaluation(name, failed=message_of(failed)))
     if reference not in losses:
         return found
     annotators = np.concatenate([data.annotators[out] for out in held_out])
@@ -114,42 +117,57 @@ def _with_gain(
     return replace(one, gain=gain, gain_error=error)
 
 
-def _evaluation(
-    name: str,
-    estimator: Estimator,
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """What an estimator predicts of one fold: the loss of each label, `_predict_favourites`, and of its fit seconds and
+    whether it converged."""
+
+    losses: Floats
+    favourites: Floats
+    seconds: float
+    converged: bool
+
+
+def _evaluate_fold(
+    task: tuple[str, int],
+    candidates: Mapping[str, Estimator],
     data: Comparisons,
     held_out: Sequence[NDArray[np.bool_]],
     counted: NDArray[np.bool_],
     seed: int,
     progress: Progress | None,
-) -> tuple[Evaluation, Floats]:
-    """Return the evaluation, and the loss of each held-out label, fold after fold."""
-    losses, favourites, seconds, converged = [], [], 0.0, True
-    for out in held_out:
+) -> _Fold | EngineError:
+    """Fit the named candidate to all labels but those of one fold and predict these; or why it can't be fitted."""
+    name, number = task
+    out = held_out[number]
+    try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotConverged)  # reported by `converged`
-            posterior = estimator.fit(data.subset(~out), rng=np.random.default_rng(seed), progress=progress)
-        converged = converged and posterior.diagnostics.converged
+            posterior = candidates[name].fit(data.subset(~out), rng=np.random.default_rng(seed), progress=progress)
         tested = data.subset(out).without_grades()  # not every estimator predicts these
-        losses.append(-posterior.log_predictive(tested))
-        judged = tested.subset(counted[out])
-        favourites.append(_predict_favourites(posterior, sample_pairs(judged, seed)))
-        seconds += posterior.diagnostics.seconds
-    loss, pairs = np.concatenate(losses), np.concatenate(favourites)
+        losses = -posterior.log_predictive(tested)
+        favourites = _predict_favourites(posterior, sample_pairs(tested.subset(counted[out]), seed))
+    except Cancelled:
+        raise
+    except EngineError as error:
+        return error
+    return _Fold(losses, favourites, posterior.diagnostics.seconds, posterior.diagnostics.converged)
+
+
+def _evaluation(name: str, folds: Sequence[_Fold]) -> Evaluation:
+    loss, pairs = np.concatenate([one.losses for one in folds]), np.concatenate([one.favourites for one in folds])
     probability, came_true = pairs[:, 0], pairs[:, 1]
-    accuracy = float(np.mean(came_true)) if len(pairs) else float("nan")
-    evaluation = Evaluation(
+    return Evaluation(
         name=name,
         loss=float(loss.mean()) if len(loss) else float("nan"),
-        accuracy=accuracy,
+        accuracy=float(np.mean(came_true)) if len(pairs) else float("nan"),
         z=spiegelhalter_z(probability, came_true),
         bins=calibration_bins(probability, came_true),
         n=len(loss),
         n_pairs=len(pairs),
-        seconds=seconds / len(held_out),
-        converged=converged,
+        seconds=sum(one.seconds for one in folds) / len(folds),
+        converged=all(one.converged for one in folds),
     )
-    return evaluation, loss
 
 
 def sample_annotators(data: Comparisons, n: int, seed: int = 0) -> NDArray[np.bool_]:

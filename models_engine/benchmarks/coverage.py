@@ -6,7 +6,9 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from models_engine.errors import NotConverged
 from models_engine.estimators.plackett_luce import match_gamma_shape
 from models_engine.estimators.settings import build_estimator
 from models_engine.estimators.table import ESTIMATORS
+from models_engine.executor import CONNECT_SECONDS, connect, map_tasks, use_executor
 from models_engine.linalg import centre
 from models_engine.simulate import Crowd, simulate_crowd
 
@@ -82,6 +85,13 @@ def simulate_scenario(name: str, scenario: str, size: CrowdSize, rng: np.random.
     return replace(people, utilities=utilities, own=people.own - people.utilities + utilities)
 
 
+def measure_task(
+    task: tuple[str, str, int], size: CrowdSize, settings: dict[str, Any], _progress: object
+) -> CoverageResult:
+    """Do as `measure`, for map_tasks."""
+    return measure(*task, size, settings)
+
+
 def measure(name: str, scenario: str, seed: int, size: CrowdSize, settings: dict[str, Any]) -> CoverageResult:
     """Simulate one crowd and fit it."""
     rng = np.random.default_rng([seed, list(SCENARIOS).index(scenario)])
@@ -125,12 +135,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; progress on stderr, the table on stdout."""
     options = _parser().parse_args(arguments)
     size = CrowdSize(options.items, options.annotators, options.labels)
+    seeds = range(options.seed, options.seed + options.crowds)
+    tasks = list(product(options.estimators.split(","), options.scenarios.split(","), seeds))
     found = []
-    for name in options.estimators.split(","):
-        for scenario in options.scenarios.split(","):
-            for seed in range(options.seed, options.seed + options.crowds):
-                found.append(measure(name, scenario, seed, size, options.settings))
-                print(f"{len(found)} {found[-1]}", file=sys.stderr, flush=True)
+    with ExitStack() as stack:
+        if options.cluster:
+            cluster = stack.enter_context(closing(connect(options.cluster, seconds=CONNECT_SECONDS)))
+            stack.enter_context(use_executor(cluster))
+        for one in map_tasks(measure_task, tasks, shared=[size, options.settings]):
+            found.append(one)
+            print(f"{len(found)} {one}", file=sys.stderr, flush=True)
     known = {"crowds": options.crowds, "first seed": options.seed, **asdict(size), "settings": options.settings}
     known["measured"] = describe_machine()
     print(", ".join(f"{key} {value}" for key, value in known.items()))
@@ -151,5 +165,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--annotators", type=int, default=200)
     parser.add_argument("--labels", type=int, default=3_000)
     parser.add_argument("--settings", type=json.loads, default={}, help='of the estimators, as JSON: {"max_steps": 20}')
+    parser.add_argument("--cluster", metavar="ADDRESS", help="of a Dask scheduler: fit the crowds on its workers")
     parser.add_argument("--json", type=Path, help="also write every figure to this file")
     return parser

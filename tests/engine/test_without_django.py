@@ -1,4 +1,4 @@
-"""Everything of the engine but its Django tables runs where Django is not installed."""
+"""Everything of the engine but its Django tables and its executor on Dask runs where neither is installed."""
 
 import re
 import subprocess
@@ -14,13 +14,13 @@ SCRIPT = """
 import importlib, pathlib, sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {"django", "annotate", "rest_framework", "channels"}:
+        if name.partition(".")[0] in {"django", "annotate", "rest_framework", "channels", "dask", "distributed"}:
             raise ModuleNotFoundError(f"No module named {name!r} here")
 sys.meta_path.insert(0, Blocked())
 root = pathlib.Path("models_engine")
 for path in sorted(root.rglob("*.py")):
     parts = path.with_suffix("").parts
-    if "migrations" not in parts and parts[1] not in DJANGO:
+    if "migrations" not in parts and parts[1] not in {*DJANGO, "cluster"}:
         importlib.import_module(".".join(parts).removesuffix(".__init__"))
 from models_engine.__main__ import main
 sys.exit(main(["fit", sys.argv[1], "--output", sys.argv[2]]))

@@ -29,6 +29,7 @@ class Fault:
     prepare: Callable[[Scene], dict[str, str]] = field(default=lambda scene: {})
     vendor: str = ""  # of the one database that it is about
     needs: str = ""  # the service of the run's own that it hurts
+    n_hosts: int = 1  # web hosts, of several behind a proxy
 
     def refuses(self, scene: Scene) -> str:
         """Why it can't be tried here; empty where it can."""
@@ -53,6 +54,14 @@ def kill_one(pids: list[int]) -> None:
 
 def kill_web_child(scene: Scene) -> None:
     kill_one(children(scene.web.child.pid))
+
+
+def kill_web_host(scene: Scene) -> None:
+    """All processes of one host, as a power cut would; the proxy in front goes on with the others."""
+    pid = scene.hosts[-1].child.pid
+    for one in [*children(pid), pid]:
+        os.kill(one, signal.SIGKILL)
+    scene.hosts[-1].child.wait()
 
 
 def is_fork_server(pid: int) -> bool:
@@ -126,6 +135,7 @@ FAULTS = [
     Fault("none, to compare", seconds=3),
     Fault("kill -9 of site (web and engine)", kill_all, start_all),
     Fault("kill -9 of one web process of two", kill_web_child),
+    Fault("kill -9 of one web host of three", kill_web_host, vendor="postgresql", needs="redis", n_hosts=3, seconds=3),
     Fault("kill -9 of the engine", lambda scene: scene.engine.kill(), lambda scene: scene.engine.start()),
     Fault("kill -9 of the engine's fork server", kill_fork_server),
     Fault("kill -9 of the process that fits", kill_job),

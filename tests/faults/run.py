@@ -61,7 +61,7 @@ def try_fault(fault: Fault, scene: Scene, n: int) -> bool:
         return False
     crowd = None
     try:
-        scene.start(**fault.prepare(scene))
+        scene.start(fault.n_hosts, **fault.prepare(scene))
         project = scene.project(fault.name)
         crowd = Crowd(scene.port, project.join_token, n).start()
         wait_until(lambda: scene.versions(project)[1] > 0 and len(crowd.last) == n)
@@ -100,9 +100,12 @@ def show(
     print(f"| {fault.name} | {scene.vendor} | {' | '.join(str(one) for one in figures)} |", flush=True)
     statuses = ", ".join(f"{status}: {times}" for status, times in sorted(crowd.refused.items()))
     print(f"  answers refused by status: {statuses or 'none'}", file=sys.stderr, flush=True)
+    if scene.proxy:
+        print(f"  connections by web host: {[*scene.proxy.taken.values()]}", file=sys.stderr, flush=True)
     for line in crowd.broken:
         print(f"  {line}", file=sys.stderr, flush=True)
-    return bool(stored < len(crowd.acknowledged) or doubled or None in back or crowd.broken)
+    alone = bool(scene.proxy) and not all(scene.proxy.taken.values())  # then it was no trial of several hosts
+    return bool(stored < len(crowd.acknowledged) or doubled or None in back or crowd.broken or alone)
 
 
 def wait_until(what, seconds: float = 180) -> None:

@@ -15,6 +15,7 @@ from annotate.labelling.actions import Answer, record_label
 from annotate.labelling.item_sets import TAKEN_STATES
 from annotate.models import Annotator, FitState, Item, Label, Membership, Presentation, Project, User
 from tests.faults.crowd import Crowd
+from tests.faults.proxy import RoundRobin
 from tests.faults.services import Disk, Postgres, Redis
 from tests.load.database import ALIAS, as_default, environment
 from tests.load.servers import Process, free_port, wait_until_it_answers, web
@@ -34,34 +35,42 @@ class Scene:
     port: int = 0
     slow_seconds: int = 1  # what the estimators Slow and Busy take
     web: Process | None = None
+    hosts: list[Process] = field(default_factory=list)  # of several, web is the first one
+    proxy: RoundRobin | None = None
     engine: Process | None = None
 
     @property
     def vendor(self) -> str:
         return connections[ALIAS].vendor
 
-    def start(self, **env: str) -> None:
+    def start(self, n_hosts: int = 1, **env: str) -> None:
         self.env = {**environment(self.url, self.folder), "DEBUG": "false", "HTTPS": "false", **env}
         self.env["ACCOUNT_EMAIL_VERIFICATION"] = "none"
         self.env["DJANGO_SETTINGS_MODULE"] = "annotate.settings"
         if isinstance(self.redis, Redis):
             self.env["REDIS_URL"] = self.redis.url
         self.port = free_port()
-        self.web = web(self.env, self.port, self.logs, 2)
+        ports = [self.port] if n_hosts == 1 else [free_port() for _ in range(n_hosts)]
+        self.hosts = [web(self.env, port, self.logs, 2) for port in ports]
+        self.web = self.hosts[0]
+        self.proxy = None if n_hosts == 1 else RoundRobin(self.port, ports)
         # The real engine, which also knows estimators that misbehave.
         command = [sys.executable, "-m", "tests.site.slow_worker_process", str(self.slow_seconds)]
         self.engine = Process(command, self.env, self.logs / "engine.log")
         self.start_processes()
 
     def start_processes(self) -> None:
-        self.web.start()
-        self.engine.start()
+        for process in (*self.hosts, self.engine):
+            process.start()
         wait_until_it_answers(self.port, 180)
 
     def stop_processes(self) -> None:
-        for process in (self.web, self.engine):
+        for process in (*self.hosts, self.engine):
             if process and process.child:
                 process.stop()
+        if self.proxy:
+            self.proxy.stop()
+            self.proxy = None
 
     def project(self, name: str, estimator: str = "BradleyTerry", n_items: int = 150) -> Project:
         user, _ = User.objects.using(ALIAS).get_or_create(username="alice", email="alice@example.org")

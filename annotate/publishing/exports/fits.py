@@ -29,6 +29,8 @@ COLUMNS = [
     Column("started_at", _("Server time (UTC)."), Kind.MOMENT),
     Column("finished_at", _("Server time (UTC)."), Kind.MOMENT),
     Column("seconds", _("How long it took."), Kind.NUMBER),
+    Column("cluster_workers", _("Workers of the cluster that computed it; empty where none did."), Kind.INTEGER),
+    Column("cluster_failure", _("Why a large fit could not use the cluster.")),
 ]
 
 
@@ -47,6 +49,7 @@ def rows(project: Project) -> Iterator[Row]:
 
 def row(fit: Fit) -> Row:
     objective = [value for value in fit.diagnostics.get("objective") or [] if value is not None]
+    cluster = fit.diagnostics.get("cluster", {})
     status = {Fit.Status.DONE: "replaced"}.get(Fit.Status(fit.status), fit.status)
     return [
         fit.number,
@@ -68,4 +71,6 @@ def row(fit: Fit) -> Row:
         fit.started_at,
         fit.finished_at,
         fit.seconds,
+        cluster.get("n_workers"),
+        render_message(cluster["failure"]) if "failure" in cluster else "",
     ]

@@ -86,7 +86,7 @@ class CollaborativeFit(TasteLearning):
         if cuts is not None:
             covariance = covariance + cuts.widening @ cuts.widening.T
             cuts = cuts.spread_over(*others)
-        loadings, scores = compute_components(self.sites, self.blocks, crowd, result, settings.n_components)
+        loadings, scores = compute_components(crowd, result, settings.n_components)
         found = EPOutcome(
             taste=crowd.taste,
             steepness=crowd.steepness,
@@ -95,7 +95,7 @@ class CollaborativeFit(TasteLearning):
             covariance=result.covariance,
             loadings=loadings,
             scores=scores,
-            figures=summarise_annotators(self.sites, self.blocks, crowd, result, deviations=cheap),
+            figures=summarise_annotators(crowd, result, deviations=cheap),
             log_evidence=result.log_evidence,
             change=result.change,
             n_iterations=result.n_iterations,

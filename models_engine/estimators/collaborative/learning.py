@@ -240,9 +240,9 @@ class TasteLearning:
         if reliability is not None:
             a, r = mixture.mean()
             crowd = replace_taste(prior, a * shape.taste + r * prior.taste)
-            start, at = (None, None) if shape.end is None else (shape.end.sites, shape.end.mean)
+            last = (None, None) if shape.end is None else (shape.end.sites, shape.end.mean)
             reliability, _ = learn_reliabilities(
-                learning, blocks, crowd, self.steps.report, n_rounds=1, start=start, at=at
+                learning, blocks, crowd, self.steps.report, n_rounds=1, start=last[0], at=last[1]
             )
         return LearnedPrior(scales, shape.taste, mixture, len(self.sites), end, reliability=reliability)
 

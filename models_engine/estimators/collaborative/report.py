@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from models_engine.inference.probit_ep.annotator_blocks import Block
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.probit_ep.shards import Shard, ShardState
 from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.linalg import centre_covariance, leading_eigenvectors
 from models_engine.summaries import AnnotatorSummary
@@ -39,28 +39,33 @@ class EPOutcome:
     tolerance: float
 
 
-def compute_components(
-    sites: PairSites, blocks: list[Block], crowd: CrowdPrior, result: EPResult, n_components: int
-) -> tuple[Floats, Floats]:
+def compute_components(crowd: CrowdPrior, result: EPResult, n_components: int) -> tuple[Floats, Floats]:
     """Compute loadings (n_items, c) and posterior mean scores (n_annotators, c), a priori N(0, 1).
 
     Loadings are the leading eigenvectors of the centred taste covariance times sqrt(eigenvalue); scores w = L' B' e for
     orthogonal eigenvectors L.
     """
-    n = sites.n_items
+    n = len(crowd.taste)
     centred, count = centre_covariance(crowd.taste), min(n_components, max(1, n - 1))
     largest, vectors = leading_eigenvectors(centred, count)
     values = np.maximum(largest, 0.0)
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(count)])
     directions = vectors * np.where(signs == 0, 1.0, signs)
-    scores = np.zeros((sites.n_annotators, count))
     reach = np.linalg.multi_dot([directions.T, crowd.taste]) if n else np.zeros((count, 0))
     root = np.sqrt(np.maximum(values, 1e-300))
-    for block, local in zip(blocks, result.solved, strict=True):
-        rows = (reach / root[:, None])[:, block.items]
-        rows = rows if block.others is None else rows - (reach / root[:, None])[:, block.others]
-        scores[block.annotators] = np.einsum("cud,ud->uc", rows, local.residual)
+    along = result.kept.executor.share(reach / root[:, None])
+    scores = result.kept.gather_by_annotator(_score_along, result.state, [along])
     return directions * np.sqrt(values), scores
+
+
+def _score_along(shard: Shard, state: ShardState, along: Floats) -> Floats:
+    """Return the scores of a shard's annotators, (n_annotators, c), along these directions (c, n_items)."""
+    scores = np.zeros((shard.sites.n_annotators, len(along)))
+    for block, local in zip(shard.blocks, state.solved, strict=True):
+        rows = along[:, block.items]
+        rows = rows if block.others is None else rows - along[:, block.others]
+        scores[block.annotators] = np.einsum("cud,ud->uc", rows, local.residual)
+    return scores
 
 
 def regress_scores(features: Floats | None, scores: Floats, sites: PairSites) -> tuple[Floats, Floats, Floats]:
@@ -96,31 +101,39 @@ def regress_scores(features: Floats | None, scores: Floats, sites: PairSites) ->
     return coefficients, explained, np.vstack([centres, scales])
 
 
-def summarise_annotators(
-    sites: PairSites, blocks: list[Block], crowd: CrowdPrior, result: EPResult, *, deviations: bool
-) -> AnnotatorSummary:
+def summarise_annotators(crowd: CrowdPrior, result: EPResult, *, deviations: bool) -> AnnotatorSummary:
     """Compute each annotator's taste distance, the root mean square over items, and (if deviations) its sd.
 
     For h ~ N(mu, X) centred, E|h|^2 = |mu|^2 + tr X and Var|h|^2 = 2 tr X^2 + 4 mu'X mu; distance = sqrt(E|h|^2 / n)
     and its sd by the delta method.
     """
-    n, taste = sites.n_items, crowd.taste
+    taste, n = crowd.taste, len(crowd.taste)
     centred = centre_covariance(taste)
     once = taste - taste.mean(axis=0)  # J Sigma
     square = once.T @ once
     total, total_square = float(np.trace(centred)), float((centred**2).sum())
-    mean_square = np.full(sites.n_annotators, total)
-    variance = np.full(sites.n_annotators, 2 * total_square)
-    cube = once.T @ centred @ once if deviations else square
-    for block, local in zip(blocks, result.solved, strict=True):
-        e, information, m2 = local.residual, local.information, block.gather(square)
-        reached = np.matmul(m2, e[:, :, None])[:, :, 0]
-        mean_square[block.annotators] += (e * reached).sum(axis=1) - np.einsum("uij,uij->u", information, m2)
-        if deviations:
-            known, m3 = information @ m2, block.gather(cube)
-            trace = total_square - 2 * np.einsum("uij,uij->u", information, m3) + np.einsum("uij,uji->u", known, known)
-            along = np.einsum("ui,uij,uj->u", e, m3, e) - np.einsum("ui,uij,uj->u", reached, information, reached)
-            variance[block.annotators] = 2 * trace + 4 * along
+    cube = once.T @ centred @ once if deviations else None
+    powers = result.kept.executor.share((square, cube))
+    learned, learned_variance = result.kept.gather_by_annotator(_distance_figures, result.state, [powers]).T
+    mean_square, variance = total + learned, 2 * total_square + learned_variance
     distance = np.sqrt(np.maximum(mean_square, 1e-300) / max(1, n))
     sd = np.sqrt(np.maximum(variance, 0.0)) / (2 * max(1, n) * distance)
     return AnnotatorSummary(taste_distance=distance, taste_distance_sd=sd if deviations else None)
+
+
+def _distance_figures(shard: Shard, state: ShardState, powers: tuple[Floats, Floats | None]) -> Floats:
+    """Return what the answers of a shard's annotators add to mean and variance of |h|^2, (n_annotators, 2).
+
+    powers: S J S and S J S J S of the taste covariance S, J the centring; without the latter variances are 0.
+    """
+    (square, cube), found = powers, np.zeros((shard.sites.n_annotators, 2))
+    for block, local in zip(shard.blocks, state.solved, strict=True):
+        e, information, m2 = local.residual, local.information, block.gather(square)
+        reached = np.matmul(m2, e[:, :, None])[:, :, 0]
+        found[block.annotators, 0] = (e * reached).sum(axis=1) - np.einsum("uij,uij->u", information, m2)
+        if cube is not None:
+            known, m3 = information @ m2, block.gather(cube)
+            trace = np.einsum("uij,uji->u", known, known) - 2 * np.einsum("uij,uij->u", information, m3)
+            along = np.einsum("ui,uij,uj->u", e, m3, e) - np.einsum("ui,uij,uj->u", reached, information, reached)
+            found[block.annotators, 1] = 2 * trace + 4 * along
+    return found

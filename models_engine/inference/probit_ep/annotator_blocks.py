@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.linalg import sum_by_group
 
-__all__ = ["Block", "build_blocks"]
+__all__ = ["Block", "Blocks", "build_blocks"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -37,6 +38,10 @@ class Block:
     first: Ints | None
     second: Ints | None
     noise: Floats | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent to another process: not what is computed again there as quickly."""
+        return {name: value for name, value in vars(self).items() if name != "_bases"}
 
     @property
     def in_items(self) -> bool:
@@ -165,7 +170,13 @@ class Block:
         return result.reshape(n_items, n_items)
 
 
-def build_blocks(sites: PairSites) -> list[Block]:
+class Blocks(list[Block]):
+    """All blocks of some sites. kept: their shards where an executor keeps them between runs of EP."""
+
+    kept: Any = None
+
+
+def build_blocks(sites: PairSites) -> Blocks:
     """Group all annotators with sites into blocks of at most MAX_BLOCK_NUMBERS numbers per stack of local matrices.
 
     Each annotator is solved in the cheaper space: its distinct items, or its distinct margins.
@@ -177,8 +188,7 @@ def build_blocks(sites: PairSites) -> list[Block]:
     by_items = (MIN_PAIRS_PER_ITEM * n_slots <= n_sites) & (sum_by_group(owner, sites.ranked, len(judged)) == 0)
     width = np.where(by_items, n_slots, n_sites)
     order = np.lexsort((n_sites, width, by_items))
-    result: list[Block] = []
-    begin = 0
+    result, begin = Blocks(), 0
     while begin < len(order):
         end = _block_end(order, begin, width, by_items)
         chosen = order[begin:end]

@@ -1,46 +1,53 @@
-"""Parallel EP for all annotators at once: a shared Gaussian consensus, and each annotator's taste around it."""
+"""Parallel EP for all annotators at once: a shared Gaussian consensus, and each annotator's taste around it.
 
-from collections.abc import Callable, Sequence
+What belongs to annotators stays with their shards; in each iteration the consensus goes there, and sums over annotators
+come back.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from models_engine.executor import Kept
 from models_engine.inference.graded.cut_points import CutScores
 from models_engine.inference.probit_ep.annotator_blocks import Block
-from models_engine.inference.probit_ep.annotator_solves import (
-    LocalSolution,
-    consensus_margins,
-    local_prior,
-    shift_solution,
-    solve_block,
-)
 from models_engine.inference.probit_ep.pair_sites import PairSites
-from models_engine.inference.probit_ep.site_updates import (
-    Sites,
-    cut_scores,
-    largest_change,
-    paired_parameters,
-    site_updates,
-    total_sites,
+from models_engine.inference.probit_ep.shards import (
+    KeptShards,
+    ShardAnswering,
+    add_evidence,
+    add_information,
+    drop_solutions,
+    evidence_by_annotator,
+    evidence_of,
+    information_of,
+    keep_shards,
+    local_change,
+    moved_sites,
+    refresh_sites,
+    settle,
+    shard_priors,
+    solve_shard,
+    statistic_of,
 )
-from models_engine.inference.probit_ep.threads import map_in_threads
-from models_engine.linalg import cholesky, inverse_from_cholesky, sum_by_group
+from models_engine.inference.probit_ep.site_updates import Answering, Sites
+from models_engine.linalg import cholesky, inverse_from_cholesky
 
 __all__ = [
     "CrowdPrior",
     "EPResult",
-    "local_priors",
+    "KeptSites",
+    "ShardedEP",
     "replace_taste",
     "run_ep",
-    "solve_blocks",
     "taste_statistic",
     "warm_start",
 ]
 
 Floats = NDArray[np.float64]
-Priors = list[Floats] | None
 MAX_PRIORS = 25_000_000  # numbers of prior covariances that are kept between solves: 200 MB
 
 
@@ -84,41 +91,75 @@ def replace_taste(crowd: CrowdPrior, taste: Floats) -> CrowdPrior:
 
 
 @dataclass(frozen=True, eq=False)
+class KeptSites:
+    """Natural parameters of the sites, kept beside their shards: the handles of one `Sites` for each."""
+
+    kept: KeptShards
+    handles: Kept
+
+    def gather(self) -> Sites:
+        """Return them in the order of all sites."""
+        found = Sites.empty(self.kept.n_sites)
+        for shard, own in zip(self.kept.shards, self.kept.executor.gather(self.handles), strict=True):
+            shard.put_rows(own.precision, found.precision)
+            shard.put_rows(own.shift, found.shift)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class EPResult:
     """Fixed point of EP.
 
     mean (n_items,), covariance (n_items, n_items): posterior of the consensus, all tastes integrated out.
     log_evidence: EP's log p(labels).
-    by_annotator (n_annotators,): log evidence of each annotator, where t is known (consensus None).
-    update: the sites after one more update.   change: the largest change of a precision or shift by that update.
-    solved: each block at `mean`.   spreads: of each block, transfer times covariance; none where t is known.
+    change: the largest change of a precision or shift by one more update.
+    state: of each shard, every block solved at `mean`.
     by_cuts: derivatives of log_evidence in the cut points, all else being stationary; None where there are none.
     """
 
-    sites: Sites
-    update: Sites
+    kept: KeptShards
+    state: Kept
     mean: Floats
     covariance: Floats
     log_evidence: float
-    by_annotator: Floats
     converged: bool
     n_iterations: int
     change: float
-    solved: list[LocalSolution]
-    spreads: list[Floats]
     by_cuts: CutScores | None = None
 
+    @cached_property
+    def sites(self) -> Sites:
+        return self.kept_sites(0.0).gather()
 
-def warm_start(result: EPResult | None) -> tuple[Sites | None, Floats | None]:
+    @cached_property
+    def update(self) -> Sites:
+        """Return the sites after one more update."""
+        return self.kept_sites(1.0).gather()
+
+    def kept_sites(self, damping: float) -> KeptSites:
+        """Return the sites moved by this share of their update, left where they are."""
+        return KeptSites(self.kept, self.kept.executor.map(moved_sites, self.state, shared=[damping]))
+
+    @cached_property
+    def by_annotator(self) -> Floats:
+        """Return the log evidence of each annotator, (n_annotators,), where t is known (consensus None)."""
+        return self.kept.gather_by_annotator(evidence_by_annotator, self.state, ())
+
+    def without_solutions(self) -> "EPResult":
+        """Return the same without its largest arrays, for those who only start from it."""
+        return replace(self, state=self.kept.executor.map(drop_solutions, self.state))
+
+
+def warm_start(result: EPResult | None) -> tuple[KeptSites | None, Floats | None]:
     """Return (start, mean) for `run_ep` from an earlier result, or (None, None)."""
-    return (None, None) if result is None else (result.sites, result.mean)
+    return (None, None) if result is None else (result.kept_sites(0.0), result.mean)
 
 
 def run_ep(
     sites: PairSites,
     blocks: list[Block],
     crowd: CrowdPrior,
-    start: Sites | None = None,
+    start: Sites | KeptSites | None = None,
     mean: Floats | None = None,
     *,
     max_iterations: int = 100,
@@ -130,88 +171,110 @@ def run_ep(
     blocks: `build_blocks(sites)`. start, mean: sites and consensus mean of an earlier run. Updates are damped by a half
     once the changes stop shrinking. on_iteration is called with the change of each iteration (and may raise).
     """
-    current = Sites.empty(len(sites)) if start is None else start
     at = crowd.mean if mean is None or crowd.consensus is None else mean
-    damping, change, iteration = 1.0, np.inf, 0
-    priors = local_priors(blocks, crowd.taste) if max_iterations else None
-    done = _pass(sites, blocks, crowd, current, at, priors)
+    change, iteration = np.inf, 0
+    ep = ShardedEP(keep_shards(sites, blocks), crowd, several=max_iterations > 0)
+    done = ep.update(ep.begin(start), at)
+    damping = 1.0
     for iteration in range(1, max_iterations + 1):
-        update, _ = site_updates(sites, crowd, current, done.margin, done.variance)
-        last, change = change, largest_change(current, update)
+        last, change = change, done.change
         if on_iteration is not None:
             on_iteration(change)
         if change < tolerance:
             break
         damping = 0.5 if iteration > 5 and change > 0.9 * last else damping
-        current = Sites(*(old + damping * (new - old) for old, new in paired_parameters(current, update)))
-        done = _pass(sites, blocks, crowd, current, done.mean, priors)
-    return _report(sites, blocks, crowd, current, done, change < tolerance, iteration)
+        done = ep.update(ep.moved(done.state, damping), done.mean)
+    return ep.report(done, change < tolerance, iteration)
 
 
 @dataclass(frozen=True, eq=False)
 class _Pass:
-    """All blocks solved at the consensus `at`, and the consensus and margins that follow.
+    """All shards solved at the consensus `at`, and the consensus and the sites' update that follow.
 
-    log_determinant: of the posterior precision of the consensus.   spreads: per block D C, C the posterior covariance
-    of the consensus; empty where that is known.
+    log_determinant: of the posterior precision of the consensus.   change: the largest of a site's precision or shift.
     """
 
-    solved: list[LocalSolution]
+    state: Kept
     at: Floats
     mean: Floats
     covariance: Floats | None
     information: Floats
     gradient: Floats
     log_determinant: float
-    margin: Floats
-    variance: Floats
-    spreads: list[Floats]
+    change: float
 
 
-def _pass(
-    sites: PairSites, blocks: list[Block], crowd: CrowdPrior, current: Sites, at: Floats, priors: Priors
-) -> _Pass:
-    solved = solve_blocks(blocks, crowd.taste, at, total_sites(sites, current), priors)
-    information, gradient = np.zeros((sites.n_items, sites.n_items)), np.zeros(sites.n_items)
-    mean, covariance, log_determinant, spreads = crowd.mean, None, 0.0, []
-    margins = [(block.margins(local.mean), local.variance) for block, local in zip(blocks, solved, strict=True)]
-    if crowd.consensus is not None:
-        information, gradient = _sum_information(blocks, solved, sites.n_items)
-        mean, covariance, log_determinant = _consensus(crowd, information, gradient, at)
-        found = map_in_threads(
-            lambda block, local: consensus_margins(block, local, mean - at, covariance), blocks, solved
+class ShardedEP:
+    """EP under one prior; several: whether annotators are solved more than once."""
+
+    def __init__(self, kept: KeptShards, crowd: CrowdPrior, *, several: bool = True) -> None:
+        self.kept, self.crowd = kept, crowd
+        self._executor = kept.executor
+        self._taste = self._executor.share(crowd.taste)
+        self._priors = kept.spread(lambda shard: None)
+        if several and kept.n_prior_numbers <= MAX_PRIORS:
+            self._priors = self._executor.map(shard_priors, kept.handles, shared=[self._taste])
+        self.answer_by(crowd)
+
+    def answer_by(self, answering: Answering) -> None:
+        """Have annotators answer so from now on."""
+        self._answering = self.kept.spread(lambda shard: ShardAnswering.of(shard, answering))
+
+    def begin(self, start: Sites | KeptSites | None) -> Kept:
+        """Return the sites of all shards to begin with."""
+        if isinstance(start, KeptSites):
+            if start.kept is self.kept:
+                return self._executor.secure(start.handles)
+            start = start.gather()
+        return self.kept.spread(lambda shard: shard.sites_of(start))
+
+    def moved(self, state: Kept, damping: float) -> Kept:
+        """Return the sites moved by a share of their update, from which a lost iteration is computed again."""
+        return self._executor.secure(self._executor.map(moved_sites, state, shared=[damping]))
+
+    def solve(self, sites: Kept, at: Floats) -> Kept:
+        """Solve everybody at these sites and the consensus `at`."""
+        shared = [self._taste, self._executor.share(at)]
+        return self._executor.map(solve_shard, self.kept.handles, self._priors, sites, shared=shared)
+
+    def update(self, sites: Kept, at: Floats) -> _Pass:
+        """Do as `solve`, then update consensus and sites."""
+        do, crowd, handles = self._executor, self.crowd, self.kept.handles
+        n = len(crowd.taste)
+        information, gradient = np.zeros((n, n)), np.zeros(n)
+        mean, covariance, log_determinant = crowd.mean, None, 0.0
+        state = self.solve(sites, at)
+        if crowd.consensus is not None:
+            information, gradient = do.map_reduce(information_of, add_information, handles, state)
+            mean, covariance, log_determinant = _consensus(crowd, information, gradient, at)
+        state = self.refresh(state, mean - at, covariance)
+        return _Pass(state, at, mean, covariance, information, gradient, log_determinant, self.largest_change(state))
+
+    def refresh(self, state: Kept, move: Floats, covariance: Floats | None = None) -> Kept:
+        """Update the sites after the consensus has moved, or people answer otherwise."""
+        consensus = self._executor.share((move, covariance))
+        return self._executor.map(refresh_sites, self.kept.handles, self._answering, state, shared=[consensus])
+
+    def largest_change(self, state: Kept) -> float:
+        """Return the largest change of a precision or shift by the update."""
+        return float(self._executor.map_reduce(local_change, max, state))
+
+    def report(self, done: _Pass, converged: bool, n_iterations: int) -> EPResult:
+        """Compute the evidence, and the solutions where the consensus ended."""
+        do, handles, crowd = self._executor, self.kept.handles, self.crowd
+        evidence, by_cuts = do.map_reduce(evidence_of, add_evidence, handles, self._answering, done.state)
+        state = do.map(settle, handles, done.state, shared=[do.share(done.mean - done.at)])
+        return EPResult(
+            kept=self.kept,
+            state=state,
+            mean=done.mean,
+            covariance=np.zeros_like(crowd.taste) if done.covariance is None else done.covariance,
+            log_evidence=evidence + (0.0 if crowd.consensus is None else _log_consensus(crowd, done)),
+            converged=converged,
+            n_iterations=n_iterations,
+            change=done.change,
+            by_cuts=by_cuts,
         )
-        margins, spreads = [one[:2] for one in found], [one[2] for one in found]
-    margin, variance = np.zeros(len(sites)), np.ones(len(sites))
-    for block, (means, variances) in zip(blocks, margins, strict=True):
-        rows = block.site[block.real]
-        margin[rows], variance[rows] = means[block.real], variances[block.real]
-    return _Pass(solved, at, mean, covariance, information, gradient, log_determinant, margin, variance, spreads)
-
-
-def local_priors(blocks: list[Block], taste: Floats) -> Priors:
-    """Return the prior covariances of all blocks, for several solves; None where they take too much memory."""
-    numbers = sum(len(block.items) * block.items.shape[1] ** 2 for block in blocks)
-    return map_in_threads(lambda block: local_prior(block, taste), blocks) if numbers <= MAX_PRIORS else None
-
-
-def solve_blocks(
-    blocks: list[Block], taste: Floats, mean: Floats, total: Sites, priors: Priors = None
-) -> list[LocalSolution]:
-    """Solve every annotator of all blocks; total: sites with all their copies."""
-    known: Sequence[Floats | None] = priors or [None] * len(blocks)
-    return map_in_threads(
-        lambda block, prior: solve_block(block, taste, mean, total.precision, total.shift, prior), blocks, known
-    )
-
-
-def _sum_information(blocks: list[Block], solved: list[LocalSolution], n_items: int) -> tuple[Floats, Floats]:
-    """Return sum_u B' E B and sum_u B' e: the information of all annotators about the consensus."""
-    information, gradient = np.zeros((n_items, n_items)), np.zeros(n_items)
-    for block, local in zip(blocks, solved, strict=True):
-        information += block.scatter_matrix(local.information, n_items)
-        gradient += block.scatter_vector(local.residual, n_items)
-    return information, gradient
 
 
 def _consensus(crowd: CrowdPrior, information: Floats, gradient: Floats, at: Floats) -> tuple[Floats, Floats, float]:
@@ -222,55 +285,12 @@ def _consensus(crowd: CrowdPrior, information: Floats, gradient: Floats, at: Flo
     return mean, covariance, 2 * float(np.log(np.diagonal(lower)).sum())
 
 
-def _report(
-    sites: PairSites, blocks: list[Block], crowd: CrowdPrior, current: Sites, done: _Pass, converged: bool, n: int
-) -> EPResult:
-    """Compute consensus and evidence of the final sites."""
-    update, corrections = site_updates(sites, crowd, current, done.margin, done.variance)
-    evidence = sum_by_group(sites.annotator, sites.copies * corrections, sites.n_annotators)
-    move = done.mean - done.at
-    for block, local in zip(blocks, done.solved, strict=True):
-        evidence[block.annotators] += local.log_integral
-    log_evidence = float(evidence.sum()) + (0.0 if crowd.consensus is None else _log_consensus(crowd, done))
-    solved = []
-    for block, local in zip(blocks, done.solved, strict=True):
-        mean, residual = shift_solution(local, block.project(move))
-        solved.append(replace(local, mean=mean, residual=residual))
-    covariance = np.zeros((sites.n_items, sites.n_items)) if done.covariance is None else done.covariance
-    return EPResult(
-        sites=current,
-        update=update,
-        mean=done.mean,
-        covariance=covariance,
-        log_evidence=log_evidence,
-        by_annotator=evidence,
-        converged=converged,
-        n_iterations=n,
-        change=largest_change(current, update),
-        solved=solved,
-        spreads=done.spreads,
-        by_cuts=cut_scores(sites, crowd, current, done.margin, done.variance),
-    )
-
-
-def taste_statistic(sites: PairSites, blocks: list[Block], result: EPResult) -> Floats:
+def taste_statistic(result: EPResult) -> Floats:
     """Sum B'(E - E B C B' E - e e')B over annotators, (n_items, n_items), C the covariance of the consensus.
 
     The gradient of `result.log_evidence` by the taste covariance is minus half of it. A known consensus has C = 0.
     """
-    total = total_sites(sites, result.sites)
-
-    def learned(block: Block, local: LocalSolution, spread: Floats | None) -> Floats:
-        found = local.information - local.residual[:, :, None] * local.residual[:, None, :]
-        if spread is not None:
-            found -= block.weighted(total.precision, spread) @ local.information
-        return found
-
-    spreads: Sequence[Floats | None] = result.spreads or [None] * len(blocks)
-    statistic = np.zeros((sites.n_items, sites.n_items))
-    for block, found in zip(blocks, map_in_threads(learned, blocks, result.solved, spreads), strict=True):
-        statistic += block.scatter_matrix(found, sites.n_items)
-    return statistic
+    return np.asarray(result.kept.executor.map_reduce(statistic_of, np.add, result.kept.handles, result.state))
 
 
 def _log_consensus(crowd: CrowdPrior, done: _Pass) -> float:

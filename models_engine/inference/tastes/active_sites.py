@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from models_engine.executor import map_in_threads
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.annotator_solves import solve_block
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.inference.probit_ep.site_updates import Sites, largest_change, site_updates
-from models_engine.inference.probit_ep.threads import map_in_threads
 
 __all__ = [
     "ActiveResult",

@@ -59,14 +59,16 @@ def learn_taste(
     result = run_ep(sites, blocks, replace_taste(crowd, taste), start, at, max_iterations=8, tolerance=1e-2)
     last, stretch, size = np.zeros_like(taste), 1.0, np.inf
     for _ in range(max_steps):
-        second = n_annotators * taste - form.around(taste_statistic(sites, blocks, result), taste)
+        second = n_annotators * taste - form.around(taste_statistic(result), taste)
         target = (pseudo_annotators * prior + second) / (pseudo_annotators + n_annotators)
         step = target - taste
         stretch = min(stretch * growth, 12.0) if (step * last).sum() > 0 else 1.0
         taste = form.stepped(taste, step, stretch)
         size, last = float(np.linalg.norm(step) / np.linalg.norm(taste)), step
         # one update of the sites per step is enough, because the covariance changes slowly
-        result = run_ep(sites, blocks, replace_taste(crowd, taste), result.update, result.mean, max_iterations=0)
+        result = run_ep(
+            sites, blocks, replace_taste(crowd, taste), result.kept_sites(1.0), result.mean, max_iterations=0
+        )
         if on_step is not None:
             on_step(result.log_evidence)
         if size < tolerance:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaln, expit, log_expit, logsumexp, softmax
 
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, warm_start
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, KeptSites, run_ep, warm_start
 from models_engine.inference.probit_ep.known_consensus import KnownConsensus
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.inference.probit_ep.site_updates import Sites
@@ -125,7 +125,7 @@ def learn_reliabilities(
     on_step: Callable[[float], None],
     *,
     n_rounds: int = 2,
-    start: Sites | None = None,
+    start: Sites | KeptSites | None = None,
     at: Floats | None = None,
 ) -> tuple[Reliabilities, EPResult]:
     """Return the posteriors of all reliabilities, starting from crowd.lapse (by default none), and the last EP run
@@ -141,7 +141,7 @@ def learn_reliabilities(
     for _ in range(n_rounds):
         now = replace(crowd, lapse=lapse)
         shared = run_ep(sites, blocks, now, start, at, tolerance=LOOSE_TOLERANCE, max_iterations=30)
-        shared = replace(shared, solved=[], spreads=[])  # the largest arrays, not needed any more
+        shared = shared.without_solutions()
         start, at = warm_start(shared)
         found = summarise_evidence(_knot_evidence(sites, blocks, now, shared, on_step), judged)
         if np.array_equal(found.lapse, lapse):
@@ -167,7 +167,7 @@ def _knot_evidence(
             evidence[row, who] = known.evidence(one)[who]
             on_step(float(evidence[row, who].sum()))
 
-    everybody = KnownConsensus(sites, blocks, taste, shared.mean, shared.sites)
+    everybody = KnownConsensus(sites, blocks, taste, shared.mean, shared.kept_sites(0.0))
     compute(everybody, reversed(range(MIDDLE.stop, len(KNOTS))), np.arange(n))
     middle, between = everybody.current, slice(MIDDLE.start - 1, MIDDLE.stop + 1)
     compute(everybody, range(MIDDLE.start), np.arange(n))

@@ -90,8 +90,7 @@ def test_gradient_of_the_evidence_by_the_taste_covariance_with_rankings():
     data = Comparisons.concatenate([Comparisons.from_rankings(rankings, who, n_items=4, n_annotators=3), pairs])
     loadings = rng.standard_normal((4, 2))
     crowd = CrowdPrior(0.5 * loadings @ loadings.T + 0.3 * np.eye(4), 1.5 * np.eye(4), np.zeros(4))
-    sites = build_sites_with_rankings(data)
-    statistic = taste_statistic(sites, build_blocks(sites), fitted(data, crowd))
+    statistic = taste_statistic(fitted(data, crowd))
     for _ in range(3):
         direction = rng.standard_normal((4, 4))
         direction += direction.T

@@ -16,6 +16,7 @@ READERS = {
     "database": lambda: Environment().database("OURS", default="sqlite:////tmp/x"),
     "redis": lambda: Environment().redis("OURS"),
     "hosts": lambda: Environment().hosts("OURS"),
+    "cluster": lambda: Environment().cluster("OURS"),
     "secret": lambda: Environment().secret("OURS"),
     "mail": lambda: Environment().mail("OURS", default="consolemail://"),
 }
@@ -34,6 +35,7 @@ READERS = {
         ("database", "postgres://u:sekret@h"),
         ("redis", "http://u:sekret@h"),
         ("hosts", "https://rank.example.org"),
+        ("cluster", "10.0.0.7:8786"),
         ("secret", "too-short"),
         ("mail", "smtp+tsl://u:sekret@h:587"),
     ],

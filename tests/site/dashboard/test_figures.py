@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.annotators.queries import medians
+from annotate.core.stored_messages import store_message
 from annotate.criteria import Criterion
 from annotate.fitting.reading import read_labels
 from annotate.models import Event, Item, Label
@@ -170,6 +171,20 @@ def test_rows_refused_at_import_are_shown_with_their_reasons(owner, project):
     assert "120 rows, 2 refused." in html
     assert "Row 17:" in html
     assert "An item cannot be compared with itself." in html
+
+
+def test_the_engine_page_tells_where_a_large_fit_was_computed(owner, project, items):
+    fit = spread_fit(project, items)
+    assert "Computed on" not in page(owner, project, "engine")
+    for where, told in (
+        ({"n_workers": 1}, "a cluster with 1 worker<"),
+        ({"n_workers": 3}, "a cluster with 3 workers"),
+        ({"failure": store_message("the cluster has no workers")}, "the cluster has no workers"),
+    ):
+        Fit.objects.filter(pk=fit.pk).update(diagnostics=fit.diagnostics | {"cluster": where})
+        html = page(owner, project, "engine")
+        assert "Computed on" in html
+        assert told in html
 
 
 def test_the_engine_page_tells_of_every_fit(owner, project, items):

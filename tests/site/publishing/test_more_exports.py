@@ -11,6 +11,7 @@ import pytest
 from django.urls import reverse
 
 from annotate.core.numbers import format_number
+from annotate.core.stored_messages import store_message
 from annotate.labelling import assignment
 from annotate.labelling.actions import Answer, record_label
 from annotate.models import Annotator, Context, Item, Label, Project
@@ -177,6 +178,15 @@ def test_fits_tell_how_they_went(owner, project):
     rows = list(csv.DictReader(io.StringIO(body(owner, project, "fits", "csv"))))
     assert rows[1]["message"] == "'=stopped"
     assert json.loads(rows[0]["settings"]) == {"prior_sd": 1.5}
+
+
+def test_fits_tell_of_the_cluster(owner, project):
+    items = list(project.items.all())
+    no_workers = store_message("the cluster has no workers")
+    for where in ({}, {"cluster": {"n_workers": 3}}, {"cluster": {"failure": no_workers}}):
+        spread_fit(project, items, diagnostics={"objective": []} | where)
+    found = [(row["cluster_workers"], row["cluster_failure"]) for row in lines(owner, project, "fits")]
+    assert found == [(None, ""), (3, ""), (None, "the cluster has no workers")]
 
 
 def test_the_report_says_what_stands_on_the_ranking(owner, project, crowd):
