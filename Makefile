@@ -48,7 +48,7 @@ TOGETHER := -n auto --maxprocesses 4 --dist worksteal
 # Only the files that hold tests with this mark: collecting everything for some takes longer than most of them.
 marked = -m $(1) $$(grep -rl --include='*.py' 'mark\.$(1)\b' $(2))
 
-test: test-together test-alone  ## every test but the larger versions, on SQLite and without any service
+test: test-together test-alone  ## every test on SQLite, without any service (LARGE=1: the larger versions, too)
 test-together: $(VENV)/dev
 	$(EMBEDDED) $(TOGETHER) -m "not alone $(if $(LARGE),,and not large)"
 test-alone: $(VENV)/dev
