@@ -25,6 +25,7 @@ STARTS: dict[str, str] = {
     ImportJob.Kind.COMPARISONS: "comparisons-import",
     ImportJob.Kind.FEATURES: "features-import",
     ImportJob.Kind.QUESTIONS: "questions-import",
+    ImportJob.Kind.ANNOTATORS: "annotators-import",
 }
 
 

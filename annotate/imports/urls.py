@@ -9,6 +9,7 @@ from annotate.imports.media import api as media_api
 urlpatterns = [
     path("projects/<uuid:project_id>/items/import/", views.items, name="items-import"),
     path("projects/<uuid:project_id>/items/features/", views.features, name="features-import"),
+    path("projects/<uuid:project_id>/annotators/features/", views.annotators, name="annotators-import"),
     path("projects/<uuid:project_id>/comparisons/import/", views.comparisons, name="comparisons-import"),
     path("projects/<uuid:project_id>/given-questions/import/", views.questions, name="questions-import"),
     path("projects/<uuid:project_id>/imports/<int:job_id>/", job_views.job, name="import-job"),

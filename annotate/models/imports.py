@@ -21,6 +21,7 @@ class ImportJob(LeasedJob):
         COMPARISONS = "comparisons", _("Comparisons")
         FEATURES = "features", _("Features of items")
         QUESTIONS = "questions", _("Given questions")
+        ANNOTATORS = "annotators", _("Features of annotators")
 
     class State(models.TextChoices):
         UPLOADED = "uploaded", _("Waiting to be checked")

@@ -109,6 +109,7 @@ COVERED = {
     "items-import": ["items_create", "items_upload", "imports_create", "imports_list"],
     "comparisons-import": ["imports_create"],
     "features-import": ["imports_create"],
+    "annotators-import": ["imports_create"],
     "import-job": ["imports_read", "imports_go_on", "imports_stop"],
     "import-left-out": ["imports_left_out"],
     "members": ["members_list", "members_create", "members_list_invitations"],

@@ -140,6 +140,7 @@ UNLOGGED = {
     "items-import": "in steps, of which the last is noted: test_an_import_is_noted",
     "comparisons-import": "in steps; the file, going on and stopping are noted: test_import_jobs.py",
     "features-import": "as comparisons-import",
+    "annotators-import": "as comparisons-import",
     "import-job": "as comparisons-import",
 }
 
