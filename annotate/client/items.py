@@ -102,7 +102,7 @@ class Items(Transport):
         columns: dict[str, Any] | None = None,
         **options: Any,
     ) -> Import:
-        """kind: items, comparisons, media, features, questions or counts. columns: names, where not guessed right.
+        """kind: items, comparisons, media, features, questions, annotators or counts. columns: where guessed wrong.
 
         Every row is checked by the engine before the first is written, which waits for `go_on`, unless `at_once`.
         """

@@ -52,7 +52,8 @@ def add_item_commands(commands: Commands) -> None:
     add_project_argument(items.add_parser("list", help="list one JSON object per line"))
 
     whole = commands.add_parser("import", help="upload a file, have the engine import it, and wait")
-    whole.add_argument("kind", choices=["items", "comparisons", "media", "features", "questions", "counts"])
+    kinds = ["items", "comparisons", "media", "features", "questions", "annotators", "counts"]
+    whole.add_argument("kind", choices=kinds)
     add_project_argument(whole).add_argument("file", type=Path)
     whole.add_argument("--leave-out", action="store_true", help="import the valid rows without those with errors")
     whole.add_argument(

@@ -13,10 +13,11 @@ Kind = QuestionField.Kind
 def annotator_features(project: Project, annotator_ids: NDArray[np.int64]) -> Floats | None:
     """Return (n_annotators, n_features), or None where there are none.
 
-    A number is a column, yes or no one of 1 and 0, a list one for each text but the first; words make none. Who gave
-    no answer stands at the mean of those who did. Retired fields, and those that nobody answered, are left out.
+    A number, asked or imported, is a column, yes or no one of 1 and 0, a list one for each text but the first; words
+    make none. Who gave no answer stands at the mean of those who did. Retired fields, and those that nobody answered,
+    are left out.
     """
-    if not (project.fields_before or project.fields_after):
+    if not (project.fields_before or project.fields_after or project.fields_imported):
         return None
     asked = [field for field in active_questions(project) if field.kind != Kind.TEXT]
     people = [int(pk) for pk in annotator_ids]

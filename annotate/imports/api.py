@@ -36,6 +36,7 @@ from annotate.files.layout import read_sheet
 from annotate.files.limits import BadFile
 from annotate.files.workbooks import decode_table
 from annotate.imports.actions import measure_pictures, resume_import, start_import, stop_import
+from annotate.imports.annotator_table import annotators_given
 from annotate.imports.comparisons.tables import FORMATS
 from annotate.imports.counts.columns import Counting, check_count_columns, guess_counts
 from annotate.imports.counts.columns import layout_of as layout_of_counts
@@ -48,6 +49,7 @@ from annotate.imports.media.archives import check_is_zip
 from annotate.imports.questions.columns import FORMATS as QUESTION_FORMATS
 from annotate.imports.questions.columns import Asking, check_columns, guess_questions, layout_of
 from annotate.models import GivenOrder, ImportJob, Project
+from annotate.participation.questionnaire.imported import NotAnImportedNumber
 
 Kind = ImportJob.Kind
 
@@ -60,7 +62,7 @@ class NewImport(StrictSerializer):
         allow_empty_file=True,  # which is told as what else can't be read
         help_text="items, comparisons, questions, counts: CSV, TSV, XLSX, JSON, JSON lines, Parquet, text, PrefLib; "
         "media: a .zip of media, PDF and DOCX; features: a table (the items' keys, then a column for each feature), or "
-        "a .npy.",
+        "a .npy; annotators: a table (their pseudonyms, then a column for each feature).",
     )
     at_once = serializers.BooleanField(
         required=False,
@@ -216,13 +218,13 @@ class Imports(ApiView):
         given = validated_data(NewImport(data=request.data))
         try:
             job = started(request, project, given)
-        except BadFile as refusal:
+        except (BadFile, NotAnImportedNumber) as refusal:
             raise Unprocessable({"file": [str(refusal)]}) from None
         return Response(detail(job), status=202)
 
 
 def started(request: ApiRequest, project: Project, given: dict[str, Any]) -> ImportJob:
-    """Raises BadFile, and what start_import raises."""
+    """Raises BadFile, NotAnImportedNumber, and what start_import raises."""
     file: UploadedFile = given["file"]
     if not file.size:
         raise BadFile(_("The file is empty. Upload it again."))
@@ -234,6 +236,8 @@ def started(request: ApiRequest, project: Project, given: dict[str, Any]) -> Imp
     elif given["kind"] == Kind.FEATURES:
         check_keys(given.get("keys"))
         content, mapping, keys = features_given(file, given.get("keys"), given["called"], given["sheet"])
+    elif given["kind"] == Kind.ANNOTATORS:
+        content, mapping = annotators_given(project, file, given["sheet"])
     else:
         text = decode_table(file, given["sheet"])
         content = ContentFile(text.encode())

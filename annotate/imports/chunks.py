@@ -24,10 +24,19 @@ from annotate.labelling.plan.actions import draw_plan
 from annotate.labelling.plan.given import NewQuestion, plan_has_changed, write_questions
 from annotate.locks import lock_project
 from annotate.models import Annotator, EventVerb, ImportJob, Item
+from annotate.participation.questionnaire.imported import save_numbers
 
 IMPORTED = Annotator.Source.IMPORT
 # Lines in one transaction: others' writes wait for it about a third of a second on SQLite.
-CHUNK = {"item": 2000, "question": 2000, "comparison": 2000, "count": 2000, "features": 500, "media": 20}
+CHUNK = {
+    "item": 2000,
+    "question": 2000,
+    "comparison": 2000,
+    "count": 2000,
+    "features": 500,
+    "media": 20,
+    "annotator": 200,
+}
 
 
 class ItemGone(UserError):
@@ -63,6 +72,7 @@ class Sink:
             "count": self.count,
             "features": self.measure,
             "media": self.unpack,
+            "annotator": self.describe,
         }
         write[lines[0][0]](values)
 
@@ -109,6 +119,10 @@ class Sink:
             add_features(self.project, self.names, [(items[key], values) for key, values in rows])
         except KeyError as error:
             raise ItemGone(error.args[0]) from error
+
+    def describe(self, rows: Sequence[Sequence[Any]]) -> None:
+        numbers = [(int(pk), values) for pk, values in rows]
+        save_numbers(self.project, self.job.asked_by, self.names, numbers, self.now)
 
     def ask(self, rows: Sequence[Sequence[Any]]) -> None:
         items = self.known()
@@ -176,6 +190,10 @@ class Sink:
             record_event(
                 self.project, actor, EventVerb.FEATURES_IMPORTED, self.now, items=job.n_written, source=job.source
             )
+            request_fit_if_labelled(self.project)
+        elif job.kind == ImportJob.Kind.ANNOTATORS:
+            verb = EventVerb.ANNOTATOR_FEATURES_IMPORTED
+            record_event(self.project, actor, verb, self.now, annotators=job.n_written, source=job.source)
             request_fit_if_labelled(self.project)
         else:
             upload = f"job {job.pk}"

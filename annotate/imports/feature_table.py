@@ -35,9 +35,15 @@ def features_given(file: File, keys: File | None, called: str, sheet: str = "") 
 
 def table_mapping(text: str, name: str) -> dict[str, Any]:
     """Return how a table of features is read: its first row names the columns. Raises BadFile."""
+    mapping, columns = named_columns(text, name)
+    check_columns(columns)
+    return mapping
+
+
+def named_columns(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
+    """Return (mapping, columns) of a table whose first row names the columns. Raises BadFile."""
     layout = replace(guess_layout(text, name), header=True)
-    check_columns(list(read_sheet(text, layout).columns))
-    return {"layout": asdict(layout)}
+    return {"layout": asdict(layout)}, list(read_sheet(text, layout).columns)
 
 
 def check_columns(columns: list[str]) -> None:
@@ -48,6 +54,11 @@ def check_columns(columns: list[str]) -> None:
             _("The table has %(n)d columns of features. It needs the items' keys first, and then 1 to %(limit)d.")
             % {"n": len(names), "limit": MOST_FEATURES}
         )
+    check_names(names)
+
+
+def check_names(names: list[str]) -> None:
+    """Raises BadFile."""
     if all(is_figure(name) for name in names):
         raise BadFile(_("The first row has to name the columns; it holds numbers. Put names above them."))
     for place, name in enumerate(names):
@@ -68,12 +79,17 @@ class FeatureTable:
     """Rows of a table as features of the items that they name."""
 
     every = EVERY
+    kind = "features"  # of its lines
 
     def __init__(self, text: TextIO, mapping: Mapping[str, Any], known: Mapping[str, int]) -> None:
         self.sheet = read_sheet(text, Layout(**mapping["layout"]))
         self.columns, self.known = self.sheet.columns, known
-        check_columns(list(self.columns))
+        self.check_columns(list(self.columns))
         self.features = list(self.columns[1:])
+
+    def check_columns(self, columns: list[str]) -> None:
+        """Raises BadFile."""
+        check_columns(columns)
 
     def ahead(self) -> Iterable[Line]:
         return ()
@@ -91,17 +107,21 @@ class FeatureTable:
             except Unusable as problem:
                 yield Read(row.place, row.cells, problem=str(problem))
                 continue
-            yield Read(row.place, row.cells[:6], [("features", (key, values))])
+            yield Read(row.place, row.cells[:6], [(self.kind, (key, values))])
 
-    def read(self, row: SheetRow, seen: dict[str, int]) -> tuple[str, list[float]]:
-        """Return the key and the values of one row. Raises Unusable."""
+    def read(self, row: SheetRow, seen: dict[str, int]) -> tuple[str | int, list[float]]:
+        """Return what the line names and the values of one row. Raises Unusable."""
         if row.problem:
             raise Unusable(row.problem)
         key = text_in(row.cells[0])
         if key not in self.known:
-            raise Unusable(_("There is no item with the key “%(key)s” in this project.") % {"key": shortened(key)})
+            raise Unusable(self.unknown(key))
         if seen.setdefault(key, row.place) != row.place:
-            raise Unusable(
-                _("The key “%(key)s” is already used in row %(row)d.") % {"key": shortened(key), "row": seen[key]}
-            )
+            raise Unusable(self.repeated(key, seen[key]))
         return key, [number_in(row, place, name) for place, name in enumerate(self.features, 1)]
+
+    def unknown(self, key: str) -> str:
+        return _("There is no item with the key “%(key)s” in this project.") % {"key": shortened(key)}
+
+    def repeated(self, key: str, place: int) -> str:
+        return _("The key “%(key)s” is already used in row %(row)d.") % {"key": shortened(key), "row": place}

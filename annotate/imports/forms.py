@@ -17,7 +17,7 @@ from annotate.files.layout import FORMATS, Layout, guess_columns, numeric_column
 from annotate.files.limits import MAX_KEY, MAX_TEXT, MAX_TITLE
 from annotate.imports.matrix import FEATURES_PREFIX
 from annotate.imports.media.files import longest_text
-from annotate.models import Item
+from annotate.models import MAX_QUESTION_FIELDS, Item
 
 TEXT_KINDS = [(Item.Kind.TEXT.value, _("Plain text")), (Item.Kind.MARKDOWN.value, _("Markdown"))]
 TEXT_KINDS.append((Item.Kind.HTML.value, _("HTML (words, structure and links are kept)")))
@@ -151,6 +151,22 @@ class FeaturesForm(forms.Form):
         label=_("Name of a matrix's features"),
         initial="f",
         help_text=_("“f” makes f1, f2, f3 …"),
+    )
+
+
+class AnnotatorsForm(forms.Form):
+    file = forms.FileField(
+        label=_("Table of annotators"),
+        allow_empty_file=True,
+        widget=forms.ClearableFileInput(attrs={"accept": TABLES}),
+        help_text=format_lazy(
+            _(
+                "A table (CSV, TSV, XLSX, JSON or Parquet, up to 50 MB): the annotators' pseudonyms in its first "
+                "column, then up to {limit} columns of numbers, named in the first row. All finite numbers; imported "
+                "ones of the same name are replaced."
+            ),
+            limit=MAX_QUESTION_FIELDS,
+        ),
     )
 
 

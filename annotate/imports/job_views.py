@@ -27,6 +27,7 @@ STARTS: dict[str, str] = {
     ImportJob.Kind.FEATURES: "features-import",
     ImportJob.Kind.MEASURED: "features-import",
     ImportJob.Kind.QUESTIONS: "questions-import",
+    ImportJob.Kind.ANNOTATORS: "annotators-import",
 }
 
 

@@ -15,6 +15,7 @@ from annotate.files.layout import Layout, read_sheet
 from annotate.files.limits import MAX_COMPARISONS, MAX_KEY, BadFile, Unusable
 from annotate.files.sheets import Sheet
 from annotate.imports.actions import KEYS
+from annotate.imports.annotator_table import AnnotatorTable
 from annotate.imports.comparisons.actions import Comparison, problems
 from annotate.imports.comparisons.engine_sets import SetReader, side_as_order
 from annotate.imports.comparisons.lists import ListReader, indices, orders
@@ -68,6 +69,8 @@ def source_of(job: ImportJob, file: IO[bytes], pages: Path, on_page: Callable[[]
 def text_source(job: ImportJob, text: TextIO) -> Source:
     if job.kind == Kind.QUESTIONS:
         return GivenQuestions(text, job.project, job.mapping, seed=job.digest)
+    if job.kind == Kind.ANNOTATORS:
+        return AnnotatorTable(text, job.mapping, job.project)
     items = dict(job.project.items.order_by("pk").values_list("key", "pk"))
     if job.kind == Kind.ITEMS:
         return ItemTable(text, job.mapping, items)

@@ -10,6 +10,7 @@ urlpatterns = [
     path("projects/<uuid:project_id>/items/import/", views.items, name="items-import"),
     path("projects/<uuid:project_id>/items/features/", views.features, name="features-import"),
     path("projects/<uuid:project_id>/items/features/measure/", views.measure, name="features-measure"),
+    path("projects/<uuid:project_id>/annotators/features/", views.annotators, name="annotators-import"),
     path("projects/<uuid:project_id>/comparisons/import/", views.comparisons, name="comparisons-import"),
     path("projects/<uuid:project_id>/counts/import/", views.counts, name="counts-import"),
     path("projects/<uuid:project_id>/given-questions/import/", views.questions, name="questions-import"),

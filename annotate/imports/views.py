@@ -1,5 +1,6 @@
-"""The pages that imports start at: items, comparisons and features of items."""
+"""The pages that imports start at: items, comparisons, features of items and of annotators."""
 
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from annotate.access import SignedInRequest
 from annotate.core import rate_limits
 from annotate.core.errors import UserError
 from annotate.imports.actions import measure_pictures
+from annotate.imports.annotator_table import annotators_given
 from annotate.imports.comparisons.forms import ComparisonsFileForm
 from annotate.imports.comparisons.tables import FORMATS
 from annotate.imports.comparisons_wizard import ComparisonsWizard, comparisons_contents
@@ -25,7 +27,15 @@ from annotate.imports.counts.forms import CountsFileForm
 from annotate.imports.counts_wizard import CountsWizard, counts_contents
 from annotate.imports.evidence import check_evidence
 from annotate.imports.feature_table import features_given
-from annotate.imports.forms import ArchiveForm, DocumentsForm, FeaturesForm, FileForm, PasteForm, PicturesForm
+from annotate.imports.forms import (
+    AnnotatorsForm,
+    ArchiveForm,
+    DocumentsForm,
+    FeaturesForm,
+    FileForm,
+    PasteForm,
+    PicturesForm,
+)
 from annotate.imports.media.archives import check_is_zip
 from annotate.imports.media.packing import pack_documents
 from annotate.imports.media_wizard import MediaWizard, media_contents
@@ -34,7 +44,8 @@ from annotate.imports.questions.forms import QuestionsFileForm
 from annotate.imports.questions_wizard import QuestionsWizard, question_examples, questions_contents
 from annotate.imports.table_wizard import TableWizard, file_contents, paste_contents
 from annotate.imports.wizard import Start, Wizard, resume, staging, starting
-from annotate.models import FeatureNames, ImportJob, ItemFeatures, Project
+from annotate.models import FeatureNames, ImportJob, ItemFeatures, Project, QuestionField
+from annotate.participation.questionnaire.queries import active_questions
 
 JobValues = dict[str, Any]
 SHOWN_JOBS = 5
@@ -57,6 +68,18 @@ def features_job(file: UploadedFile, keys: UploadedFile | None, called: str) -> 
     content, mapping, given_keys = features_given(file, keys, called)
     values = {"kind": ImportJob.Kind.FEATURES, "source": file.name, "file": content, "mapping": mapping}
     return {**values, "at_once": True, "keys": given_keys}
+
+
+def annotators_job(project: Project, file: UploadedFile) -> JobValues:
+    """Raises BadFile and NotAnImportedNumber."""
+    content, mapping = annotators_given(project, file)
+    return {
+        "kind": ImportJob.Kind.ANNOTATORS,
+        "source": file.name,
+        "file": content,
+        "mapping": mapping,
+        "at_once": True,
+    }
 
 
 WIZARDS: dict[str, type[Wizard[Any]]] = {
@@ -186,3 +209,18 @@ def features(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
         "n_pictures": pictures_of(project).count(),
     }
     return render(request, "imports/features.html", context, status=400 if form.errors else 200)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def annotators(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
+    """Features of annotators, as those of items, have no preview."""
+    project = access.project_for(request, project_id, access.MANAGE)
+    if request.method == "POST":
+        rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
+    form, response = Start(AnnotatorsForm, "file", starting(partial(annotators_job, project))).submit(request, project)
+    if response:
+        return response
+    names = [one.label for one in active_questions(project) if one.kind == QuestionField.Kind.IMPORTED]
+    context = {"project": project, "form": form, "names": names}
+    return render(request, "imports/annotators.html", context, status=400 if form.errors else 200)

@@ -108,6 +108,11 @@ class EventVerb(StrEnum):
         _("Items: features imported"),
         _("imported features of %(items)s items (%(source)s)"),
     )
+    ANNOTATOR_FEATURES_IMPORTED = (
+        "annotators' features imported",
+        _("Annotators: features imported"),
+        _("imported features of %(annotators)s annotators (%(source)s)"),
+    )
     ITEM_RETIRED = "item retired", _("Items: retired"), _("retired the item “%(key)s”")
     ITEM_BROUGHT_BACK = "item brought back", _("Items: restored"), _("restored the item “%(key)s”")
     WEBHOOK_ADDED = "webhook added", _("Webhooks: added"), _("added the webhook %(url)s")

@@ -23,6 +23,7 @@ class ImportJob(LeasedJob):
         QUESTIONS = "questions", _("Given questions")
         COUNTS = "counts", _("Counts")
         MEASURED = "measured", _("Measured pictures")
+        ANNOTATORS = "annotators", _("Features of annotators")
 
     class State(models.TextChoices):
         UPLOADED = "uploaded", _("Waiting to be checked")

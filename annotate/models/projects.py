@@ -145,6 +145,7 @@ class Project(
     # The newest Field asked before the first task and after the last; 0 if none is.
     fields_before = models.PositiveBigIntegerField(default=0, editable=False)
     fields_after = models.PositiveBigIntegerField(default=0, editable=False)
+    fields_imported = models.PositiveBigIntegerField(default=0, db_default=0, editable=False)  # never asked
     # How the questions are asked that the owner gave (ItemSet.number); empty where sets are drawn.
     given_order = models.CharField(
         _("order of the given questions"),

@@ -19,6 +19,7 @@ class QuestionField(models.Model):
         NUMBER = "number", _("Whole number")
         CHOICE = "choice", _("One of a list")
         YES_NO = "yes_no", _("Yes or no")
+        IMPORTED = "imported", _("Imported number, not asked")
 
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="fields")
     number = models.PositiveIntegerField()  # within the project; names the column of the export

@@ -24,8 +24,8 @@ from annotate.participation.consent.queries import consent_text
 from annotate.participation.questionnaire.actions import save_question_answers
 from annotate.participation.questionnaire.forms import AnswersForm
 from annotate.participation.questionnaire.queries import (
-    active_questions,
     answers_of,
+    asked_questions,
     open_questions,
     translate_questions,
 )
@@ -114,7 +114,7 @@ class GivenFields(StrictSerializer):
 
 def questions_asked(annotator: Annotator) -> tuple[bool | None, list[QuestionField]]:
     at_end = open_questions(annotator, timezone.now())
-    fields = [] if at_end is None else [one for one in active_questions(annotator.project) if one.at_end == at_end]
+    fields = [] if at_end is None else [one for one in asked_questions(annotator.project) if one.at_end == at_end]
     return (at_end if fields else None), fields
 
 

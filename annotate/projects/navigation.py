@@ -112,7 +112,13 @@ GROUPS = (
             "decide so; you can undo it."
         ),
         (
-            Page("annotators", _("Annotators"), SEE, ("annotator", "annotator-erase"), by_criterion=True),
+            Page(
+                "annotators",
+                _("Annotators"),
+                SEE,
+                ("annotator", "annotator-erase", "annotators-import"),
+                by_criterion=True,
+            ),
             Page("machines", _("Machines"), SEE, by_criterion=True),
             Page("annotator-tags", _("Tags"), MANAGE),
             Page("bulk-exclusion", _("Exclude many answers"), MANAGE),

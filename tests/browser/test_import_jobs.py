@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from annotate.imports import job as imports_job
 from annotate.imports.actions import start_import
 from annotate.imports.guessing import guess_items
+from tests.browser.annotating import sideways
 
 # Every fourth row has no text.
 TABLE = "key,text\n" + "".join(f"k{n},{'Some words' if n % 4 else ''}\n" for n in range(24))
@@ -55,3 +56,12 @@ def test_an_import_is_followed_and_carried_out_by_keyboard(live_site, page, sign
     reads("Failed", "dark")
     page.get_by_role("link", name="Upload another file").click()
     expect(page).to_have_url(live_site + reverse("features-import", args=[project.pk]))
+
+
+def test_the_page_of_annotators_features_is_accessible_on_a_phone(live_site, open_page, sign_in, axe, project, alice):
+    page = open_page(viewport={"width": 320, "height": 700})
+    sign_in(alice, page)
+    page.goto(live_site + reverse("annotators-import", args=[project.pk]))
+    expect(page.get_by_role("heading", level=1)).to_have_text("Features of annotators")
+    assert not sideways(page)
+    axe(page, in_dark=True)

@@ -153,6 +153,7 @@ RULES = {
     "log": (MANAGE, None),
     "log-export": (MANAGE, None),
     "features-import": (MANAGE, MANAGE),
+    "annotators-import": (MANAGE, MANAGE),
     "comparisons-import": (MANAGE, MANAGE),
     "import-job": (MANAGE, MANAGE),
     "import-left-out": (MANAGE, None),

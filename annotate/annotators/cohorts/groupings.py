@@ -70,14 +70,17 @@ def count_values(said: Iterable[tuple[str, str]]) -> list[Value]:
 
 
 def describe_value(field: QuestionField, value: str, values: list[str]) -> tuple[str, str] | None:
-    """Return (key, name) of the cohort that an answer puts somebody in: of whole numbers, the lower or the
-    upper half."""
+    """Return (key, name) of the cohort that an answer puts somebody in: of numbers, the lower or the upper
+    half."""
     if field.kind == QuestionField.Kind.YES_NO:
         return value, _("Yes") if value == "yes" else _("No")
-    if field.kind != QuestionField.Kind.NUMBER:
+    if field.kind == QuestionField.Kind.NUMBER:
+        middle = str(int(median(int(one) for one in values)))
+    elif field.kind == QuestionField.Kind.IMPORTED:
+        middle = sorted(values, key=float)[(len(values) - 1) // 2]
+    else:
         return value, value
-    middle = int(median(int(one) for one in values))
-    if int(value) <= middle:
+    if float(value) <= float(middle):
         return UP_TO, _("Up to %(n)s") % {"n": middle}
     return ABOVE, _("Above %(n)s") % {"n": middle}
 

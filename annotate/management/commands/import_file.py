@@ -24,6 +24,7 @@ from annotate.files.parquet_reader import is_parquet, read_parquet
 from annotate.files.workbooks import is_workbook, read_workbook
 from annotate.imports import job as imports_job
 from annotate.imports.actions import start_import, stop_import
+from annotate.imports.annotator_table import annotators_given
 from annotate.imports.counts.columns import Counting, check_count_columns, guess_counts
 from annotate.imports.counts.columns import layout_of as layout_of_counts
 from annotate.imports.feature_table import features_given
@@ -101,6 +102,10 @@ class Command(BaseCommand):
                 return start_import(file=File(content), mapping={}, **values)
         if kind == Kind.FEATURES:
             return self.features(path, options["keys"], options["prefix"] or "f", values)
+        if kind == Kind.ANNOTATORS:
+            with path.open("rb") as content:
+                table, mapping = annotators_given(project, File(content, path.name))
+            return start_import(file=table, mapping=mapping, **values)
         text = self.text_of(path)
         if kind == Kind.QUESTIONS:
             mapping = self.questions(text, path.name, project)

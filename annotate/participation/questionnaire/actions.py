@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.utils.translation import gettext as _
 
 from annotate.audit import record_event
@@ -67,12 +67,9 @@ def change_questions(
             remove_question(known[pk], now)
         if not any(changed) and not removed:
             return False
-        project.fields_before, project.fields_after = (
-            newest_question(project, at_end=False),
-            newest_question(project, at_end=True),
-        )
+        note_newest_questions(project)
         project.has_ending = has_ending(project, participation_rules(project))
-        project.save(update_fields=["fields_before", "fields_after", "has_ending"])
+        project.save(update_fields=["has_ending"])
         request_fit(project)
         record_event(project, actor, EventVerb.FIELDS_CHANGED, now, fields=[before, describe_question(project)])
     return True
@@ -83,7 +80,8 @@ def describe_question(project: Project) -> str:
     fields = project.fields.filter(retired_at=None).order_by("at_end", "position", "pk")
     return "\n".join(
         " | ".join(
-            [field.label, field.kind, "after" if field.at_end else "before"]
+            [field.label, field.kind]
+            + (["after" if field.at_end else "before"] if field.kind != QuestionField.Kind.IMPORTED else [])
             + ["required"] * field.required
             + ([", ".join(field.choices)] if field.choices else [])
             + ([f"{field.least} to {field.most}"] if field.kind == QuestionField.Kind.NUMBER else [])
@@ -116,10 +114,18 @@ def remove_question(field: QuestionField, now: datetime) -> None:
         field.delete()
 
 
-def newest_question(project: Project, *, at_end: bool) -> int:
-    """Return the primary key of the newest field asked there, 0 if there is none: primary keys only grow."""
-    asked = project.fields.filter(retired_at=None, at_end=at_end)
-    return asked.aggregate(newest=Max("pk"))["newest"] or 0
+def note_newest_questions(project: Project) -> None:
+    """Store the primary key of the newest field of each use, 0 if there is none: primary keys only grow."""
+    imported = Q(kind=QuestionField.Kind.IMPORTED)
+    uses = {
+        "fields_before": ~imported & Q(at_end=False),
+        "fields_after": ~imported & Q(at_end=True),
+        "fields_imported": imported,
+    }
+    newest = {name: Max("pk", filter=use, default=0) for name, use in uses.items()}
+    for name, pk in project.fields.filter(retired_at=None).aggregate(**newest).items():
+        setattr(project, name, pk)
+    project.save(update_fields=list(uses))
 
 
 def save_question_answers(*, annotator: Annotator, at_end: bool, values: Mapping[int, str], now: datetime) -> None:

@@ -141,16 +141,16 @@ class QuestionForm(forms.Form):
 
     def wanted(self) -> RequestedQuestion:
         said = self.cleaned_data
-        is_number = said["kind"] == Kind.NUMBER
+        is_number, is_asked = said["kind"] == Kind.NUMBER, said["kind"] != Kind.IMPORTED
         asked = QuestionValues(
-            at_end=said["at_end"],
+            at_end=said["at_end"] and is_asked,
             kind=said["kind"],
             label=said["label"],
             choices=said["choices"] if said["kind"] == Kind.CHOICE else [],
             least=said["least"] if is_number else None,
             most=said["most"] if is_number else None,
         )
-        return RequestedQuestion(said["pk"], asked, said["required"])
+        return RequestedQuestion(said["pk"], asked, said["required"] and is_asked)
 
 
 class BaseQuestionForms(forms.BaseFormSet):

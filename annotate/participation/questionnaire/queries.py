@@ -36,8 +36,13 @@ def is_refused(annotator: Annotator, now: datetime) -> bool:
 
 
 def active_questions(project: Project) -> list[QuestionField]:
-    """Return those asked at present, before and at the end, in their order."""
+    """Return those in use at present, in their order: asked before, asked at the end, and imported ones."""
     return list(project.fields.filter(retired_at=None).order_by("position"))
+
+
+def asked_questions(project: Project) -> list[QuestionField]:
+    """Return those that people are asked at present, before and at the end, in their order."""
+    return [one for one in active_questions(project) if one.kind != QuestionField.Kind.IMPORTED]
 
 
 def translate_questions(project: Project, fields: Sequence[QuestionField], language: str) -> None:

@@ -21,8 +21,8 @@ from annotate.participation.completion.actions import finish
 from annotate.participation.questionnaire.actions import save_question_answers
 from annotate.participation.questionnaire.forms import AnswersForm
 from annotate.participation.questionnaire.queries import (
-    active_questions,
     answers_of,
+    asked_questions,
     open_questions,
     translate_questions,
 )
@@ -52,7 +52,7 @@ def current_question_form(
     """Return the form with what is asked now, filled in with what was said before, and whether it is the last; else
     None."""
     at_end = open_questions(annotator, now)
-    asked = [] if at_end is None else [one for one in active_questions(annotator.project) if one.at_end == at_end]
+    asked = [] if at_end is None else [one for one in asked_questions(annotator.project) if one.at_end == at_end]
     if at_end is None or not asked:
         return None
     translate_questions(annotator.project, asked, language)

@@ -36,7 +36,7 @@ from annotate.models import (
     User,
 )
 from annotate.participation.joining.short_addresses import new_code
-from annotate.participation.questionnaire.actions import newest_question
+from annotate.participation.questionnaire.actions import note_newest_questions
 
 RNG = random.SystemRandom()
 
@@ -52,6 +52,7 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
         "join_code",
         "fields_before",
         "fields_after",
+        "fields_imported",
         "has_idea_items",
         "embed_origins",
         "has_competitors",
@@ -125,11 +126,11 @@ def copy_rules(source: Project, clone: Project) -> None:
     text = ConsentText.objects.filter(project=source, version=source.consent_version).first()
     if text:
         ConsentText.objects.create(project=clone, version=text.version, text=text.text, at=text.at)
-    fields = source.fields.filter(retired_at=None).order_by("pk")
+    asked = source.fields.filter(retired_at=None).exclude(kind=QuestionField.Kind.IMPORTED)  # which say nothing here
+    fields = asked.order_by("pk")
     for field in fields:
         QuestionField.objects.create(**copy_values(field, project=clone))
-    clone.fields_before, clone.fields_after = newest_question(clone, at_end=False), newest_question(clone, at_end=True)
-    clone.save(update_fields=["fields_before", "fields_after"])
+    note_newest_questions(clone)
 
 
 def copy_items(source: Project, clone: Project, now: datetime, rng: random.Random) -> int:

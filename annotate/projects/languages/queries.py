@@ -19,7 +19,7 @@ from annotate.models import (
     ProjectTranslation,
     QuestionField,
 )
-from annotate.participation.questionnaire.queries import active_questions
+from annotate.participation.questionnaire.queries import asked_questions
 from annotate.participation.rules import participation_rules
 
 PAGE_SIZE = 20
@@ -64,7 +64,7 @@ def language_states(project: Project) -> list[LanguageState]:
     contexts = ContextTranslation.objects.filter(context__project=project)
     n_in_context = dict(contexts.order_by().values_list("language").annotate(n=Count("pk")))
     n_contexts = project.contexts.count()
-    rules, fields = participation_rules(project), active_questions(project)
+    rules, fields = participation_rules(project), asked_questions(project)
     return [
         LanguageState(
             code,

@@ -17,7 +17,7 @@ from annotate.core.errors import UserError
 from annotate.core.languages import direction, language_name
 from annotate.items.translations import translate_all, translate_contexts
 from annotate.models import Project, ProjectTranslation
-from annotate.participation.questionnaire.queries import active_questions
+from annotate.participation.questionnaire.queries import asked_questions
 from annotate.participation.rules import participation_rules
 from annotate.projects.languages.actions import set_languages, translate_words
 from annotate.projects.languages.forms import KNOWN, ContextTextForm, ItemTextForm, LanguagesForm, WordsForm
@@ -67,7 +67,7 @@ def translation(request: SignedInRequest, project_id: UUID, language: str) -> Ht
     about_items = "items" in request.POST
     about_words = request.method == "POST" and ("words" in request.POST or not about_items)
     words = WordsForm(request.POST if about_words else None, instance=found, project=project)
-    words.add_texts(participation_rules(project), active_questions(project))
+    words.add_texts(participation_rules(project), asked_questions(project))
     data = request.POST if about_items else None
     contexts = contexts_to_translate(rows, language)
     rows = [row for row in rows if not about_items or f"item-{row.item.pk}-body" in request.POST]

@@ -138,7 +138,7 @@ def test_links_of_the_pages_about_people_keep_the_criterion(alice, crossed, name
     main = html[html.index("<main") : html.index("</main")]
     start = reverse("ranking", args=[crossed.pk]).removesuffix("ranking/")
     links = [one.replace("&amp;", "&") for one in re.findall(r'href="([^"]*)"', main)]
-    by_none = ("/annotators/tags/", "/annotators/exclude/", "/as/", "/erase/", "/settings/")
+    by_none = ("/annotators/tags/", "/annotators/features/", "/annotators/exclude/", "/as/", "/erase/", "/settings/")
     ours = [one for one in links if one.startswith((start, "?")) and not any(part in one for part in by_none)]
     assert len(ours) > 5
     assert [one for one in ours if "criterion=" not in one] == []

@@ -111,6 +111,7 @@ COVERED = {
     "counts-import": ["imports_create"],
     "features-measure": ["features_measure"],
     "features-import": ["imports_create"],
+    "annotators-import": ["imports_create"],
     "import-job": ["imports_read", "imports_go_on", "imports_stop"],
     "import-left-out": ["imports_left_out"],
     "members": ["members_list", "members_create", "members_list_invitations"],

@@ -142,6 +142,7 @@ UNLOGGED = {
     "counts-import": "as comparisons-import",
     "features-import": "as comparisons-import",
     "features-measure": "as comparisons-import",
+    "annotators-import": "as comparisons-import",
     "import-job": "as comparisons-import",
 }
 

@@ -81,6 +81,7 @@ PROJECTS_OWN = {
     "notes_answers",
     "simulated",
     "fields_before",
+    "fields_imported",
     "fields_after",
     "has_idea_items",
     "has_competitors",
