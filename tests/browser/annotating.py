@@ -81,6 +81,7 @@ def option(page: Page, place: int) -> Locator:
 
 
 def sideways(page: Page) -> bool:
+    page.wait_for_load_state()  # a page that has just come has no element yet
     return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
 
 

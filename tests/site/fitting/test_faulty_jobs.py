@@ -88,8 +88,8 @@ def test_a_fit_that_crosses_a_limit_fails_alone_and_says_so(site, estimator):  #
 
 
 def test_two_engines_try_it_no_more_often_than_one(site):  # noqa: F811
-    """What killed a fit of one engine waits for the other one as well."""
-    site.env |= {"WORKER_JOB_SECONDS": "120"}
+    """What killed a fit of one engine waits for the other one as well. No lease ends: who takes over tries at once."""
+    site.env |= {"WORKER_JOB_SECONDS": "120", "WORKER_LEASE_SECONDS": "60"}
     bad, good = site.project("A bad one", "Dying"), site.project("A good one")
     site.vote("A ", 4)
     for n in range(2):
