@@ -119,6 +119,10 @@ def test_every_page_of_a_project_of_counts_opens(counted, alice):
     html = page(owner, counted, "annotators", f"?exclude={Annotator.objects.get(pseudonym='ann').key}")
     assert '<td class="number" data-label="Counts">3</td>' in html
     assert "What ann counted will no longer count" in html
+    for name in ("ranking", "report"):
+        html = page(owner, counted, name)
+        assert "how many of 100 counts of an item and a typical one are its own" in html
+        assert "The score is the chance" not in html
     html = page(owner, counted, "methods")
     assert "a factorization of counts" in html
     assert "6 counts of 6 items by 2 annotators were analysed" in html
