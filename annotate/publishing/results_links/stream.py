@@ -185,7 +185,11 @@ class Audience:
             self.relay = asyncio.create_task(run_relay(self))
         sent = self.sent.get(screen)
         if sent is None or sent.version != seen:
-            event = await database_sync_to_async(event_for)(screen, seen if sent else "")
+            try:
+                event = await database_sync_to_async(event_for)(screen, seen if sent else "")
+            except DatabaseError:
+                log.exception("A stream of results could not read the database; the relay tries again.")
+                return
             if event and screen in self.streams:
                 self.sent[screen] = event
                 if event.version != seen:
@@ -198,9 +202,15 @@ class Audience:
             self.streams.pop(stream.screen, None)
             self.sent.pop(stream.screen, None)
 
+    def versions(self) -> dict[Screen, str]:
+        """Return what each screen was sent last, "" where that is not known."""
+        return {screen: self.sent[screen].version if screen in self.sent else "" for screen in self.streams}
+
     def publish(self, screen: Screen, event: Event) -> None:
+        if screen not in self.streams:  # the last of them has left meanwhile
+            return
         self.sent[screen] = event
-        for stream in list(self.streams.get(screen, ())):
+        for stream in list(self.streams[screen]):
             stream.queue(event)
 
 
@@ -212,9 +222,8 @@ async def run_relay(audience: Audience) -> None:
     while audience.streams:
         await asyncio.sleep(min(LOOK_SECONDS_AT_MOST, max(LOOK_SECONDS, 4 * took)))
         began = time.monotonic()
-        seen = {screen: event.version for screen, event in audience.sent.items()}
         try:
-            for screen, event in (await database_sync_to_async(events_for)(seen)).items():
+            for screen, event in (await database_sync_to_async(events_for)(audience.versions())).items():
                 audience.publish(screen, event)
         except DatabaseError:
             log.exception("The stream of results could not read the database; it tries again.")

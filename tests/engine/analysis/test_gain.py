@@ -9,7 +9,7 @@ from models_engine.data import Comparisons
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.crowd_bt import CrowdBT
 
-N_ITEMS, N_ANNOTATORS, N_LABELS_EACH, N_CROWDS = 30, 40, 40, 1
+N_ITEMS, N_ANNOTATORS, N_LABELS_EACH, N_CROWDS = 30, 40, 40, 2
 
 
 def crowd(seed: int, careless: float) -> tuple[np.ndarray, Comparisons]:
@@ -39,10 +39,10 @@ def gain_and_nearness(careless: float) -> tuple[float, float]:
 
 @pytest.mark.slow
 def test_below_the_margin_the_order_is_hardly_nearer_and_above_it_is():
-    """Without careless people one crowd's figures have errors of .002 nats and .008 of tau; the last two limits are 10
-    and 3.7 of these from 0."""
+    """Without careless people the means of 2 crowds have errors of .0014 nats and .006 of tau; the last two limits are
+    14 and 5 of these from 0."""
     none, few, many = (gain_and_nearness(share) for share in (0.0, 0.1, 0.4))
     assert none[0] < few[0] < many[0]
-    assert abs(none[1]) < 0.016
+    assert abs(none[1]) < 0.01
     assert many[0] > 0.02
     assert many[1] > 0.03

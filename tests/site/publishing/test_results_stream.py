@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from channels.db import database_sync_to_async
+from django.db import DatabaseError
 from django.urls import reverse
 from django.utils import timezone
 
@@ -163,3 +164,27 @@ def test_a_page_that_takes_nothing_for_long_is_cut_off(link, monkeypatch):
         return len(stream.audience.streams)
 
     assert asyncio.run(run()) == 0
+
+
+def test_who_comes_while_the_database_is_away_is_served_by_the_relay(link, monkeypatch):
+    event_for, failures = stream.event_for, [DatabaseError("away")]
+
+    def failing_once(*given):
+        if failures:
+            raise failures.pop()
+        return event_for(*given)
+
+    monkeypatch.setattr(stream, "event_for", failing_once)
+
+    async def run() -> str:
+        async with reading(link, "seen=0") as reader:
+            return (await reader.receive())["id"]
+
+    assert asyncio.run(run()) == current_version(link)
+    assert stream.audience.streams == {}
+
+
+def test_what_is_rendered_for_those_who_have_left_is_not_kept():
+    screen = stream.Screen("token", "en", "http://localhost")
+    stream.audience.publish(screen, stream.Event("1", b"data: x\n\n"))
+    assert stream.audience.sent == {}
