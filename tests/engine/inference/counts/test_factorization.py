@@ -99,7 +99,7 @@ def test_deviations_are_those_of_the_whole_curvature(shape):
 def test_intervals_of_items_hold_the_truth():
     """60 items, 200 annotators, a tenth of the cells; effects are about their own mean."""
     held = []
-    for seed in range(8):
+    for seed in range(12):
         cells, b = simulate(np.random.default_rng(100 + seed))
         found = CountModel().fit(cells)
         covariance = found.item_covariance()
