@@ -75,18 +75,14 @@ def test_on_prompts_left_out_and_between_halves_of_prompts_llmfao():
     losses = {row.predictor: row for row in measure_held_out(one, None, 0)}
     assert losses[OURS].untied <= losses[POOLED].untied
     assert losses[OURS].answers <= losses[POOLED].answers
-    found = {row.estimator: row for row in measure_halves(one, 3, 0)}
-    assert 0.78 <= found[OURS].coverage <= 0.97, "a standard error of .04 over three splits"
-    assert found[OURS].spread < 1.3 < found[POOLED].spread
+    found = {row.estimator: row for row in measure_halves(one, 6, 0)}
+    assert 0.85 <= found[OURS].coverage <= 0.95
     assert found[POOLED].coverage < 0.75
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (DATA / "wmt13_fr_en").is_dir(), reason=f"wmt13_fr_en is not in {DATA}; set CROWDRANK_DATA")
 def test_between_halves_of_segments_wmt13():
-    """Every sixth segment and four splits: errors are as large as stated, within a fourth, and those of pooled pairs
-    larger. `python -m models_engine.benchmarks competitors --parts halves` measures coverage by all and ten splits."""
-    one = read_contest("wmt13_fr_en", DATA)
-    found = {row.estimator: row for row in measure_halves(one.part(np.arange(one.n_contexts) % 6 == 0), 4, 0)}
-    assert 0.8 <= found[OURS].coverage
-    assert found[OURS].spread < 1.25 < found[POOLED].spread
+    found = {row.estimator: row for row in measure_halves(read_contest("wmt13_fr_en", DATA), 10, 0)}
+    assert 0.85 <= found[OURS].coverage <= 0.95
+    assert found[POOLED].coverage < 0.8

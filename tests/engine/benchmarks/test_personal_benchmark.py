@@ -12,8 +12,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("name", ["CollaborativeGP", "CrowdGPPL"])
 def test_intervals_of_judges_hold_the_truth_and_few_signs_are_wrong(name):
-    """Two juries of 1,080 judgements each: over eight, coverage was .91 to .94 with .03 between juries."""
-    found = [measure(name, "jury", seed) for seed in range(20, 22)]
+    """Three juries of 1,080 judgements each: over eight, coverage was .91 to .94 with .03 between juries."""
+    found = [measure(name, "jury", seed) for seed in range(20, 23)]
     assert 0.85 < np.mean([one.own for one in found]) < 0.97
     assert 0.85 < np.mean([one.difference for one in found]) < 0.98
     said, wrong = (sum(getattr(one, key) for one in found) for key in ("said", "wrong"))
@@ -23,14 +23,15 @@ def test_intervals_of_judges_hold_the_truth_and_few_signs_are_wrong(name):
 
 
 def test_nothing_is_said_of_people_of_one_taste():
-    assert measure("CollaborativeGP", "none", 20).said <= 3, "of 500 differences, all of them 0"
+    found = [measure("CollaborativeGP", "none", seed) for seed in range(20, 22)]
+    assert sum(one.said for one in found) <= 5, "of 1,000 differences, all of them 0"
 
 
 def test_two_camps_are_told_from_one_taste():
-    camps = [measure_groups(20, seed, camps=True) for seed in (20, 21)]
-    assert all(one.n_groups == 2 for one in camps)
+    camps = [measure_groups(20, seed, camps=True) for seed in range(20, 24)]
+    assert sum(one.n_groups == 2 for one in camps) >= 3
     assert all(one.n_components >= 1 for one in camps)
-    alike = [measure_groups(12, seed, camps=False) for seed in (20, 21)]
+    alike = [measure_groups(12, seed, camps=False) for seed in range(20, 24)]
     assert sum(one.n_components for one in alike) <= 1
     assert all(one.n_groups < 2 for one in alike)
 

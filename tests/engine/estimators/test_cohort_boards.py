@@ -51,21 +51,21 @@ def coverage(n_crowds: int, *args, **keywords) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.parametrize("cohort_sd", [0.5, 0.2, 0.0])
 def test_intervals_of_cohort_boards_hold_the_truth(cohort_sd):
-    """12 crowds, each of cohorts of 18, 9 and 3 people: standard errors of .02 on the whole, of .03 by cohort."""
-    found = coverage(12, cohort_sd)
-    assert 0.85 <= found.mean() <= 0.96, found
+    """25 crowds, each of cohorts of 18, 9 and 3 people; by cohort and on the whole."""
+    found = coverage(25, cohort_sd)
+    assert 0.85 <= found.mean() <= 0.95, found
     assert (found > 0.8).all(), found
 
 
 @pytest.mark.slow
 def test_with_few_prompts_the_luck_of_items_is_counted_once(monkeypatch):
     """Without the correction for items that cohorts share, the control, intervals are too narrow."""
-    found = coverage(10, 0.2, contexts=10, labels=4_000)
+    found = coverage(25, 0.2, contexts=10, labels=6_000)
     assert 0.85 <= found.mean() <= 0.96, found
     monkeypatch.setattr(
         competitors, "shared_covariance", lambda state, item: np.zeros_like(shared_covariance(state, item))
     )
-    assert coverage(10, 0.2, contexts=10, labels=4_000).mean() < 0.83
+    assert coverage(25, 0.2, contexts=10, labels=6_000).mean() < 0.83
 
 
 def styled(seed: int, worth: float):
@@ -85,11 +85,11 @@ def styled(seed: int, worth: float):
 @pytest.mark.slow
 @pytest.mark.parametrize("worth", [0.0, 0.5])
 def test_with_style_held_equal_intervals_of_cohort_boards_hold_the_truth(worth):
-    """10 crowds; the boards by cohort, what the feature adds, and the boards without the feature as the control."""
+    """25 crowds; the boards by cohort, what the feature adds, and the boards without the feature as the control."""
     held, added, without = [], [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        for seed in range(10):
+        for seed in range(25):
             data, table, cohort, truth, adds = styled(seed, worth)
             found = fit_cohorts(Competitors(), data, table, cohort)
             plain = fit_cohorts(Competitors(), replace(data, item_features=None), table, cohort)
