@@ -159,11 +159,11 @@ def test_one_well_known_crowd_is_told_to_be_one():
 
 @pytest.mark.slow
 def test_a_group_is_found_by_chance_in_no_more_than_its_level_of_crowds():
-    """15 crowds of 15 people of one taste: at a level of 5%, four or more come out in 1 of 180 runs."""
+    """30 crowds of 15 people of one taste: at a level of 5%, six or more come out in fewer than 1 of 200 runs."""
     rng, sds, wrong = np.random.default_rng(12), np.full((15, 1), 0.45), 0
-    for seed in range(15):
+    for seed in range(30):
         wrong += find_groups(simulate_scores(rng.standard_normal((15, 1)), sds, rng), sds, seed=seed).n > 1
-    assert wrong <= 3
+    assert wrong <= 5
 
 
 @pytest.mark.slow
@@ -194,10 +194,10 @@ def test_what_would_be_enough_to_find_groups_is():
 
 
 def share_found(n: int, sd: float) -> float:
-    """Of 8 crowds of two opposed camps, variance 0.1 within each, where find_groups sees more than one group."""
+    """Of 20 crowds of two opposed camps, variance 0.1 within each, where find_groups sees more than one group."""
     sds, found = np.full((n, 1), sd), 0
-    for seed in range(8):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         places = np.resize([1.0, -1.0], n) * np.sqrt(0.9) + np.sqrt(0.1) * rng.standard_normal(n)
         found += find_groups(simulate_scores(places[:, None], sds, rng), sds).n > 1
-    return found / 8
+    return found / 20
