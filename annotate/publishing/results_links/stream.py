@@ -38,6 +38,7 @@ UNREAD_SECONDS = 60.0  # a browser that takes nothing for so long is cut off
 MAX_STREAMS = 5000  # of one web process; further pages ask from time to time
 RETRY_MS = 3000  # after which a browser connects again
 ENDED = b"event: ended\ndata:\n\n"
+ENDED_VERSION = "ended"
 BEAT = b":\n\n"
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -62,7 +63,7 @@ class Screen:
 
 @dataclass(frozen=True)
 class Event:
-    """version: of the view that the event shows; "" once the link has ended."""
+    """version: of the view that the event shows; ENDED_VERSION once the link has ended."""
 
     version: str
     data: bytes
@@ -82,12 +83,12 @@ def viewer_of(scope: Mapping[str, Any]) -> tuple[Screen, str]:
     return screen, request.headers.get("Last-Event-ID") or request.GET.get("seen", "")
 
 
-def event_for(screen: Screen, seen: str) -> Event | None:
+def event_for(screen: Screen, seen: str | None) -> Event | None:
     """Return what is new to viewers of the screen who have seen a version; None where nothing is."""
     try:
         link = access.results_link(screen.token, timezone.now())
     except (LinkExpired, Http404):
-        return Event("", ENDED)
+        return Event(ENDED_VERSION, ENDED)
     if current_version(link) == seen:
         return None
     with override(screen.language):
@@ -98,8 +99,8 @@ def event_for(screen: Screen, seen: str) -> Event | None:
     return Event(version, f"id: {version}\n{lines}\n".encode())
 
 
-def events_for(seen: Mapping[Screen, str]) -> dict[Screen, Event]:
-    """Return what is new by screen, given the version that each was sent last."""
+def events_for(seen: Mapping[Screen, str | None]) -> dict[Screen, Event]:
+    """Return what is new by screen, given the version that each was sent last; None: everything is new."""
     found = {screen: event_for(screen, version) for screen, version in seen.items()}
     return {screen: event for screen, event in found.items() if event}
 
@@ -113,19 +114,19 @@ class ResultsStream(AsyncHttpConsumer):
         if audience.is_full():
             await self.refuse(503)
         try:
-            self.screen, seen = await database_sync_to_async(viewer_of)(self.scope)
+            self.screen, self.shown = await database_sync_to_async(viewer_of)(self.scope)
         except (Http404, LinkExpired, DisallowedHost):
             await self.refuse(404)
         except RateLimited:
             await self.refuse(429)
         except DatabaseError:
             await self.refuse(503)
-        self.unsent = f"retry: {RETRY_MS}\n\n".encode()
+        self.unsent = b""
         self.wake = asyncio.Event()
-        self.wake.set()
         await self.send_headers(headers=HEADERS)
+        await self.send_body(f"retry: {RETRY_MS}\n\n".encode(), more_body=True)
         self.sender = asyncio.create_task(self.send_events())
-        await audience.join(self, seen)
+        audience.join(self)
 
     async def refuse(self, status: int) -> NoReturn:
         """Answer without a stream and stop; the page then asks from time to time."""
@@ -139,7 +140,10 @@ class ResultsStream(AsyncHttpConsumer):
             self.sender.cancel()
 
     def queue(self, event: Event) -> None:
-        self.unsent = event.data
+        """Send the event unless the page shows its version already."""
+        if event.version == self.shown:
+            return
+        self.shown, self.unsent = event.version, event.data
         self.wake.set()
 
     async def send_events(self) -> None:
@@ -167,33 +171,27 @@ class ResultsStream(AsyncHttpConsumer):
 
 
 class Audience:
-    """The streams of this process by screen, what each screen was sent last, and the relay that finds what is new."""
+    """The streams of this process by screen, the version that each screen was sent last, and the relay.
+
+    The relay finds what is new. It takes a screen as new (None) where a page has joined that shows another version.
+    """
 
     def __init__(self) -> None:
         self.streams: dict[Screen, set[ResultsStream]] = {}
-        self.sent: dict[Screen, Event] = {}
+        self.sent: dict[Screen, str | None] = {}
         self.relay: asyncio.Task | None = None
 
     def is_full(self) -> bool:
         return sum(map(len, self.streams.values())) >= MAX_STREAMS
 
-    async def join(self, stream: ResultsStream, seen: str) -> None:
-        """Let the stream take part; what its page does not show yet comes at once."""
+    def join(self, stream: ResultsStream) -> None:
+        """Let the stream take part; the relay sends it what its page does not show yet."""
         screen = stream.screen
         self.streams.setdefault(screen, set()).add(stream)
+        if self.sent.setdefault(screen, stream.shown) != stream.shown:
+            self.sent[screen] = None
         if self.relay is None or self.relay.done() or self.relay.get_loop() is not asyncio.get_running_loop():
             self.relay = asyncio.create_task(run_relay(self))
-        sent = self.sent.get(screen)
-        if sent is None or sent.version != seen:
-            try:
-                event = await database_sync_to_async(event_for)(screen, seen if sent else "")
-            except DatabaseError:
-                log.exception("A stream of results could not read the database; the relay tries again.")
-                return
-            if event and screen in self.streams:
-                self.sent[screen] = event
-                if event.version != seen:
-                    stream.queue(event)
 
     def leave(self, stream: ResultsStream) -> None:
         others = self.streams.get(stream.screen, set())
@@ -202,14 +200,10 @@ class Audience:
             self.streams.pop(stream.screen, None)
             self.sent.pop(stream.screen, None)
 
-    def versions(self) -> dict[Screen, str]:
-        """Return what each screen was sent last, "" where that is not known."""
-        return {screen: self.sent[screen].version if screen in self.sent else "" for screen in self.streams}
-
     def publish(self, screen: Screen, event: Event) -> None:
         if screen not in self.streams:  # the last of them has left meanwhile
             return
-        self.sent[screen] = event
+        self.sent[screen] = event.version
         for stream in list(self.streams[screen]):
             stream.queue(event)
 
@@ -223,7 +217,7 @@ async def run_relay(audience: Audience) -> None:
         await asyncio.sleep(min(LOOK_SECONDS_AT_MOST, max(LOOK_SECONDS, 4 * took)))
         began = time.monotonic()
         try:
-            for screen, event in (await database_sync_to_async(events_for)(audience.versions())).items():
+            for screen, event in (await database_sync_to_async(events_for)(dict(audience.sent))).items():
                 audience.publish(screen, event)
         except DatabaseError:
             log.exception("The stream of results could not read the database; it tries again.")

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from channels.db import database_sync_to_async
-from django.db import DatabaseError
+from django.db import DatabaseError, transaction
 from django.urls import reverse
 from django.utils import timezone
 
@@ -40,9 +40,15 @@ async def reading(link: ResultsLink, query: str = "", **headers: str):
         await reader.disconnect()
 
 
+async def joined(n_streams: int) -> None:
+    while sum(map(len, stream.audience.streams.values())) < n_streams:
+        await asyncio.sleep(0.01)
+
+
 @database_sync_to_async
 def refit(link: ResultsLink) -> None:
-    spread_fit(link.project, list(link.project.items.order_by("-pk")))
+    with transaction.atomic():  # as the worker stores a fit
+        spread_fit(link.project, list(link.project.items.order_by("-pk")))
 
 
 @database_sync_to_async
@@ -57,7 +63,7 @@ def test_what_is_new_is_pushed_to_all_who_watch_from_one_rendering(link, monkeyp
 
     async def run() -> list[dict[str, str]]:
         async with reading(link, seen) as first, reading(link, seen) as second:
-            rendered.clear()
+            await joined(2)
             await refit(link)
             return [await first.receive(), await second.receive()]
 
@@ -85,6 +91,22 @@ def test_a_page_that_comes_back_gets_what_it_missed_and_only_that(link):
     assert newest != old
     assert "Not revealed yet" in html
     assert "Text number" not in html
+
+
+def test_who_joins_late_gets_what_is_missed_and_the_others_nothing_twice(link):
+    now = current_version(link)
+
+    async def run() -> tuple[dict[str, str], dict[str, str]]:
+        async with reading(link, f"seen={now}") as current:
+            await joined(1)
+            async with reading(link, "seen=0") as behind:
+                missed = await behind.receive()
+            await change(link, hides_names=True)
+            return missed, await current.receive()
+
+    missed, hidden = asyncio.run(run())
+    assert missed["id"] == now
+    assert hidden["id"] != now
 
 
 def test_the_stream_is_in_the_language_and_of_the_address_that_the_page_has(link):
