@@ -94,8 +94,8 @@ def test_named_files_exist(path):
 
 
 def settings_read() -> set[str]:
-    source = (ROOT / "annotate" / "settings.py").read_text()
-    return set(re.findall(r"env\.[a-z]+\(\s*\"([A-Z_]+)\"", source))
+    files = (ROOT / "annotate" / "settings").glob("*.py")
+    return {name for file in files for name in re.findall(r"env\.[a-z]+\(\s*\"([A-Z_]+)\"", file.read_text())}
 
 
 def test_every_setting_is_described():

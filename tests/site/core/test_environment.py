@@ -94,8 +94,13 @@ def test_the_new_name_of_a_setting_wins_without_a_warning(monkeypatch):
         assert Environment().number("WORKER_LEASE_SECONDS", default=30) == 9
 
 
+def settings_read() -> set[str]:
+    source = "".join(file.read_text() for file in (ROOT / "annotate" / "settings").glob("*.py"))
+    return set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', source))
+
+
 def test_settings_read_the_new_names_and_compose_hands_the_old_ones_on():
-    read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', (ROOT / "annotate/settings.py").read_text()))
+    read = settings_read()
     assert set(RENAMED) <= read
     assert not set(RENAMED.values()) & read
     compose = (ROOT / "compose.yaml").read_text()
@@ -103,7 +108,7 @@ def test_settings_read_the_new_names_and_compose_hands_the_old_ones_on():
 
 
 def test_compose_hands_every_setting_on():
-    read = set(re.findall(r'env\.\w+\(\s*"([A-Z_]+)"', (ROOT / "annotate/settings.py").read_text()))
+    read = settings_read()
     handed = set(re.findall(r"^    ([A-Z_]+):", (ROOT / "compose.yaml").read_text(), re.M))
     in_the_image = {"MEDIA_ROOT", "DEBUG"}
     assert len(read) > 30

@@ -1,26 +1,25 @@
-"""Every setting, read from the environment; unsafe values need DEBUG=true and missing secrets stop the start."""
+"""Every setting, read from the environment; unsafe values need DEBUG=true and missing secrets stop the start.
+
+Those of accounts, of the API and of the database have files of their own.
+"""
 
 import secrets
-import sys
 
 from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 
-from annotate.core.environment import Environment, check_names, parse_service
 from annotate.core.folders import DATA, FILES, PACKAGE
 from annotate.core.logging_setup import logging_config
 from annotate.core.storage import parse_storage_url
+from annotate.settings.accounts import *
+from annotate.settings.api import *
+from annotate.settings.base import DEBUG, TESTING, VERSION, env
+from annotate.settings.database import *
 
 # Where data go and processes start: the checkout, or with an installed wheel the current folder.
 BASE_DIR = DATA
-VERSION = "0.1.0"
-
-env = Environment()
-env.prefix = ""
 
 # --- Safety -----------------------------------------------------------------------------------------------------------
-DEBUG = env.switch("DEBUG", default=False)
-TESTING = "pytest" in sys.modules
 SECRET_KEY = env.str("SECRET_KEY", default="")
 if not SECRET_KEY:
     if not (DEBUG or TESTING):
@@ -142,33 +141,6 @@ TEMPLATES = [
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 
 # --- Data -------------------------------------------------------------------------------------------------------------
-DATABASES = {"default": env.database("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")}
-database = DATABASES["default"]
-if database["ENGINE"] == "django.db.backends.sqlite3":
-    # Readers never wait for writers; a writer takes its lock at BEGIN, so that two of them queue, not fail. What is
-    # acknowledged is on the disk (ADR 0022), and what is deleted is overwritten by every build of SQLite.
-    database["CONN_MAX_AGE"] = 600
-    # Each thread's connection has its own cache: with 64 MB, no faster, large exports would come to hold a gigabyte.
-    database["OPTIONS"] = {
-        "transaction_mode": "IMMEDIATE",
-        "timeout": 20,
-        "init_command": (
-            f"PRAGMA journal_mode=WAL; PRAGMA synchronous={'OFF' if TESTING else 'FULL'}; PRAGMA busy_timeout=20000; "
-            "PRAGMA secure_delete=ON; PRAGMA cache_size=-16384; PRAGMA mmap_size=268435456; PRAGMA temp_store=MEMORY;"
-        ),
-    }
-else:
-    # A request waits no longer for a connection, nor for a server that has vanished without a word: that acknowledges
-    # nothing, and who waits for its answer asks every second whether it is there.
-    wait_ms = env.number("DATABASE_CONNECT_MS", default=1200)
-    statement_seconds = env.number("DATABASE_STATEMENT_SECONDS", default=600)
-    database["OPTIONS"] = {
-        "pool": {"min_size": 1, "max_size": env.number("DATABASE_POOL", default=24), "timeout": wait_ms / 1000},
-        "connect_timeout": max(2, round(wait_ms / 1000)),
-        "options": f"-c statement_timeout={statement_seconds}s",
-    } | {"tcp_user_timeout": wait_ms, "keepalives_idle": 1, "keepalives_interval": 1}
-    # Asked before each use whether it still lives: else a restart of the server fails a request for every one pooled.
-    database["CONN_HEALTH_CHECKS"] = True
 # Threads of one web process that answer requests, and milliseconds after which one lets another compute.
 WEB_THREADS = env.number("WEB_THREADS", default=20)
 WEB_SWITCH_MS = env.number("WEB_SWITCH_MS", default=1)
@@ -188,56 +160,7 @@ CACHES = {
     )
 }
 
-# --- Accounts ---------------------------------------------------------------------------------------------------------
-AUTH_USER_MODEL = "annotate.User"
-AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",
-    "allauth.account.auth_backends.AuthenticationBackend",
-]
-AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
-    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
-]
-ACCOUNT_ADAPTER = "annotate.accounts.adapter.AccountAdapter"
-ACCOUNT_LOGIN_METHODS = {"email"}
-ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-ACCOUNT_EMAIL_VERIFICATION = env.str("ACCOUNT_EMAIL_VERIFICATION", default="none" if DEBUG or TESTING else "mandatory")
-ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
-ACCOUNT_LOGOUT_ON_GET = False
-# Closed unless said otherwise: a stranger who finds the address gets no account.
-SIGNUP_OPEN = env.switch("SIGNUP_OPEN", default=False)
-# Signing in through institutions' OpenID Connect services; new accounts for each one's domains of e-mail addresses
-# alone, beside those invited. Empty: none is offered. Further services are OIDC_1_ISSUER, OIDC_2_ISSUER and so on.
-OIDC_UNNUMBERED = parse_service(
-    env.str("OIDC_ISSUER", default=""),
-    name=env.str("OIDC_NAME", default=""),
-    client_id=env.str("OIDC_CLIENT_ID", default=""),
-    client_secret=env.str("OIDC_CLIENT_SECRET", default=""),
-    email_domains=env.list("OIDC_EMAIL_DOMAINS", default=[]),
-    # Whether a verified address there signs in to an account whose address nobody has verified here.
-    trusted=env.switch("OIDC_TRUSTED", default=False),
-    allow_http=DEBUG,
-)
-OIDC = check_names(({"oidc": OIDC_UNNUMBERED} if OIDC_UNNUMBERED else {}) | env.numbered_services(allow_http=DEBUG))
-SOCIALACCOUNT_ADAPTER = "annotate.accounts.oidc.SocialAdapter"
-# A link, since a form's redirect to the service would need its address in the page's policy.
-SOCIALACCOUNT_LOGIN_ON_GET = True
-SOCIALACCOUNT_EMAIL_AUTHENTICATION_AUTO_CONNECT = True
-LOGIN_REDIRECT_URL = "home"
-LOGIN_URL = "account_login"
-# Of failed sign-ins axes takes care, by name and address together: allauth would lock an account for everybody after
-# five failures of anybody who knows its name, and an address for everybody who shares it, as a school does.
-ACCOUNT_RATE_LIMITS = {"login_failed": None, "reset_password": "100/m/ip,5/m/key"}
-ACCOUNT_RATE_LIMITS |= dict.fromkeys(("login", "signup", "reset_password_from_key"), "100/m/ip")
-AXES_FAILURE_LIMIT = 10
-AXES_COOLOFF_TIME = 0.25
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_USERNAME_CALLABLE = "annotate.accounts.adapter.sign_in_name"
-AXES_RESET_ON_SUCCESS = True
-AXES_LOCKOUT_TEMPLATE = "account/locked.html"
-AXES_CLIENT_IP_CALLABLE = "annotate.core.rate_limits.client_address"
-
+# --- Mail -------------------------------------------------------------------------------------------------------------
 vars().update(env.mail("EMAIL_URL", default="consolemail://"))
 DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="crowdrank@localhost")
 
@@ -302,70 +225,6 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 # More than an import takes, so that its own message with the limit is seen.
 DATA_UPLOAD_MAX_NUMBER_FILES = 1_000
 FILE_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
-
-# --- API --------------------------------------------------------------------------------------------------------------
-REST_FRAMEWORK = {
-    # What else a view of the API does by default is said in annotate/api/base.py.
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    # How many times one client may do a thing; annotate/core/rate_limits.py counts.
-    "DEFAULT_THROTTLE_RATES": {
-        "api": env.rate("RATE_LIMIT_API", default="600/min"),
-        "join": env.rate("RATE_LIMIT_JOIN", default="300/min"),
-        "short-address": env.rate("RATE_LIMIT_SHORT_ADDRESS", default="20/min"),
-        "short-addresses": env.rate("RATE_LIMIT_SHORT_ADDRESSES", default="100/min"),
-        "personal-link": env.rate("RATE_LIMIT_PERSONAL_LINK", default="3/hour"),
-        "personal-links": env.rate("RATE_LIMIT_PERSONAL_LINKS", default="20/hour"),
-        "answer": env.rate("RATE_LIMIT_ANSWER", default="240/min"),
-        "export": env.rate("RATE_LIMIT_EXPORT", default="60/min"),
-        "import": env.rate("RATE_LIMIT_IMPORT", default="60/min"),
-        "password": env.rate("RATE_LIMIT_PASSWORD", default="10/min"),
-        "invite": env.rate("RATE_LIMIT_INVITE", default="30/hour"),
-        "invite-annotators": env.rate("RATE_LIMIT_INVITE_ANNOTATORS", default="200/hour"),
-        "results": env.rate("RATE_LIMIT_RESULTS", default="120/min"),
-        "results-live": env.rate("RATE_LIMIT_RESULTS_LIVE", default="2000/min"),
-        "results-media": env.rate("RATE_LIMIT_RESULTS_MEDIA", default="2000/min"),
-        "code": env.rate("RATE_LIMIT_CODE", default="60/min"),
-        "example": env.rate("RATE_LIMIT_EXAMPLE", default="5/hour"),
-        "idea": env.rate("RATE_LIMIT_IDEA", default="30/hour"),
-        "project-ideas": env.rate("RATE_LIMIT_PROJECT_IDEAS", default="600/hour"),
-    },
-    "NUM_PROXIES": env.number("NUM_PROXIES", default=0),
-}
-SPECTACULAR_SETTINGS = {
-    "TITLE": "Crowdrank",
-    "DESCRIPTION": (
-        "Everything that the screens show and do. Lists are paged and keep their order; times are ISO 8601 in UTC; "
-        "unknown parameters and fields are refused rather than ignored. Errors are problem details (RFC 9457)."
-    ),
-    "VERSION": VERSION,
-    "SERVE_INCLUDE_SCHEMA": False,
-    "SCHEMA_PATH_PREFIX": "/api/v1",
-    "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "ENFORCE_NON_BLANK_FIELDS": True,
-    "ENUM_NAME_OVERRIDES": {
-        "ProjectStateEnum": "annotate.models.Project.State",
-        "StateStepEnum": ["open", "paused", "closed"],
-        "NextStateEnum": "models_engine.models.Estimate.NextState",
-        "ItemStateEnum": ["active", "retired"],
-        "OutcomeEnum": "annotate.models.Label.Outcome",
-        "ExclusionByEnum": "annotate.models.BulkExclusion.By",
-        "GradesByEnum": "annotate.models.grades.GradesBy",
-        "FieldKindEnum": "annotate.models.QuestionField.Kind",
-        "EndKindEnum": "annotate.models.Completion.Kind",
-        "ImportKindEnum": "annotate.models.ImportJob.Kind",
-        "ImportStateEnum": "annotate.models.ImportJob.State",
-        "AskedStatusEnum": "annotate.models.RunRecord.Status",
-        "IdeaStateEnum": "annotate.models.Idea.State",
-        "ShowResultEnum": "annotate.models.ShowResult",
-        "FitStatusEnum": "models_engine.models.Fit.Status",
-    },
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "annotate.api.schema.add_problems",
-    ],
-}
 
 # --- Webhooks ---------------------------------------------------------------------------------------------------------
 # An owner names the address that this machine then calls: never one inside the network it stands in, unless told so.
