@@ -18,6 +18,7 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 from django.conf import settings  # noqa: E402
 from django.urls import re_path  # noqa: E402
 
+from annotate.core.database_silence import watch_for_silence  # noqa: E402
 from annotate.core.request_buffering import BufferRequests  # noqa: E402
 from annotate.core.response_buffering import BufferResponses  # noqa: E402
 from annotate.operations.request_counts import COUNTS  # noqa: E402
@@ -27,6 +28,7 @@ from annotate.urls import stream_urlpatterns, websocket_urlpatterns  # noqa: E40
 # An answer asks the database some twenty times and waits as often for its turn among the threads: not 5 ms each time.
 sys.setswitchinterval(max(1, settings.WEB_SWITCH_MS) / 1000)
 COUNTS.start()
+watch_for_silence()
 in_threads = WSGIMiddleware(django, workers=settings.WEB_THREADS)  # type: ignore[arg-type]
 limits = limits_of(
     settings.WEB_THREADS,

@@ -157,6 +157,14 @@ FAULTS = [
         needs="postgres",
     ),
     Fault(
+        "PostgreSQL stopped (SIGSTOP) for 5 s",
+        service(Postgres, "postgres", "freeze"),
+        service(Postgres, "postgres", "thaw"),
+        seconds=5,
+        vendor="postgresql",
+        needs="postgres",
+    ),
+    Fault(
         "database read-only",
         service(Postgres, "postgres", "set_read_only", on=True),
         service(Postgres, "postgres", "set_read_only", on=False),

@@ -137,8 +137,27 @@ class Postgres:
     def stop(self, mode: str = "fast") -> None:
         run(str(self.bin / "pg_ctl"), "-D", str(self.data), "-w", "-m", mode, "stop", user=self.user, check=False)
 
+    def pid(self) -> int:
+        return int((self.data / "postmaster.pid").read_text().split()[0])
+
     def kill(self) -> None:
-        os.kill(int((self.data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+        os.kill(self.pid(), signal.SIGKILL)
+
+    def signal_all(self, number: int) -> None:
+        """To the server and each of its processes, of which it can start no more once it has been stopped."""
+        os.kill(self.pid(), number)
+        for child in Path(f"/proc/{self.pid()}/task/{self.pid()}/children").read_text().split():
+            try:
+                os.kill(int(child), number)
+            except ProcessLookupError:
+                continue  # its connection has just ended
+
+    def freeze(self) -> None:
+        """As a paused container: the kernel goes on acknowledging what it is sent, and nobody answers."""
+        self.signal_all(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.signal_all(signal.SIGCONT)
 
     def set_read_only(self, *, on: bool) -> None:
         with psycopg.connect(self.url, autocommit=True, options="-c default_transaction_read_only=off") as connection:

@@ -1,0 +1,72 @@
+"""Notices a PostgreSQL that answers nobody, though its machine is there, and ends the waiting of requests for it.
+
+What is slow may take its time, as long as the server answers somebody: it is asked over a connection of its own while
+anybody waits. Its errors are answers too. Without one for as long as a request waits for a connection, the breaker
+opens and all waiting ends.
+"""
+
+import logging
+import queue
+import threading
+
+from django.db import DatabaseError, connection
+
+from annotate.core.clocks import pause
+from annotate.core.database_outages import AWAY, BREAKER, Breaker, outage_of
+from annotate.core.server_waits import WAITS, Waits
+
+logger = logging.getLogger("annotate.database")
+LOOK_SECONDS = 0.1
+SLOW_SECONDS = 0.3  # who waits so long for an answer makes the watch ask
+ASK_AGAIN_SECONDS = 0.5
+
+
+class SilenceWatch:
+    """Looks at who waits, in a thread of its own."""
+
+    def __init__(self, waits: Waits, breaker: Breaker, limit: float) -> None:
+        self.waits, self.breaker, self.limit = waits, breaker, limit
+        self.silent = False
+
+    def start(self) -> None:
+        threading.Thread(target=self._watch, name="database silence", daemon=True).start()
+
+    def _watch(self) -> None:
+        while True:
+            pause(self.look())
+
+    def look(self) -> float:
+        """Ends all waiting for a server that is silent; returns for how many seconds to pause before the next look."""
+        if self.silent:
+            self.silent = self.breaker.is_open()
+        elif self.waits.longest() > SLOW_SECONDS:
+            self.silent = not self._answers()
+            if not self.silent:
+                return ASK_AGAIN_SECONDS
+            self.breaker.open()
+        if self.silent and (ended := self.waits.give_up()):
+            logger.error("The database is silent: %d requests no longer wait for its answer.", ended)
+        return LOOK_SECONDS
+
+    def _answers(self) -> bool:
+        """Returns whether the server answers within the limit; the thread that asks is left to its own time-out."""
+        told: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        threading.Thread(target=self._ask, args=[told], name="database silence probe", daemon=True).start()
+        try:
+            return told.get(timeout=self.limit)
+        except queue.Empty:
+            return False
+
+    def _ask(self, told: queue.SimpleQueue[bool]) -> None:
+        try:
+            self.breaker.probe()
+        except DatabaseError as error:
+            told.put(outage_of(error) is not AWAY)
+        else:
+            told.put(True)
+
+
+def watch_for_silence() -> None:
+    """Starts the watch in a process that answers requests; with SQLite there is no server to be silent."""
+    if connection.vendor == "postgresql":
+        SilenceWatch(WAITS, BREAKER, connection.settings_dict["OPTIONS"]["pool"]["timeout"]).start()
