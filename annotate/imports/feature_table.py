@@ -17,6 +17,7 @@ from annotate.imports.matrix import looks_like_matrix
 from annotate.imports.prepared import EVERY, Line, Read
 from annotate.items.features import MOST_FEATURES
 from annotate.items.rows import number_in
+from models_engine.io.names import decode_name, feature_columns
 
 MAX_NAME = 60
 
@@ -86,6 +87,7 @@ class FeatureTable:
         self.columns, self.known = self.sheet.columns, known
         self.check_columns(list(self.columns))
         self.features = list(self.columns[1:])
+        self.of_record = self.features == feature_columns(len(self.features))
 
     def check_columns(self, columns: list[str]) -> None:
         """Raises BadFile."""
@@ -113,12 +115,22 @@ class FeatureTable:
         """Return what the line names and the values of one row. Raises Unusable."""
         if row.problem:
             raise Unusable(row.problem)
-        key = text_in(row.cells[0])
+        key = self.named(text_in(row.cells[0]))
         if key not in self.known:
             raise Unusable(self.unknown(key))
         if seen.setdefault(key, row.place) != row.place:
             raise Unusable(self.repeated(key, seen[key]))
         return key, [number_in(row, place, name) for place, name in enumerate(self.features, 1)]
+
+    def named(self, text: str) -> str:
+        """Return the name that a cell holds, as it is or as a run record's file writes it. Raises Unusable."""
+        name = decode_name(text)
+        if name != text and {name, text} <= self.known.keys() and not self.of_record:
+            raise Unusable(
+                _("“%(text)s” may be “%(text)s” itself or “%(name)s” as a run record writes it. Remove the row.")
+                % {"text": shortened(text), "name": shortened(name)}
+            )
+        return name if name in self.known else text
 
     def unknown(self, key: str) -> str:
         return _("There is no item with the key “%(key)s” in this project.") % {"key": shortened(key)}

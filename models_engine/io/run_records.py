@@ -15,7 +15,6 @@ decodes them.
 import csv
 import json
 import os
-import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -33,6 +32,7 @@ from models_engine.inference.counts.cells import CountCells
 from models_engine.io.count_tables import COUNTS, Counts, count_rows, read_counts
 from models_engine.io.environment import describe_environment
 from models_engine.io.label_tables import Labels, read_features, read_labels
+from models_engine.io.names import encode_name, feature_columns
 from models_engine.io.reports import RANKING, ranking_rows, write_json
 from models_engine.progress import Progress
 from models_engine.summaries import Diagnostics
@@ -40,7 +40,6 @@ from models_engine.summaries import Diagnostics
 __all__ = [
     "COLUMNS",
     "FitSpec",
-    "encode_name",
     "fit_cold",
     "read_record",
     "write_counts",
@@ -50,8 +49,6 @@ __all__ = [
 
 FORMAT = 1
 COLUMNS = (*RANKING, "part")
-# Formulas in a spreadsheet, separators of a list, characters stripped on reading, and percent-encoding itself.
-UNSAFE = re.compile(r"\A[=+\-@]|\A\s|\s\Z|[;\x00-\x1f\x7f]|%(?=[0-9A-Fa-f]{2})")
 
 CsvRow = tuple[Any, ...]
 
@@ -66,11 +63,6 @@ class FitSpec:
     level: float = 0.9
     k: int = 10
     unranked: Sequence[str] = ()
-
-
-def encode_name(name: str) -> str:
-    """Percent-encode a name for the files of a record; different names stay different."""
-    return UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
 
 
 def write_labels(folder: Path, data: Comparisons, items: Sequence[str], annotators: Sequence[str]) -> Labels:
@@ -223,7 +215,7 @@ def _write_features(path: Path, what: str, names: Sequence[str], features: NDArr
     width = 0 if features is None else features.shape[1]
     values = np.zeros((len(names), 0)) if features is None else features
     rows = sorted((name, *map(repr, row)) for name, row in zip(names, values.tolist(), strict=True))
-    _write(path, (what, *(f"feature_{i}" for i in range(width))), rows)
+    _write(path, (what, *feature_columns(width)), rows)
 
 
 def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -13,7 +13,7 @@ from annotate.fitting.reading import Labels
 from annotate.models import Item, Project
 from models_engine.data import Comparisons
 from models_engine.estimators.competitor_table import CompetitorTable
-from models_engine.io.run_records import encode_name
+from models_engine.io.names import encode_name
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

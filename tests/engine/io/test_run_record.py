@@ -17,8 +17,9 @@ from models_engine.errors import InvalidData
 from models_engine.estimators.crowd_bt import CrowdBT
 from models_engine.io import run_records
 from models_engine.io.environment import compare_environments, describe_environment
+from models_engine.io.names import decode_name, encode_name
 from models_engine.io.reproduction import compare_rankings, reproduce
-from models_engine.io.run_records import FitSpec, encode_name, read_record, write_labels, write_record
+from models_engine.io.run_records import FitSpec, read_record, write_labels, write_record
 
 DIFFICULT_NAMES = [
     "=1+1",
@@ -99,6 +100,9 @@ def test_grades_and_ties_within_sets_are_read_back_and_repeated(tmp_path):
 def test_no_cell_is_a_formula_and_names_stay_different(tmp_path):
     assert len(set(map(encode_name, DIFFICULT_NAMES))) == len(DIFFICULT_NAMES)
     assert [unquote(encode_name(name)) for name in DIFFICULT_NAMES] == DIFFICULT_NAMES
+    assert [decode_name(encode_name(name)) for name in DIFFICULT_NAMES] == DIFFICULT_NAMES
+    never_encoded = ["plain name, 50%", "%41lice", "%ZZ"]
+    assert list(map(decode_name, never_encoded)) == never_encoded
     assert encode_name("plain name, 50%") == "plain name, 50%"
     write_record(
         tmp_path, simulate_labels(n_items=len(DIFFICULT_NAMES)), DIFFICULT_NAMES, names(5, "=otter"), SPEC, about={}

@@ -27,8 +27,10 @@ from annotate.participation.questionnaire.actions import (
 )
 from annotate.privacy.erasure.actions import BY_OWNER, erase_annotator
 from annotate.projects.copies.cloning import clone_project
+from models_engine.data import Comparisons
 from models_engine.io.label_tables import read_features
 from models_engine.io.label_tables import read_labels as engine_labels
+from models_engine.io.run_records import write_labels
 from tests.conftest import NOW, make_annotator
 from tests.site.api_client import Api
 from tests.site.imports.test_api import hand_in
@@ -84,6 +86,27 @@ def test_the_engines_files_give_the_fit_the_features_that_the_command_line_reads
     assert own.data.annotator_features.shape == (3, 2)
     expected = [own.data.annotator_features[own.annotators.index(name)].tolist() for name in names]
     assert read.data.annotator_features.tolist() == expected
+
+
+def test_a_run_records_file_names_everybody_it_was_written_for(project, tmp_path, capsys):
+    """Pseudonyms that a spreadsheet would run or a list would break, and what they look like once they are encoded."""
+    names = ["=1+1", "'=1+1", "a;b", "a%3Bb", "a%253Bb", "-5", "50%25", "@me", "Zoë"]
+    numbers = [[i / 8] for i in range(len(names))]
+    sets = [[0, 1]] * len(names)
+    data = Comparisons.from_ranks(sets, sets, annotators=range(len(names)), annotator_features=numbers)
+    write_labels(tmp_path, data, ["x", "y"], names)
+    for name in names:
+        make_annotator(project, name, source=IMPORT)
+    text = (tmp_path / "annotators.csv").read_text()
+    run(project, tmp_path, text)
+    answers = QuestionAnswer.objects.values_list("annotator__pseudonym", "value")
+    assert {name: float(value) for name, value in answers} == {
+        name: number for name, [number] in zip(names, numbers, strict=True)
+    }
+    # With a column renamed it may be any table: what could be either of two people is nobody's.
+    with pytest.raises(CommandError, match="2 of 9 rows have errors"):
+        run(project, tmp_path, text.replace("feature_0", "years"))
+    assert "“a%3Bb” may be “a%3Bb” itself or “a;b” as a run record writes it" in capsys.readouterr().out
 
 
 def test_nobody_is_asked_what_is_imported(project, alice, people, client):
