@@ -7,6 +7,7 @@ version of the view that it holds, so that a browser that comes back gets what i
 import asyncio
 import io
 import logging
+import resource
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -28,14 +29,17 @@ from django.utils.translation import override
 from annotate import access
 from annotate.core.errors import LinkExpired, RateLimited
 from annotate.core.languages import site_language
-from annotate.core.rate_limits import check_rate_limit
+from annotate.core.rate_limits import check_rate_limit, client_address, counted_as
 from annotate.publishing.results_links.live import current_version, live_context
 
 LOOK_SECONDS = 0.2
 LOOK_SECONDS_AT_MOST = 2.0  # where many links are watched and looking takes long
 BEAT_SECONDS = 20.0  # silence after which a comment tells proxies and browsers that the stream lives
 UNREAD_SECONDS = 60.0  # a browser that takes nothing for so long is cut off
-MAX_STREAMS = 5000  # of one web process; further pages ask from time to time
+# Beyond these a page asks from time to time. Of one web process: never more than half of the files that it may open,
+# since every other request needs some. One network address has half of them at most.
+MAX_STREAMS = 5000
+MAX_SCREENS = 20  # of one link: whoever knows it may name any port of the site's hosts
 RETRY_MS = 3000  # after which a browser connects again
 ENDED = b"event: ended\ndata:\n\n"
 ENDED_VERSION = "ended"
@@ -69,8 +73,9 @@ class Event:
     data: bytes
 
 
-def viewer_of(scope: Mapping[str, Any]) -> tuple[Screen, str]:
-    """Return what the viewer sees and the version that the page shows: of its last event, else what it was drawn with.
+def viewer_of(scope: Mapping[str, Any]) -> tuple[Screen, str, str]:
+    """Return what the viewer sees, the version that the page shows (of its last event, else what it was drawn with),
+    and what their network address is counted as.
 
     Raises Http404, LinkExpired, RateLimited or DisallowedHost where there is nothing to see.
     """
@@ -80,7 +85,8 @@ def viewer_of(scope: Mapping[str, Any]) -> tuple[Screen, str]:
     access.results_link(token, timezone.now())
     language = site_language(request.GET.get("lang", "")) or settings.LANGUAGE_CODE
     screen = Screen(token, language, request.build_absolute_uri("/").rstrip("/"))
-    return screen, request.headers.get("Last-Event-ID") or request.GET.get("seen", "")
+    seen = request.headers.get("Last-Event-ID") or request.GET.get("seen", "")
+    return screen, seen, counted_as(client_address(request) or "")
 
 
 def event_for(screen: Screen, seen: str | None) -> Event | None:
@@ -100,9 +106,22 @@ def event_for(screen: Screen, seen: str | None) -> Event | None:
 
 
 def events_for(seen: Mapping[Screen, str | None]) -> dict[Screen, Event]:
-    """Return what is new by screen, given the version that each was sent last; None: everything is new."""
-    found = {screen: event_for(screen, version) for screen, version in seen.items()}
-    return {screen: event for screen, event in found.items() if event}
+    """Return what is new by screen, given the version that each was sent last; None: everything is new.
+
+    A view that cannot be shown is left out, so that it stops no other. Raises DatabaseError.
+    """
+    found = {}
+    for screen, version in seen.items():
+        try:
+            event = event_for(screen, version)
+        except DatabaseError:
+            raise
+        except Exception:
+            log.exception("The stream of a results link could not show its view.")
+            continue
+        if event:
+            found[screen] = event
+    return found
 
 
 class ResultsStream(AsyncHttpConsumer):
@@ -114,12 +133,14 @@ class ResultsStream(AsyncHttpConsumer):
         if audience.is_full():
             await self.refuse(503)
         try:
-            self.screen, self.shown = await database_sync_to_async(viewer_of)(self.scope)
+            self.screen, self.shown, self.who = await database_sync_to_async(viewer_of)(self.scope)
         except (Http404, LinkExpired, DisallowedHost):
             await self.refuse(404)
         except RateLimited:
             await self.refuse(429)
         except DatabaseError:
+            await self.refuse(503)
+        if audience.is_full() or not audience.has_room(self.screen, self.who):
             await self.refuse(503)
         self.unsent = b""
         self.wake = asyncio.Event()
@@ -170,6 +191,10 @@ class ResultsStream(AsyncHttpConsumer):
         return True
 
 
+def most_streams() -> int:
+    return min(MAX_STREAMS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
+
+
 class Audience:
     """The streams of this process by screen, the version that each screen was sent last, and the relay.
 
@@ -182,7 +207,13 @@ class Audience:
         self.relay: asyncio.Task | None = None
 
     def is_full(self) -> bool:
-        return sum(map(len, self.streams.values())) >= MAX_STREAMS
+        return sum(map(len, self.streams.values())) >= most_streams()
+
+    def has_room(self, screen: Screen, who: str) -> bool:
+        """Return whether one address has not yet taken its share, nor one link made too many screens."""
+        theirs = sum(stream.who == who for streams in self.streams.values() for stream in streams)
+        alike = sum(one.token == screen.token for one in self.streams)
+        return theirs < max(1, most_streams() // 2) and (screen in self.streams or alike < MAX_SCREENS)
 
     def join(self, stream: ResultsStream) -> None:
         """Let the stream take part; the relay sends it what its page does not show yet."""
