@@ -39,6 +39,7 @@ STATES = {
     "few": "The top is not smaller than the number of items, so there is nothing to find.",
     "far": "Not reachable this way: more than 20 times the labels so far would be needed; `reach` says what is.",
     "waiting": "No fit has evaluated this goal yet.",
+    "counts": "Not evaluated: the ranking is made of imported counts, and a goal says how many more answers it takes.",
 }
 
 

@@ -67,6 +67,8 @@ def goal_status(criterion: Criterion, fit: Fit | None, now: datetime) -> GoalSta
     project = criterion.project
     if not project.goal:
         return None
+    if project.ranks_counts:
+        return GoalStatus(project.goal, goal_sentence(project), "counts", "", None)
     kept = current_goal(criterion, fit)
     if fit is None or kept is None:
         return GoalStatus(project.goal, goal_sentence(project), "waiting", "", None)

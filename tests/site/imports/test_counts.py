@@ -30,6 +30,7 @@ from annotate.publishing.run_records import job as run_records_job
 from models_engine.io.reproduction import reproduce
 from models_engine.models import Estimate, Fit
 from tests.conftest import NOW, answer_one, make_annotator
+from tests.site.api_client import Api
 from tests.site.imports.test_comparison_tables import media  # noqa: F401 (a fixture)
 from tests.site.pages import page, rows_shown, signed_in
 
@@ -105,6 +106,18 @@ def test_from_the_page_to_the_ranking(draft, alice):
 
 
 @pytest.mark.slow
+def test_progress_says_that_a_goal_is_not_evaluated_and_why(counted, alice):
+    fit_now(counted)
+    Project.objects.filter(pk=counted.pk).update(goal="width", goal_width=0.5)
+    html = page(signed_in(alice), counted, "progress")
+    assert "6 imported counts make this ranking. The project takes no answers" in html
+    assert "90% interval is at most 0.50 wide.</strong>" in html
+    assert "It is not evaluated here: a goal says how many more answers it takes" in html
+    found = Api(alice, counted)("get", "goal").json()
+    assert (found["verdict"], found["needed"]) == ("counts", None)
+
+
+@pytest.mark.slow
 def test_every_page_of_a_project_of_counts_opens(counted, alice):
     owner = signed_in(alice)
     fit_now(counted)
@@ -123,6 +136,10 @@ def test_every_page_of_a_project_of_counts_opens(counted, alice):
         html = page(owner, counted, name)
         assert "how many of 100 counts of an item and a typical one are its own" in html
         assert "The score is the chance" not in html
+    assert "6 counts.</p>" in page(owner, counted, "trust")
+    html = owner.get(reverse("item", args=[counted.pk, item.pk])).content.decode()
+    assert "<dt>Counts</dt>" in html
+    assert [word for word in ("<dt>Comparisons", "Put first", "compared") if word in html] == []
     html = page(owner, counted, "methods")
     assert "a factorization of counts" in html
     assert "6 counts of 6 items by 2 annotators were analysed" in html
