@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from annotate.core.numbers import format_integer, format_number
+from models_engine.scales import LinearScale, nice_step
 
 MAX_BAND = 2  # an interval ahead makes the chart at most so many times as high
 MIN_WIDTH = 0.04  # of a bar's length
@@ -14,17 +15,6 @@ MIN_WIDTH = 0.04  # of a bar's length
 def percent(value: float) -> str:
     """Return a position along the chart, 0 to 1, as SVG reads it whatever the page's language."""
     return f"{100 * value:.2f}%"
-
-
-def nice_step(span: float, n: float) -> float:
-    """Return the smallest step of 1, 2 or 5 times a power of ten that cuts `span` into at most `n` pieces."""
-    rough = span / n
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
-
-
-def count_decimals(step: float) -> int:
-    return max(0, -math.floor(math.log10(step) + 1e-9))
 
 
 @dataclass(frozen=True)
@@ -52,24 +42,8 @@ class Span:
     at: str
 
 
-@dataclass(frozen=True)
-class Scale:
-    """A linear scale from `low` to `high`; positions are shares of its length. reference: the value drawn as axis."""
-
-    low: float
-    high: float
-    reference: float = 0.0
-
-    @classmethod
-    def around(cls, low: float, high: float, margin: float = 0.04, reference: float = 0.0) -> "Scale":
-        """Return a scale that holds low to high with a margin; of one point, half a unit either side."""
-        if high - low < 1e-9:
-            low, high = low - 0.5, high + 0.5
-        pad = (high - low) * margin
-        return cls(low - pad, high + pad, reference)
-
-    def share(self, value: float) -> float:
-        return min(1.0, max(0.0, (value - self.low) / (self.high - self.low)))
+class Scale(LinearScale):
+    """A linear scale whose marks are written in the page's language."""
 
     def interval(self, low: float, middle: float, high: float) -> Interval:
         return Interval(percent(self.share(low)), percent(self.share(middle)), percent(self.share(high)))
@@ -77,10 +51,8 @@ class Scale:
     def tick_values(self, n: int = 7) -> list[tuple[float, str, bool]]:
         """Return at most n + 1 numbers inside the scale, at round steps from the reference, and whether each is
         that."""
-        step, zero = nice_step(self.high - self.low, n), self.reference
-        first, last = math.ceil((self.low - zero) / step - 1e-9), math.floor((self.high - zero) / step + 1e-9)
-        decimals = count_decimals(step)
-        return [(zero + i * step, format_number(zero + i * step, decimals), i == 0) for i in range(first, last + 1)]
+        marks, decimals = self.marks(n)
+        return [(value, format_number(value, decimals), is_zero) for value, is_zero in marks]
 
     def ticks(self, n: int = 7) -> list[Tick]:
         return [Tick(percent(self.share(value)), label, zero) for value, label, zero in self.tick_values(n)]

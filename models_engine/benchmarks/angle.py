@@ -1,4 +1,7 @@
-"""python -m models_engine.benchmarks angle: Table 2 of Xu, Alvo & Yu, ten sushi ranked in East and West Japan."""
+"""python -m models_engine.benchmarks angle: Xu, Alvo & Yu, ten sushi ranked in East and West Japan, and simulations.
+
+Parts: table2; posterior (Figures 3, 15); people (4, 5); items (6, 7); predictive (8); missing (9).
+"""
 
 import argparse
 import json
@@ -6,13 +9,32 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from models_engine.benchmarks.angle_simulations import (
+    compare_posteriors,
+    estimate_by_people_and_items,
+    missing_items,
+    predict,
+)
 from models_engine.benchmarks.sushi_data import SushiData, read_sushi
 from models_engine.data import Comparisons
+from models_engine.errors import InvalidSetting
 from models_engine.estimators.angle_based import AngleBased
 from models_engine.inference.angle.likelihood import AngleLabels, fit_variational
 
-__all__ = ["PUBLISHED", "AngleRow", "main", "run"]
+__all__ = ["PARTS", "PUBLISHED", "AngleRow", "format_regions", "main", "run"]
 
+PARTS = {
+    "table2": "Table 2: posterior parameters, East and West Japan",
+    "posterior": "Figures 3, 15: symmetric divergences of posteriors of kappa, nats",
+    "people": "Figures 4, 5: divergence of the truth from the estimate and seconds, by people",
+    "items": "Figures 6, 7: divergence of the truth from the estimate and seconds, by items",
+    "predictive": "Figure 8: divergence of the exact predictive density from approximate ones",
+    "missing": "Figure 9: divergence of the truth from the estimate, by items missing from each ranking",
+}
+POSTERIOR = ((3, 20, 1.0), (3, 100, 1.0), (10, 20, 1.0), (10, 100, 1.0), (10, 100, 5.0))
+BY_PEOPLE = tuple((t, n) for t in (10, 20, 50) for n in (25, 100, 500))
+BY_ITEMS = tuple((t, 200) for t in (3, 5, 8, 30, 100))
+MISSING = ((10, 500, (0, 2, 4, 6, 8)),)
 EAST_OR_WEST = 2  # column of SushiData.users: where somebody lived longest until 15
 REGIONS = ("East", "West")
 
@@ -55,22 +77,71 @@ def run(data: SushiData) -> dict[str, AngleRow]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the table on stdout."""
+    """Run the command; progress on stderr, the tables on stdout."""
     parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks angle", description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="folder of the Sushi data's original files")
+    parser.add_argument("--data", type=Path, help="folder of the Sushi data's original files, for table2")
+    parser.add_argument("--parts", default="table2", help=f"separated by commas: {', '.join(PARTS)}")
+    parser.add_argument("--repeats", type=int, default=10)
+    parser.add_argument("--draws", type=int, default=200, help="draws kept in part missing")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args(arguments)
-    found = run(read_sushi(options.data))
-    print(f"{'':<18}{'n':>6}{'beta':>10}{'a':>11}{'b':>10}{'kappa':>8}   kappa by resampling")
+    parts = options.parts.split(",")
+    if unknown := [part for part in parts if part not in PARTS]:
+        raise InvalidSetting(f"there is no part {unknown[0]!r}; choose from {', '.join(PARTS)}.")
+    kept: dict[str, object] = {}
+    for part in parts:
+        print(PARTS[part])
+        kept[part] = _run_part(part, options)
+    if options.json:
+        options.json.write_text(json.dumps(kept, indent=1))
+    return 0
+
+
+def _run_part(part: str, options: argparse.Namespace) -> object:
+    """Compute and print one part; return what goes into the file."""
+    if part == "table2":
+        if options.data is None:
+            raise InvalidSetting("table2 needs the Sushi data; give --data its folder, or other --parts.")
+        found = run(read_sushi(options.data))
+        print(format_regions(found))
+        return {name: asdict(row) for name, row in found.items()}
+    if part == "posterior":
+        rows = compare_posteriors(POSTERIOR, options.repeats, options.seed)
+        print(f"{'items':>5}{'n':>6}{'kappa':>7}{'exact':>10}{'binned':>10}{'noise':>10}")
+        for one in rows:
+            print(f"{one.t:>5}{one.n:>6}{one.kappa:>7.1f}{one.exact:>10.4f}{one.binned:>10.4f}{one.noise:>10.4f}")
+        return [asdict(one) for one in rows]
+    simulated = {
+        "people": lambda: estimate_by_people_and_items(BY_PEOPLE, options.repeats, options.seed),
+        "items": lambda: estimate_by_people_and_items(BY_ITEMS, options.repeats, options.seed),
+        "predictive": lambda: predict((10, 20, 40, 70, 100), options.repeats, options.seed),
+        "missing": lambda: missing_items(MISSING, options.repeats, options.seed, options.draws),
+    }[part]()
+    print(f"{'items':>5}{'n':>6}{'missing':>9}  {'method':<9}{'KL, nats':>11}{'s.e.':>10}{'CPU s':>9}")
+    kept = []
+    for row in simulated:
+        print(
+            f"{row.t:>5}{row.n:>6}{row.missing:>9}  {row.method:<9}{row.divergence:>11.5f}{row.error:>10.5f}"
+            f"{row.seconds:>9.4f}",
+            flush=True,
+        )
+        kept.append(asdict(row))
+    return kept
+
+
+def format_regions(found: dict[str, AngleRow]) -> str:
+    """Format Table 2 with the printed figures and the difference."""
+    lines = [f"{'':<18}{'n':>6}{'beta':>10}{'a':>11}{'b':>10}{'kappa':>8}   kappa by resampling"]
     for region, row in found.items():
         there = PUBLISHED[region]
         sampled = f"{row.kappa_sampled:.3f} (sd {row.sd_sampled:.3f})"
-        print(f"{region:<18}{row.n:>6}{row.beta:>10.2f}{row.a:>11.2f}{row.b:>10.2f}{row.kappa:>8.3f}   {sampled}")
-        print(f"{'  printed':<24}{there.beta:>10.2f}{there.a:>11.2f}{there.b:>10.2f}{there.kappa:>8.2f}")
+        lines.append(
+            f"{region:<18}{row.n:>6}{row.beta:>10.2f}{row.a:>11.2f}{row.b:>10.2f}{row.kappa:>8.3f}   {sampled}"
+        )
+        lines.append(f"{'  printed':<24}{there.beta:>10.2f}{there.a:>11.2f}{there.b:>10.2f}{there.kappa:>8.2f}")
         share = [100 * (getattr(row, name) / getattr(there, name) - 1) for name in ("beta", "a", "b")]
-        print(
+        lines.append(
             f"{'  difference':<24}{share[0]:>9.3f}%{share[1]:>10.3f}%{share[2]:>9.3f}%{row.kappa - there.kappa:>8.3f}"
         )
-    if options.json:
-        options.json.write_text(json.dumps({name: asdict(row) for name, row in found.items()}, indent=1))
-    return 0
+    return "\n".join(lines)

@@ -1,4 +1,7 @@
-"""Personal preferences on the Sushi data: crowd_gppl's section 5.3 and Table 2, with paired differences."""
+"""Personal preferences on the Sushi data: crowd_gppl's section 5.3 and Table 2, with paired differences.
+
+Protocol thesis, with its models MF, GPitem, VU and GPVU and errors in bits, is that of Ko's thesis, Tables 3.5 and 3.6.
+"""
 
 import argparse
 import json
@@ -27,6 +30,12 @@ from models_engine.estimators.table import ESTIMATORS
 __all__ = ["SushiScore", "main", "mean_difference", "score_fit"]
 
 Floats = NDArray[np.float64]
+THESIS = {  # names of the thesis: an estimator or a baseline, and its settings
+    "MF": ("MapFactorisation", {}),
+    "GPitem": ("IndependentGPs", {}),
+    "VU": ("CollaborativeGP", {"features": False, "covariance": "low-rank"}),
+    "GPVU": ("CollaborativeGP", {}),
+}
 METRICS = ("accuracy", "cee", "tau", "tau_pooled", "seconds", "mib")
 
 
@@ -53,12 +62,20 @@ class SushiScore:
 
 
 def build_named_estimator(name: str, settings: dict[str, Any]) -> Any:
-    """Build an estimator of ESTIMATORS with these settings, or a baseline. Raises InvalidSetting with all names."""
+    """Build an estimator of ESTIMATORS with these settings, a baseline, or a model of the thesis by its name there.
+
+    Raises InvalidSetting with all names.
+    """
+    if name in THESIS:
+        known, own = THESIS[name]
+        return build_named_estimator(known, {**own, **settings})
     if name in ESTIMATORS:
         return build_estimator(ESTIMATORS[name].estimator, settings)
     if name in BASELINES:
         return BASELINES[name]()
-    raise InvalidSetting(f"there is no estimator {name!r}; choose from {', '.join([*ESTIMATORS, *BASELINES])}.")
+    raise InvalidSetting(
+        f"there is no estimator {name!r}; choose from {', '.join([*ESTIMATORS, *BASELINES, *THESIS])}."
+    )
 
 
 def score_fit(posterior: PersonalPredictor, test: Split) -> tuple[float, float, float, float]:
@@ -121,6 +138,10 @@ def format_table(scores: Sequence[SushiScore]) -> str:
         cells += [f"{values[:, 4].mean():>16.2f}", f"{values[:, 5].max():>16.0f}"]
         failed = sum(not one.converged for one in scores if one.estimator == name)
         lines.append(f"{name:<20}" + "".join(cells) + (f"  not converged: {failed}" if failed else ""))
+    for name in (name for name in names if name in THESIS):
+        bits = np.array([one.cee for one in scores if one.estimator == name]) / np.log(2)
+        error = bits.std(ddof=1) / np.sqrt(len(bits)) if len(bits) > 1 else float("nan")
+        lines.append(f"{name:<20}{bits.mean():>9.4f} bits (± {error:.4f} standard error)")
     for baseline in (name for name in names if name in BASELINES):
         for name in (name for name in names if name != baseline):
             found = [mean_difference(scores, name, baseline, metric) for metric in METRICS[:4]]

@@ -20,11 +20,12 @@ Floats = NDArray[np.float64]
 A_ITEMS = np.array([0, 1, 2, 3, 4, 6, 7, 8, 26, 29])  # set A's items as rows of the table of 100 items
 MINOR_GROUPS = 12
 
-Protocol = Literal["A-small", "A", "B"]
+Protocol = Literal["A-small", "A", "B", "thesis"]
 PROTOCOLS: dict[Protocol, tuple[str, int, int, int]] = {  # set, annotators, training and test pairs of each
     "A-small": ("a", 100, 5, 25),
     "A": ("a", 100, 20, 25),
     "B": ("b", 5_000, 10, 1),
+    "thesis": ("a", 200, 3, 25),  # Ko's thesis, 3.2.3: 5,000 test pairs (Table 3.4)
 }
 
 

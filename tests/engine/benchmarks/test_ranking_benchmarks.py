@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from models_engine.benchmarks import angle, angle_constant, grades, plackett_luce, weak_orders
+from models_engine.benchmarks import angle, angle_constant, grades, weak_orders
 from models_engine.benchmarks.sushi_data import read_sushi
 from models_engine.data import Comparisons
 from tests.paths import DATA
@@ -13,24 +13,6 @@ from tests.paths import DATA
 needs_sushi = pytest.mark.skipif(
     not (DATA / "sushi" / "sushi3a.5000.10.order").is_file(), reason=f"the Sushi data are not in {DATA}"
 )
-
-
-def test_auc_is_the_share_of_right_orders_of_one_positive_and_one_negative():
-    rng = np.random.default_rng(0)
-    wins, score = rng.integers(0, 4, size=(4, 4)).astype(float), rng.random((4, 4)).round(1)
-    np.fill_diagonal(wins, 0)
-    cells = [(score[a, b], wins[a, b], wins[b, a]) for a in range(4) for b in range(4) if wins[a, b] + wins[b, a] > 0]
-    agreed = sum(p * n * ((s > z) + (s == z) / 2) for s, p, _ in cells for z, _, n in cells)
-    total = sum(p for _, p, _ in cells) * sum(n for _, _, n in cells)
-    assert plackett_luce.auc(score, wins) == pytest.approx(agreed / total)
-
-
-def test_top_k_compares_true_values():
-    wins = plackett_luce.count_wins(np.array([[0, 1, 2], [0, 2, 1]]), 3)
-    assert wins.tolist() == [[0, 2, 2], [0, 0, 1], [0, 1, 0]]
-    right = np.array([[0.5, 0.9, 0.9], [0.1, 0.5, 0.5], [0.1, 0.5, 0.5]])
-    assert plackett_luce.top_k(right, wins, 1) == 1
-    assert plackett_luce.top_k(1 - right, wins, 1) == pytest.approx(0.25)
 
 
 needs_tournesol = pytest.mark.skipif(
@@ -76,19 +58,6 @@ def test_table_2_of_the_angle_paper_is_reproduced():
             assert getattr(found[region], name) == pytest.approx(getattr(printed, name), rel=1e-3)
         assert found[region].kappa == pytest.approx(printed.kappa, abs=0.01)
         assert found[region].kappa_sampled == pytest.approx(printed.kappa, abs=0.03)
-
-
-@pytest.mark.slow
-@needs_sushi
-def test_features_rank_sushi_for_held_out_people():
-    scores, bounds, fall = plackett_luce.run(read_sushi(DATA), repeats=2, seed=0)
-    mean = {name: np.mean([one.auc for one in scores if one.model == name]) for name in plackett_luce.MODELS}
-    assert min(mean.values()) >= 0.66
-    assert mean["VI, features alone"] >= mean["MAP, features alone"] - 0.005
-    assert fall <= 1e-9 * abs(max(bounds.values()))
-    inside = list(bounds.values())[1:-1]
-    assert max(inside) == max(bounds.values()), "the grid holds the best eta"
-    assert max(bounds.values()) < 0
 
 
 def test_table_1_of_the_angle_paper_is_reproduced():

@@ -53,6 +53,15 @@ def test_a_split_is_a_pure_function_and_agrees_with_the_rankings(protocol):
     assert 0.4 < one.outcome.mean() < 0.6, "the side says nothing"
 
 
+def test_models_of_the_thesis_go_by_their_names_and_are_told_in_bits():
+    built = {name: sushi.build_named_estimator(name, {}) for name in sushi.THESIS}
+    assert (built["VU"].features, built["VU"].covariance) == (False, "low-rank")
+    assert (built["GPVU"].features, type(built["GPVU"]).__name__) == (True, "CollaborativeGP")
+    scores = [sushi.SushiScore("GPVU", k, 0.7, cee, 0.5, 0.5, 1.0, 1.0, True) for k, cee in enumerate((0.5, 0.6))]
+    assert f"{0.55 / np.log(2):.4f} bits (± {0.05 / np.log(2):.4f}" in sushi.format_table(scores)
+    assert "bits" not in sushi.format_table([sushi.SushiScore("GPPL", 0, 0.7, 0.5, 0.5, 0.5, 1.0, 1.0, True)])
+
+
 def perfect(test: Split, sign: float) -> PointPosterior:
     own = np.zeros((len(test.gold), test.train.n_items))
     np.put_along_axis(own, test.gold, sign * np.arange(10.0, 0, -1) * np.ones((len(test.gold), 1)), axis=1)
