@@ -303,7 +303,7 @@ def test_completions_follow_the_model_among_the_compatible():
     index = {tuple(one): row for row, one in enumerate(places)}
     for _ in range(1500):
         completions.move(eta, 5, rng)
-        for one in completions.blocks[0].places:
+        for one in completions.places:
             counts[index[tuple(one)]] += 1
     agrees = is_compatible(places, data, 0)
     assert counts[~agrees].sum() == 0
