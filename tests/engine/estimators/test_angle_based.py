@@ -28,6 +28,7 @@ from models_engine.inference.angle.von_mises_fisher import log_sphere_mean, mean
 from models_engine.linalg import centre
 from models_engine.progress import FitLog
 from models_engine.simulate import simulate_crowd
+from tests.budget import examples
 
 
 def all_places(t: int) -> np.ndarray:
@@ -411,7 +412,7 @@ def test_a_prior_of_zero_width_is_rejected():
     inference=st.sampled_from(["sir", "vi", "laplace", "mle"]),
     weight=st.sampled_from([0.0, 1e-9, 1.0, 1e6]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_difficult_data_give_an_answer_or_a_named_error(seed, t, inference, weight):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(0, 4)) if t > 1 else 0
