@@ -14,7 +14,7 @@ export OMP_NUM_THREADS ?= 1
 # Images often set it. Then every process of the tests, and there are hundreds, compiles and rewrites all its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: backup restore check screenshots help demo install test test-together test-alone test-large test-search test-services services-named services-together services-alone test-failed lint lock messages bench bench-check peers load faults fuzz audit release release-check clean
+.PHONY: backup restore check screenshots help demo install test test-together test-alone test-large test-search test-slow test-services services-named services-together services-alone test-failed lint lock messages bench bench-check peers load faults fuzz audit release release-check clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
@@ -59,6 +59,7 @@ test-large: $(VENV)/dev  ## the larger versions of tests
 
 test-search: $(VENV)/dev  ## property tests with other examples each time, and twenty times as many
 	HYPOTHESIS_PROFILE=search $(EMBEDDED) $(TOGETHER) -m hypothesis
+test-slow: test-search  ## the same
 
 # Of the browser tests only the whole path: what pages look like doesn't depend on the database.
 test-services: services-together services-alone  ## the site's tests and the attacks on the PostgreSQL and Redis named by DATABASE_URL and REDIS_URL

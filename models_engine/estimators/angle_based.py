@@ -122,7 +122,7 @@ class _Run:
             eta = self._from(form, self.settings.n_draws)
             return eta, self.log, form.converged, Message.joined(_described(form), self._error_of_constant(eta))
         eta = self._from(form, 10 * self.settings.n_draws, wider=True)
-        weight = self._log_weight(eta, form, self.labels.total)
+        weight = self._log_weight(eta, form, self.labels.total, log_constant(eta))
         return self._resampled(eta, weight)
 
     def gibbs(self, data: Comparisons) -> DrawsResult:
@@ -132,18 +132,20 @@ class _Run:
         settings, rng = self.settings, self.rng
         completions = Completions(data, rng)
         eta, draws = np.zeros(self.labels.t), np.empty((settings.n_draws, self.labels.t))
+        constant = log_constant(eta[None])[0]
         for sweep in range(-settings.n_burn_in, settings.n_draws * settings.thin):
             completions.move(eta, self.labels.t, rng)
             resultant, total = completions.resultant(), completions.total
             form = self._variational(resultant, total, tolerance=1e-4)
             proposed = self._from(form, 1, wider=settings.inference == "sir")[0]
-            weights = self._log_weight(np.stack([eta, proposed]), form, total)
+            constants = np.array([constant, log_constant(proposed[None])[0]])
+            weights = self._log_weight(np.stack([eta, proposed]), form, total, constants)
             discard_weights = sweep < -settings.n_burn_in // 2  # weights mean nothing far from where labels put eta
             if discard_weights or settings.inference == "vi" or np.log(rng.random()) < weights[1] - weights[0]:
-                eta = proposed
+                eta, constant = proposed, constants[1]
             if sweep >= 0 and sweep % settings.thin == 0:
                 draws[sweep // settings.thin] = eta
-            self.log.step(float(eta @ resultant - total * log_constant(eta[None])[0]))
+            self.log.step(float(eta @ resultant - total * constant))
         spread = split_rhat(draws)
         message = Message.of(SPLIT_RHAT, spread=f"{spread:.3f}")
         return draws, self.log, spread <= 1.05, message
@@ -189,14 +191,14 @@ class _Run:
         along = basis.T @ form.direction if form.beta else np.eye(t - 1)[0]
         return kappa[:, None] * sample_directions(along, kappa * form.beta, self.rng) @ basis.T
 
-    def _log_weight(self, eta: Floats, form: Variational, total: float) -> Floats:
-        """Return the log of posterior over proposal at eta (n, t); the terms in theta cancel except for the
-        constant.
+    def _log_weight(self, eta: Floats, form: Variational, total: float, constant: Floats) -> Floats:
+        """Return the log of posterior over proposal at eta (n, t), with its constant (n,); the terms in theta cancel
+        except for the constant.
         """
         kappa, p = np.maximum(np.linalg.norm(eta, axis=1), 1e-12), eta.shape[1] - 1
         prior = (p - 1) * np.log(kappa) - kappa**2 / (2 * self.settings.prior_sd**2)
         proposal = (PROPOSAL_SHARE * form.a - 1) * np.log(kappa) - PROPOSAL_SHARE * form.b * kappa
-        return prior - total * log_constant(eta) + log_sphere_mean(form.beta * kappa, p) - proposal
+        return prior - total * constant + log_sphere_mean(form.beta * kappa, p) - proposal
 
     def _resampled(self, eta: Floats, log_weight: Floats, converged: bool = True) -> DrawsResult:
         """Resample systematically; converged if the effective sample size is 100 or more."""

@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
+from tests.budget import examples
 from tests.engine.simulated_data import labels_of_every_kind
 
 
@@ -130,7 +131,7 @@ def test_distinct_pairs_sum_both_directions():
     assert_allclose(distinct.score + 0.5 * distinct.ties + distinct.wins_high, distinct.total)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(1, 12), st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11), st.booleans()), max_size=20))
 def test_connected_parts_against_repeated_merging(n_items, rows):
     rows = [(a % n_items, b % n_items, counts) for a, b, counts in rows if a % n_items != b % n_items]

@@ -1,26 +1,16 @@
-"""For test_upgrade.py: what machines answered about pairs, before they answered about sets; prints what it finds."""
+"""For schema_v1.py: what machines answered about pairs, before they answered about sets, and what becomes of it."""
 
-import json
 from datetime import UTC, datetime
 
-import django
-
-django.setup()
-
-from django.core.management import call_command  # noqa: E402
-from django.db import connection  # noqa: E402
-from django.db.migrations.executor import MigrationExecutor  # noqa: E402
-from django.db.migrations.loader import MigrationLoader  # noqa: E402
-
-from annotate import models as now_models  # noqa: E402
-from annotate.criteria import Criterion  # noqa: E402
-from annotate.fitting.reading import read_labels  # noqa: E402
+from annotate import models as now_models
+from annotate.criteria import Criterion
+from annotate.fitting.reading import read_labels
 
 AT = datetime(2026, 11, 5, 9, tzinfo=UTC)
-BEFORE = ("annotate", "0121_returns")
+BEFORE = "0121_returns"
 
 
-def fill(apps):
+def fill_machines(apps):
     """Two projects, of pairs and of rankings of two, with three answers of a machine each: A, B, tie; and a report."""
 
     def model(name):
@@ -43,7 +33,8 @@ def fill(apps):
         model("MachineReport").create(project=project, asked_at=AT, status="ready", figures=figures)
 
 
-def found(project):
+def machines_of(project):
+    """The machines' answers, what a fit reads of them, and how many sets the report counts."""
     answers = now_models.MachineAnswer.objects.filter(item_set__project=project).order_by("pk")
     keys = dict(project.items.values_list("pk", "key"))
     labels = read_labels(Criterion(project))
@@ -59,13 +50,3 @@ def found(project):
         "read": [labels.data.items.tolist(), labels.data.ranks.tolist()],
         "reported": now_models.MachineReport.objects.get(project=project).figures["machines"][0]["n_sets"],
     }
-
-
-if __name__ == "__main__":
-    executor = MigrationExecutor(connection)
-    executor.loader = MigrationLoader(connection, replace_migrations=False)  # BEFORE is one of those squashed
-    nodes = [BEFORE, *(one for one in executor.loader.graph.leaf_nodes("models_engine") if "squashed" not in one[1])]
-    executor.migrate(nodes)
-    fill(executor.loader.project_state(nodes).apps)
-    call_command("migrate", verbosity=0)
-    print(json.dumps({project.name: found(project) for project in now_models.Project.objects.all()}))

@@ -1,4 +1,7 @@
-"""For test_upgrade.py: a database of the first version with labels, upgraded in place; prints what it finds."""
+"""For test_upgrade.py: a database of the first version with labels, upgraded in place; prints what it finds.
+
+On its way it stops at the version before machines answered about sets, and some of theirs are put in.
+"""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -19,16 +22,18 @@ from annotate.labelling.actions import Answer, record_label  # noqa: E402
 from annotate.labelling.item_sets import set_key  # noqa: E402
 from annotate.management.commands.serve import prepare_database  # noqa: E402
 from tests.site.database_schema import tables  # noqa: E402
+from tests.site.schema_machines import BEFORE, fill_machines, machines_of  # noqa: E402
 
 AT = datetime(2026, 1, 5, 9, tzinfo=UTC)
 COLUMNS = ["pk", "annotator_id", "outcome", "chosen_id", "created_at", "response_ms", "session", "void_reason"]
 
 
-def first_version():
-    """Its models, with its tables made."""
+def migrate_to(annotate: str, models_engine: str | None = None):
+    """The models of that version, with its tables made; without a version of models_engine its last one."""
     executor = MigrationExecutor(connection)
     executor.loader = MigrationLoader(connection, replace_migrations=False)  # one after the other, none squashed
-    nodes = [("annotate", "0001_initial"), ("models_engine", "0001_initial")]
+    [last] = [one for one in executor.loader.graph.leaf_nodes("models_engine") if "squashed" not in one[1]]
+    nodes = [("annotate", annotate), ("models_engine", models_engine or last[1])]
     executor.migrate(nodes)
     return executor.loader.project_state(nodes).apps
 
@@ -92,7 +97,7 @@ def labels(model):
     return [[str(value) for value in row] for row in model.objects.order_by("pk").values_list(*COLUMNS)]
 
 
-apps = first_version()
+apps = migrate_to("0001_initial", "0001_initial")
 token = fill(apps)
 before = labels(apps.get_model("annotate", "Label"))
 try:
@@ -100,11 +105,12 @@ try:
     refused = ""
 except CommandError as error:
     refused = str(error)
+fill_machines(migrate_to(BEFORE))
 call_command("migrate", verbosity=0, interactive=False)
 after = labels(now_models.Label)
 presentation = now_models.Presentation.objects.get(token=token)
 record_label(presentation=presentation, answer=Answer("choice", chosen=0), now=AT + timedelta(days=1))
-project = now_models.Project.objects.get()
+project = now_models.Project.objects.get(name="Old")
 picture = now_models.Item.objects.get(key="p")
 found = read_labels(Criterion(project))
 print(
@@ -118,6 +124,7 @@ print(
             "picture": [picture.kind, picture.media.name],
             "task": [project.task_type, project.k],
             "schema": tables(),
+            "machines": {task: machines_of(now_models.Project.objects.get(name=task)) for task in ("pair", "ranking")},
         }
     )
 )

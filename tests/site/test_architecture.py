@@ -40,6 +40,13 @@ def test_the_engine_knows_neither_the_site_nor_django():
             assert not packages & {"django", "rest_framework", "channels"}, path
 
 
+def test_every_property_test_tries_more_in_a_search():
+    """`make test-slow` multiplies what `examples` counts; a bare number stays as it is, for fixed cases alone."""
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for bare in re.findall(r"max_examples=\d[^)]*", path.read_text()):
+            assert "derandomize=True" in bare, f"{path}: {bare}"
+
+
 @pytest.mark.slow
 def test_every_module_of_the_site_can_be_imported():
     """What only a command or the demo imports breaks as easily as the rest when a name moves."""

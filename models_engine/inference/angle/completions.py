@@ -1,7 +1,5 @@
 """Complete rankings drawn from the angle-based model by Metropolis swaps, compatible with a label or free."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,27 +13,20 @@ Floats = NDArray[np.float64]
 MAX_COPIES = 20
 
 
-@dataclass(eq=False)
-class _Block:
-    """Labels over sets of one size: items (m, k) best first, number of better ones (m, k), weight (m,), places (m, t)
-    now."""
-
-    items: Ints
-    n_better: Ints
-    weight: Floats
-    places: Ints
-
-
 class Completions:
     """Complete rankings, one per incomplete label, changed by swaps that stay compatible with the label (paper, 4.1).
 
     A label of whole weight w has w rankings of its own (at most 20, sharing the weight); a fractional rest weights its
     ranking, which approximates a weighted log likelihood. A tied pair enters as half a label each way.
+
+    weight (m,), places of the items in each ranking now (m, t).
     """
 
     def __init__(self, data: Comparisons, rng: np.random.Generator) -> None:
-        self.t = data.n_items
-        self.blocks: list[_Block] = []
+        self.t, width = data.n_items, int(data.sizes.max(initial=1))
+        none = np.empty((0, width), dtype=np.int64)
+        # One array for sets of all sizes, so that a swap is proposed for all of them at once.
+        parts = [(none, none, np.empty(0), np.empty((0, self.t), dtype=np.int64))]
         for group in data.groups():
             items, ranks = group.best_first()
             weight = group.weights
@@ -46,36 +37,36 @@ class Completions:
                 ranks = np.broadcast_to([0, 1], items.shape)
             copies = np.clip(np.ceil(weight), 0, MAX_COPIES).astype(np.int64)
             rows = np.repeat(np.arange(len(items)), copies)
-            if len(rows):
-                share, n_better = weight[rows] / copies[rows], (ranks[:, None, :] < ranks[:, :, None]).sum(axis=2)
-                self.blocks.append(_Block(items[rows], n_better[rows], share, _compatible(items[rows], self.t, rng)))
+            share, n_better = weight[rows] / copies[rows], (ranks[:, None, :] < ranks[:, :, None]).sum(axis=2)
+            places = _compatible(items[rows], self.t, rng)
+            parts.append((_widened(items[rows], width), _widened(n_better[rows], width), share, places))
+        self._items, self._n_better, self.weight, self.places = map(np.concatenate, zip(*parts, strict=True))
 
     @property
     def total(self) -> float:
-        return float(sum(block.weight.sum() for block in self.blocks))
+        return float(self.weight.sum())
 
     def resultant(self) -> Floats:
         """Return the sum of w y, (t,)."""
-        scores, result = place_scores(self.t), np.zeros(self.t)
-        for block in self.blocks:
-            result += block.weight @ scores[block.places]
-        return result
+        return np.asarray(self.weight @ place_scores(self.t)[self.places])
 
     def move(self, eta: Floats, n_swaps: int, rng: np.random.Generator) -> None:
         """Make n_swaps proposals for every ranking under eta (t,)."""
-        scores = place_scores(self.t)
-        for block in self.blocks:
-            rows = np.arange(len(block.places))
-            for _ in range(n_swaps):
-                first, second = _two_items(len(rows), self.t, rng)
-                at_first, at_second = block.places[rows, first], block.places[rows, second]
-                gain = (eta[first] - eta[second]) * (scores[at_second] - scores[at_first])
-                wanted = np.flatnonzero(np.log(rng.random(len(rows))) < gain)
-                places, items = block.places[wanted], block.items[wanted]
-                here = np.arange(len(wanted))
-                places[here, first[wanted]], places[here, second[wanted]] = at_second[wanted], at_first[wanted]
-                kept = _agrees(np.take_along_axis(places, items, axis=1), block.n_better[wanted])
-                block.places[wanted[kept]] = places[kept]
+        n, scores, rows = len(self.places), place_scores(self.t), np.arange(len(self.places))
+        for _ in range(n_swaps if n else 0):
+            first, second = _two_items(n, self.t, rng)
+            at_first, at_second = self.places[rows, first], self.places[rows, second]
+            gain = (eta[first] - eta[second]) * (scores[at_second] - scores[at_first])
+            wanted = np.flatnonzero(np.log(rng.random(n)) < gain)
+            places, here = self.places[wanted], rows[: len(wanted)]
+            places[here, first[wanted]], places[here, second[wanted]] = at_second[wanted], at_first[wanted]
+            kept = _agrees(places[here[:, None], self._items[wanted]], self._n_better[wanted])
+            self.places[wanted[kept]] = places[kept]
+
+
+def _widened(columns: Ints, width: int) -> Ints:
+    """Repeat the last column, the worst item's, which asks nothing more of a ranking."""
+    return np.concatenate([columns, np.repeat(columns[:, -1:], width - columns.shape[1], axis=1)], axis=1)
 
 
 def _two_items(n: int, t: int, rng: np.random.Generator) -> tuple[Ints, Ints]:

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from models_engine.acquisition import Aim, candidate_sets
 from models_engine.acquisition.matching import match_pairs, match_sets
 from models_engine.errors import InvalidAim, InvalidBoundaries, InvalidData
+from tests.budget import examples
 
 AIMS = [Aim("whole"), Aim("best", 3), Aim("classes", boundaries=(-0.5, 0.6))]
 
@@ -76,7 +77,7 @@ def test_sets_are_grown_greedily(size):
     assert rounds.tolist() == [number for _, _, number in wanted]
 
 
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=examples(15))
 @given(st.integers(0, 10_000), st.sampled_from(AIMS), st.sampled_from([2, 3, 5]), st.integers(8, 60), st.booleans())
 def test_what_every_table_keeps(seed, aim, size, n, with_covariance):
     rng = np.random.default_rng(seed)

@@ -12,6 +12,7 @@ from models_engine.covariance.forms import DenseCovariance, LowRankCovariance
 from models_engine.data import Comparisons
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.posterior import Diagnostics, GaussianPosterior, SamplePosterior
+from tests.budget import examples
 
 FINE = Diagnostics(True, 1, (0.0,), 0.1, "fine")
 
@@ -33,7 +34,7 @@ def by_definition(posterior, ranks):
     return [number[item] for item in range(len(order))], [highest[item] for item in range(len(order))]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(0, 10_000), st.integers(1, 12), st.sampled_from([0.05, 0.2, 0.6]), st.booleans())
 def test_classes_are_what_the_definition_says(seed, n, noise, drawn):
     rng = np.random.default_rng(seed)

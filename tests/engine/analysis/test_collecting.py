@@ -20,6 +20,7 @@ from models_engine.analysis.collecting.measures import measure_fit
 from models_engine.analysis.collecting.quick_fit import QuickFit, fit_quickly, no_fit
 from models_engine.analysis.collecting.sets import Sets
 from models_engine.analysis.collecting.worlds import Scenario, draw_world
+from tests.budget import examples
 
 SMALL = Scenario(n_items=12, n_people=(6, 6), lag=(5, 15))
 
@@ -101,7 +102,7 @@ def test_a_known_crowd_is_not_learned_and_its_intervals_hold_nine_of_ten():
     assert 0.85 < np.mean(held) < 0.95
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 4)), max_size=60), st.integers(1, 3))
 def test_sets_are_full_when_overlap_people_were_asked(asked, overlap):
     sets, told = Sets(overlap), {}

@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from models_engine.analysis.tiers import assign_tiers, classify_pairs
 from models_engine.covariance.forms import DenseCovariance, LowRankCovariance
 from models_engine.posterior import Diagnostics, GaussianPosterior, Likelihood, SamplePosterior
+from tests.budget import examples
 
 CONVERGED = Diagnostics(True, 1, (0.0,), 0.1, "fine")
 
@@ -23,7 +24,7 @@ def by_definition(posterior, order, level=0.95):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(0, 10_000), st.integers(1, 12), st.sampled_from([0.05, 0.2, 0.6]), st.booleans(), st.booleans())
 def test_tiers_match_the_definition(seed, n, noise, ranked, drawn):
     rng = np.random.default_rng(seed)

@@ -12,6 +12,7 @@ from models_engine.covariance.forms import pack, unpack
 from models_engine.covariance.graph import GraphCovariance
 from models_engine.graphs import GraphPrecision, PairGraph
 from models_engine.linalg import centre_covariance, sum_by_group
+from tests.budget import examples
 
 
 def precision(left, right, n_items, weights=None, ridge=0.4) -> GraphPrecision:
@@ -66,7 +67,7 @@ def fringed(rng, n, m):
 GRAPHS = [random_graph, chain, two_clusters, power_law, lattice, fringed]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.integers(0, 10_000), st.integers(1, 40), st.integers(0, 80), st.integers(0, 2), st.sampled_from([0, 5, 24]))
 def test_elimination_is_exact_on_any_graph(seed, n, m, n_extra, most):
     rng = np.random.default_rng(seed)

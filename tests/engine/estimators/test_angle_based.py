@@ -28,6 +28,7 @@ from models_engine.inference.angle.von_mises_fisher import log_sphere_mean, mean
 from models_engine.linalg import centre
 from models_engine.progress import FitLog
 from models_engine.simulate import simulate_crowd
+from tests.budget import examples
 
 
 def all_places(t: int) -> np.ndarray:
@@ -303,7 +304,7 @@ def test_completions_follow_the_model_among_the_compatible():
     index = {tuple(one): row for row, one in enumerate(places)}
     for _ in range(1500):
         completions.move(eta, 5, rng)
-        for one in completions.blocks[0].places:
+        for one in completions.places:
             counts[index[tuple(one)]] += 1
     agrees = is_compatible(places, data, 0)
     assert counts[~agrees].sum() == 0
@@ -411,7 +412,7 @@ def test_a_prior_of_zero_width_is_rejected():
     inference=st.sampled_from(["sir", "vi", "laplace", "mle"]),
     weight=st.sampled_from([0.0, 1e-9, 1.0, 1e6]),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_difficult_data_give_an_answer_or_a_named_error(seed, t, inference, weight):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(0, 4)) if t > 1 else 0

@@ -108,7 +108,7 @@ def test_fit_bound_is_algorithm_1_and_the_bound_is_the_expectation():
 
 
 @given(seed=st.integers(0, 10**6), scale=st.floats(0.01, 30))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_the_quadratic_never_exceeds_the_log_likelihood(seed, scale):
     rng, data = np.random.default_rng(seed), labels(seed)
     bounds, likelihood = ChoiceBounds(data), ChoiceProblem(data, shape=0.0)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.ideas.similarity import MAX_TEXTS, SimilarTexts, plain_text
+from tests.budget import examples
 
 
 def by_hand(one: str, other: str) -> float:
@@ -16,7 +17,7 @@ def by_hand(one: str, other: str) -> float:
     return len(first & second) / math.sqrt(len(first) * len(second)) if first and second else 0.0
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     st.lists(st.text(alphabet="abcä \U0001f600", max_size=12), min_size=1, max_size=6), st.text("abcä ", max_size=12)
 )

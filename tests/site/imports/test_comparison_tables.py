@@ -26,6 +26,7 @@ from annotate.publishing.exports import labels as label_table
 from annotate.publishing.exports.preflib import kind, preflib_chunks
 from models_engine.data import Comparisons
 from models_engine.estimators.table import ESTIMATORS
+from tests.budget import examples
 from tests.conftest import NOW, make_annotator, make_items
 from tests.site.factories import make_labels
 from tests.site.pages import signed_in
@@ -267,7 +268,7 @@ KEYS = st.text(st.characters(exclude_categories=["C", "Z"], exclude_characters="
 
 
 @given(st.lists(st.tuples(KEYS, KEYS, st.booleans()), min_size=1, max_size=6), st.sampled_from([",", ";", "\t"]))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_whatever_the_keys_a_table_of_pairs_is_read_as_written(rows, delimiter):
     from_file = io.StringIO()
     writer = csv.writer(from_file, delimiter=delimiter)

@@ -17,7 +17,7 @@ from annotate.files.json_reader import read_lines
 from annotate.files.limits import MAX_COMPARISONS, BadFile
 from annotate.files.parquet_child import Refused, plain
 from annotate.files.parquet_reader import read_parquet
-from annotate.models import Item, Label
+from annotate.models import Item, Label, Project
 from tests.site.api_client import Api
 from tests.site.imports.test_api import hand_in
 from tests.site.imports.test_comparison_tables import other_project
@@ -140,6 +140,41 @@ def facts(project) -> list[tuple]:
     ]
 
 
+@pytest.fixture
+def copied(alice, project):
+    """Its data set's Parquet files and another project without items, both of the task asked for."""
+
+    def copy_of(task: tuple) -> tuple[dict[str, bytes], Project]:
+        shared = len(task) == 4
+        make_items_more(project, 6)
+        Item.objects.filter(key="item-0").update(competitor="alpha", metadata={"year": "1999"}, name="First")
+        set_task(project, *task[:3], overlap=9, shared_places=shared)
+        answered(project, shared=shared)
+        copy = other_project(project)
+        set_task(copy, *task[:3], overlap=9, shared_places=shared)
+        copy.items.all().delete()
+        return unpacked(alice, project), copy
+
+    return copy_of
+
+
+def take_in(alice, project: Project, kind: str, content: bytes) -> None:
+    asked = hand_in(Api(alice, project), kind, "data.parquet", content, at_once="true")
+    assert asked.status_code == 202, asked.content
+    work()
+    last = project.imports.order_by("pk").last()
+    assert (last.state, last.message, last.errors) == ("done", "", [])
+
+
+@pytest.mark.embedded
+@pytest.mark.slow
+def test_items_of_our_own_data_set_come_back(alice, project, copied):
+    files, copy = copied(TASKS[0])
+    take_in(alice, copy, "items", files["items"])
+    told = ("key", "name", "kind", "body", "competitor", "metadata")
+    assert list(copy.items.order_by("key").values(*told)) == list(project.items.order_by("key").values(*told))
+
+
 # The largest set of each type; every size, in CSV: test_engine_sets.py.
 LARGEST = {task[0]: task for task in TASKS}.values()
 
@@ -147,23 +182,11 @@ LARGEST = {task[0]: task for task in TASKS}.values()
 @pytest.mark.embedded
 @pytest.mark.slow
 @pytest.mark.parametrize("task", [*LARGEST, ("ranking", 4, None, True)], ids=str)
-def test_our_own_data_set_comes_back(alice, project, task):
-    shared = len(task) == 4
-    make_items_more(project, 6)
-    Item.objects.filter(key="item-0").update(competitor="alpha", metadata={"year": "1999"}, name="First")
-    set_task(project, *task[:3], overlap=9, shared_places=shared)
-    answered(project, shared=shared)
-    copy = other_project(project)
-    set_task(copy, *task[:3], overlap=9, shared_places=shared)
-    copy.items.all().delete()
-    for kind, content in zip(("items", "comparisons"), unpacked(alice, project).values(), strict=True):
-        asked = hand_in(Api(alice, copy), kind, "data.parquet", content, at_once="true")
-        assert asked.status_code == 202, asked.content
-        work()
-    told = ("key", "name", "kind", "body", "competitor", "metadata")
-    assert list(copy.items.order_by("key").values(*told)) == list(project.items.order_by("key").values(*told))
-    last = copy.imports.order_by("pk").last()
-    assert (last.state, last.message, last.errors) == ("done", "", [])
+def test_answers_of_our_own_data_set_come_back(alice, project, copied, task):
+    files, copy = copied(task)
+    for item in project.items.order_by("pk"):
+        copy.items.create(key=item.key, body=item.body)
+    take_in(alice, copy, "comparisons", files["answers"])
     assert facts(copy) == facts(project)
     assert len(facts(copy)) == 6
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from annotate.labelling.keys.bindings import DEFAULTS, Keys, is_usable
 from annotate.models import Annotator
+from tests.budget import examples
 from tests.conftest import make_annotator
 from tests.site.labelling.test_labelling import as_annotator, task_of
 from tests.site.task_types import TASKS, set_task
@@ -38,7 +39,7 @@ def test_the_usual_keys_differ_and_every_one_can_be_typed():
 
 
 @given(st.dictionaries(st.sampled_from(sorted(DEFAULTS)), st.sampled_from([*"tgbcs1230", "", "x", "ü"]), max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_no_key_does_two_things(chosen):
     typed = [key for key in chosen.values() if key]
     if len(set(typed)) < len(typed):

@@ -17,6 +17,7 @@ from annotate.models import Item, Project
 from annotate.projects.actions import change_project, set_state
 from annotate.quality.gold.actions import add_gold_sets, remove_gold_set
 from annotate.quality.gold.table import parse_table
+from tests.budget import examples
 from tests.conftest import NOW, answer_one, make_annotator, make_items
 
 
@@ -33,7 +34,7 @@ def n_parts(items, sets) -> int:
     return len(parts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_every_plan_has_distinct_sets_and_is_balanced_and_connected(data):
     n_items = data.draw(st.integers(3, 16))

@@ -9,7 +9,8 @@ import subprocess
 import sys
 import tarfile
 import threading
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -73,11 +74,11 @@ def backed_up(folder: Path, capsys) -> Path:
     return Path(capsys.readouterr().out.split(": ")[0])
 
 
-@pytest.fixture
-def elsewhere(tmp_path):
+@contextmanager
+def empty_database(folder: Path) -> Iterator[str]:
     """The address of another, empty database of the same kind."""
     if connection.vendor == "sqlite":
-        yield f"sqlite:///{tmp_path / 'elsewhere.sqlite3'}"
+        yield f"sqlite:///{folder / 'elsewhere.sqlite3'}"
         return
     values, name = connection.settings_dict, f"{connection.settings_dict['NAME']}_elsewhere"
     with connection.cursor() as cursor:
@@ -86,6 +87,12 @@ def elsewhere(tmp_path):
     yield f"postgres://{values['USER']}:{values['PASSWORD']}@{values['HOST']}:{values['PORT']}/{name}"
     with connection.cursor() as cursor:
         cursor.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    with empty_database(tmp_path) as url:
+        yield url
 
 
 def elsewhere_does(url: str, media: Path, *command: str, ok: bool = True) -> str:

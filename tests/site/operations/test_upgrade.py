@@ -9,23 +9,29 @@ import pytest
 
 from tests.paths import ROOT
 from tests.site.database_schema import tables
-from tests.site.operations.test_backups import elsewhere
+from tests.site.operations.test_backups import empty_database
 
-__all__ = ["elsewhere"]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.process]
 
 
-def test_labels_of_the_first_version_are_all_there_after_the_last_migration(elsewhere):
-    env = os.environ | {
-        "DATABASE_URL": elsewhere,
-        "DEBUG": "true",
-        "REDIS_URL": "",
-        "DJANGO_SETTINGS_MODULE": "annotate.settings",
-    }
-    command = [sys.executable, "-m", "tests.site.schema_v1"]
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module")
+def upgraded(tmp_path_factory, django_db_setup, django_db_blocker) -> dict:
+    """What a database of the first version was and is after every migration, once for all that is asked of it."""
+    with django_db_blocker.unblock(), empty_database(tmp_path_factory.mktemp("upgrade")) as url:
+        env = os.environ | {
+            "DATABASE_URL": url,
+            "DEBUG": "true",
+            "REDIS_URL": "",
+            "DJANGO_SETTINGS_MODULE": "annotate.settings",
+        }
+        command = [sys.executable, "-m", "tests.site.schema_v1"]
+        done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_labels_of_the_first_version_are_all_there_after_the_last_migration(upgraded):
+    found = upgraded
     assert len(found["before"]) == 9
     assert found["after"] == found["before"]
     assert "older version" in found["refused"]  # `serve` never runs on a schema that it does not know
@@ -40,17 +46,8 @@ def test_labels_of_the_first_version_are_all_there_after_the_last_migration(else
         assert found["schema"][table] == description, table
 
 
-def test_what_machines_answered_about_pairs_is_there_as_answers_about_sets_of_two(elsewhere):
-    env = os.environ | {
-        "DATABASE_URL": elsewhere,
-        "DEBUG": "true",
-        "REDIS_URL": "",
-        "DJANGO_SETTINGS_MODULE": "annotate.settings",
-    }
-    command = [sys.executable, "-m", "tests.site.schema_machines"]
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
+def test_what_machines_answered_about_pairs_is_there_as_answers_about_sets_of_two(upgraded):
+    found = upgraded["machines"]
     pairs, rankings = found["pair"], found["ranking"]
     assert pairs["answers"] == [
         ["i0", "i1", "01", "pair:2", "choice", "i0", "", 2],
