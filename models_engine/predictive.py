@@ -25,7 +25,8 @@ class Likelihood:
     lapse: share of reversed answers, 0 to 1; P becomes lapse + (1 - 2 lapse) P.
     tie: Davidson's nu (logit only): P(tie) = nu / (2 cosh(margin/2) + nu).
     tie_rate: where there is no nu, the constant share of answers that are ties, used only by log_outcome.
-    side_sd: posterior standard deviation of side, reported only; None where no side effect was inferred.
+    side_sd: posterior standard deviation of side, reported (and of one annotator's posterior counted in its margins'
+        variance); None where no side effect was inferred.
     cuts: cut points c_0 <= ... of graded answers, in the link's units: P(tie) is that margin plus noise lies within
         c_0 of 0, P(grade g) that it lies between c_{g-1} and c_g, the highest beyond the last. c_0 is 0 without ties.
     cut_sds: posterior standard deviations of the cut points, reported only.

@@ -27,6 +27,7 @@ __all__ = ["FITS", "WORLDS", "CarelessResult", "main", "measure"]
 Z = 1.6448536
 HELD_OUT = 0.2  # of the labels
 N_PARTS, PART = 24, 5  # unconnected parts, items in each
+SIDE_SD = 0.3  # of side biases, in units of an answer's noise
 World = Callable[[np.random.Generator], tuple[Crowd, Comparisons]]
 
 
@@ -112,6 +113,19 @@ def many_parts(rng: np.random.Generator) -> tuple[Crowd, Comparisons]:
     return people, people.pairs(1200, rng, shown=np.stack([part * PART + first, part * PART + other], axis=1))
 
 
+def sides(rng: np.random.Generator) -> tuple[Crowd, Comparisons]:
+    people = replace(crowd(rng), side=rng.normal(scale=SIDE_SD, size=40))
+    return people, people.pairs(40 * 30, rng)
+
+
+def uneven_parts(rng: np.random.Generator) -> tuple[Crowd, Comparisons]:
+    people, data = many_parts(rng)
+    spread = np.repeat(np.resize([1 / 3, 5 / 3], N_PARTS), PART)
+    people = replace(people, utilities=people.utilities * spread, own=people.own + people.utilities * (spread - 1))
+    pairs = data.pairs()
+    return people, people.pairs(data.n_labels, rng, shown=np.stack([pairs.left, pairs.right], axis=1))
+
+
 WORLDS: dict[str, tuple[World, str]] = {
     "reliable": (all_reliable, "tastes, everybody reliable: 40 people, 30 items, 30 pairs each"),
     "spammers": (spammers, "the same, 8 of the 40 people answer anything"),
@@ -123,13 +137,18 @@ WORLDS: dict[str, tuple[World, str]] = {
     "power": (power_law, "counts by a power law: 40 people, 1,500 pairs, 4 anything"),
     "drift": (drift, "utilities that drift by sd .5, 4 answer anything"),
     "parts": (many_parts, "24 unconnected parts of 5 items: 40 people, 1,200 pairs, Beta(6, 1)"),
+    "sides": (sides, "tastes, side biases of sd .3 (half a logit): 40 people, 30 items, 30 pairs each"),
+    "uneven": (uneven_parts, "the 24 parts, utilities of sd .5 in every other one, of 2.5 in the others"),
 }
 FITS: dict[str, tuple[str, dict[str, Any]]] = {
     "CollaborativeGP": ("CollaborativeGP", {}),
     "CollaborativeGP, all reliable": ("CollaborativeGP", {"reliability": False}),
     "CollaborativeGP, by evidence": ("CollaborativeGP", {"covariance": "full"}),
     "CollaborativeGP, by evidence, all reliable": ("CollaborativeGP", {"covariance": "full", "reliability": False}),
+    "CollaborativeGP, with sides": ("CollaborativeGP", {"side": True}),
+    "CollaborativeGP, by evidence, with sides": ("CollaborativeGP", {"covariance": "full", "side": True}),
     "CrowdGPPL": ("CrowdGPPL", {}),
+    "CrowdGPPL, with sides": ("CrowdGPPL", {"side": True}),
     "CrowdGPPL, all reliable": ("CrowdGPPL", {"reliability": False}),
     "CrowdBT": ("CrowdBT", {}),
     "BradleyTerry": ("BradleyTerry", {}),
@@ -177,7 +196,7 @@ def measure(fit: str, world: str, seed: int) -> CarelessResult:
         -(posterior.likelihood.tie_rate or 0.0)
     )  # some fits leave a chance for ties, and no world has any
     loss = float(not_tied - posterior.log_predictive(data.subset(np.flatnonzero(held))).mean())
-    consensus, own, size = np.nan, np.nan, PART if world == "parts" else people.n_items
+    consensus, own, size = np.nan, np.nan, PART if world in ("parts", "uneven") else people.n_items
     parts = np.arange(people.n_items).reshape(-1, size)
     if isinstance(posterior, CollaborativePosterior):
         consensus = _consensus_coverage(posterior, people, parts)

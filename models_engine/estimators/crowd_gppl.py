@@ -17,10 +17,11 @@ from models_engine.estimators.settings import check_settings
 from models_engine.inference.pairwise_gp.model import GammaPrior
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior
-from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites_with_rankings, cap_sites
+from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites_with_rankings, cap_sites, sided_labels
 from models_engine.inference.tastes.factors import TasteFactors
 from models_engine.inference.tastes.reliability import KNOTS
 from models_engine.inference.tastes.sampling import GRID, ScaleDensities
+from models_engine.inference.tastes.sides import KNOTS as SIDE_KNOTS
 from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Posterior
 from models_engine.progress import Progress
@@ -49,8 +50,8 @@ class CrowdGPPL:
 
     n_components: C, at most.   consensus_sd, taste_sd: prior medians of tau and sigma, in units of the answer's noise;
     log_scale_sd: sd of their log-normal priors.   features: whether item and annotator features are used.
-    reliability, grades: as in CollaborativeGP; in larger problems the variational factors do not know of them and take
-    the winners alone, EP does.
+    reliability, grades, side: as in CollaborativeGP; in larger problems the variational factors do not know of them and
+    take the winners alone, EP does.
     Annotator features predict the taste of an annotator without labels; they do not change that of one with labels.
     max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
     Ties are half a win each way; larger sets follow Thurstone's model (with label weights that are not whole, they
@@ -66,6 +67,7 @@ class CrowdGPPL:
     features: bool = True
     reliability: bool = True
     grades: Literal["ordered", "ignore"] = "ordered"
+    side: bool = False
     max_pairs: int | None = 600
     max_steps: int = 40
     max_iterations: int = 200
@@ -85,8 +87,8 @@ class CrowdGPPL:
         """
         self._check(data)
         generator = np.random.default_rng(0) if rng is None else rng
-        graded = self.grades == "ordered" and data.n_grades > 0
-        sites = cap_sites(build_sites_with_rankings(data, graded=graded), self.max_pairs, generator)
+        graded, sided = self.grades == "ordered" and data.n_grades > 0, sided_labels(data, side=self.side)
+        sites = cap_sites(build_sites_with_rankings(data, graded=graded, sided=sided), self.max_pairs, generator)
         blocks = build_blocks(sites)
         steps = Steps(self._n_steps(count_folds(sites, blocks)), progress)
         gamma = GammaPrior(self.prior_shape, self.prior_rate)
@@ -120,7 +122,7 @@ class CrowdGPPL:
 
     def _n_steps(self, folds: int) -> int:
         scales = 0 if self.log_scale_sd == 0 else 90
-        lapses = 3 * len(KNOTS) if self.reliability else 0
+        lapses = 3 * len(KNOTS) * self.reliability + len(SIDE_KNOTS) * self.side
         return scales + lapses + (folds + 1) * self.max_steps + folds * len(CANDIDATES) + 4 * self.max_iterations
 
 

@@ -43,13 +43,13 @@ class CollaborativeFit(TasteLearning):
 
     def run(self, before: CollaborativePosterior | None) -> CollaborativePosterior:
         """Fit, reusing scales and shape from `before` where that saw nearly the same labels."""
-        learned = None if before is None else self.reuse(before.tastes, before.reliabilities(), before.likelihood)
+        learned = None if before is None else self.reuse(before)
         if before is None or learned is None:
             learned = self.learn()
             return self._fit_all(learned, learned.begin)
         matched = match_sites(before.tastes.pair_sites, before.tastes.sites, self.sites)
         if not self.settings.steepness and not is_cheap(self.sites, self.blocks):
-            found = refit(self.sites, matched, before, learned.reliability, self.steps.report)
+            found = refit(self.sites, matched, before, learned.reliability, learned.side, self.steps.report)
             if found is not None:
                 kept = before.likelihood
                 known = KnownCuts(kept.cuts, kept.cut_sds or (), np.zeros((0, 0))) if kept.cuts is not None else None
@@ -58,7 +58,7 @@ class CollaborativeFit(TasteLearning):
 
     def _fit_all(self, learned: LearnedPrior, begin: EPStart | None) -> CollaborativePosterior:
         """Run EP over all annotators."""
-        prior, settings = self.prior(learned.scales, learned.lapse), self.settings
+        prior, settings = self.prior(learned.scales, learned.lapse, learned.side), self.settings
         cheap = is_cheap(self.sites, self.blocks)
         tolerance = settings.tolerance if cheap else max(settings.tolerance, REFIT_TOLERANCE)
         a, r = learned.mixture.mean()
@@ -204,6 +204,7 @@ class CollaborativeFit(TasteLearning):
             consensus_factors=np.array(astuple(factors)),
             n_told=np.array(self._n_told(learned, found)),
             grade=np.zeros(0, np.int64) if self.sites.grade is None else self.sites.grade,
+            side=np.zeros(0, np.int64) if self.sites.side is None else self.sites.side,
         )
         if learned.sampled is not None:
             tastes = widened(tastes, learned.sampled)
@@ -214,6 +215,9 @@ class CollaborativeFit(TasteLearning):
         likelihood = Likelihood("probit", lapse=lapse, tie_rate=self.data.pairs().tie_rate())
         if cuts is not None:
             likelihood = Likelihood("probit", lapse=lapse, cuts=cuts.values, cut_sds=cuts.deviations)
+        if learned.sides is not None:
+            likelihood = replace(likelihood, side=learned.sides.crowd, side_sd=learned.sides.crowd_sd)
+            figures = replace(figures, side_bias=learned.sides.mean, side_bias_sd=learned.sides.sd)
         return CollaborativePosterior(
             factors.mean * centre(mean),
             DenseCovariance.of(factors.sd**2 * covariance),

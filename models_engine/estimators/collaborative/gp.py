@@ -13,8 +13,9 @@ from models_engine.estimators.collaborative.posterior import CollaborativePoster
 from models_engine.estimators.collaborative.steps import Steps, count_folds
 from models_engine.estimators.settings import check_settings
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
-from models_engine.inference.probit_ep.pair_sites import build_sites, build_sites_with_rankings, cap_sites
+from models_engine.inference.probit_ep.pair_sites import build_sites, build_sites_with_rankings, cap_sites, sided_labels
 from models_engine.inference.tastes.reliability import KNOTS
+from models_engine.inference.tastes.sides import KNOTS as SIDE_KNOTS
 from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Posterior
 from models_engine.progress import Progress
@@ -48,6 +49,10 @@ class CollaborativeGP:
         c_0 <= c_1 <= ... for everybody (McCullagh 1980; Agresti 1992). So a reversed answer keeps its grade, as in
         CrowdBT: whoever mistakes the sides is as sure as before. A tie then lies within c_0 of 0, the same both ways.
         "ignore" takes the winners alone.
+    side: also infer what each annotator adds to the utility of the item shown first (left), b_u ~ N(m, s^2), m ~
+        N(0, 0.6^2), s half-Cauchy(0.3); pairs of known order only, of annotators who preferred it sometimes, not always
+        (where it is always, the winner may have been given first). It is part of what the annotator sees: z = f_ua -
+        f_ub + b_u, so that a reversed answer reverses it as well, as in CrowdBT.
     steepness: also infer how steeply each annotator's answers follow their utilities (erratic: below 1).
     max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
 
@@ -78,6 +83,7 @@ class CollaborativeGP:
     steepness: bool = False
     reliability: bool = True
     grades: Literal["ordered", "ignore"] = "ordered"
+    side: bool = False
     max_pairs: int | None = 600
     max_steps: int = 40
     max_iterations: int = 200
@@ -99,11 +105,11 @@ class CollaborativeGP:
         """
         self._check(data)
         generator = np.random.default_rng(0) if rng is None else rng
-        graded = self.grades == "ordered" and data.n_grades > 0
+        graded, sided = self.grades == "ordered" and data.n_grades > 0, sided_labels(data, side=self.side)
         if self.steepness:
-            sites = build_sites(data.pairs(), data.weights, graded=graded)
+            sites = build_sites(data.pairs(), data.weights, graded=graded, sided=sided)
         else:
-            sites = build_sites_with_rankings(data, graded=graded)
+            sites = build_sites_with_rankings(data, graded=graded, sided=sided)
         sites = cap_sites(sites, self.max_pairs, generator)
         blocks = build_blocks(sites)
         fitting = CollaborativeFit(
@@ -123,5 +129,5 @@ class CollaborativeGP:
     def _n_steps(self, folds: int) -> int:
         scales = 0 if self.log_scale_sd == 0 else 90
         learning = 0 if self.covariance == "prior" else (folds + 1) * self.max_steps + folds * len(CANDIDATES)
-        lapses = 3 * len(KNOTS) if self.reliability else 0
+        lapses = 3 * len(KNOTS) * self.reliability + len(SIDE_KNOTS) * self.side
         return scales + learning + lapses + (6 if self.steepness else 4) * self.max_iterations

@@ -1,12 +1,12 @@
 """The first stages of a CollaborativeGP fit: scales, the shape of tastes, and the weight of that shape."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.data import Comparisons
-from models_engine.estimators.collaborative.posterior import Tastes
+from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.collaborative.sampled import (
     ConsensusFactors,
     Widening,
@@ -29,7 +29,7 @@ from models_engine.inference.graded.cut_points import cuts_from_gaps
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, warm_start
 from models_engine.inference.probit_ep.learned_cuts import root_of_deviations, root_of_draws, starting_cuts
-from models_engine.inference.probit_ep.pair_sites import PairSites, choose_capped_rows
+from models_engine.inference.probit_ep.pair_sites import PairSites, choose_capped_rows, sided_labels
 from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.covariance import learn_taste
 from models_engine.inference.tastes.reliability import Reliabilities, learn_reliabilities
@@ -42,8 +42,8 @@ from models_engine.inference.tastes.scales import (
     most_probable_scales,
     subsample_sites,
 )
+from models_engine.inference.tastes.sides import SideBiases, learn_sides
 from models_engine.kernels import ItemKernel
-from models_engine.predictive import Likelihood
 
 __all__ = ["CANDIDATES", "EPStart", "LearnedPrior", "LearnedShape", "TasteLearning"]
 
@@ -91,7 +91,7 @@ class LearnedPrior:
     begin: where EP over all sites may begin.   sampled: where shape and scales come from draws.   cut_root: root of the
     covariance of the log gaps between cut points, None where these are not drawn.
     widening, n_told: those of the fit that lent all this.   reliability: of the annotators, None where all count as
-    reliable.
+    reliable.   sides: side biases of the annotators, None where none are told apart.
     """
 
     scales: PriorScales
@@ -104,10 +104,15 @@ class LearnedPrior:
     n_told: int | None = None
     reliability: Reliabilities | None = None
     cut_root: Floats | None = None
+    sides: SideBiases | None = None
 
     @property
     def lapse(self) -> Floats | None:
         return None if self.reliability is None else self.reliability.lapse
+
+    @property
+    def side(self) -> Floats | None:
+        return None if self.sides is None else self.sides.mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,11 +139,11 @@ class TasteLearning:
             return False
         return self.sites.ranking is None or is_sampled(self.settings, self.data)
 
-    def prior(self, scales: PriorScales, lapse: Floats | None) -> CrowdPrior:
+    def prior(self, scales: PriorScales, lapse: Floats | None, side: Floats | None = None) -> CrowdPrior:
         kernel = ItemKernel(self.features(), self.data.n_items, scales.share, scales.length).matrix()
         zero = np.zeros(self.data.n_items)
         covariances = scales.taste_sd**2 * kernel, scales.consensus_sd**2 * kernel
-        return CrowdPrior(*covariances, zero, lapse=lapse, cuts=scales.cut_points)
+        return CrowdPrior(*covariances, zero, lapse=lapse, cuts=scales.cut_points, side=side)
 
     def first_cuts(self) -> Floats | None:
         """Return where cut points of graded answers start; None where grades do not count."""
@@ -161,7 +166,9 @@ class TasteLearning:
             kernel = ItemKernel(features, self.data.n_items, scales.share, scales.length).matrix()
         n_warm_up, n_draws = count_sweeps(self.data)
         sampled = sample_tastes(
-            answer_groups(self.data, graded=self.sites.grade is not None),
+            answer_groups(
+                self.data, graded=self.sites.grade is not None, sided=sided_labels(self.data, side=self.settings.side)
+            ),
             self.data.n_items,
             self.data.n_annotators,
             self.n_drawn,
@@ -190,6 +197,7 @@ class TasteLearning:
             sampled,
             reliability=known if reliable else None,
             cut_root=None if gaps is None else root_of_draws(gaps),
+            sides=sampled.sides,
         )
 
     @property
@@ -201,11 +209,11 @@ class TasteLearning:
         """Return the prior densities of the sampled standard deviations."""
         return scale_densities(self.settings, self.n_drawn)
 
-    def scales(self, lapse: Floats | None) -> PriorScales:
+    def scales(self, lapse: Floats | None, side: Floats | None = None) -> PriorScales:
         settings = self.settings
         priors = ScalePriors(settings.consensus_sd, settings.taste_sd, settings.log_scale_sd)
         return most_probable_scales(
-            self.sites, self.features(), priors, self.rng, self.steps.report, lapse, self.first_cuts()
+            self.sites, self.features(), priors, self.rng, self.steps.report, lapse, self.first_cuts(), side
         )
 
     def estimated(self) -> LearnedPrior:
@@ -215,19 +223,21 @@ class TasteLearning:
         """
         scales = self._first_scales(None)
         rows, learning, blocks = self._capped()
-        reliability, begin = self._first_reliabilities(scales, learning, blocks)
+        sides, begin = self._first_sides(scales, learning, blocks)
+        side = None if sides is None else sides.mean
+        reliability, begin = self._first_reliabilities(scales, learning, blocks, side, begin)
         if reliability is not None and reliability.lapse.any():
-            scales = self._first_scales(reliability.lapse)
-            again = self.prior(scales, reliability.lapse)
+            scales = self._first_scales(reliability.lapse, side)
+            again = self.prior(scales, reliability.lapse, side)
             start, at = warm_start(begin)
             reliability, begin = learn_reliabilities(
                 learning, blocks, again, self.steps.report, n_rounds=1, start=start, at=at
             )
-        prior = self.prior(scales, None if reliability is None else reliability.lapse)
+        prior = self.prior(scales, None if reliability is None else reliability.lapse, side)
         folds = count_folds(self.sites, self.blocks)
         if self.settings.covariance == "prior" or not folds:
             only = MixtureWeights(((0.0, 1.0),), np.ones(1))
-            return LearnedPrior(scales, prior.taste, only, len(self.sites), None, reliability=reliability)
+            return LearnedPrior(scales, prior.taste, only, len(self.sites), None, reliability=reliability, sides=sides)
         shapes, left_out = self._folds(learning, prior, folds, begin)
         mixture = left_out_weights(left_out, CANDIDATES, self.steps.report)
         average = np.mean([one.taste for one in shapes], axis=0)
@@ -244,12 +254,12 @@ class TasteLearning:
             reliability, _ = learn_reliabilities(
                 learning, blocks, crowd, self.steps.report, n_rounds=1, start=last[0], at=last[1]
             )
-        return LearnedPrior(scales, shape.taste, mixture, len(self.sites), end, reliability=reliability)
+        return LearnedPrior(scales, shape.taste, mixture, len(self.sites), end, reliability=reliability, sides=sides)
 
-    def _first_scales(self, lapse: Floats | None) -> PriorScales:
+    def _first_scales(self, lapse: Floats | None, side: Floats | None = None) -> PriorScales:
         settings = self.settings
         if settings.log_scale_sd > 0 and len(self.sites):
-            return self.scales(lapse)
+            return self.scales(lapse, side)
         cuts = self.first_cuts()
         known = None if cuts is None else tuple(cuts.tolist())
         share = 0.5 if self.features() is not None else 0.0
@@ -264,12 +274,28 @@ class TasteLearning:
         learning = self.sites.select(rows)
         return rows, learning, build_blocks(learning)
 
-    def _first_reliabilities(
+    def _first_sides(
         self, scales: PriorScales, learning: PairSites, blocks: list[Block]
+    ) -> tuple[SideBiases | None, EPResult | None]:
+        """Return side biases with everybody reliable: whoever answers by the side alone would count as careless."""
+        if learning.side is None:
+            return None, None
+        return learn_sides(learning, blocks, self.prior(scales, None), self.steps.report)
+
+    def _first_reliabilities(
+        self,
+        scales: PriorScales,
+        learning: PairSites,
+        blocks: list[Block],
+        side: Floats | None,
+        begin: EPResult | None,
     ) -> tuple[Reliabilities | None, EPResult | None]:
         if not self.learns_reliability():
-            return None, None
-        return learn_reliabilities(learning, blocks, self.prior(scales, None), self.steps.report)
+            return None, begin
+        start, at = warm_start(begin)
+        return learn_reliabilities(
+            learning, blocks, self.prior(scales, None, side), self.steps.report, start=start, at=at
+        )
 
     def _folds(
         self, learning: PairSites, prior: CrowdPrior, folds: int, begin: EPResult | None
@@ -289,7 +315,7 @@ class TasteLearning:
             few, items = subsample_sites(self.sites.select(np.flatnonzero(out)), self.rng)
             among = np.ix_(items, items)
             consensus = None if prior.consensus is None else prior.consensus[among]
-            own = CrowdPrior(prior.taste[among], consensus, prior.mean[items], lapse=prior.lapse, cuts=prior.cuts)
+            own = replace(prior, taste=prior.taste[among], consensus=consensus, mean=prior.mean[items])
             left_out.append((few, own, shape.taste[among]))
         return shapes, left_out
 
@@ -325,9 +351,13 @@ class TasteLearning:
         )
         return LearnedShape(learned.taste, EPStart(learned.result.update, learned.result.mean))
 
-    def reuse(self, before: Tastes, reliability: Reliabilities | None, likelihood: Likelihood) -> LearnedPrior | None:
+    def reuse(self, earlier: CollaborativePosterior) -> LearnedPrior | None:
         """Return what an earlier fit learned, if it had the same items, features and kinds of graded answers and nearly
         as many labels."""
+        before, likelihood = earlier.tastes, earlier.likelihood
+        reliability, sides = earlier.reliabilities(), earlier.sides()
+        if (sides is None) != (self.sites.side is None):
+            return None
         first, cuts = self.first_cuts(), likelihood.cuts
         if (first is None) != (cuts is None):
             return None
@@ -354,5 +384,15 @@ class TasteLearning:
         if drawn and cuts is not None and likelihood.cut_sds is not None:
             root = root_of_deviations(np.array(cuts), np.array(likelihood.cut_sds))
         return LearnedPrior(
-            scales, before.learned, before.mixture, int(before.n_learned), None, None, widening, n_told, known, root
+            scales,
+            before.learned,
+            before.mixture,
+            int(before.n_learned),
+            None,
+            None,
+            widening,
+            n_told,
+            known,
+            root,
+            None if sides is None else sides.extended(self.sites.n_annotators),
         )

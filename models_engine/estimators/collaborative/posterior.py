@@ -18,9 +18,10 @@ from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.reliability import Reliabilities
 from models_engine.inference.tastes.scales import MixtureWeights
+from models_engine.inference.tastes.sides import SideBiases
 from models_engine.kernels import ItemKernel
 from models_engine.linalg import centre, cholesky
-from models_engine.posterior import GaussianPosterior, gaussian_fields
+from models_engine.posterior import GaussianPosterior, Likelihood, gaussian_fields
 from models_engine.summaries import Components
 from models_engine.validation import check_annotator, check_new_features
 
@@ -44,7 +45,7 @@ class Tastes:
     features, explained (c,): share of each score's variance it explains; centre_scale (2, e): of the features.
     ranking (n_sites,) as in PairSites, (0,) where there are none.   own_widening, difference_widening, sign_widening
     (n_annotators,): factors of standard deviations that count what is open about `taste` (see sampled.Widening).
-    grade (n_sites,) as in PairSites, (0,) where grades do not count.
+    grade, side (n_sites,) as in PairSites, (0,) where they do not count.
     consensus_factors (2,): of the consensus's mean and standard deviations, see sampled.ConsensusFactors; `mean` and
     `covariance` are without them.   n_told: how many leading components are more than noise.
     """
@@ -79,6 +80,7 @@ class Tastes:
     consensus_factors: Floats
     n_told: NDArray[np.int64]
     grade: Ints
+    side: Ints
 
     @property
     def kernel(self) -> ItemKernel:
@@ -88,9 +90,8 @@ class Tastes:
     @property
     def pair_sites(self) -> PairSites:
         columns = (self.annotator, self.low, self.high, self.wins, self.losses, self.copies)
-        ranking = self.ranking if len(self.ranking) else None
-        grade = self.grade if len(self.grade) else None
-        return PairSites(*columns, len(self.mean), len(self.steepness), ranking, grade)
+        kinds = (one if len(one) else None for one in (self.ranking, self.grade, self.side))
+        return PairSites(*columns, len(self.mean), len(self.steepness), *kinds)
 
     @property
     def sites(self) -> Sites:
@@ -124,11 +125,12 @@ class Tastes:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Self:
-        """Load arrays, also of versions without `ranking`, `grade` or widened intervals."""
+        """Load arrays, also of versions without `ranking`, `grade`, `side` or widened intervals."""
         ones = np.ones(len(arrays["tastes/steepness"]))
         absent = {
             "tastes/ranking": np.zeros(0, np.int64),
             "tastes/grade": np.zeros(0, np.int64),
+            "tastes/side": np.zeros(0, np.int64),
             "tastes/own_widening": ones,
             "tastes/difference_widening": ones,
             "tastes/sign_widening": ones,
@@ -171,7 +173,7 @@ class PersonalPosterior(GaussianPosterior):
 
     def preference(self, left: NDArray, right: NDArray) -> Floats:
         margin, variance = self.mean[left] - self.mean[right], self.difference_variance(left, right)
-        return self.likelihood.preference(self.steepness * margin, self.steepness**2 * variance)
+        return self.likelihood.preference(self.steepness * margin, self.steepness**2 * variance + self._side_variance)
 
     def log_pairs(self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray) -> Floats:
         return self.log_graded_pairs(left, right, outcome, sided, np.zeros(np.shape(outcome), np.int64))
@@ -180,8 +182,12 @@ class PersonalPosterior(GaussianPosterior):
         self, left: NDArray, right: NDArray, outcome: NDArray, sided: NDArray, grade: NDArray
     ) -> Floats:
         margin = self.steepness * (self.mean[left] - self.mean[right])
-        variance = self.steepness**2 * self.difference_variance(left, right)
+        variance = self.steepness**2 * self.difference_variance(left, right) + self._side_variance * sided
         return self.likelihood.log_outcome(outcome, margin, variance, sided=sided, grade=grade)
+
+    @property
+    def _side_variance(self) -> float:
+        return (self.likelihood.side_sd or 0.0) ** 2
 
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> "PersonalPosterior":
         return self
@@ -218,6 +224,13 @@ class CollaborativePosterior(GaussianPosterior):
             return None
         return Reliabilities(known.reliability, known.reliability_sd, 1 - self.likelihood.lapse, self.lapses)
 
+    def sides(self) -> SideBiases | None:
+        """Return the annotators' side biases; None where none are told apart, as in fits of earlier versions."""
+        known, likelihood = self.annotators, self.likelihood
+        if known.side_bias is None or known.side_bias_sd is None or likelihood.side_sd is None:
+            return None
+        return SideBiases(known.side_bias, known.side_bias_sd, likelihood.side, likelihood.side_sd)
+
     def for_annotator(self, annotator: int | None = None, *, features: ArrayLike | None = None) -> PersonalPosterior:
         if features is not None:
             return self._of_features(features)
@@ -225,14 +238,18 @@ class CollaborativePosterior(GaussianPosterior):
         if annotator is None or annotator >= len(known.steepness):
             return self._new_annotator
         mean, covariance = known.own(annotator)
-        lapse = self.likelihood.lapse if self.lapses is None else float(self.lapses[annotator])
-        return self._personal(mean, covariance, float(known.steepness[annotator]), lapse)
+        likelihood, sides = self.likelihood, self.sides()
+        if self.lapses is not None:
+            likelihood = replace(likelihood, lapse=float(self.lapses[annotator]))
+        if sides is not None:
+            likelihood = replace(likelihood, side=float(sides.mean[annotator]), side_sd=float(sides.sd[annotator]))
+        return self._personal(mean, covariance, float(known.steepness[annotator]), likelihood)
 
     @cached_property
     def _new_annotator(self) -> PersonalPosterior:
         """Return the posterior of an annotator without labels: the consensus plus a taste from the prior."""
         known = self.tastes
-        personal = self._personal(known.mean, known.taste + known.covariance, 1.0, self.likelihood.lapse)
+        personal = self._personal(known.mean, known.taste + known.covariance, 1.0, self.likelihood)
         spread = self.spread.dense() + DenseCovariance.of(known.taste).matrix
         return replace(personal, mean=self.mean, spread=DenseCovariance(spread))
 
@@ -246,14 +263,16 @@ class CollaborativePosterior(GaussianPosterior):
         scores = ((x - centres) / scales) @ known.regression
         learned = (known.loadings * known.explained) @ known.loadings.T
         covariance = known.taste + known.covariance - learned
-        return self._personal(known.mean + known.loadings @ scores, covariance, 1.0, self.likelihood.lapse)
+        return self._personal(known.mean + known.loadings @ scores, covariance, 1.0, self.likelihood)
 
-    def _personal(self, mean: Floats, covariance: Floats, steepness: float, lapse: float) -> PersonalPosterior:
+    def _personal(
+        self, mean: Floats, covariance: Floats, steepness: float, likelihood: Likelihood
+    ) -> PersonalPosterior:
         return PersonalPosterior(
             centre(mean),
             DenseCovariance.of(covariance),
             self.diagnostics,
-            replace(self.likelihood, lapse=lapse),
+            likelihood,
             annotators=self.annotators,
             steepness=steepness,
             full_mean=mean,

@@ -69,13 +69,14 @@ def refit(
     matched: MatchedSites,
     before: CollaborativePosterior,
     known: Reliabilities | None,
+    side: Floats | None,
     on_step: Callable[[float], None],
 ) -> EPOutcome | None:
     """Run EP over the new sites and those of the same annotators that change with them.
 
     Returns None if there are too many, EP did not converge, or there are rankings, whose sites share noise. All other
-    sites, the scales, the cut points, the shape of tastes and the `known` reliabilities keep the values of the earlier
-    fit. on_step is called after each step.
+    sites, the scales, the cut points, the shape of tastes, the `known` reliabilities and the side biases `side`
+    (n_annotators,) keep the values of the earlier fit. on_step is called after each step.
     """
     fresh = matched.copies != sites.copies
     if sites.ranking is not None or not matched.complete or not 0 < fresh.sum() <= MAX_ACTIVE_SITES:
@@ -83,7 +84,7 @@ def refit(
     tastes = before.tastes
     lapses = None if known is None else known.lapse
     cuts = None if before.likelihood.cuts is None else np.array(before.likelihood.cuts)
-    fixed_point = FixedPoint(tastes.taste, tastes.mean, tastes.covariance, lapses, cuts)
+    fixed_point = FixedPoint(tastes.taste, tastes.mean, tastes.covariance, lapses, cuts, side)
     old = np.flatnonzero(np.isin(sites.annotator, np.unique(sites.annotator[fresh])) & (matched.copies > 0))
     values = Sites(matched.sites.precision[old], matched.sites.shift[old])
     annotators = solve_kept_sites(replace(sites, copies=matched.copies).select(old), values, fixed_point)

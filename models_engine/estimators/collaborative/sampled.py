@@ -69,15 +69,21 @@ def count_sweeps(data: Comparisons) -> tuple[int, int]:
     return max(MIN_WARM_UP, n_draws // 4), n_draws
 
 
-def answer_groups(data: Comparisons, *, graded: bool = False) -> list[AnswerGroup]:
-    """Group answers by the size of their sets; one of weight 2 is two. graded: whether the grades of pairs count."""
+def answer_groups(
+    data: Comparisons, *, graded: bool = False, sided: NDArray[np.bool_] | None = None
+) -> list[AnswerGroup]:
+    """Group answers by the size of their sets; one of weight 2 is two. graded: whether the grades of pairs count.
+
+    sided (n_labels,): of which labels it counts which item was shown first; None where of none.
+    """
     found = []
     for group in data.groups():
         rows = np.repeat(np.arange(len(group.label)), group.weights.astype(np.int64))
         grades = np.zeros(len(group.label), np.int64) if data.grades is None else data.grades[group.label]
         if len(rows):
             own = grades[rows] if graded and group.size == 2 else None
-            found.append(AnswerGroup(group.annotators[rows], group.items[rows], group.ranks[rows], own))
+            shown = sided[group.label[rows]].astype(float) if sided is not None and group.size == 2 else None
+            found.append(AnswerGroup(group.annotators[rows], group.items[rows], group.ranks[rows], own, shown))
     return found
 
 

@@ -59,7 +59,8 @@ class CrowdPrior:
     steepness (n_annotators,) or None: an answer is Phi(steepness_u (f_a - f_b)), 1 by default.   lapse (n_annotators,)
     or None: the share of answers that are reversed, 0 by default; a reversed answer keeps its grade.
     cuts (n_grades,) or None: the cut points c_0 <= ... of graded answers, in units of the answer's noise; needed where
-    sites have grades.
+    sites have grades.   side (n_annotators,) or None: what each annotator adds to the margin of the item shown first,
+    in units of the answer's noise, 0 by default.
     """
 
     taste: Floats
@@ -68,6 +69,7 @@ class CrowdPrior:
     steepness: Floats | None = None
     lapse: Floats | None = None
     cuts: Floats | None = None
+    side: Floats | None = None
 
     @cached_property
     def precision(self) -> Floats:
@@ -84,7 +86,7 @@ class CrowdPrior:
 
 def replace_taste(crowd: CrowdPrior, taste: Floats) -> CrowdPrior:
     """Return the same prior with another taste covariance, keeping what was computed from its consensus covariance."""
-    changed = CrowdPrior(taste, crowd.consensus, crowd.mean, crowd.steepness, crowd.lapse, crowd.cuts)
+    changed = replace(crowd, taste=taste)
     if crowd.consensus is not None:
         vars(changed).update(precision=crowd.precision, log_determinant=crowd.log_determinant)
     return changed

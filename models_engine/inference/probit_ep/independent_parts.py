@@ -57,9 +57,9 @@ class IndependentParts:
     ) -> tuple[Sites, EPResult]:
         """Run EP from these sites; return its sites in their own order, and the result by parts."""
         steepness = None if crowd.steepness is None else crowd.steepness[self.owner]
-        lapse = None if crowd.lapse is None else crowd.lapse[self.owner]
+        lapse, side = (None if one is None else one[self.owner] for one in (crowd.lapse, crowd.side))
         begin = None if start is None else Sites(start.precision[self.order], start.shift[self.order])
-        by_parts = replace(crowd, steepness=steepness, lapse=lapse)
+        by_parts = replace(crowd, steepness=steepness, lapse=lapse, side=side)
         found = run_ep(
             self.sites, self.blocks, by_parts, begin, mean, max_iterations=max_iterations, tolerance=tolerance
         )

@@ -9,7 +9,7 @@ from models_engine.data import Comparisons
 from models_engine.implied_pairs import LabelGroup, PairTable
 from models_engine.linalg import sum_by_group
 
-__all__ = ["PairSites", "build_sites", "build_sites_with_rankings", "cap_sites", "choose_capped_rows"]
+__all__ = ["PairSites", "build_sites", "build_sites_with_rankings", "cap_sites", "choose_capped_rows", "sided_labels"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -27,6 +27,8 @@ class PairSites:
     each item in that ranking.
     grade (n_sites,), None where grades do not count: how much better the winner of a pair is, 0 for any. Such a pair
     says between which cut points z plus noise lies, a tie that it lies within c_0 of 0; the weight stays the exponent.
+    side (n_sites,), None where sides do not count: 1 where `low` was shown first, -1 where `high` was, 0 where that is
+    not known, or in a larger set. What an annotator adds to the item shown first is added to z so many times.
     """
 
     annotator: Ints
@@ -39,14 +41,16 @@ class PairSites:
     n_annotators: int
     ranking: Ints | None = None
     grade: Ints | None = None
+    side: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.low)
 
     def select(self, rows: NDArray) -> "PairSites":
         names = ("annotator", "low", "high", "wins", "losses", "copies")
-        own = [None if one is None else one[rows] for one in (self.ranking, self.grade)]
-        return replace(self, ranking=own[0], grade=own[1], **{name: getattr(self, name)[rows] for name in names})
+        ranking, grade, side = (None if one is None else one[rows] for one in (self.ranking, self.grade, self.side))
+        own = {name: getattr(self, name)[rows] for name in names}
+        return replace(self, ranking=ranking, grade=grade, side=side, **own)
 
     @property
     def ranked(self) -> NDArray[np.bool_]:
@@ -55,17 +59,38 @@ class PairSites:
 
     @property
     def keys(self) -> NDArray:
-        """Return annotator, low, high, wins, losses, ranking, grade, (n_sites, 7): identifies a site in two fits."""
+        """Return annotator, low, high, wins, losses, ranking, grade, side, (n_sites, 8): identifies a site in two
+        fits."""
         ranking = np.full(len(self), -1) if self.ranking is None else self.ranking
-        grade = np.zeros(len(self)) if self.grade is None else self.grade
-        return np.stack([self.annotator, self.low, self.high, self.wins, self.losses, ranking, grade], axis=1)
+        zeros = np.zeros(len(self))
+        grade, side = (zeros if one is None else one for one in (self.grade, self.side))
+        return np.stack([self.annotator, self.low, self.high, self.wins, self.losses, ranking, grade, side], axis=1)
 
 
-def build_sites(pairs: PairTable, label_weights: Floats, *, graded: bool = False) -> PairSites:
+def sided_labels(data: Comparisons, *, side: bool) -> NDArray[np.bool_] | None:
+    """Return of which labels it counts which item was shown first, (n_labels,): pairs of known order; None where of
+    none, or where it does not count (side).
+
+    Not those of annotators who always, or never, preferred the item given first: it was rather the winner that was
+    given first than an item shown first, or they did not look at the items.
+    """
+    sided = (data.sizes == 2) & (np.append(data.positions, -1)[data.starts[:-1]] >= 0) & side & (data.weights > 0)
+    if not sided.any():
+        return None
+    rows = np.flatnonzero(sided)
+    first = data.ranks[data.starts[rows]] - data.ranks[data.starts[rows] + 1]
+    preferred = [sum_by_group(data.annotators[rows], way * first > 0, data.n_annotators) > 0 for way in (1, -1)]
+    sided &= (preferred[0] & preferred[1])[data.annotators]
+    return sided if sided.any() else None
+
+
+def build_sites(
+    pairs: PairTable, label_weights: Floats, *, graded: bool = False, sided: NDArray[np.bool_] | None = None
+) -> PairSites:
     """Build sites of the pairs; label_weights (n_labels,): each label's own weight, without the composite one.
 
     A weight w is ceil(w) tied sites, each to the power w / ceil(w); pairs of weight 0 are left out. graded: whether
-    grades count.
+    grades count.   sided (n_labels,): of which labels it counts which item was shown first; None where of none.
     """
     kept = pairs.select(pairs.weight > 0)
     own = label_weights[kept.label]
@@ -77,6 +102,8 @@ def build_sites(pairs: PairTable, label_weights: Floats, *, graded: bool = False
     columns = [kept.annotator, low, high, exponent * wins_low, exponent * (1 - wins_low)]
     if graded:
         columns.append(np.zeros(len(kept), np.int64) if kept.grade is None else kept.grade)
+    if sided is not None:
+        columns.append(np.where(sided[kept.label], np.where(forward, 1, -1), 0))
     order = np.lexsort(columns[::-1])
     sorted_columns = [column[order] for column in columns]
     starts = np.ones(len(order), dtype=bool)
@@ -85,11 +112,14 @@ def build_sites(pairs: PairTable, label_weights: Floats, *, graded: bool = False
     annotator, low, high = (np.asarray(column[starts], np.int64) for column in sorted_columns[:3])
     wins, losses = (np.asarray(column[starts], np.float64) for column in sorted_columns[3:5])
     grade = np.asarray(sorted_columns[5][starts], np.int64) if graded else None
+    side = None if sided is None else np.asarray(sorted_columns[-1][starts], np.int64)
     counts = (pairs.n_items, pairs.n_annotators)
-    return PairSites(annotator, low, high, wins, losses, total, *counts, grade=grade)
+    return PairSites(annotator, low, high, wins, losses, total, *counts, grade=grade, side=side)
 
 
-def build_sites_with_rankings(data: Comparisons, *, graded: bool = False) -> PairSites:
+def build_sites_with_rankings(
+    data: Comparisons, *, graded: bool = False, sided: NDArray[np.bool_] | None = None
+) -> PairSites:
     """Build sites of all labels; labels of three or more items follow Thurstone's model, not their implied pairs.
 
     The annotator perceives the utility of each item shown with noise N(0, 1/2) and orders what was perceived, so that
@@ -99,7 +129,7 @@ def build_sites_with_rankings(data: Comparisons, *, graded: bool = False) -> Pai
     """
     pairs = data.pairs()
     whole = (data.sizes > 2) & np.isin(data.weights, np.arange(1, MAX_COPIES + 1))
-    plain = build_sites(pairs.select(~whole[pairs.label]), data.weights, graded=graded)
+    plain = build_sites(pairs.select(~whole[pairs.label]), data.weights, graded=graded, sided=sided)
     parts = [_neighbouring_ranks(group) for group in data.groups() if group.size > 2]
     if not whole.any() or not parts:
         return plain
@@ -119,6 +149,7 @@ def build_sites_with_rankings(data: Comparisons, *, graded: bool = False) -> Pai
         data.n_annotators,
         np.concatenate([np.full(len(plain), -1), label]),
         None if plain.grade is None else np.concatenate([plain.grade, np.zeros(len(won), np.int64)]),
+        None if plain.side is None else np.concatenate([plain.side, np.zeros(len(won), np.int64)]),
     )
     return both.select(np.lexsort(both.keys.T[::-1]))
 

@@ -173,10 +173,14 @@ class ShardAnswering:
     steepness: Floats | None
     lapse: Floats | None
     cuts: Floats | None
+    side: Floats | None
 
     @classmethod
     def of(cls, shard: Shard, answering: Answering) -> "ShardAnswering":
-        return cls(shard.annotators_of(answering.steepness), shard.annotators_of(answering.lapse), answering.cuts)
+        steepness, lapse, side = (
+            shard.annotators_of(one) for one in (answering.steepness, answering.lapse, answering.side)
+        )
+        return cls(steepness, lapse, answering.cuts, side)
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,8 @@ class Answering(Protocol):
     def lapse(self) -> Floats | None: ...
     @property
     def cuts(self) -> Floats | None: ...
+    @property
+    def side(self) -> Floats | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +64,15 @@ def site_updates(
     precision, shift = cavity.whole
     partition = _log_partition(*cavity.rest) - _log_partition(precision, shift)
     steepness = cavity.steepness
+    new_shift = new_shift - new_precision * cavity.offset  # exp(s (z + o) - p (z + o)^2 / 2) in z
     return Sites(steepness**2 * new_precision, steepness * new_shift), log_normaliser + partition
 
 
 @dataclass(frozen=True, eq=False)
 class _Cavity:
     """Natural parameters (precision, shift) of the margins, `whole`, and without one copy of the site, `rest`; mean and
-    spread of the latter times the annotator's steepness, which with the lapse is that of each site. All (n_sites,)."""
+    spread of the latter times the annotator's steepness, which with the lapse is that of each site, what the side adds
+    (`offset`) included. All (n_sites,)."""
 
     whole: tuple[Floats, Floats]
     rest: tuple[Floats, Floats]
@@ -76,6 +80,7 @@ class _Cavity:
     spread: Floats
     steepness: Floats | float
     lapse: Floats | None
+    offset: Floats | float
 
     @classmethod
     def of(cls, sites: PairSites, answering: Answering, current: Sites, margin: Floats, variance: Floats) -> "_Cavity":
@@ -84,8 +89,9 @@ class _Cavity:
         rest = np.maximum(precision - current.precision, 1e-12), shift - current.shift
         steepness = 1.0 if answering.steepness is None else answering.steepness[sites.annotator]
         lapse = None if answering.lapse is None else answering.lapse[sites.annotator]
-        mean, spread = steepness * rest[1] / rest[0], steepness**2 / rest[0]
-        return cls((precision, shift), rest, mean, spread, steepness, lapse)
+        offset = 0.0 if answering.side is None or sites.side is None else sites.side * answering.side[sites.annotator]
+        mean, spread = steepness * rest[1] / rest[0] + offset, steepness**2 / rest[0]
+        return cls((precision, shift), rest, mean, spread, steepness, lapse, offset)
 
     def matched(self, sites: PairSites, cuts: Floats | None) -> SiteUpdate:
         """Return `probit_site` of all sites, graded ones by the intervals of their grades."""

@@ -30,7 +30,7 @@ Ints = NDArray[np.int64]
 class FixedPoint:
     """A fixed point of EP: t ~ N(mean, covariance) with all tastes N(0, taste) integrated out.
 
-    lapse (n_annotators,), cuts (n_grades,) or None: as in CrowdPrior, for everybody of the active sites.
+    lapse, side (n_annotators,), cuts (n_grades,) or None: as in CrowdPrior, for everybody of the active sites.
     """
 
     taste: Floats
@@ -38,6 +38,7 @@ class FixedPoint:
     covariance: Floats
     lapse: Floats | None = None
     cuts: Floats | None = None
+    side: Floats | None = None
 
     @property
     def steepness(self) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_ndtr, ndtr, ndtri
 
+from models_engine.linalg import sum_by_group
 from models_engine.normal_intervals import log_interval
 
 __all__ = ["NOISE_SD", "AnswerGroup", "Perception", "truncated_normal"]
@@ -22,12 +23,15 @@ class AnswerGroup:
     """Answers over sets of one size k: annotators (m,), items (m, k) and ranks (m, k), 0 the best.
 
     grades (m,), of pairs: how much better the winner is, 0 where that was not said; None where grades do not count.
+    sided (m,), of pairs: 1 where the first item is known to have been shown first, else 0; None where sides do not
+    count.
     """
 
     annotators: Ints
     items: Ints
     ranks: Ints
     grades: Ints | None = None
+    sided: Floats | None = None
 
 
 def truncated_normal(mean: Floats, low: Floats, high: Floats, rng: np.random.Generator) -> Floats:
@@ -49,7 +53,7 @@ class Perception:
     """
 
     def __init__(self, group: AnswerGroup, *, may_reverse: bool) -> None:
-        self.annotators, self.may_reverse = group.annotators, may_reverse
+        self.annotators, self.may_reverse, self.sided = group.annotators, may_reverse, group.sided
         level = np.argsort(np.argsort(group.ranks, axis=1, kind="stable"), axis=1, kind="stable")
         ordered = np.sort(group.ranks, axis=1)
         dense = np.cumsum(np.diff(ordered, axis=1, prepend=ordered[:, :1]) > 0, axis=1)
@@ -93,6 +97,24 @@ class Perception:
         counts = (np.bincount(self.annotators[rows], minlength=n_annotators) for rows in (kept, turned))
         right, wrong = (one.astype(np.float64) for one in counts)
         return right, wrong
+
+    def shown(self, utilities: Floats, side: Floats) -> Floats:
+        """Return utilities (m, k) as they count in the answers: half of what each annotator's side adds to the item
+        shown first goes to it, and half is taken from the other; side (n_annotators,)."""
+        if self.sided is None:
+            return utilities
+        half = self.sided * side[self.annotators] / 2
+        return utilities + np.stack([half, -half], axis=1)
+
+    def side_evidence(self, utilities: Floats, n_annotators: int) -> tuple[Floats, Floats]:
+        """Return of each annotator how many answers tell of their side, and the sum of what these say, each with noise
+        N(0, 1), given what was perceived and the utilities (m, k) without sides; (n_annotators,) each."""
+        if self.sided is None:
+            return np.zeros(n_annotators), np.zeros(n_annotators)
+        beyond = (self.perceived[:, 0] - self.perceived[:, 1]) - (utilities[:, 0] - utilities[:, 1])
+        told = (sum_by_group(self.annotators, weight, n_annotators) for weight in (self.sided, self.sided * beyond))
+        count, total = told
+        return count, total
 
     def gain(self, before: Floats, after: Floats, factor: float, reliability: Floats) -> float:
         """Return by how much the log density grows as the utilities of the items shown, (m, k) each, change.

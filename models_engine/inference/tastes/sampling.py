@@ -1,7 +1,7 @@
 """Gibbs sampling of the joint posterior of consensus, components of taste and scales."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from models_engine.inference.tastes.cut_sampling import CutSampler
 from models_engine.inference.tastes.perception import NOISE_SD, AnswerGroup, Perception
 from models_engine.inference.tastes.reliability import BetaPrior, draw_reliabilities
+from models_engine.inference.tastes.side_sampling import SideSampler
+from models_engine.inference.tastes.sides import SideBiases
 from models_engine.linalg import centre, centre_parts, cholesky
 
 __all__ = ["GRID", "LOG_STEP", "Sampled", "ScaleDensities", "sample_tastes"]
@@ -51,6 +53,7 @@ class Sampled:
     each annotator, (1, 0) where none is drawn.   crowd_reliability: mean of the crowd's mean.   consensus,
     consensus_square (n_items,): first and second moments of the consensus, centred within each connected part.
     log_gaps (n_draws, n_grades): those between the cut points of graded answers, None where there are none.
+    sides: side biases of the annotators, None where no answer tells of them.
     """
 
     shared: Floats
@@ -69,6 +72,7 @@ class Sampled:
     consensus: Floats
     consensus_square: Floats
     log_gaps: Floats | None = None
+    sides: SideBiases | None = None
 
 
 def sample_tastes(
@@ -91,7 +95,8 @@ def sample_tastes(
 
     t ~ N(0, tau^2 K), v_c ~ N(0, s_c^2 K), w_u ~ N(0, I), e_u ~ N(0, r^2 I), K = `kernel` or I. In each answer every
     item is perceived with noise N(0, 1/2) and the perceived ones are in the order given (Thurstone); a tied pair is
-    taken either way, by lot in every sweep.
+    taken either way, by lot in every sweep. Where it counts which item of a pair was shown first, each annotator's side
+    bias is added to what is perceived of it (see SideSampler).
 
     parts (n_items,): numbers of the connected parts, by default one.   reliability: whether each annotator's, the share
     of answers that are not reversed, is drawn, or is 1.
@@ -109,7 +114,8 @@ def sample_tastes(
             on_step(fit)
         if sweep >= n_warm_up:
             draws.add(chain)
-    return draws.result()
+            chain.sides.record()
+    return replace(draws.result(), sides=chain.sides.summary())
 
 
 class _Chain:
@@ -133,7 +139,7 @@ class _Chain:
             CutSampler(one.grades, seen.tied, n_grades) if one.grades is not None and n_grades else None
             for one, seen in zip(answers, self.answers, strict=True)
         ]
-        self.learns = reliability
+        self.learns, self.sides = reliability, SideSampler(n_annotators, self.answers)
         self.crowd = BetaPrior()
         self.reliability = np.full(n_annotators, self.crowd.mean if reliability else 1.0)
         keys = [(one.annotators[:, None] * n_items + one.items).ravel() for one in answers]
@@ -158,16 +164,20 @@ class _Chain:
 
         alone: whether all scores are still 0, so that tastes have no components.
         """
-        for one, cells, cut_points in zip(self.answers, self.cells, self.cut_points, strict=True):
-            mean = self.f[cells].reshape(one.level.shape)
+        utilities = [
+            self.f[cells].reshape(one.level.shape) for one, cells in zip(self.answers, self.cells, strict=True)
+        ]
+        for one, own, cut_points in zip(self.answers, utilities, self.cut_points, strict=True):
+            mean = one.shown(own, self.sides.value)
             if cut_points is not None:
                 lapse = 1 - self.reliability[one.annotators]
                 cut_points.draw(one.winners_margin(mean), lapse, self.rng, warming_up=warming_up)
             between = None if cut_points is None else cut_points.ends(cut_points.cuts)
             one.draw(mean, self.reliability, self.rng, between)
         self._draw_reliabilities(alone=alone)
+        self.sides.draw(utilities, self.rng)
         all_cells = np.concatenate(self.cells)
-        all_perceived = np.concatenate([one.perceived.ravel() for one in self.answers])
+        all_perceived = np.concatenate([one.shown(one.perceived, -self.sides.value).ravel() for one in self.answers])
         mean = np.bincount(all_cells, all_perceived, len(self.count)) / self.count
         weight = 1 / (self.r**2 + NOISE_SD**2 / self.count)
         if not alone:
@@ -215,7 +225,9 @@ class _Chain:
         t = self.t[self.item]
         f = of_t * t + of_rest * (self.f - t)
         for one, cells, cut_points in zip(self.answers, self.cells, self.cut_points, strict=True):
-            before, after = (values[cells].reshape(one.level.shape) for values in (self.f, f))
+            before, after = (
+                one.shown(values[cells].reshape(one.level.shape), self.sides.value) for values in (self.f, f)
+            )
             if cut_points is None:
                 gain += one.gain(before, after, of_both, self.reliability)
             else:

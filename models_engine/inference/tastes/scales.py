@@ -84,17 +84,19 @@ def most_probable_scales(
     on_step: Callable[[float], None],
     lapse: Floats | None = None,
     cuts: Floats | None = None,
+    side: Floats | None = None,
 ) -> PriorScales:
     """Find scales that maximise EP evidence times their prior, with tastes N(0, taste_sd^2 K) of no learned shape.
 
-    features: (n_items, d) or None; with features the kernel's share and length are found as well.   lapse: as in
+    features: (n_items, d) or None; with features the kernel's share and length are found as well.   lapse, side: as in
     CrowdPrior.   cuts: where cut points of graded answers start; they take a few steps up the evidence at each trial.
     """
     few, items = subsample_sites(sites, rng)
     own = None if features is None else features[items]
     if features is None:
         parts = IndependentParts.of(few)
-        few, blocks, lapse = parts.sites, parts.blocks, None if lapse is None else lapse[parts.owner]
+        few, blocks = parts.sites, parts.blocks
+        lapse, side = (None if one is None else one[parts.owner] for one in (lapse, side))
     else:
         blocks = build_blocks(few)
     warm: list[EPResult] = []
@@ -107,7 +109,7 @@ def most_probable_scales(
     def loss(x: Floats) -> float:
         scales = _scales(x, priors)
         kernel = ItemKernel(own, few.n_items, scales.share, scales.length).matrix()
-        crowd = replace(_isotropic(scales, kernel, lapse), cuts=known[0])
+        crowd = replace(_isotropic(scales, kernel, lapse), cuts=known[0], side=side)
         crowd, found = learn_cuts(crowd, run, CUT_ROUNDS)
         warm[:], known[:] = [found], [crowd.cuts]
         value = found.log_evidence - float(x @ x) / 2

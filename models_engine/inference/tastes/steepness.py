@@ -37,7 +37,8 @@ def learn_steepness(
         last: EPResult | None = None
         for row, value in enumerate(GRID):
             steep = np.full(sites.n_annotators, float(value))
-            one = CrowdPrior(crowd.taste + shared.covariance, None, shared.mean, steep, crowd.lapse, crowd.cuts)
+            taste = crowd.taste + shared.covariance
+            one = CrowdPrior(taste, None, shared.mean, steep, crowd.lapse, crowd.cuts, crowd.side)
             last = run_ep(sites, blocks, one, warm_start(last)[0], tolerance=1e-2, max_iterations=30)
             log_weight[row] += last.by_annotator
             on_step(last.log_evidence)

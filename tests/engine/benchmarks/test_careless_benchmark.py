@@ -25,9 +25,19 @@ def test_a_world_has_the_reliabilities_it_says_and_items_in_range(world):
         assert (people.reliability < 0.6).sum() == careless[world]
 
 
-def test_items_of_different_parts_are_never_compared():
-    _, data = WORLDS["parts"][0](np.random.default_rng(0))
+@pytest.mark.parametrize("world", ["parts", "uneven"])
+def test_items_of_different_parts_are_never_compared(world):
+    _, data = WORLDS[world][0](np.random.default_rng(0))
     assert (data.items[0::2] // PART == data.items[1::2] // PART).all()
+
+
+def test_side_biases_and_scales_of_parts_are_those_said():
+    people, _ = WORLDS["sides"][0](np.random.default_rng(0))
+    assert 0.2 < people.side.std() < 0.4
+    (people, _), (even, _) = (WORLDS[name][0](np.random.default_rng(0)) for name in ("uneven", "parts"))
+    spread = people.utilities.reshape(-1, PART).std(axis=1)
+    assert np.median(spread[1::2]) > 3 * np.median(spread[0::2])
+    np.testing.assert_allclose(people.own - people.utilities, even.own - even.utilities, atol=1e-12)
 
 
 def test_counts_by_a_power_law_belong_to_the_annotators_drawn():
