@@ -19,8 +19,8 @@ __all__ = ["MAX_DIRECTIONS", "NAMES", "log_lengths", "measure_texts", "split_wor
 
 Floats = NDArray[np.float64]
 MIN_TEXTS = 2  # words in fewer texts are ignored
-MAX_WORDS = 20_000  # of the vocabulary: those in most texts
-MAX_TEXT_WORDS = 2_000  # of a text; its length counts all
+MAX_WORDS = 10_000  # of the vocabulary: those in most texts
+MAX_TEXT_WORDS = 1_000  # of a text; its length counts all
 MAX_DIRECTIONS = 50  # more did not predict better (docs/figures.md)
 TEXTS_PER_DIRECTION = 4
 NAMES = ("length", *(f"words_{number}" for number in range(1, MAX_DIRECTIONS + 1)))
@@ -78,7 +78,7 @@ def tf_idf(texts: Iterable[str]) -> scipy.sparse.csr_array:
 
 def _tf_idf(texts: Iterable[Sequence[str]]) -> scipy.sparse.csr_array:
     number: dict[str, int] = {}
-    columns, times, starts = array("i"), array("d"), array("q", [0])
+    columns, times, starts = array("i"), array("d"), array("i", [0])
     for words in texts:
         count = Counter(words[:MAX_TEXT_WORDS])
         columns.extend(number.setdefault(word, len(number)) for word in count)
@@ -89,21 +89,19 @@ def _tf_idf(texts: Iterable[Sequence[str]]) -> scipy.sparse.csr_array:
     often = sorted(word for word, place in number.items() if found[place] >= MIN_TEXTS)
     often = sorted(sorted(often, key=lambda word: -found[number[word]])[:MAX_WORDS])  # of equals the first by letter
     kept = np.array([number[word] for word in often], dtype=np.int64)
-    matrix = scipy.sparse.csr_array(
-        (1 + np.log(np.frombuffer(times)) if times else np.zeros(0), places, np.frombuffer(starts, dtype=np.int64)),
-        shape=(n, len(number)),
-    )
+    values = 1 + np.log(np.frombuffer(times)) if times else np.zeros(0)
+    matrix = scipy.sparse.csr_array((values, places, np.array(starts, dtype=np.int32)), shape=(n, len(number)))[:, kept]
     rarity = np.log((1 + n) / (1 + found[kept])) + 1
-    matrix = scipy.sparse.csr_array(matrix[:, kept] @ scipy.sparse.diags_array(rarity))
-    length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
-    return scipy.sparse.csr_array(scipy.sparse.diags_array(1 / np.where(length > 0, length, 1)) @ matrix)
+    matrix.data *= rarity[matrix.indices]
+    rows = np.repeat(np.arange(n), np.diff(matrix.indptr))
+    matrix.data /= np.sqrt(np.bincount(rows, matrix.data**2, n))[rows]
+    return matrix
 
 
 def text_features(texts: Iterable[str], width: int) -> Floats:
     """Return (n_texts, up to width + 1): left singular vectors times singular values, largest first; the log length."""
-    words = [split_words(text) for text in texts]
-    lengths = np.log1p([len(one) for one in words])
-    return np.column_stack([_directions(_tf_idf(words), read_count(width, "width")), lengths])
+    lengths, matrix = _read(texts)
+    return np.column_stack([_directions(matrix, read_count(width, "width")), lengths])
 
 
 def measure_texts(texts: Iterable[str]) -> Floats:
@@ -112,16 +110,32 @@ def measure_texts(texts: Iterable[str]) -> Floats:
     length: the log of 1 + the number of words.   words_1, ...: the text's TF-IDF along the main directions of all
     (truncated singular value decomposition, Deerwester et al. 1990), the largest first, one for every four texts and
     at most 50; nan for those that there are not. Of a direction's two signs the one is taken that makes its largest
-    weight of a word positive. Raises InvalidData where fewer than 2 texts have words.
+    weight of a word positive. Texts are
+    read once, one at a time. Raises InvalidData where fewer than 2 have words.
     """
-    words = [split_words(text) for text in texts]
-    if sum(map(bool, words)) < 2:
-        raise InvalidData(f"there are {sum(map(bool, words))} texts with words; give 2 or more.", value=len(words))
-    found = np.full((len(words), len(NAMES)), np.nan)
-    found[:, 0] = np.log1p([len(one) for one in words])
-    directions = _directions(_tf_idf(words), min(MAX_DIRECTIONS, len(words) // TEXTS_PER_DIRECTION))
+    lengths, matrix = _read(texts)
+    n = np.count_nonzero(lengths)
+    if n < MIN_TEXTS:
+        raise InvalidData(f"{n} of {len(lengths)} texts have words; give {MIN_TEXTS} with words or more.", value=n)
+    found = np.full((len(lengths), len(NAMES)), np.nan)
+    found[:, 0] = lengths
+    directions = _directions(matrix, min(MAX_DIRECTIONS, len(lengths) // TEXTS_PER_DIRECTION))
     found[:, 1 : 1 + directions.shape[1]] = directions
     return found
+
+
+def _read(texts: Iterable[str]) -> tuple[Floats, scipy.sparse.csr_array]:
+    """Return (log_lengths, tf_idf) of texts that are read once, one at a time."""
+    lengths = array("d")
+
+    def split() -> Iterator[list[str]]:
+        for text in texts:
+            words = split_words(text)
+            lengths.append(np.log1p(len(words)))
+            yield words
+
+    matrix = _tf_idf(split())
+    return np.array(lengths), matrix
 
 
 def _directions(matrix: scipy.sparse.csr_array, width: int) -> Floats:
