@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 MIN_TEXTS = 2  # words in fewer texts are ignored
 MAX_WORDS = 10_000  # of the vocabulary: those in most texts
 MAX_TEXT_WORDS = 1_000  # of a text; its length counts all
-MAX_DIRECTIONS = 50  # more did not predict better (docs/figures.md)
+MAX_DIRECTIONS = 50  # 100 predict hardly better: `python -m models_engine.benchmarks unseen`
 TEXTS_PER_DIRECTION = 4
 NAMES = ("length", *(f"words_{number}" for number in range(1, MAX_DIRECTIONS + 1)))
 # Scripts that are written without spaces: Thai, Lao, Myanmar, Khmer, Japanese, Chinese.

@@ -17,7 +17,7 @@ from tests.site.imports.test_comparison_tables import media  # noqa: F401 (a fix
 from tests.site.imports.test_jobs import work
 from tests.site.pages import page, signed_in
 
-pytestmark = [pytest.mark.usefixtures("media"), pytest.mark.embedded]
+pytestmark = [pytest.mark.usefixtures("media"), pytest.mark.embedded, pytest.mark.slow]
 WORDS = [
     "<p>red apples</p>",
     "green apples",
