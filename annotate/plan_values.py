@@ -34,7 +34,7 @@ FIELDS = (
     *("cant_judge_words", "skip_words"),
     *("overlap", "n_sets", "given_order", "cap"),
     *("policy", "class_shares", "control_percent"),
-    *("estimator", "top_k", "tie_margin", "grades", "grades_by"),
+    *("estimator", "predict_unseen", "top_k", "tie_margin", "grades", "grades_by"),
     *("practice_pass", "practice_tries", "attention_every", "gold_every", "repeat_percent"),
     *("attention_fails", "gold_fails", "count_screened_out", "count_gold", "count_repeats", "count_machines"),
     *("min_seconds", "break_every", "sitting_cap", "question_ahead", "ask_why_skipped", "opens_at", "closes_at"),

@@ -93,6 +93,9 @@ class Estimate(models.Model):
     highest_class = models.PositiveIntegerField(null=True)
     next_state = models.CharField(max_length=10, choices=NextState)
     n_comparisons = models.PositiveIntegerField()
+    # Of an item never compared whose figures are predicted from its features: the part among whose items its place
+    # would be; null of all others.
+    predicted_in = models.PositiveIntegerField(null=True)
     # Spread of the item's utility over annotators, where the estimator has one.
     divisiveness = models.FloatField(null=True)
     # One number per component of the fit: the change of this item's utility for a score of 1.
@@ -104,6 +107,11 @@ class Estimate(models.Model):
 
     def __str__(self) -> str:
         return f"{self.rank}: item {self.item_id}"
+
+    @property
+    def is_predicted(self) -> bool:
+        """Return whether the figures come from what the item looks like, and not from comparisons."""
+        return self.predicted_in is not None
 
 
 class AnnotatorEstimate(models.Model):

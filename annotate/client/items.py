@@ -115,6 +115,11 @@ class Items(Transport):
         """Has every picture measured: 24 features of its item. Follow it as an import."""
         return cast(Import, self.call("POST", f"projects/{project}/items/features/measure/", body={}))
 
+    def measure_texts(self, project: str) -> Import:
+        """Has every text measured: 51 features of its item, by the words of all. Follow it as an import."""
+        path = f"projects/{project}/items/features/measure/"
+        return cast(Import, self.call("POST", path, body={"what": "texts"}))
+
     def import_(self, project: str, number: int) -> Import:
         """Returns the progress of an import, with `problems` for rows with errors."""
         return cast(Import, self.call("GET", f"projects/{project}/imports/{number}/"))

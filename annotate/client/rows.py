@@ -49,7 +49,7 @@ class Item(TypedDict):
 
 class RankedItem(TypedDict):
     """Figures of the published fit. score: the chance, in per cent, to be preferred to an average item. low, high: the
-    ends of 90% intervals. part: 0 is the largest."""
+    ends of 90% intervals. part: 0 is the largest. predicted: from what the item looks like, never compared."""
 
     item: str
     title: str
@@ -72,6 +72,7 @@ class RankedItem(TypedDict):
     next_state: str
     n_comparisons: int
     divisiveness: float | None
+    predicted: bool
 
 
 class Label(TypedDict):

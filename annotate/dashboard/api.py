@@ -92,7 +92,8 @@ class RankedItem(serializers.Serializer):
         help_text="Connected part; 0 is the largest. Items of different parts can't be compared."
     )
     rank = serializers.IntegerField(
-        allow_null=True, help_text="Null if never compared, as the other figures of places."
+        allow_null=True,
+        help_text="Null if never compared, as the other figures of places; unless `predicted` from its features.",
     )
     rank_low = serializers.IntegerField(allow_null=True)
     rank_high = serializers.IntegerField(allow_null=True)
@@ -132,6 +133,9 @@ class RankedItem(serializers.Serializer):
     )
     undecided_low = FiniteFloatField(allow_null=True, help_text="Lower end of its 90% interval.")
     undecided_high = FiniteFloatField(allow_null=True)
+    predicted = serializers.BooleanField(
+        help_text="Whether the figures are predicted from what the item looks like, because nobody has compared it."
+    )
 
 
 class RankingPage(page_serializer(RankedItem)):  # type: ignore[misc]
@@ -187,13 +191,13 @@ def ranked(estimates: list[Estimate], fit: Fit, track: Track | None = None) -> l
     if track:
         track.put_places(estimates)
     besides = table.figures_besides(fit)
-    small = table.small_parts(fit, {estimate.part for estimate in estimates})
+    small = table.small_parts(fit, {table.part_of(estimate) for estimate in estimates})
     items = Item.objects.prefetch_related("tags").in_bulk([estimate.item_id for estimate in estimates])
     rows = []
     for estimate in estimates:
         item = items.get(estimate.item_id)
         if item:
-            figures = [*table.row(estimate, item, fit.number, small), *besides(item.pk)]
+            figures = [*table.row(estimate, item, fit.number, small), *besides(item.pk), estimate.is_predicted]
             values = dict(zip(NAMES, figures, strict=True))
             values["p_first"] = getattr(estimate, "p_first", None)
             rows.append({**values, "tags": sorted(tag.name for tag in item.tags.all())})

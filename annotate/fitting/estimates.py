@@ -1,6 +1,6 @@
 """Rows to arrays and back: a project's labels as Comparisons, a posterior as Estimate and AnnotatorEstimate rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,11 +30,16 @@ NEXT_STATES = {
 
 
 def estimate_rows(
-    fit: Fit, project: Project, labels: RankedItems, posterior: BasePosterior
+    fit: Fit,
+    project: Project,
+    labels: RankedItems,
+    posterior: BasePosterior,
+    predicted: Mapping[int, Mapping[str, Any]] | None = None,
 ) -> Iterator[list[Estimate]]:
     """Yield the rows of each connected part, largest first; ranks, tiers and P(top k) never reach across parts.
 
-    An item never compared is a part of its own and keeps the prior.
+    An item never compared is a part of its own and keeps the prior, unless its figures are among those predicted
+    (PredictedItems.figures).
     """
     compared, parts = labels.data.n_comparisons(), labels.parts()
     divisive = posterior.divisiveness()
@@ -44,7 +49,7 @@ def estimate_rows(
     for part, items in labels.ranked_parts():
         yield estimates_of_part(columns, project, posterior, part, items)
     if len(alone):
-        yield _estimates_alone(columns, posterior, parts[alone], alone)
+        yield _estimates_alone(columns, posterior, parts[alone], alone, predicted or {})
 
 
 def centred_utilities(posterior: BasePosterior, labels: RankedItems) -> tuple[Floats, Floats]:
@@ -124,23 +129,26 @@ def estimates_of_part(
     ]
 
 
-def _estimates_alone(columns: EstimateColumns, posterior: BasePosterior, parts: Ints, items: Ints) -> list[Estimate]:
+def _estimates_alone(
+    columns: EstimateColumns,
+    posterior: BasePosterior,
+    parts: Ints,
+    items: Ints,
+    predicted: Mapping[int, Mapping[str, Any]],
+) -> list[Estimate]:
+    """Return the rows of items never compared. Those predicted share the first number, so that they come before the
+    others and by their places; the others have the numbers left."""
     mean, deviation = posterior.utilities()[items], posterior.standard_deviations()[items]
     check_finite(columns.item_ids[items], mean, deviation)
     only_one = {"rank": 1, "rank_low": 1, "rank_high": 1, "p_top": 1.0, "tier": 1}
-    return [
-        columns.row(
-            int(item),
-            part=int(part),
-            utility=float(m),
-            sd=float(d),
-            low=float(m - Z90 * d),
-            high=float(m + Z90 * d),
-            next_state=Estimate.NextState.LAST,
-            **only_one,
-        )
-        for item, part, m, d in zip(items, parts, mean, deviation, strict=True)
-    ]
+    rows, numbers = [], np.sort(parts)
+    left = iter(numbers[sum(item in predicted for item in items.tolist()) :].tolist())
+    for item, m, d in zip(items.tolist(), mean.tolist(), deviation.tolist(), strict=True):
+        own = {"utility": m, "sd": d, "low": m - Z90 * d, "high": m + Z90 * d, **only_one}
+        told = predicted.get(item)
+        number = int(numbers[0]) if told else next(left)
+        rows.append(columns.row(item, part=number, next_state=Estimate.NextState.LAST, **own | dict(told or {})))
+    return rows
 
 
 def check_finite(item_ids: Ints, mean: Floats, deviation: Floats) -> None:

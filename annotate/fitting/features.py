@@ -47,6 +47,12 @@ def item_features(project: Project, item_ids: NDArray[np.int64]) -> Floats | Non
     return np.where(np.isfinite(matrix), matrix, np.nanmean(matrix, axis=0)) if matrix.shape[1] else None
 
 
+def known_items(project: Project, item_ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return (n_items,) which items have features of their own."""
+    with_them = ItemFeatures.objects.filter(item__project=project).values_list("item_id", flat=True)
+    return np.isin(item_ids, np.fromiter(with_them.iterator(2000), dtype=np.int64))
+
+
 def encode_field(field: QuestionField, values: list[str]) -> list[Floats]:
     known = np.array([bool(value) for value in values])
     if not known.any():

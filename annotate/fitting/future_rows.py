@@ -16,6 +16,7 @@ from annotate.models import (
     LabelForecast,
     MachineReport,
     MeasuredSaving,
+    PredictionGain,
     RunRecord,
     TasteMap,
     WebhookDelivery,
@@ -27,7 +28,7 @@ from annotate.webhooks.delivery import RETRY_PAUSES
 logger = logging.getLogger("annotate.worker")
 TOLERANCE = timedelta(seconds=5)  # clocks of several machines differ by less
 LEASED = (
-    *(FitState, LabelForecast, Evaluation, TasteMap, MeasuredSaving),
+    *(FitState, LabelForecast, Evaluation, TasteMap, MeasuredSaving, PredictionGain),
     *(ImportJob, RunRecord, CohortComparison, MachineReport),
 )
 
@@ -53,7 +54,7 @@ def clip_pauses(now: datetime) -> int:
     idle_jobs = now + idle.MAX_RETRY_PAUSE + TOLERANCE
     n = FitState.objects.filter(not_before__gt=fits).update(not_before=now)
     n += clip_failing_criteria(now, fits)
-    for model in (LabelForecast, Evaluation, TasteMap, MeasuredSaving):
+    for model in (LabelForecast, Evaluation, TasteMap, MeasuredSaving, PredictionGain):
         n += model._default_manager.filter(not_before__gt=idle_jobs).update(not_before=now)
     late = WebhookDelivery.objects.filter(not_before__gt=now + RETRY_PAUSES[-1] + TOLERANCE)
     return n + late.filter(state=WebhookDelivery.State.WAITING).update(not_before=now)

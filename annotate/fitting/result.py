@@ -20,6 +20,7 @@ from annotate.fitting.label_checks import check_labels
 from annotate.fitting.leaderboard.computing import compute_leaderboard
 from annotate.fitting.machines import counts_machines, machines_in_fit
 from annotate.fitting.misfit import flagged_json, measure_misfit
+from annotate.fitting.predictions import PredictedItems, predict_places
 from annotate.fitting.reading import Labels, RankedItems, read_labels
 from annotate.fitting.reliability import measure_separation
 from annotate.fitting.settling import measure_settling
@@ -112,10 +113,12 @@ class FitResult:
         choice: dict[str, Any] | None,
         choosing: bool = False,
         undecided: Undecided | None = None,
+        predicted: PredictedItems | None = None,
     ) -> Self:
         """Builds the result of `fit`, the row that its estimates refer to."""
         posterior, diagnostics = fitted.posterior, fitted.posterior.diagnostics
-        rows = tuple(row for part in estimate_rows(fit, project, labels, posterior) for row in part)
+        told = None if predicted is None else predicted.figures
+        rows = tuple(row for part in estimate_rows(fit, project, labels, posterior, told) for row in part)
         misfit = measure_misfit(posterior, labels)
         of_all = annotator_estimate_rows(fit, labels, posterior)
         of_people, of_machines = of_all[: labels.n_people], of_all[labels.n_people :]
@@ -155,6 +158,7 @@ class FitResult:
                     else {}
                 ),
                 **({} if choice is None else {"choice": choice}),
+                **({} if predicted is None else {"predicted": predicted.diagnostics()}),
                 **({"choosing": True} if choosing else {}),
                 **fitted.where,
             },
@@ -204,7 +208,10 @@ def compute_result(
     watch.lap("fitting")
     undecided = measure_undecided(criterion, labels)
     watch.lap("undecided")
-    result = FitResult.of_posterior(fit, project, labels, fitted, choice, choosing=quick, undecided=undecided)
+    predicted = predict_places(criterion, fit, labels, fitted.posterior)
+    result = FitResult.of_posterior(
+        fit, project, labels, fitted, choice, choosing=quick, undecided=undecided, predicted=predicted
+    )
     watch.lap("estimates")
     told = {name: getattr(result, name) for name in ("estimator", "n_labels", "n_items")}
     told["n_parts"] = sum(1 for _part in labels.ranked_parts())

@@ -21,6 +21,7 @@ from annotate.core.transactions import write_transaction
 from annotate.imports.evidence import check_evidence
 from annotate.imports.pictures import NoPictures, pictures_of
 from annotate.imports.prepared import NothingToImport
+from annotate.imports.texts import MAX_TEXTS, MIN_TEXTS, NoTexts, TooManyTexts, texts_of
 from annotate.jobs.fit_requests import request_fit
 from annotate.models import EventVerb, ImportJob, Project, User
 
@@ -115,12 +116,31 @@ def measure_pictures(*, project: Project, actor: User | None, now: datetime) -> 
     if not n:
         raise NoPictures
     source = ngettext("%(n)d picture", "%(n)d pictures", n) % {"n": n}
+    return start_measuring(project, actor, ImportJob.Kind.MEASURED, source, now)
+
+
+def measure_texts(*, project: Project, actor: User | None, now: datetime) -> ImportJob:
+    """Let the engine measure every text, by the words of all, and store the figures as features of its item.
+
+    One without words is left out, as the import's page says. Raises NoTexts, TooManyTexts and ImportRunning.
+    """
+    n = texts_of(project).count()
+    if n < MIN_TEXTS:
+        raise NoTexts
+    if n > MAX_TEXTS:
+        raise TooManyTexts(n)
+    source = ngettext("%(n)d text", "%(n)d texts", n) % {"n": n}
+    return start_measuring(project, actor, ImportJob.Kind.MEASURED_TEXTS, source, now)
+
+
+def start_measuring(project: Project, actor: User | None, kind: str, source: str, now: datetime) -> ImportJob:
+    """What is measured is stored already: the import has an empty file, and asks nothing."""
     return start_import(
         project=project,
         actor=actor,
-        kind=ImportJob.Kind.MEASURED,
+        kind=kind,
         source=source,
-        file=ContentFile(b""),  # the pictures are stored already
+        file=ContentFile(b""),
         mapping={},
         now=now,
         at_once=True,

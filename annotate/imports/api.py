@@ -35,7 +35,7 @@ from annotate.core import rate_limits
 from annotate.files.layout import read_sheet
 from annotate.files.limits import BadFile
 from annotate.files.workbooks import decode_table
-from annotate.imports.actions import measure_pictures, resume_import, start_import, stop_import
+from annotate.imports.actions import measure_pictures, measure_texts, resume_import, start_import, stop_import
 from annotate.imports.annotator_table import annotators_given
 from annotate.imports.comparisons.tables import FORMATS
 from annotate.imports.counts.columns import Counting, check_count_columns, guess_counts
@@ -57,7 +57,7 @@ Kind = ImportJob.Kind
 class NewImport(StrictSerializer):
     """The engine checks every row before it imports the first."""
 
-    kind = serializers.ChoiceField(choices=[one for one in Kind.choices if one[0] != Kind.MEASURED])
+    kind = serializers.ChoiceField(choices=[one for one in Kind.choices if one[0] not in ImportJob.MEASURED])
     file = serializers.FileField(
         allow_empty_file=True,  # which is told as what else can't be read
         help_text="items, comparisons, questions, counts: CSV, TSV, XLSX, JSON, JSON lines, Parquet, text, PrefLib; "
@@ -312,18 +312,29 @@ class ImportView(ApiView):
         return Response(detail(found(request, project_id, import_id)))
 
 
-class MeasurePictures(ApiView):
-    @extend_schema(operation_id="features_measure", request=None, responses={202: ImportDetail})
+class Measuring(StrictSerializer):
+    """What the engine measures."""
+
+    what = serializers.ChoiceField(
+        choices=["pictures", "texts"],
+        default="pictures",
+        help_text="pictures: 24 numbers of each (light, colour, edges, texture); texts: 51 of each (length, words).",
+    )
+
+
+class Measure(ApiView):
+    @extend_schema(operation_id="features_measure", request=Measuring, responses={202: ImportDetail})
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Measures every picture: 24 numbers (light, colour, edges, texture) as features of its item.
+        """Measures every picture, or every text: numbers that become features of its item.
 
         It runs as an import, one at a time; poll imports_read until `state` is `done`.
         """
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
+        asked = validated_data(Measuring(data=request.data))
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
-        job = measure_pictures(project=project, actor=request.user, now=timezone.now())
-        return Response(detail(job), status=202)
+        measure = measure_texts if asked["what"] == "texts" else measure_pictures
+        return Response(detail(measure(project=project, actor=request.user, now=timezone.now())), status=202)
 
 
 class ImportGoOn(ApiView):

@@ -186,7 +186,7 @@ class Sink:
             numbers = {"rows": job.n_rows, "counts": job.n_lines - n_new, "new_items": n_new, "refused": n_refused}
             record_event(self.project, actor, EventVerb.COUNTS_IMPORTED, self.now, source=job.source, **numbers)
             fit_imported_labels(job)
-        elif job.kind in (ImportJob.Kind.FEATURES, ImportJob.Kind.MEASURED):
+        elif job.kind in (ImportJob.Kind.FEATURES, *ImportJob.MEASURED):
             record_event(
                 self.project, actor, EventVerb.FEATURES_IMPORTED, self.now, items=job.n_written, source=job.source
             )

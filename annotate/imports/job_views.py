@@ -26,6 +26,7 @@ STARTS: dict[str, str] = {
     ImportJob.Kind.COUNTS: "counts-import",
     ImportJob.Kind.FEATURES: "features-import",
     ImportJob.Kind.MEASURED: "features-import",
+    ImportJob.Kind.MEASURED_TEXTS: "features-import",
     ImportJob.Kind.QUESTIONS: "questions-import",
     ImportJob.Kind.ANNOTATORS: "annotators-import",
 }

@@ -29,6 +29,7 @@ from annotate.imports.media.archives import Archive
 from annotate.imports.pictures import MeasuredPictures
 from annotate.imports.prepared import EVERY, Line, Read
 from annotate.imports.questions.reader import GivenQuestions
+from annotate.imports.texts import MeasuredTexts
 from annotate.items.rows import NewItem, each_row
 from annotate.models import Annotator, ImportJob, Item, Project
 
@@ -56,7 +57,7 @@ def source_of(job: ImportJob, file: IO[bytes], pages: Path, on_page: Callable[[]
     pages: where pictures of documents go; on_page: called after each, because a document may take long.
     """
     is_table = job.kind == Kind.FEATURES and "layout" in job.mapping
-    if job.kind in (Kind.MEDIA, Kind.FEATURES, Kind.MEASURED) and not is_table:
+    if job.kind in (Kind.MEDIA, Kind.FEATURES, *ImportJob.MEASURED) and not is_table:
         yield binary_source(job, file, pages, on_page)
         return
     text = io.TextIOWrapper(file, "utf-8", newline="")
@@ -84,6 +85,8 @@ def text_source(job: ImportJob, text: TextIO) -> Source:
 def binary_source(job: ImportJob, file: IO[bytes], pages: Path, on_page: Callable[[], None]) -> Source:
     if job.kind == Kind.MEASURED:
         return MeasuredPictures(job.project)
+    if job.kind == Kind.MEASURED_TEXTS:
+        return MeasuredTexts(job.project)
     items = dict(job.project.items.order_by("pk").values_list("key", "pk"))
     if job.kind == Kind.MEDIA:
         return Archive(file, items, pages, on_page)

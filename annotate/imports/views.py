@@ -18,7 +18,8 @@ from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core import rate_limits
 from annotate.core.errors import UserError
-from annotate.imports.actions import measure_pictures
+from annotate.fitting.stored_gain import told_gains
+from annotate.imports.actions import measure_pictures, measure_texts
 from annotate.imports.annotator_table import annotators_given
 from annotate.imports.comparisons.forms import ComparisonsFileForm
 from annotate.imports.comparisons.tables import FORMATS
@@ -43,6 +44,7 @@ from annotate.imports.pictures import pictures_of
 from annotate.imports.questions.forms import QuestionsFileForm
 from annotate.imports.questions_wizard import QuestionsWizard, question_examples, questions_contents
 from annotate.imports.table_wizard import TableWizard, file_contents, paste_contents
+from annotate.imports.texts import texts_of
 from annotate.imports.wizard import Start, Wizard, resume, staging, starting
 from annotate.models import FeatureNames, ImportJob, ItemFeatures, Project, QuestionField
 from annotate.participation.questionnaire.queries import active_questions
@@ -178,11 +180,12 @@ def refused_now(project: Project) -> str:
 @login_required
 @require_POST
 def measure(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
-    """The engine measures the pictures: 24 features of each."""
+    """The engine measures the pictures: 24 features of each; or the texts, where `what` says so: 51 of each."""
     project = access.project_for(request, project_id, access.MANAGE)
     rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
+    start = measure_texts if request.POST.get("what") == "texts" else measure_pictures
     try:
-        job = measure_pictures(project=project, actor=request.user, now=timezone.now())
+        job = start(project=project, actor=request.user, now=timezone.now())
     except UserError as refusal:
         messages.error(request, str(refusal))
         return redirect("features-import", project.pk)
@@ -207,6 +210,8 @@ def features(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
         "n_with": ItemFeatures.objects.filter(item__project=project).count() if names else 0,
         "n_items": project.items.count(),
         "n_pictures": pictures_of(project).count(),
+        "n_texts": texts_of(project).count(),
+        "gains": told_gains(project),
     }
     return render(request, "imports/features.html", context, status=400 if form.errors else 200)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.utils.translation import gettext as _
 
 from annotate.core.errors import UserError
-from annotate.models import FeatureNames, ItemFeatures, Project
+from annotate.models import FeatureNames, ItemFeatures, PredictionGain, Project
 
 MOST_FEATURES = 1024
 BATCH = 500
@@ -38,6 +38,7 @@ def add_features(project: Project, names: Sequence[str], rows: Sequence[tuple[in
     if known != row.names:
         row.names = known
         row.save(update_fields=["names"])
+    PredictionGain.objects.filter(project=project).update(n_labels=0)  # measured by other features: to be measured anew
     place = {name: n for n, name in enumerate(known)}
     places = [place[name] for name in names]
     former = dict(ItemFeatures.objects.filter(item__in=[pk for pk, _values in rows]).values_list("item_id", "values"))

@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from annotate.jobs.queues import Progress
-from annotate.models import Evaluation, MeasuredSaving, Project, TasteMap
+from annotate.models import Evaluation, MeasuredSaving, PredictionGain, Project, TasteMap
 from models_engine.models import Fit
 
-Row = TypeVar("Row", Evaluation, TasteMap, MeasuredSaving)
+Row = TypeVar("Row", Evaluation, TasteMap, MeasuredSaving, PredictionGain)
 # After so many yields a short job need not yield any more: else a busy project would never have one.
 MAX_YIELDS = 5
 RETRY_PAUSE = timedelta(minutes=10)

@@ -40,6 +40,7 @@ from annotate.models.policies import (
     Policy,
     SuggestedSet,
 )
+from annotate.models.predictions import PredictionGain
 from annotate.models.preregistration import (
     MAX_DEVIATION_REASON,
     MAX_STATEMENT_LENGTH,
@@ -152,6 +153,7 @@ __all__ = [
     "Membership",
     "ParticipationRules",
     "Policy",
+    "PredictionGain",
     "Preregistration",
     "Presentation",
     "PresentedItem",

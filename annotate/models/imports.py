@@ -23,7 +23,11 @@ class ImportJob(LeasedJob):
         QUESTIONS = "questions", _("Given questions")
         COUNTS = "counts", _("Counts")
         MEASURED = "measured", _("Measured pictures")
+        MEASURED_TEXTS = "measured_texts", _("Measured texts")
         ANNOTATORS = "annotators", _("Features of annotators")
+
+    # Of what the project has already, by the engine: nothing is uploaded.
+    MEASURED = (Kind.MEASURED, Kind.MEASURED_TEXTS)
 
     class State(models.TextChoices):
         UPLOADED = "uploaded", _("Waiting to be checked")

@@ -167,6 +167,8 @@ class Project(
     # The end of the short address that leads to the join link; null where the owner has not switched it on.
     join_code = models.CharField(max_length=7, unique=True, null=True, blank=True, default=None, editable=False)
     estimator = models.CharField(_("estimator"), max_length=50, default="CrowdBT")
+    # Whether items that nobody compared get a predicted place from their features, where that was found to help.
+    predict_unseen = models.BooleanField(_("use what items look like"), default=False, db_default=False)
     # How tables, plots and reports name an item.
     items_shown_by = models.CharField(_("items are shown by"), max_length=5, choices=ItemsShownBy, default="title")
     top_k = models.PositiveIntegerField(_("size of the top"), default=10, validators=[MinValueValidator(1)])

@@ -26,6 +26,7 @@ from annotate.models import (
     Label,
     LabelForecast,
     MeasuredSaving,
+    PredictionGain,
     Project,
     RequestCount,
     RunRecord,
@@ -138,6 +139,7 @@ QUEUES: list[tuple[str, type[Model], Q, Q]] = [
     ("tastes", TasteMap, Q(made_at=None), Q(given_up__isnull=False)),
     ("forecast", LabelForecast, Q(as_of=None), Q(crossings__gt=0)),
     ("measured saving", MeasuredSaving, Q(made_at=None), Q(given_up__isnull=False)),
+    ("predictions", PredictionGain, Q(made_at=None), Q(given_up__isnull=False)),
     ("evaluation", Evaluation, Q(due_since__isnull=False), Q(given_up__isnull=False)),
 ]
 

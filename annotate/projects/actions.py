@@ -72,7 +72,7 @@ WORDS = ("best_words", "worst_words", "choice_words", *GRADES, *BUTTONS, "instru
 FIXED_BY_LABELS = ("question", "more_means", *WORDS)
 # What a fit or its table is computed from.
 FITTED = (
-    *("estimator", "top_k", "tie_margin", "count_gold", "count_repeats", "count_machines"),
+    *("estimator", "predict_unseen", "top_k", "tie_margin", "count_gold", "count_repeats", "count_machines"),
     *("goal", "goal_width", "goal_comparisons", "goal_reliability", "goal_places", "overlap", "n_sets"),
     *("grades", "grades_by", "style_features"),
     "weights",

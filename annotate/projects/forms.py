@@ -45,7 +45,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *("folds_long_texts", "shown_metadata"),
     ),
     "amount": ("overlap", "n_sets", "annotators_expected", "target", "cap"),
-    "ranking": ("estimator", "top_k", "tie_margin", "items_shown_by", "weights"),
+    "ranking": ("estimator", "predict_unseen", "top_k", "tie_margin", "items_shown_by", "weights"),
 }
 
 
@@ -204,6 +204,10 @@ class ProjectForm(forms.ModelForm):
                 "In tables, plots, the report and results links. Annotators see titles only if you show them under "
                 "images and recordings. Exports always have keys and titles."
             ),
+            "predict_unseen": _(
+                "Items that nobody compared get a place predicted from their features, and marked so, where items left "
+                "out show that features help. Places of items with answers stay as they are."
+            ),
             "top_k": _("The ranking shows each item's chance of being among this many best items."),
         }
         widgets = {"question": forms.TextInput, "instructions": forms.Textarea(attrs={"rows": 8, "dir": "auto"})}
@@ -217,7 +221,6 @@ class ProjectForm(forms.ModelForm):
             self.fields[name].help_text = QUESTION_FIXED if name == "question" else FIXED
         if has_labels:
             self.fields["task_type"].help_text = TASK_CHANGES
-
         for name in ("items_shown_by", "media_captions"):
             self.fields[name].required = False
         self.fields["shown_metadata"].choices = metadata_choices(self.instance, section)  # type: ignore[attr-defined]

@@ -34,6 +34,7 @@ from models_engine.benchmarks import (
     ukp,
     ukp_pairs,
     undecided,
+    unseen,
     weak_orders,
 )
 from models_engine.errors import EngineError
@@ -71,6 +72,7 @@ COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], str]] = {
     "ukp": (ukp.main, "convincing arguments on held-out topics, from their texts: accuracy and log loss"),
     "ukp-pairs": (ukp_pairs.main, "convincing arguments by a crowd: held-out log loss of win, tie and loss"),
     "undecided": (undecided.main, "who is undecided on what: ties by annotator and item, held-out cells"),
+    "unseen": (unseen.main, "arguments without answers, predicted from their texts: log loss with and without"),
     "weak-orders": (
         weak_orders.main,
         "rankings with ties: held-out log loss and intervals, ties kept or by lot",

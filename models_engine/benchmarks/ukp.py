@@ -15,10 +15,10 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_expit
 
 from models_engine.analysis.metrics import accuracy, cross_entropy
+from models_engine.analysis.text_features import log_lengths, text_features
 from models_engine.benchmarks.crowd_data import read_ukp, read_ukp_texts
 from models_engine.benchmarks.fits import measure_fit, parse_estimator_names
 from models_engine.benchmarks.machine import describe_machine
-from models_engine.benchmarks.text_features import log_lengths, text_features
 from models_engine.data import Comparisons
 from models_engine.errors import NotConverged
 from models_engine.estimators.settings import build_estimator

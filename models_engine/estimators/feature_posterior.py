@@ -39,6 +39,10 @@ class FeaturePosterior(GaussianPosterior):
     reference: Floats | None = None
     item_sd: float = 0.0
 
+    @property
+    def uses_item_features(self) -> bool:
+        return self.weights is not None
+
     def at(self, item_features: ArrayLike) -> GaussianPosterior:
         """Predict items never compared, features (n_new, columns). Raises InvalidData; Unsupported without features."""
         if self.weights is None or self.weights_root is None or self.reference is None:

@@ -63,6 +63,10 @@ class GPPLPosterior(GaussianPosterior):
 
     source: FittedProcess | None = field(default=None, kw_only=True)
 
+    @property
+    def uses_item_features(self) -> bool:
+        return self.source is not None
+
     def at(self, item_features: ArrayLike) -> GaussianPosterior:
         if self.source is None:
             raise Unsupported(

@@ -1,5 +1,6 @@
 """Serves the estimators compared, with advice about them, and two fits compared through the API."""
 
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -18,9 +19,11 @@ from annotate.api.base import (
     validated_criterion,
     validated_query,
 )
+from annotate.criteria import Criterion
 from annotate.dashboard.fits.advice import estimator_advice, keep_estimator
 from annotate.dashboard.fits.comparison import compare_two_fits
 from annotate.dashboard.fits.queries import evaluation_table
+from annotate.fitting.stored_gain import told_gains
 
 MAX_FIT_NUMBER = 2**31 - 1
 
@@ -49,6 +52,21 @@ class AdviceDetail(serializers.Serializer):
     n = serializers.IntegerField(help_text="Answers predicted.")
 
 
+class PredictionDetail(serializers.Serializer):
+    """What item features tell of items left out: whether places of items never compared are predicted from them."""
+
+    enabled = serializers.BooleanField(help_text="The project's setting predict_unseen.")
+    helps = serializers.BooleanField(
+        help_text="Whether the gain is more than its standard error; else nothing is predicted."
+    )
+    sentence = serializers.CharField()
+    gain = FiniteFloatField(allow_null=True, help_text="How much smaller the log loss is with features, in nats.")
+    error = FiniteFloatField(allow_null=True, help_text="Standard error of the gain.")
+    n_items = serializers.IntegerField(allow_null=True, help_text="Items left out.")
+    n_pairs = serializers.IntegerField(allow_null=True, help_text="Comparisons predicted.")
+    made_at = serializers.DateTimeField(allow_null=True)
+
+
 class ModelsDetail(serializers.Serializer):
     estimator = serializers.CharField(help_text="The project's setting; change it with projects_update.")
     best = serializers.CharField(allow_null=True)
@@ -59,6 +77,7 @@ class ModelsDetail(serializers.Serializer):
     advice = AdviceDetail(
         allow_null=True, help_text="Null where none is clearly better, for viewers, and after models_keep."
     )
+    predictions = PredictionDetail(allow_null=True, help_text="Null where the items have no features.")
 
 
 class Kept(serializers.Serializer):
@@ -76,6 +95,7 @@ class ModelsView(ApiView):
         values = {name: getattr(found, name) if found else None for name in names}
         values |= {"rows": values["rows"] or [], "estimator": project.estimator}
         values["advice"] = estimator_advice(criterion) if project.role in access.MANAGE else None
+        values["predictions"] = predictions_of(criterion)
         return Response(ModelsDetail(values).data)
 
     @extend_schema(operation_id="models_keep", request=None, responses=Kept)
@@ -83,6 +103,19 @@ class ModelsView(ApiView):
         """Keeps the estimator in use: a better one is told of again only after the next evaluation."""
         project = access.project_for(request, project_id, access.MANAGE)
         return Response(Kept({"kept": keep_estimator(project, timezone.now())}).data)
+
+
+def predictions_of(criterion: Criterion) -> dict[str, Any] | None:
+    """Return the fields of PredictionDetail."""
+    told = told_gains(criterion.project)
+    if not told:
+        return None
+    one = told[criterion.number - 1]
+    figures = one.row.figures if one.row else {}
+    found = {name: figures.get(name) for name in ("gain", "error", "n_items", "n_pairs")}
+    made_at = one.row.made_at if one.row else None
+    enabled = criterion.project.predict_unseen
+    return {**found, "enabled": enabled, "helps": one.helps, "sentence": one.sentence, "made_at": made_at}
 
 
 class CompareQuery(CriterionQuery):

@@ -84,7 +84,10 @@ class RankingRow:
 
 @dataclass(frozen=True)
 class Section:
-    """The rows of one connected part; `part` is None for items that nobody has compared."""
+    """The rows of one connected part; `part` is None for items that nobody has compared.
+
+    is_predicted: of these those whose places are predicted from what they look like.
+    """
 
     part: int | None
     n_items: int
@@ -92,6 +95,7 @@ class Section:
     rows: list[RankingRow]
     about: str = ""  # the context that its items share
     shows_top: bool = True  # whether P(top k) says anything: not where k items or fewer are ranked
+    is_predicted: bool = False
 
     @property
     def number(self) -> int:
@@ -284,10 +288,10 @@ def build_sections(
         sizes = dict.fromkeys(sizes, size)
     tags = shared_tags(fit, sizes) if fit.n_parts > 1 and size is None else {}
     found = []
-    for part, group in groupby(estimates, key=lambda estimate: estimate.part if estimate.n_comparisons else None):
+    for (part, predicted), group in groupby(estimates, key=section_of):
         rows = list(group)
         if part is None:
-            section = Section(None, len(rows), "", [])
+            section = Section(None, len(rows), "", [], is_predicted=predicted)
         else:
             shared = {items[row.item_id].context_id for row in rows}
             about = contexts.get(shared.pop() or 0) if len(shared) == 1 else None
@@ -298,6 +302,11 @@ def build_sections(
             section.rows.append(drawing.row(estimate, items[estimate.item_id], above, below))
         found.append(section)
     return found
+
+
+def section_of(estimate: Estimate) -> tuple[int | None, bool]:
+    """Return the part that the estimate is listed in, None where never compared, and whether its place is predicted."""
+    return estimate.part if estimate.n_comparisons else None, estimate.is_predicted
 
 
 def interval_on(scale: Scale, estimate: Estimate) -> Interval | None:

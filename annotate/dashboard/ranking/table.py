@@ -16,6 +16,7 @@ from annotate.models import Item, Project
 from models_engine.models import Estimate, Fit
 
 CHUNK = 1000  # items read at a time
+PLACES = ("rank", "rank_low", "rank_high")
 
 MISFIT = [
     Column(
@@ -50,7 +51,12 @@ COLUMNS = [
     Column("item", _("The item's key.")),
     Column("title", _("The item's title; if it has none, its text in one line, shortened to 90 characters.")),
     Column(
-        "rank", _("Place by utility within its connected part; 1 is the best. Empty if never compared."), Kind.INTEGER
+        "rank",
+        _(
+            "Place by utility within its connected part; 1 is the best. Of an item never compared the place predicted "
+            "from its features, else empty."
+        ),
+        Kind.INTEGER,
     ),
     # xgettext:no-python-format
     Column("rank_low", _("Best place inside the 90% interval of the rank."), Kind.INTEGER),
@@ -122,6 +128,11 @@ COLUMNS = [
     *MISFIT,
     *BEST_WORST,
     *UNDECIDED,
+    Column(
+        "predicted",
+        _("Whether the figures are predicted from what the item looks like, because nobody has compared it."),
+        Kind.TRUTH,
+    ),
 ]
 
 
@@ -162,7 +173,7 @@ def rows(criterion: Criterion) -> Iterator[Row]:
         for e in chunk:
             if e.item_id in items:
                 values = on_scale.get(e.item_id, more)
-                yield [*row(e, items[e.item_id], fit.number, small), *besides(e.item_id), *values]
+                yield [*row(e, items[e.item_id], fit.number, small), *besides(e.item_id), e.is_predicted, *values]
 
 
 def figures_besides(fit: Fit) -> Callable[[int], Row]:
@@ -193,12 +204,18 @@ def small_parts(fit: Fit, parts: Collection[int] | None = None) -> set[int]:
 
 
 def place_figures(e: Estimate, small: Collection[int]) -> dict[str, int | float | None]:
-    """Return the columns that say something of places alone: None for an item never compared, which has no place, and
-    P(top k) where all have one among the best k."""
+    """Return the columns that say something of places alone: None for an item never compared, which has no place but a
+    predicted one, and P(top k) where all have one among the best k."""
     compared = e.n_comparisons > 0
-    names = ("rank", "rank_low", "rank_high", "tier", "rank_class", "highest_class")
-    found = {name: getattr(e, name) if compared else None for name in names}
-    return {**found, "p_top_k": e.p_top if compared and e.part not in small else None}
+    places = {name: getattr(e, name) if compared or e.is_predicted else None for name in PLACES}
+    classes = {name: getattr(e, name) if compared else None for name in ("tier", "rank_class", "highest_class")}
+    among = e.part if compared else e.predicted_in
+    return {**places, **classes, "p_top_k": None if among is None or among in small else e.p_top}
+
+
+def part_of(e: Estimate) -> int:
+    """Return the part that the place is of: of a predicted one that in which it is predicted."""
+    return e.part if e.predicted_in is None else e.predicted_in
 
 
 def row(e: Estimate, item: Item, number: int, small: Collection[int]) -> Row:
@@ -206,5 +223,5 @@ def row(e: Estimate, item: Item, number: int, small: Collection[int]) -> Row:
     places = [own["rank"], own["rank_low"], own["rank_high"], e.score, e.score_low, e.score_high]
     figures = [e.utility, e.sd, e.low, e.high, own["p_top_k"], e.n_comparisons]
     tastes = [e.divisiveness, *by_component(e.loadings)]
-    classes = [e.part, own["tier"], own["rank_class"], own["highest_class"], e.next_state]
+    classes = [part_of(e), own["tier"], own["rank_class"], own["highest_class"], e.next_state]
     return [item.key, item.title, *places, *figures, *classes, *tastes, number]

@@ -46,7 +46,7 @@ class Command(BaseCommand):
     requires_system_checks = (Tags.models,)  # no page is shown: checking addresses would import every one
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("kind", choices=[one for one in Kind.values if one != Kind.MEASURED])
+        parser.add_argument("kind", choices=[one for one in Kind.values if one not in ImportJob.MEASURED])
         parser.add_argument("project", type=UUID, help="the project's id, as in its address")
         parser.add_argument("file", type=Path, nargs="?", help="CSV, JSON, JSONL, Parquet, text, .zip, .npy, .soc, ...")
         parser.add_argument("--leave-out", action="store_true", help="import the valid rows without those with errors")

@@ -18,7 +18,7 @@ from annotate.annotators.cohorts import job as cohorts_job
 from annotate.annotators.machines import job as machines_job
 from annotate.annotators.tastes import job as tastes_job
 from annotate.core.database_outages import require_database
-from annotate.fitting import evaluation_job, forecast_job, savings_job, scheduling
+from annotate.fitting import evaluation_job, forecast_job, predictions_job, savings_job, scheduling
 from annotate.fitting.job_process import CONTEXT
 from annotate.fitting.job_runner import WorkerJobs
 from annotate.fitting.worker import Worker
@@ -28,7 +28,7 @@ from annotate.publishing.run_records import job as run_records_job
 
 NICENESS = 5  # on a busy machine, web requests go before fits
 REQUESTED_JOBS = (run_records_job.QUEUE, cohorts_job.QUEUE, machines_job.QUEUE)
-IDLE_JOBS = (forecast_job.QUEUE, tastes_job.QUEUE, evaluation_job.QUEUE, savings_job.QUEUE)
+IDLE_JOBS = (forecast_job.QUEUE, tastes_job.QUEUE, evaluation_job.QUEUE, savings_job.QUEUE, predictions_job.QUEUE)
 
 
 # Imported by the fork server, so that a process for jobs starts with all of the site there.

@@ -32,6 +32,7 @@ from annotate.models import (
     LtiLearner,
     MachineReport,
     MeasuredSaving,
+    PredictionGain,
     Presentation,
     PresentedItem,
     Project,
@@ -150,6 +151,7 @@ def delete_fits_since(project: Project, since: datetime) -> None:
     DerivedRanking.objects.filter(project=project).delete()
     SuggestedSet.objects.filter(project=project).delete()
     MeasuredSaving.objects.filter(project=project).delete()
+    PredictionGain.objects.filter(project=project).delete()
     request_new_records(project)
     empty_imports(project)
 

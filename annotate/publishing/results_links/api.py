@@ -33,7 +33,7 @@ from annotate.criteria import Criterion
 from annotate.dashboard.overall.places import Place, stored_places, track_places
 from annotate.dashboard.overall.queries import overall_ranking
 from annotate.dashboard.ranking.queries import RankingQuery, sort_estimates
-from annotate.dashboard.ranking.table import place_figures, small_parts
+from annotate.dashboard.ranking.table import part_of, place_figures, small_parts
 from annotate.fitting.published import published_fit
 from annotate.fitting.stored_duels import duels_of
 from annotate.models import MAX_CRITERIA, OVERALL, Item, ResultsLink
@@ -184,6 +184,10 @@ class PublishedItem(serializers.Serializer):
     highest_class = serializers.IntegerField(allow_null=True, help_text="The highest class it may belong to.")
     next_state = serializers.ChoiceField(choices=Estimate.NextState.choices)
     n_comparisons = serializers.IntegerField()
+    predicted = serializers.BooleanField(
+        default=False,
+        help_text="Whether the figures are predicted from what the item looks like, because nobody has compared it.",
+    )
     n_duels = serializers.IntegerField(
         help_text="Pairs with this item that answers put in order (implied pairs) or called equal; 0 for older fits."
     )
@@ -281,11 +285,12 @@ def published(fit: Fit | None, estimates: list[Estimate], *, shown_by: str, name
     duels = duels_of(fit) if fit else {}
     items = Item.objects.only("name", "kind", "body").in_bulk([estimate.item_id for estimate in estimates])
     there = [estimate for estimate in estimates if estimate.item_id in items]
-    small = small_parts(fit, {estimate.part for estimate in there}) if fit else set()
+    small = small_parts(fit, {part_of(estimate) for estimate in there}) if fit else set()
     rows = []
     for estimate in there:
         counts = duels.get(estimate.item_id)
         fought = {"n_duels": counts.n, "duels_won": counts.won} if counts else {"n_duels": 0, "duels_won": 0.0}
         title = title_of(items[estimate.item_id], shown_by, names)
-        rows.append({**vars(estimate), **place_figures(estimate, small), **fought, "title": title})
+        told = {"title": title, "part": part_of(estimate), "predicted": estimate.is_predicted}
+        rows.append({**vars(estimate), **place_figures(estimate, small), **fought, **told})
     return list(PublishedItem(rows, many=True).data)

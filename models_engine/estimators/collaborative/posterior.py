@@ -217,6 +217,10 @@ class CollaborativePosterior(GaussianPosterior):
     def is_personal(self) -> bool:
         return True
 
+    @property
+    def uses_item_features(self) -> bool:
+        return not self.tastes.kernel.is_identity
+
     def reliabilities(self) -> Reliabilities | None:
         """Return the annotators' reliabilities; None where all count as reliable, as in fits of earlier versions."""
         known = self.annotators

@@ -10,10 +10,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
+from models_engine.analysis.text_features import log_lengths, text_features, tf_idf
 from models_engine.benchmarks import ukp
 from models_engine.benchmarks.__main__ import main as benchmarks
 from models_engine.benchmarks.crowd_data import read_ukp, read_ukp_texts
-from models_engine.benchmarks.text_features import log_lengths, text_features, tf_idf
 from models_engine.data import Comparisons
 from tests.paths import DATA
 

@@ -6,16 +6,29 @@ import pytest
 from django.db.models import Q
 from django.utils import timezone
 
-from annotate.models import CohortComparison, Evaluation, ImportJob, LabelForecast, MeasuredSaving, RunRecord, TasteMap
+from annotate.models import (
+    CohortComparison,
+    Evaluation,
+    ImportJob,
+    LabelForecast,
+    MeasuredSaving,
+    PredictionGain,
+    RunRecord,
+    TasteMap,
+)
 from annotate.models.leased_jobs import LeaseLost, lease_duration
 
 NOW = timezone.now()
-KINDS = [Evaluation, TasteMap, LabelForecast, MeasuredSaving, RunRecord, CohortComparison, ImportJob]
+KINDS = [Evaluation, TasteMap, LabelForecast, MeasuredSaving, PredictionGain, RunRecord, CohortComparison, ImportJob]
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
 def job(request, project):
-    values = {} if request.param in (Evaluation, TasteMap, LabelForecast, MeasuredSaving) else {"asked_at": NOW}
+    values = (
+        {}
+        if request.param in (Evaluation, TasteMap, LabelForecast, MeasuredSaving, PredictionGain)
+        else {"asked_at": NOW}
+    )
     values |= {"folder": "x", "digest": "x"} if request.param is ImportJob else {}
     return request.param.objects.create(project=project, **values)
 
@@ -63,7 +76,7 @@ def test_a_completed_row_is_free_with_its_result(job):
     assert (job.owner, job.lease_until, job.message) == ("", None, "the result")
 
 
-@pytest.mark.parametrize("kind", [Evaluation, TasteMap, MeasuredSaving])
+@pytest.mark.parametrize("kind", [Evaluation, TasteMap, MeasuredSaving, PredictionGain])
 def test_a_row_to_be_retried_is_free_from_then_on(project, kind):
     one = claimed(kind.objects.create(project=project), "one")
     assert one.retry(at=NOW + timedelta(minutes=1), message="no")

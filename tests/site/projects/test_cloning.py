@@ -58,6 +58,7 @@ LEFT = {
     "LabelForecast": None,
     "SuggestedSet": "suggested_sets",
     "MeasuredSaving": "measured_savings",
+    "PredictionGain": "prediction_gains",
     "DerivedRanking": "derived_rankings",
     "TasteMap": None,
     "MachineReport": "machine_reports",
