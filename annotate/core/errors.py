@@ -59,6 +59,20 @@ class ProjectArchived(UserError):
         )
 
 
+class LabelsArchived(UserError):
+    """Answers were asked for that are in a file of the site's, and not in the database."""
+
+    code = "labels-archived"
+
+    def __init__(self) -> None:
+        super().__init__(
+            _(
+                "The answers of this project are kept in an archive file, so nothing was done. Ask whoever runs this "
+                "site to bring them back (manage.py restore_labels), and try again."
+            )
+        )
+
+
 class AnnotatorExcluded(UserError):
     code = "excluded"
     status = 403

@@ -10,7 +10,7 @@ from annotate.criteria import Criterion
 from annotate.fitting import scheduling
 from annotate.fitting.published import published_fit
 from annotate.live.queries import Revision, fit_states, revision
-from annotate.models import IMPORTED_APP_VERSION, FitState, Label, Project
+from annotate.models import IMPORTED_APP_VERSION, FitState, Label, LabelArchive, Project
 from models_engine.models import Fit
 
 ANNOTATING_WINDOW = timedelta(minutes=2)
@@ -57,6 +57,7 @@ class Heading:
     engine: EngineStatus
     may_manage: bool
     may_own: bool
+    archive: LabelArchive | None  # the file that holds the labels in place of the rows
 
 
 def engine_status(criterion: Criterion, now: datetime) -> EngineStatus:
@@ -88,13 +89,16 @@ def page_heading(criterion: Criterion, now: datetime) -> Heading:
     since = now - ANNOTATING_WINDOW
     # What came in by a file was answered some other time.
     recent = Label.objects.filter(project=project, created_at__gte=since).exclude(app_version=IMPORTED_APP_VERSION)
+    archive = LabelArchive.objects.filter(project=project).first() if project.archived_at else None
+    count = Label.objects.filter(project=project, voided_at=None).count
     return Heading(
         project=project,
         now=now,
-        n_labels=cached_if_slow(f"n-labels-{project.pk}", Label.objects.filter(project=project, voided_at=None).count),
+        n_labels=archive.n_unvoided if archive else cached_if_slow(f"n-labels-{project.pk}", count),
         n_counts=cached_if_slow(f"n-counts-{project.pk}", project.counts.count) if project.ranks_counts else 0,
         n_annotating=recent.values("annotator").distinct().count(),
         engine=engine_status(criterion, now),
         may_manage=project.role in MANAGE,
         may_own=project.role in OWN,
+        archive=archive,
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from annotate.core.stored_messages import store_engine_message
 from annotate.criteria import Criterion
+from annotate.fitting.cluster import fit_on_cluster
 from annotate.fitting.reading import Labels, read_labels
 from annotate.models import Label
 from models_engine.estimators import choosing
@@ -56,14 +57,18 @@ def needs_quick_fit(criterion: Criterion, former: Fit | None) -> bool:
     return not (is_published and former is not None and former.data_hash == labels.data.data_hash())
 
 
-def choose_estimator(labels: Labels, former: Fit | None, seed: int, progress: Progress) -> KeptChoice:
-    """Return the earlier choice, or a new one, as it is kept in the diagnostics of a fit."""
+def choose_estimator(
+    labels: Labels, former: Fit | None, seed: int, progress: Progress
+) -> tuple[KeptChoice, dict[str, Any]]:
+    """Return the earlier choice, or a new one, as it is kept in the diagnostics of a fit; and where it was computed, as
+    fit_on_cluster tells it."""
     data = labels.data
     earlier = reusable_choice(former, data.n_labels)
     if earlier is not None:
-        return earlier
+        return earlier, {}
     candidates = {name: ESTIMATORS[name].estimator() for name in candidate_names(data)}
-    return choice_as_json(choosing.choose_estimator(data, candidates, seed=seed, progress=progress), data.n_labels)
+    choice, where = fit_on_cluster(lambda: choosing.choose_estimator(data, candidates, seed=seed, progress=progress))
+    return choice_as_json(choice, data.n_labels), where
 
 
 def choice_as_json(choice: Choice, n_labels: int) -> KeptChoice:

@@ -170,7 +170,7 @@ class FitResult:
 @dataclass(frozen=True, eq=False)
 class FittedPosterior:
     """A posterior with the estimator that gave it; warm: whether it started from the former fit's; where: as
-    `fit_on_cluster` tells it."""
+    `fit_on_cluster` tells it, of the fit or else of the choice of the estimator."""
 
     name: str
     settings: dict[str, Any]
@@ -196,15 +196,17 @@ def compute_result(
     watch.lap("reading")
     if labels is None:
         return FitResult.without_items(project)
+    where: dict[str, Any] = {}
     if quick:
         name, choice = quick_estimator(former), last_choice(former)
     elif automatic:
-        choice = choose_estimator(labels, former, fit.seed, progress)
+        choice, where = choose_estimator(labels, former, fit.seed, progress)
         name = choice["estimator"]
         watch.lap("choosing")
     else:
         name, choice = project.estimator, None
     fitted = fit_posterior(name, labels, former, fit.seed, progress)
+    fitted = replace(fitted, where=where | fitted.where)
     watch.lap("fitting")
     undecided = measure_undecided(criterion, labels)
     watch.lap("undecided")

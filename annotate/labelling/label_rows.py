@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 
+from annotate.core.errors import LabelsArchived
 from annotate.criteria import Criterion
 from annotate.labelling.outcomes import INFORMATIVE, TIES
 from annotate.labelling.special_tasks import correctness
 from annotate.labelling.task_types.registry import BY_OUTCOME
-from annotate.models import CHECKED_PURPOSES, Item, ItemComment, Label, PresentedItem, Project
+from annotate.models import CHECKED_PURPOSES, Item, ItemComment, Label, LabelArchive, PresentedItem, Project
 
 Outcome = Label.Outcome
 
@@ -60,6 +61,12 @@ class ShownItem(NamedTuple):
     pk: int
     key: str
     body: str
+
+
+def require_labels(project: Project) -> None:
+    """Raise LabelsArchived where the project's labels are in a file. Costs a query where the project is archived."""
+    if project.archived_at and LabelArchive.objects.filter(project=project).exists():
+        raise LabelsArchived
 
 
 def label_chunks(

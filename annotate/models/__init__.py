@@ -17,6 +17,7 @@ from annotate.models.idempotency import StoredResponse
 from annotate.models.imports import FeatureNames, ImportJob, ItemFeatures
 from annotate.models.item_comments import EntryLink, ItemComment
 from annotate.models.items import Captions, Context, Item, ItemPage, ItemSet, Tag
+from annotate.models.label_archives import LabelArchive
 from annotate.models.labels import (
     IMPORTED_APP_VERSION,
     MAX_COMMENT_LENGTH,
@@ -139,6 +140,7 @@ __all__ = [
     "ItemTranslation",
     "ItemsShownBy",
     "Label",
+    "LabelArchive",
     "LabelForecast",
     "LtiCourse",
     "LtiLearner",

@@ -1,4 +1,4 @@
-"""Cleans up once a day: applies retention periods, deletes expired sessions, deliveries and sign-in records."""
+"""Cleans up once a day: retention periods, what was erased from archives, expired sessions, deliveries, sign-ins."""
 
 import logging
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from django.contrib.sessions.models import Session
 from django.db.models import Q
 
 from annotate.models import MemberInvitation, Project, WebhookDelivery
+from annotate.operations.label_archives.redaction import redact_outdated_files
 from annotate.privacy.retention.actions import apply_retention
 from annotate.webhooks.delivery import MAX_AGE
 
@@ -26,6 +27,7 @@ def clean_up(now: datetime) -> None:
                 n,
                 project.pk,
             )
+    redact_outdated_files()
     MemberInvitation.objects.filter(expires_at__lt=now).delete()
     Session.objects.filter(expire_date__lt=now).delete()
     WebhookDelivery.objects.filter(created_at__lt=now - MAX_AGE).delete()  # of webhooks that are told nothing any more

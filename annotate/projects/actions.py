@@ -40,6 +40,7 @@ from annotate.models import (
     ItemSet,
     ItemTranslation,
     Label,
+    LabelArchive,
     MachineAnswer,
     MachineSet,
     Membership,
@@ -283,8 +284,9 @@ def delete_project(*, project: Project) -> None:
         files = list(project.items.exclude(media="").values_list("media", flat=True))
         files += ItemPage.objects.filter(item__project=project).values_list("media", flat=True)
         folders = list(project.imports.exclude(folder="").values_list("folder", flat=True))
+        archives = list(LabelArchive.objects.filter(project=project).values_list("file", flat=True))
         _delete_rows(project)
-        transaction.on_commit(lambda: delete_media(files))
+        transaction.on_commit(lambda: delete_media([*files, *archives]))
         transaction.on_commit(lambda: discard_all(folders))
 
 

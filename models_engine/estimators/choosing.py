@@ -1,6 +1,6 @@
 """The automatic choice of the estimator that predicts held-out labels best, with the reason in words."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from models_engine.data import Comparisons
 from models_engine.errors import Cancelled, EngineError, InsufficientData
 from models_engine.estimators.base import Estimator
+from models_engine.executor import map_tasks
 from models_engine.linalg import sum_by_group
 from models_engine.messages import Message, gettext_noop, message_of
 from models_engine.progress import Progress
@@ -94,8 +95,9 @@ def choose_estimator(
     """Choose by the log probability of held-out labels: five folds in turn or, above 2,000 labels, one of five.
 
     candidates: the simplest first; the first one within one standard error of the best is chosen (Breiman et al. 1984,
-    3.4.3). Candidates that fail are skipped. progress: as for a fit, called at each candidate's steps.
-    Raises InsufficientData if none can be fitted; Cancelled.
+    3.4.3). Candidates that fail are skipped. progress: as for a fit, called at each candidate's steps; on a cluster
+    (use_executor), which fits each fold of each candidate apart, as each is done. The choice is the same there.
+    Raises InsufficientData if none can be fitted; Cancelled, ClusterLost.
     """
     names = list(candidates)
     if len(names) == 1 or data.n_labels < MIN_LABELS:
@@ -103,31 +105,45 @@ def choose_estimator(
         return Choice(names[0], f"{names[0]}, the simplest, because {few}.", (), 0)
     fold = assign_folds(data, seed)
     tested = range(N_FOLDS) if data.n_labels <= MAX_LABELS_ALL_FOLDS else range(1)
-    held_out = np.concatenate([np.flatnonzero(fold == one) for one in tested])
-    found: dict[str, Floats] = {}
+    held_out = [fold == one for one in tested]
+    tasks = [(name, one) for name in names for one in tested]
+    shared = [dict(candidates), data, held_out, seed]
+    losses: dict[str, list[Floats]] = {name: [] for name in names}
     failed: dict[str, str] = {}
-    for name, estimator in candidates.items():
-        try:
-            found[name] = np.concatenate([_losses(data, fold == one, estimator, seed, progress) for one in tested])
-        except Cancelled:
-            raise
-        except EngineError as error:
-            failed[name] = message_of(error)
+    for (name, _), one in zip(tasks, map_tasks(_fold_losses, tasks, shared=shared, progress=progress), strict=True):
+        if isinstance(one, EngineError):
+            failed.setdefault(name, message_of(one))
+        else:
+            losses[name].append(one)
+    found = {name: np.concatenate(parts) for name, parts in losses.items() if name not in failed}
     if not found:
         told = gettext_noop("no estimator could be fitted (%(estimators)s)")
         raise InsufficientData(Message.joined(Message.of(told, estimators=", ".join(failed)), *failed.values()))
-    return _chosen(names, found, failed, data.annotators[held_out])
+    return _chosen(names, found, failed, np.concatenate([data.annotators[out] for out in held_out]))
 
 
-def _losses(
-    data: Comparisons, out: NDArray[np.bool_], estimator: Estimator, seed: int, progress: Progress | None
-) -> Floats:
-    """Return minus the log probability of each held-out label, given the others.
+def _fold_losses(
+    task: tuple[str, int],
+    candidates: Mapping[str, Estimator],
+    data: Comparisons,
+    held_out: Sequence[NDArray[np.bool_]],
+    seed: int,
+    progress: Progress | None,
+) -> Floats | EngineError:
+    """Return minus the log probability of each label of one fold, given the others, by the named candidate; or why it
+    can't be fitted.
 
     Without how much better a winner is, which not every estimator predicts.
     """
-    posterior = estimator.fit(data.subset(~out), rng=np.random.default_rng(seed), progress=progress)
-    return -posterior.log_predictive(data.subset(out).without_grades())
+    name, number = task
+    out = held_out[number]
+    try:
+        posterior = candidates[name].fit(data.subset(~out), rng=np.random.default_rng(seed), progress=progress)
+        return -posterior.log_predictive(data.subset(out).without_grades())
+    except Cancelled:
+        raise
+    except EngineError as error:
+        return error
 
 
 def _chosen(names: list[str], found: dict[str, Floats], failed: dict[str, str], annotators: Ints) -> Choice:

@@ -14,6 +14,7 @@ from numpy.testing import assert_array_equal
 from models_engine.analysis.evaluation import evaluate_estimators
 from models_engine.benchmarks.local_cluster import LocalCluster, local_cluster
 from models_engine.estimators.bradley_terry import BradleyTerry
+from models_engine.estimators.choosing import choose_estimator
 from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.executor import ClusterLost, ClusterUnreachable, connect, use_executor
 from models_engine.inference.probit_ep import annotator_blocks, shards
@@ -155,6 +156,19 @@ def test_folds_of_an_evaluation_are_the_same_there_and_a_task_is_told_as_it_is_d
     executor.close()
     assert [replace(one, seconds=0.0) for one in there] == [replace(one, seconds=0.0) for one in here]
     assert heard == [(step, 10) for step in range(1, 11)]
+
+
+def test_an_automatic_choice_is_the_same_there_with_why_a_candidate_could_not_be_fitted(cluster):
+    executor, rng = connected(cluster, 1), np.random.default_rng(5)
+    data = simulate_crowd(rng, 8, 6, utility_sd=1.0).pairs(150, rng)
+    scales = {"plain": 1.5, "impossible": -1.0, "wide": 5.0}
+    candidates = {name: BradleyTerry(prior_sd=scale) for name, scale in scales.items()}
+    here = choose_estimator(data, candidates)
+    with use_executor(executor):
+        there = choose_estimator(data, candidates)
+    executor.close()
+    assert [bool(one.failed) for one in here.trials] == [False, True, False]
+    assert repr(there) == repr(here)  # to the last bit; nan is not equal to itself
 
 
 def test_what_a_task_raises_is_raised_here(cluster):

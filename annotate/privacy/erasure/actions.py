@@ -28,6 +28,7 @@ from annotate.models import (
     FitState,
     ItemComment,
     Label,
+    LabelArchive,
     LabelForecast,
     LtiLearner,
     MachineReport,
@@ -61,7 +62,8 @@ BY_THEMSELF, BY_OWNER, BY_ACCOUNT, BY_OPERATOR, BY_RETENTION = "themself", "owne
 def erase_annotator(*, annotator: Annotator, by: str, actor: User | None = None, now: datetime) -> int:
     """Deletes everything of one annotator; the number of labels that were. Erased already, there are none.
 
-    The project's fits that counted them go too, the published one included, and one under way is not published.
+    The project's fits that counted them go too, the published one included, and one under way is not published. What
+    an archive of labels holds is taken out of its file within a day (annotate.operations.label_archives).
     """
     with write_transaction():
         lock_project(annotator.project_id)
@@ -85,6 +87,7 @@ def _erase(annotator: Annotator, by: str, actor: User | None, now: datetime) -> 
     erase_names([annotator])
     forget_ideas([annotator])
     annotator.delete()
+    LabelArchive.objects.filter(project=project).update(drops_people=True)
     Event.objects.create(
         project=project, actor=actor, verb=EventVerb.ANNOTATOR_ERASED, details={"labels": n_labels, "by": by}, at=now
     )

@@ -41,6 +41,7 @@ from annotate.models import (
     Preregistration,
     Presentation,
     PresentedItem,
+    Project,
     QuestionAnswer,
     RunRecord,
     StoredResponse,
@@ -67,7 +68,9 @@ def files_of(
     for_owner: without the secrets by which the person comes back, for a project's owner whom they have asked.
     """
     files = [*(files_of_account(user) if user else []), *files_of_annotators(annotators, for_owner=for_owner)]
-    about = {"files": [file.name for file in files], "user": user}
+    archived = Project.objects.filter(label_archive__isnull=False, annotators__in=annotators).distinct()
+    names = list(archived.order_by("name").values_list("name", flat=True))
+    about = {"files": [file.name for file in files], "user": user, "archived": names}
     yield "README.txt", iter([render_to_string("privacy/data_readme.txt", about).encode()])
     for file in files:
         yield f"{file.name}.csv", csv_chunks(file.columns, file.rows)

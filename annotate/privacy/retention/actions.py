@@ -22,6 +22,7 @@ from annotate.models import (
     ExpectedPerson,
     ItemComment,
     Label,
+    LabelArchive,
     Project,
     QuestionAnswer,
     Retention,
@@ -78,6 +79,7 @@ def drop_personal_data(project: Project, annotators: list[Annotator]) -> None:
     Completion.objects.filter(project=project).delete()
     Label.objects.filter(project=project).update(comment="", reason="", session="", client_at=None)
     ItemComment.objects.filter(label__project=project).delete()
+    LabelArchive.objects.filter(project=project).update(drops_texts=True)
     forget_ideas(annotators)
     request_new_records(project)
     empty_imports(project)

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from annotate.audit import record_event
 from annotate.core.transactions import write_transaction
+from annotate.labelling.label_rows import require_labels
 from annotate.locks import lock_project
 from annotate.models import EventVerb, Project, User, Webhook
 from annotate.webhooks.actions import enqueue_event
@@ -32,8 +33,9 @@ def archive_project(*, project: Project, actor: User, now: datetime) -> bool:
 
 
 def unarchive_project(*, project: Project, actor: User, now: datetime) -> bool:
-    """Brings the project back, a draft or closed as it is; False if it was not archived."""
+    """Brings the project back, a draft or closed as it is; False if it was not archived. Raises LabelsArchived."""
     with write_transaction():
+        require_labels(lock_project(project.pk))
         if not Project.objects.filter(pk=project.pk, archived_at__isnull=False).update(archived_at=None):
             return False
         record_event(project, actor, EventVerb.PROJECT_BROUGHT_BACK, now, archived=[True, False])

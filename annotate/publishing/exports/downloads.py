@@ -16,6 +16,7 @@ from annotate.files.downloads import sent
 from annotate.files.writers import FORMATS, csv_chunks
 from annotate.fitting.published import published_fit
 from annotate.labelling.asked_tasks import shows_pairs
+from annotate.labelling.label_rows import require_labels
 from annotate.publishing.exports import preferences
 from annotate.publishing.exports.dataset import dataset_chunks
 from annotate.publishing.exports.label_studio import label_studio_chunks
@@ -35,8 +36,10 @@ def file_response(
 ) -> HttpResponse | StreamingHttpResponse:
     """Send what there is under this name and format, to be saved under a name with the project's.
 
-    options: of the preference pairs; other tables have none.
+    options: of the preference pairs; other tables have none. Raises LabelsArchived.
     """
+    if table not in TABLES or TABLES[table].of_answers:
+        require_labels(criterion.project)
     special = SPECIAL.get((table, file_format))
     if (table, file_format) == PREFLIB:
         file_format = kind(criterion)

@@ -27,6 +27,7 @@ from annotate.labelling.label_rows import (
     item_comments_of,
     items_shown,
     labels_by_criterion,
+    require_labels,
     without_prefix,
 )
 from annotate.models import Label
@@ -110,6 +111,7 @@ class Labels(ApiView):
         """Lists every answer ever given, including void ones, by one criterion."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, LabelQuery)
+        require_labels(project)
         size = query["page_size"]
         criterion = validated_criterion(project, query)
         found = filter_labels(criterion, query).order_by("pk").values(*fields_by_criterion(criterion))

@@ -35,6 +35,7 @@ TABLES = {
             _("Every ranked item with its figures from the published fit."),
             ranking_table.columns,
             ranking_table.rows,
+            of_answers=False,
         ),
         Table(
             "overall",
@@ -42,6 +43,7 @@ TABLES = {
             _("Every item with its weighted total over the criteria; empty for a project without named criteria."),
             overall_table.columns,
             of_project(overall_table.rows),
+            of_answers=False,
         ),
         Table(
             "overall_leaderboard",
@@ -49,6 +51,7 @@ TABLES = {
             _("Every competitor with its weighted total over the criteria; empty without competitors or criteria."),
             competitors_table.columns,
             of_project(competitors_table.rows),
+            of_answers=False,
         ),
         Table(
             "tracks",
@@ -56,6 +59,7 @@ TABLES = {
             _("The items of each tag, ranked among themselves."),
             always(tracks_table.COLUMNS),
             tracks_table.rows,
+            of_answers=False,
         ),
         Table(
             "leaderboard",
@@ -63,6 +67,7 @@ TABLES = {
             _("Every competitor with its figures: on the whole, by category, and with style held equal."),
             always(leaderboard_table.COLUMNS),
             leaderboard_table.rows,
+            of_answers=False,
         ),
         Table(
             "leaderboard_pairs",
@@ -70,6 +75,7 @@ TABLES = {
             _("Every two competitors: wins and ties as seen, and the chance that one is better."),
             always(leaderboard_table.PAIR_COLUMNS),
             leaderboard_table.pair_rows,
+            of_answers=False,
         ),
         Table(
             "leaderboard_cohorts",
@@ -77,6 +83,7 @@ TABLES = {
             _("Every competitor by cohorts of annotators, of the latest comparison by each property."),
             always(cohorts_table.COLUMNS),
             cohorts_table.rows,
+            of_answers=False,
         ),
         Table(
             "grades",
@@ -84,6 +91,7 @@ TABLES = {
             _("Every ranked item with its likeliest grade and the probability of each."),
             grades_table.columns,
             grades_table.rows,
+            of_answers=False,
         ),
         Table(
             "labels",
@@ -119,6 +127,7 @@ TABLES = {
             _("Every imported count of an annotator and item, as the import of counts reads it; empty without any."),
             always(counts.COLUMNS),
             of_project(counts.rows),
+            of_answers=False,
         ),
         Table(
             "annotators",
@@ -133,6 +142,7 @@ TABLES = {
             _("One row per machine: program, prompt, answers, cost, and the latest report on it."),
             always(machines.COLUMNS),
             machines.rows,
+            of_answers=False,
         ),
         Table(
             "machine_answers",
@@ -140,6 +150,7 @@ TABLES = {
             _("Every answer of every machine, in the order shown, with tokens and cost."),
             always(machines.ANSWER_COLUMNS),
             machines.answer_rows,
+            of_answers=False,
         ),
         Table(
             "items",
@@ -147,6 +158,7 @@ TABLES = {
             _("The items and their tags, retired ones too."),
             always(items.COLUMNS),
             of_project(items.rows),
+            of_answers=False,
         ),
         Table(
             "questions",
@@ -161,6 +173,7 @@ TABLES = {
             _("What annotators proposed as items, and what became of it."),
             always(ideas.COLUMNS),
             of_project(ideas.rows),
+            of_answers=False,
         ),
         Table(
             "pairs",
@@ -185,6 +198,7 @@ TABLES = {
             _("Every stored fit with its settings, data hash, convergence and duration."),
             fits.columns,
             of_project(fits.rows),
+            of_answers=False,
         ),
         Table(
             "deviations",
@@ -192,6 +206,7 @@ TABLES = {
             _("Every change of the plan since it was frozen, with its reason."),
             always(deviations.COLUMNS),
             of_project(deviations.rows),
+            of_answers=False,
         ),
     )
 }

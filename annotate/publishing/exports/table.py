@@ -12,13 +12,17 @@ from annotate.models import Project
 
 @dataclass(frozen=True)
 class Table:
-    """`columns` may differ with the project's task; `rows` are by one criterion, read as they are asked for."""
+    """`columns` may differ with the project's task; `rows` are by one criterion, read as they are asked for.
+
+    of_answers: whether rows are made of the answers themselves, which an archive of labels keeps in a file.
+    """
 
     name: str
     title: Promise
     about: Promise
     columns: Callable[[Project], Sequence[Column]]
     rows: Callable[[Criterion], Iterator[Row]]
+    of_answers: bool = True
 
     def names(self, project: Project) -> list[str]:
         return [column.name for column in self.columns(project)]

@@ -55,6 +55,7 @@ LEFT = {
     "Preregistration": None,  # what was frozen is the source's; a clone freezes its own
     "Deviation": "deviations",
     "Evaluation": None,
+    "LabelArchive": None,
     "LabelForecast": None,
     "SuggestedSet": "suggested_sets",
     "MeasuredSaving": "measured_savings",

@@ -1,0 +1,118 @@
+"""The file of an archive: opened where it can be read, written anew, checked against what is known of it."""
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.core.files import File
+from django.core.files.storage import default_storage
+from django.db import transaction
+from django.utils import timezone
+
+from annotate.core.transactions import write_transaction
+from annotate.models import LabelArchive
+from annotate.operations.label_archives.errors import LabelArchiveError
+from annotate.operations.label_archives.layout import (
+    FORMAT,
+    FORMAT_KEY,
+    LABEL,
+    PROJECT_KEY,
+    arrow,
+    parquet,
+)
+
+
+@dataclass
+class Counts:
+    """What a file holds, counted while it is written."""
+
+    n_presentations: int = 0
+    n_labels: int = 0
+    n_unvoided: int = 0
+
+    def add(self, piece: Any) -> None:
+        labels = piece.column(f"{LABEL}id")
+        voided = piece.column(f"{LABEL}voided_at")
+        self.n_presentations += piece.num_rows
+        self.n_labels += len(labels) - labels.null_count
+        self.n_unvoided += len(labels) - labels.null_count - (len(voided) - voided.null_count)
+
+
+def write_pieces(path: Path, schema: Any, pieces: Iterable[Any]) -> Counts:
+    """Write a file of these pieces, each a row group."""
+    counts = Counts()
+    path.touch(mode=0o600)  # it holds people's data
+    with parquet().ParquetWriter(str(path), schema, compression="zstd") as writer:
+        for piece in pieces:
+            if piece.num_rows:
+                writer.write_table(piece, row_group_size=piece.num_rows)
+                counts.add(piece)
+    return counts
+
+
+def hash_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def store(path: Path, project_id: Any) -> str:
+    """Copy the file to where items' files are, too; return its name there."""
+    with path.open("rb") as content:
+        return default_storage.save(f"label-archives/{project_id}.parquet", File(content))
+
+
+@contextmanager
+def opened(archive: LabelArchive) -> Iterator[Any]:
+    """Open a copy of the archive's file, checked, as a ParquetFile. Raises LabelArchiveError."""
+    with tempfile.TemporaryDirectory(prefix="crowdrank-labels-") as folder:
+        path = Path(folder) / "labels.parquet"
+        try:
+            with default_storage.open(str(archive.file.name)) as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target, 2**20)
+        except FileNotFoundError as error:
+            raise LabelArchiveError(
+                f"The file {archive.file.name} is missing. Put it back from a backup; nothing was changed."
+            ) from error
+        if hash_of(path) != archive.sha256:
+            raise LabelArchiveError(
+                f"The file {archive.file.name} is damaged: its SHA-256 is not the one that was stored. Put it back "
+                "from a backup; nothing was changed."
+            )
+        with parquet().ParquetFile(str(path)) as file:
+            about = file.schema_arrow.metadata or {}
+            if about.get(FORMAT_KEY) != FORMAT or about.get(PROJECT_KEY) != str(archive.project_id).encode():
+                raise LabelArchiveError(f"The file {archive.file.name} is no archive of this project's labels.")
+            yield file
+
+
+def pieces_of(file: Any, schema: Any, missing: list[str], *, backwards: bool = False) -> Iterator[Any]:
+    """Yield the row groups with the columns of a schema. missing: columns that an older file lacks, left empty."""
+    pa = arrow()
+    groups = range(file.num_row_groups)
+    for number in reversed(groups) if backwards else groups:
+        piece = file.read_row_group(number)
+        for name in missing:
+            field = schema.field(name)
+            piece = piece.append_column(field, pa.nulls(piece.num_rows, field.type))
+        yield piece.select(schema.names)
+
+
+def replace_file(archive: LabelArchive, path: Path, counts: Counts) -> None:
+    """Put another file in the archive's place; nothing is to be taken out of that."""
+    former = str(archive.file.name)
+    name = store(path, archive.project_id)
+    with write_transaction():
+        archive.file.name, archive.sha256, archive.made_at = name, hash_of(path), timezone.now()
+        archive.n_presentations, archive.n_labels, archive.n_unvoided = (
+            counts.n_presentations,
+            counts.n_labels,
+            counts.n_unvoided,
+        )
+        archive.drops_people = archive.drops_texts = False
+        archive.save()
+        transaction.on_commit(lambda: default_storage.delete(former))

@@ -1,0 +1,275 @@
+"""Labels of an archived project in a Parquet file and back: nothing lost, nothing kept of those who were erased."""
+
+import random
+
+import pyarrow.parquet as parquet
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from annotate.core.errors import LabelsArchived
+from annotate.labelling import assignment
+from annotate.labelling.actions import Answer, record_label, undo_label
+from annotate.models import (
+    Annotator,
+    AnswerNotice,
+    ConflictOfInterest,
+    CriterionAnswer,
+    ItemComment,
+    Label,
+    LabelArchive,
+    Presentation,
+    PresentedItem,
+    Webhook,
+)
+from annotate.operations.daily_cleanup import clean_up
+from annotate.operations.label_archives import moving, rows
+from annotate.operations.label_archives.layout import KEPT_RELATIONS
+from annotate.privacy.erasure.actions import BY_OWNER, erase_annotator
+from annotate.privacy.retention.actions import drop_personal_data
+from annotate.projects.actions import delete_project
+from annotate.projects.copies.archiving import archive_project, unarchive_project
+from tests.conftest import make_annotator
+
+TABLES = (Presentation, Label, CriterionAnswer, ItemComment)
+SHOWN = ("presentation_id", "item_id", "position")
+
+
+@pytest.fixture(autouse=True)
+def _small_pieces(monkeypatch, settings, tmp_path):
+    monkeypatch.setattr(rows, "CHUNK", 3)
+    settings.MEDIA_ROOT = tmp_path
+
+
+@pytest.fixture
+def archived(project, alice):
+    """Two people's answers with whatever can hang on one: undone and asked again, by two criteria, comments."""
+    rng = random.Random(1)
+    project.comments = True
+    project.save()
+    for name in ("Otter", "Heron"):
+        person = make_annotator(project, name)
+        for number in range(5):
+            now = timezone.now()
+            shown = assignment.next_presentation(annotator=person, now=now, rng=rng)
+            answer = Answer("choice", chosen=number % 2, comment=f"{name} says “{number}”\tß\\N")
+            record_label(presentation=shown, answer=answer, now=now)
+        undo_label(annotator=person, now=timezone.now())
+        label = Label.objects.filter(annotator=person).latest("pk")
+        item = PresentedItem.objects.filter(presentation=label.presentation).first().item
+        CriterionAnswer.objects.create(label=label, criterion=2, outcome="choice", chosen=item)
+        ItemComment.objects.create(label=label, item=item, text=f"{name} knows it")
+        ConflictOfInterest.objects.create(annotator=person, item=item, declared_in=label.presentation)
+    archive_project(project=project, actor=alice, now=timezone.now())
+    AnswerNotice.objects.all().delete()
+    project.refresh_from_db()
+    return project
+
+
+def everything() -> dict[str, list[tuple]]:
+    found = {model.__name__: list(model.objects.order_by("pk").values_list()) for model in TABLES}
+    found["shown"] = list(PresentedItem.objects.order_by(*SHOWN).values_list(*SHOWN))
+    found["declared"] = list(ConflictOfInterest.objects.order_by("pk").values_list())
+    return found
+
+
+def archive(project) -> LabelArchive:
+    call_command("archive_labels", str(project.pk), verbosity=0)
+    return LabelArchive.objects.get()
+
+
+def restore(project) -> None:
+    call_command("restore_labels", str(project.pk), verbosity=0)
+
+
+@pytest.mark.slow
+def test_what_comes_back_is_what_there_was_to_the_last_column(archived, capsys):
+    before = everything()
+    assert [len(before[name]) for name in ("Label", "CriterionAnswer", "ItemComment")] == [10, 2, 2]
+    kept = archive(archived)
+    assert (kept.state, kept.n_labels, kept.n_unvoided) == ("archived", 10, 8)
+    assert not any(model.objects.exists() for model in (*TABLES, PresentedItem))
+    assert not ConflictOfInterest.objects.exclude(declared_in=None).exists()
+    restore(archived)
+    assert everything() == before
+    assert not LabelArchive.objects.exists()
+    assert not default_storage.exists(kept.file.name)
+
+
+def test_every_relation_to_a_presentation_or_label_is_kept():
+    """A table that refers to one of them later has to be given a place in the file."""
+    relations = [
+        (one.related_model, one.field.name)
+        for model in (Presentation, Label)
+        for one in model._meta.get_fields(include_hidden=True)
+        if one.auto_created and not one.concrete and not one.many_to_many
+    ]
+    notices = {(AnswerNotice, "label")}  # until these are told nothing is archived
+    assert set(relations) == set(KEPT_RELATIONS) | notices
+
+
+@pytest.mark.parametrize("n_pieces", [1, 2])
+def test_a_command_that_is_killed_goes_on_where_it_was(archived, n_pieces):
+    before = everything()
+
+    def kill(what: str, done: int, total: int) -> None:
+        if what != "written" and done >= 3 * n_pieces:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        moving.archive_labels(archived, timezone.now(), kill)
+    assert 0 < Presentation.objects.count() < len(before["Presentation"])
+    assert LabelArchive.objects.get().state == "removing"
+    kept = archive(archived)
+    with pytest.raises(KeyboardInterrupt):
+        moving.restore_labels(kept, kill)
+    assert 0 < Presentation.objects.count() < len(before["Presentation"])
+    with pytest.raises(CommandError, match="being brought back"):
+        archive(archived)
+    restore(archived)
+    assert everything() == before
+
+
+def test_a_stopped_removal_can_be_taken_back(archived):
+    before = everything()
+
+    def kill(what: str, done: int, total: int) -> None:
+        if what == "removed":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        moving.archive_labels(archived, timezone.now(), kill)
+    restore(archived)
+    assert everything() == before
+
+
+def test_rows_that_the_file_does_not_hold_are_not_deleted(archived):
+    def change(what: str, done: int, total: int) -> None:
+        if what == "removed":
+            Label.objects.filter(pk=Label.objects.earliest("pk").pk).update(response_ms=12345)
+
+    with pytest.raises(moving.LabelArchiveError, match="differ"):
+        moving.archive_labels(archived, timezone.now(), change)
+    assert Label.objects.filter(response_ms=12345).exists()
+
+
+def test_a_damaged_or_missing_file_is_told_and_changes_nothing(archived):
+    kept = archive(archived)
+    with default_storage.open(kept.file.name) as file:
+        content = file.read()
+    for other, told in ((content[:-1] + b"x", "damaged"), (None, "missing")):
+        default_storage.delete(kept.file.name)
+        if other is not None:
+            default_storage.save(kept.file.name, ContentFile(other))
+        with pytest.raises(CommandError, match=told):
+            restore(archived)
+    assert not Presentation.objects.exists()
+    default_storage.save(kept.file.name, ContentFile(content))
+    restore(archived)
+    assert Label.objects.count() == 10
+
+
+def test_only_an_archived_project_whose_webhooks_know_all_is_archived(archived):
+    label = Label.objects.first()
+    Webhook.objects.create(project=archived, url="https://example.org", created_at=timezone.now())
+    AnswerNotice.objects.create(project=archived, label=label, created_at=timezone.now())
+    with pytest.raises(CommandError, match="Webhooks"):
+        archive(archived)
+    AnswerNotice.objects.all().delete()
+    type(archived).objects.update(archived_at=None)
+    with pytest.raises(CommandError, match="is not archived"):
+        archive(archived)
+    assert Label.objects.count() == 10
+
+
+def erase_heron() -> int:
+    heron = Annotator.objects.get(pseudonym="Heron")
+    erase_annotator(annotator=heron, by=BY_OWNER, now=timezone.now())
+    return heron.pk
+
+
+def test_the_answers_of_who_is_erased_leave_the_file_within_a_day(archived, django_capture_on_commit_callbacks):
+    archive(archived)
+    heron = erase_heron()
+    with django_capture_on_commit_callbacks(execute=True):
+        clean_up(timezone.now())
+    kept = LabelArchive.objects.get()
+    table = parquet.read_table(default_storage.path(kept.file.name))
+    assert heron not in table.column("annotator_id").to_pylist()
+    assert "Heron" not in str(table.to_pylist())
+    assert (kept.n_labels, kept.is_outdated) == (5, False)
+    assert len(default_storage.listdir("label-archives")[1]) == 1, "the former file is gone"
+    restore(archived)
+    assert Label.objects.count() == 5
+
+
+def test_who_is_erased_does_not_come_back_even_before_the_file_is_written_anew(archived):
+    archive(archived)
+    erase_heron()
+    restore(archived)
+    assert Label.objects.count() == 5
+    assert not ItemComment.objects.filter(text__contains="Heron").exists()
+
+
+def test_somebody_erased_in_the_middle_is_in_neither_place(archived):
+    def erase(what: str, done: int, total: int) -> None:
+        if what == "removed" and Annotator.objects.filter(pseudonym="Heron").exists():
+            erase_heron()
+
+    moving.archive_labels(archived, timezone.now(), erase)
+    kept = LabelArchive.objects.get()
+    assert (kept.state, kept.n_labels, Presentation.objects.count()) == ("archived", 5, 0)
+    restore(archived)
+    assert Label.objects.count() == 5
+
+
+def test_texts_that_name_people_leave_the_file_with_the_retention_period(archived):
+    archive(archived)
+    drop_personal_data(archived, list(Annotator.objects.order_by("pk")))
+    clean_up(timezone.now())
+    table = parquet.read_table(default_storage.path(LabelArchive.objects.get().file.name))
+    assert "says" not in str(table.to_pylist())
+    assert "knows" not in str(table.to_pylist())
+    restore(archived)
+    assert Label.objects.count() == 10
+    assert not Label.objects.exclude(comment="").exists()
+    assert not ItemComment.objects.exists()
+
+
+def test_pages_say_so_and_offer_no_way_back_and_no_empty_exports(archived, alice):
+    archive(archived)
+    client = Client()
+    client.force_login(alice)
+    for page in ("ranking", "project-manage"):
+        shown = client.get(reverse(page, args=[archived.pk]))
+        assert "Its 8 answers are kept in an archive file since" in shown.content.decode(), page
+        assert "Restore the project" not in shown.content.decode(), page
+    refused = client.get(reverse("export", args=[archived.pk, "labels", "csv"]))
+    assert refused.status_code == 409
+    assert "restore_labels" in refused.content.decode()
+    assert client.get(reverse("export", args=[archived.pk, "items", "csv"])).status_code == 200
+    with pytest.raises(LabelsArchived):
+        unarchive_project(project=archived, actor=alice, now=timezone.now())
+
+
+def test_a_deleted_project_takes_its_file_with_it(archived, django_capture_on_commit_callbacks):
+    name = archive(archived).file.name
+    with django_capture_on_commit_callbacks(execute=True):
+        delete_project(project=archived)
+    assert not default_storage.exists(name)
+
+
+def test_later_columns_that_an_older_file_lacks_stay_empty(archived, monkeypatch):
+    """Here the file is written without a column, as by a version before it."""
+    names = [field for field in rows.label_fields() if field.name != "active_ms"]
+    with monkeypatch.context() as older:
+        older.setattr("annotate.operations.label_archives.layout.label_fields", lambda: names)
+        older.setattr(rows, "label_fields", lambda: names)
+        archive(archived)
+    restore(archived)
+    assert Label.objects.count() == 10
+    assert not Label.objects.exclude(active_ms=None).exists()
