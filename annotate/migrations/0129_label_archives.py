@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotate', '0126_annotator_features'),
+        ('annotate', '0128_predictions'),
     ]
 
     operations = [
