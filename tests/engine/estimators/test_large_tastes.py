@@ -17,6 +17,7 @@ from models_engine.estimators.collaborative.posterior import CollaborativePoster
 from models_engine.estimators.crowd_gppl import CrowdGPPL
 from models_engine.simulate import simulate_crowd
 
+pytestmark = pytest.mark.slow
 FIXED = CollaborativeGP(covariance="prior", log_scale_sd=0.0, reliability=False)
 
 
