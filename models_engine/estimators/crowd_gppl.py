@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.data import Comparisons
-from models_engine.errors import TooLarge
 from models_engine.estimators.collaborative.fit import CollaborativeFit
+from models_engine.estimators.collaborative.large_fit import LargeFit
+from models_engine.estimators.collaborative.large_posterior import LargePosterior, dense_start
 from models_engine.estimators.collaborative.learning import CANDIDATES, EPStart, LearnedShape
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.collaborative.sampled import scale_densities
@@ -22,14 +23,13 @@ from models_engine.inference.tastes.factors import TasteFactors
 from models_engine.inference.tastes.reliability import KNOTS
 from models_engine.inference.tastes.sampling import GRID, ScaleDensities
 from models_engine.inference.tastes.sides import KNOTS as SIDE_KNOTS
-from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Posterior
 from models_engine.progress import Progress
 
 __all__ = ["CrowdGPPL"]
 
 Floats = NDArray[np.float64]
-MAX_ITEMS = 1_000
+MAX_DENSE_ITEMS = 1_000  # of more, n_components + 1 matrices over items would be too much; see LargeFit
 FACTOR_TOLERANCE = 0.01  # relative change of the taste covariance below which the factors have converged
 
 
@@ -81,19 +81,23 @@ class CrowdGPPL:
         progress: Progress | None = None,
     ) -> CollaborativePosterior:
         """See Estimator.fit. start: a posterior of this estimator over nearly the same labels, from which the shape of
-        tastes and the scales are reused, as for CollaborativeGP. Raises TooLarge above 1,000 items.
+        tastes and the scales are reused, as for CollaborativeGP. Above 1,000 items by LargeFit, as there.
 
         diagnostics.objective: the factors' approximate bound after each step, then the final log evidence.
         """
-        self._check(data)
+        check_settings(self)
         generator = np.random.default_rng(0) if rng is None else rng
-        graded, sided = self.grades == "ordered" and data.n_grades > 0, sided_labels(data, side=self.side)
+        is_large, graded = data.n_items > MAX_DENSE_ITEMS, self.grades == "ordered" and data.n_grades > 0
+        sided = sided_labels(data, side=self.side and not is_large)
         sites = cap_sites(build_sites_with_rankings(data, graded=graded, sided=sided), self.max_pairs, generator)
+        if is_large:
+            large = LargeFit(self, data, sites, generator, Steps(self._n_steps(1), progress))
+            return large.run(start if isinstance(start, LargePosterior) else None)
         blocks = build_blocks(sites)
         steps = Steps(self._n_steps(count_folds(sites, blocks)), progress)
         gamma = GammaPrior(self.prior_shape, self.prior_rate)
         fitting = FactorFit(self, data, sites, blocks, generator, steps, gamma=gamma)
-        return fitting.run(start if isinstance(start, CollaborativePosterior) else None)
+        return fitting.run(dense_start(start))
 
     @property
     def covariance(self) -> Literal["auto", "full", "low-rank", "prior"]:
@@ -109,16 +113,6 @@ class CrowdGPPL:
     def steepness(self) -> bool:
         """Return False: every annotator's answers follow their utilities equally steeply."""
         return False
-
-    def _check(self, data: Comparisons) -> None:
-        check_settings(self)
-        if data.n_items > MAX_ITEMS:
-            told = gettext_noop(
-                "CrowdGPPL holds %(matrices)d matrices of %(n)d x %(n)d items; the limit is %(limit)d. Use "
-                "CollaborativeGP, or fit a part of the items."
-            )
-            counts = {"matrices": self.n_components + 1, "n": data.n_items, "limit": MAX_ITEMS}
-            raise TooLarge(Message.of(told, **counts))
 
     def _n_steps(self, folds: int) -> int:
         scales = 0 if self.log_scale_sd == 0 else 90

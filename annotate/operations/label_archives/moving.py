@@ -201,5 +201,6 @@ def finish_restoring(archive: LabelArchive) -> int:
                 f"{archive.n_presentations:,} and {archive.n_labels:,}. The file stays; nothing else was changed."
             )
         archive.delete()
-    default_storage.delete(name)
+    if name:
+        default_storage.delete(name)
     return found[0]

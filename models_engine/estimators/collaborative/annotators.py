@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,13 @@ def solve_annotators(tastes: Tastes) -> Iterator[tuple[Block, LocalSolution]]:
         yield block, solve_block(block, tastes.taste, tastes.mean, weight, push)
 
 
-def annotator_utilities(tastes: Tastes, items: Ints | None = None) -> Iterator[AnnotatorUtilities]:
+class OtherTastes(Protocol):
+    """Tastes of another form, which know how they give the same."""
+
+    def utilities(self, items: Ints | None = None) -> Iterator[AnnotatorUtilities]: ...
+
+
+def annotator_utilities(tastes: Tastes | OtherTastes, items: Ints | None = None) -> Iterator[AnnotatorUtilities]:
     """Yield the utilities of each annotator who answered, over these items (default all), centred among them.
 
     Cost: annotators times items times the square of the local width.
@@ -52,6 +59,9 @@ def annotator_utilities(tastes: Tastes, items: Ints | None = None) -> Iterator[A
     with the consensus, so that the difference has covariance Sigma - R (E - E B C B' E) R', and f_u that and
     C - R E B C - (R E B C)' besides. Tastes.own gives one annotator's whole matrix.
     """
+    if not isinstance(tastes, Tastes):
+        yield from tastes.utilities(items)
+        return
     rows = np.arange(len(tastes.mean)) if items is None else np.asarray(items, dtype=np.int64)
     taste, covariance = tastes.taste, tastes.covariance
     near, shared = (one[rows] - one[rows].mean(axis=0) for one in (taste, covariance))

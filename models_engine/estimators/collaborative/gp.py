@@ -6,8 +6,9 @@ from typing import Literal
 import numpy as np
 
 from models_engine.data import Comparisons
-from models_engine.errors import TooLarge
 from models_engine.estimators.collaborative.fit import CollaborativeFit
+from models_engine.estimators.collaborative.large_fit import MAX_DENSE_TASTES, LargeFit
+from models_engine.estimators.collaborative.large_posterior import LargePosterior, dense_start
 from models_engine.estimators.collaborative.learning import CANDIDATES
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.collaborative.steps import Steps, count_folds
@@ -16,13 +17,10 @@ from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.pair_sites import build_sites, build_sites_with_rankings, cap_sites, sided_labels
 from models_engine.inference.tastes.reliability import KNOTS
 from models_engine.inference.tastes.sides import KNOTS as SIDE_KNOTS
-from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Posterior
 from models_engine.progress import Progress
 
 __all__ = ["CollaborativeGP"]
-
-MAX_ITEMS = 5_000
 
 
 @dataclass(frozen=True)
@@ -62,6 +60,9 @@ class CollaborativeGP:
     by one factor for each annotator, as one Sigma is too sure of few people's tastes. That takes whole label weights,
     and neither steepness nor fixed scales.
 
+    Above 5,000 items tastes lie along at most 10 components, of which those that cannot be told from noise are dropped,
+    and beside them vary by item alone; no matrix over items is needed (see LargeFit).
+
     Otherwise tau, the size of tastes and the kernel are chosen by EP evidence, and the mixture of the learned Sigma
     with its prior by the evidence of annotators left out while it was learned. Intervals
     average over that mixture. Where one pass over the labels takes more than 1e9 operations (say 200 annotators of 100
@@ -96,35 +97,30 @@ class CollaborativeGP:
         rng: np.random.Generator | None = None,
         progress: Progress | None = None,
     ) -> CollaborativePosterior:
-        """See Estimator.fit. Raises TooLarge above 5,000 items.
+        """See Estimator.fit. Above 5,000 items by LargeFit.
 
         start: a posterior of this estimator over the same items, whose labels are at least 90% of these, provides the
         learned Sigma and scales, so that a refit after a few labels is quick; any other is ignored. In a large problem
         such a refit updates only the new labels' sites and those of the same annotators that change with them: the
         consensus differs from that of EP over all annotators by at most 6% of its change.
         """
-        self._check(data)
+        check_settings(self)
         generator = np.random.default_rng(0) if rng is None else rng
-        graded, sided = self.grades == "ordered" and data.n_grades > 0, sided_labels(data, side=self.side)
+        is_large, graded = data.n_items > MAX_DENSE_TASTES, self.grades == "ordered" and data.n_grades > 0
+        sided = sided_labels(data, side=self.side and not is_large)
         if self.steepness:
             sites = build_sites(data.pairs(), data.weights, graded=graded, sided=sided)
         else:
             sites = build_sites_with_rankings(data, graded=graded, sided=sided)
         sites = cap_sites(sites, self.max_pairs, generator)
+        if is_large:
+            large = LargeFit(self, data, sites, generator, Steps(self._n_steps(1), progress))
+            return large.run(start if isinstance(start, LargePosterior) else None)
         blocks = build_blocks(sites)
         fitting = CollaborativeFit(
             self, data, sites, blocks, generator, Steps(self._n_steps(count_folds(sites, blocks)), progress)
         )
-        return fitting.run(start if isinstance(start, CollaborativePosterior) else None)
-
-    def _check(self, data: Comparisons) -> None:
-        check_settings(self)
-        if data.n_items > MAX_ITEMS:
-            told = gettext_noop(
-                "CollaborativeGP holds matrices of %(n)d x %(n)d items; the limit is %(limit)d. Use BradleyTerry, or "
-                "fit a part of the items."
-            )
-            raise TooLarge(Message.of(told, n=data.n_items, limit=MAX_ITEMS))
+        return fitting.run(dense_start(start))
 
     def _n_steps(self, folds: int) -> int:
         scales = 0 if self.log_scale_sd == 0 else 90

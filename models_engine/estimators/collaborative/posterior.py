@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.linalg
@@ -207,6 +207,12 @@ class CollaborativePosterior(GaussianPosterior):
     """Posterior of the consensus and, through `tastes`, of each annotator; mean and spread also average over scales."""
 
     tastes: Tastes = field(kw_only=True)
+    _forms: ClassVar[dict[str, type["CollaborativePosterior"]]] = {}
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Remember a form by its name, by which it is stored."""
+        super().__init_subclass__(**settings)
+        CollaborativePosterior._forms[cls.__name__] = cls
 
     def hyperparameters(self) -> dict[str, float]:
         """See BasePosterior.hyperparameters; with the sizes of consensus and tastes."""
@@ -313,4 +319,7 @@ class CollaborativePosterior(GaussianPosterior):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Self:
+        form = cls._forms.get(str(arrays.get("form", "")))
+        if form is not None:
+            return form.from_arrays(arrays)  # type: ignore[return-value]
         return cls(**gaussian_fields(arrays), tastes=Tastes.from_arrays(arrays))

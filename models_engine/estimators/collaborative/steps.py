@@ -78,6 +78,10 @@ class Steps:
         if self._progress is not None and self._progress(self._count, self._total, objective) is False:
             raise Cancelled(f"the fit was cancelled after {self._count} of at most {self._total} steps.")
 
+    def check(self) -> None:
+        """Ask the callback within a long step whether to go on, as often as FitLog does. Raises Cancelled."""
+        self.log.check()
+
     def record(self, objective: float) -> None:
         """Record a step over all labels."""
         self.log.step(objective)

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from models_engine.analysis.metrics import coverage
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData, InvalidSetting, NotConverged, TooLarge, Unsupported
+from models_engine.errors import InvalidData, InvalidSetting, NotConverged, Unsupported
 from models_engine.estimators.collaborative import steps as collaborative_steps
 from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
@@ -245,8 +245,6 @@ def test_annotators_above_the_cap_still_count():
 
 
 def test_limits_are_reported():
-    with pytest.raises(TooLarge, match="5000"):
-        CollaborativeGP().fit(Comparisons.from_pairs([0], [1], [1], n_items=5_001))
     with pytest.raises(InvalidSetting, match="taste_sd"):
         CollaborativeGP(taste_sd=0.0).fit(simulate_people()[1])
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from models_engine.analysis.metrics import coverage
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidSetting, TooLarge, Unsupported
+from models_engine.errors import InvalidSetting, Unsupported
 from models_engine.estimators.crowd_gppl import CrowdGPPL
 from models_engine.estimators.gppl import GPPL
 from models_engine.inference.pairwise_gp.model import GammaPrior
@@ -220,8 +220,6 @@ def test_features_predict_new_items_and_new_annotators():
 
 
 def test_limits_and_settings_are_reported():
-    with pytest.raises(TooLarge, match="Use CollaborativeGP"):
-        CrowdGPPL().fit(Comparisons.from_pairs([0], [1], [1], n_items=1_001))
     with pytest.raises(InvalidSetting, match="prior_rate=0"):
         CrowdGPPL(prior_rate=0).fit(Comparisons.from_pairs([0], [1], [1]))
 

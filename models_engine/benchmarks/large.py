@@ -1,0 +1,132 @@
+"""CollaborativeGP and CrowdGPPL past the size of a matrix over items: time, memory, coverage, held-out log loss."""
+
+import argparse
+import sys
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from models_engine.benchmarks.machine import describe_machine
+from models_engine.benchmarks.peak import peak_mib
+from models_engine.data import Comparisons
+from models_engine.errors import NotConverged
+from models_engine.estimators.table import ESTIMATORS
+from models_engine.linalg import centre
+from models_engine.posterior import BasePosterior
+
+__all__ = ["LargeCrowd", "LargeResult", "main", "measure", "simulate"]
+
+Floats = NDArray[np.float64]
+Z = 1.6448536
+N_PEOPLE = 200  # whose own utilities are looked at, and answers held out
+
+
+@dataclass(frozen=True, eq=False)
+class LargeCrowd:
+    """Utilities (n_items,) ~ N(0, 1), tastes of standard deviation .7 along two directions (n_items, 2), scores
+    (n_annotators, 2); P(first preferred) = Phi(margin). No matrix of annotators by items."""
+
+    utilities: Floats
+    directions: Floats
+    scores: Floats
+
+    def own(self, annotator: int) -> Floats:
+        return centre(self.utilities + self.directions @ self.scores[annotator])
+
+    def pairs(self, annotators: NDArray[np.int64], rng: np.random.Generator) -> Comparisons:
+        """Draw one pair of random items for each of these annotators."""
+        n, m = len(self.utilities), len(annotators)
+        left = rng.integers(n, size=m)
+        right = (left + rng.integers(1, n, size=m)) % n
+        margin = self.utilities[left] - self.utilities[right]
+        margin += ((self.directions[left] - self.directions[right]) * self.scores[annotators]).sum(axis=1)
+        outcome = (margin + rng.standard_normal(m) > 0).astype(np.float64)
+        return Comparisons.from_pairs(left, right, outcome, annotators, n_items=n, n_annotators=len(self.scores))
+
+
+def simulate(n_items: int, n_annotators: int, rng: np.random.Generator) -> LargeCrowd:
+    directions = rng.normal(scale=0.7 / np.sqrt(2), size=(n_items, 2))
+    return LargeCrowd(centre(rng.standard_normal(n_items)), directions, rng.standard_normal((n_annotators, 2)))
+
+
+@dataclass(frozen=True)
+class LargeResult:
+    """Coverage of 90% intervals of the consensus and of own utilities (of 200 people), held-out log loss (of these) and
+    that of the truth; CPU seconds, peak MiB of the process; whether it converged, and the last change."""
+
+    coverage: float
+    own_coverage: float
+    log_loss: float
+    true_log_loss: float
+    cpu_s: float
+    peak_mib: float
+    converged: bool
+    message: str
+
+
+def measure(estimator: str, n_items: int, n_annotators: int, n_labels: int, seed: int) -> LargeResult:
+    """Simulate one crowd and fit it; each step is told on stderr."""
+    rng = np.random.default_rng(seed)
+    crowd = simulate(n_items, n_annotators, rng)
+    data = crowd.pairs(rng.integers(n_annotators, size=n_labels), rng)
+    some = rng.choice(n_annotators, min(N_PEOPLE, n_annotators), replace=False)
+    held_out = crowd.pairs(np.repeat(np.sort(some), 50), rng)
+    began = time.process_time()
+
+    def told(step: int, total: int, objective: float) -> None:
+        seconds = time.process_time() - began
+        print(f"{seconds:8.0f} s {peak_mib():6.0f} MiB step {step}: {objective:.4g}", file=sys.stderr, flush=True)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotConverged)
+        posterior = ESTIMATORS[estimator].estimator().fit(data, progress=told)
+    seconds, peak = time.process_time() - began, peak_mib()
+    error = np.abs(posterior.utilities() - crowd.utilities)
+    own = [_own_coverage(posterior, crowd, int(annotator)) for annotator in some]
+    first, second = held_out.pairs().left, held_out.pairs().right
+    who, outcome = held_out.annotators, held_out.pairs().outcome
+    margin = crowd.utilities[first] - crowd.utilities[second]
+    margin += ((crowd.directions[first] - crowd.directions[second]) * crowd.scores[who]).sum(axis=1)
+    return LargeResult(
+        float((error < Z * posterior.standard_deviations()).mean()),
+        float(np.mean(own)),
+        -float(posterior.log_predictive(held_out).mean()),
+        -float(log_ndtr(np.where(outcome > 0.5, margin, -margin)).mean()),
+        seconds,
+        peak,
+        posterior.diagnostics.converged,
+        str(posterior.diagnostics.message),
+    )
+
+
+def _own_coverage(posterior: BasePosterior, crowd: LargeCrowd, annotator: int) -> float:
+    own = posterior.for_annotator(annotator)
+    return float((np.abs(own.utilities() - crowd.own(annotator)) < Z * own.standard_deviations()).mean())
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run python -m models_engine.benchmarks large [--items N --annotators U --labels M --estimators a,b --seed S]"""
+    parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks large", description=__doc__)
+    parser.add_argument("--estimators", default="CollaborativeGP", help="CollaborativeGP, CrowdGPPL, or both")
+    parser.add_argument("--items", type=int, default=10_000)
+    parser.add_argument("--annotators", type=int, default=2_000)
+    parser.add_argument("--labels", type=int, default=200_000)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args(arguments)
+    print(describe_machine())
+    print(f"{options.items:,} items, {options.annotators:,} annotators, {options.labels:,} labels, seed {options.seed}")
+    for name in options.estimators.split(","):
+        found = measure(name, options.items, options.annotators, options.labels, options.seed)
+        print(
+            f"{name:<16} 90% intervals: consensus {found.coverage:.3f}, own {found.own_coverage:.3f}; "
+            f"held-out log loss {found.log_loss:.4f} (truth {found.true_log_loss:.4f}); "
+            f"{found.cpu_s:.0f} CPU s, peak {found.peak_mib:.0f} MiB; "
+            f"{'converged' if found.converged else 'NOT converged'}: {found.message}",
+            flush=True,
+        )
+    return 0
