@@ -81,8 +81,8 @@ def predict_unseen(
     if not np.isin(home, part[known]).all():
         raise InvalidData("some home has no compared items, so nothing has a place there.")
     mean = posterior.utilities()
-    total: Floats = np.bincount(part[known], mean[known], part.max() + 1)
-    centre = total / np.maximum(np.bincount(part[known], minlength=part.max() + 1), 1)
+    counts = np.bincount(part[known], minlength=part.max() + 1)
+    centre = np.bincount(part[known], mean[known], part.max() + 1) / np.maximum(counts, 1)
     if learned_from_features(posterior):
         own = posterior.standard_deviations()[new]
         return Predictions(mean[new] - centre[home], own, float("nan"))
