@@ -55,17 +55,17 @@ def sentence_of(row: PredictionGain | None) -> str:
     if row.helps:
         return (
             _(
-                "Features help: of comparisons with one of %(items)s items left out they foretell %(with)s in 100 "
-                "rightly, without them it is %(without)s. The log loss is %(gain)s smaller (90%% interval %(low)s to "
-                "%(high)s)."
+                "Features help: of 100 comparisons with an item left out (%(items)s items), %(with)s are predicted "
+                "correctly with features and %(without)s without. The log loss is %(gain)s smaller (90%% interval "
+                "%(low)s to %(high)s)."
             )
             % words
         )
     return (
         _(
-            "No gain was found: of comparisons with one of %(items)s items left out, features foretell %(with)s in 100 "
-            "rightly, without them it is %(without)s. The log loss is %(gain)s smaller (90%% interval %(low)s to "
-            "%(high)s). Places are not predicted, also where this is on, until there is a gain of more than its "
+            "No gain was found: of 100 comparisons with an item left out (%(items)s items), %(with)s are predicted "
+            "correctly with features and %(without)s without. The log loss is %(gain)s smaller (90%% interval %(low)s "
+            "to %(high)s). No places are predicted, even while this is switched on, until the gain is larger than its "
             "standard error."
         )
         % words
