@@ -111,14 +111,9 @@ class Items(Transport):
         files = {"file": file, **({"keys": keys} if keys else {})}
         return cast(Import, self.upload(f"projects/{project}/imports/", fields, files))
 
-    def measure_pictures(self, project: str) -> Import:
-        """Has every picture measured: 24 features of its item. Follow it as an import."""
-        return cast(Import, self.call("POST", f"projects/{project}/items/features/measure/", body={}))
-
-    def measure_texts(self, project: str) -> Import:
-        """Has every text measured: 51 features of its item, by the words of all. Follow it as an import."""
-        path = f"projects/{project}/items/features/measure/"
-        return cast(Import, self.call("POST", path, body={"what": "texts"}))
+    def measure_items(self, project: str, what: str) -> Import:
+        """Has all "pictures" (24 features each) or "texts" (51 each) measured. Follow it as an import."""
+        return cast(Import, self.call("POST", f"projects/{project}/items/features/measure/", body={"what": what}))
 
     def import_(self, project: str, number: int) -> Import:
         """Returns the progress of an import, with `problems` for rows with errors."""

@@ -222,4 +222,5 @@ def test_own_answers_and_what_owners_look_at(api, project, alice):
         "fit_number": None,
         "made_at": None,
         "rows": [],
+        "predictions": None,
     }
