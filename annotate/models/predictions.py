@@ -15,7 +15,7 @@ class PredictionGain(IdleJob):
     n_labels = models.PositiveIntegerField(default=0)
     fit_number = models.PositiveIntegerField(null=True, blank=True)
     estimator = models.CharField(max_length=50, blank=True)
-    # A models_engine.analysis.unseen_items.HeldOutGain as JSON; empty where the items or answers are too few.
+    # A models_engine.analysis.held_out_items.HeldOutGain as JSON; empty where the items or answers are too few.
     figures = models.JSONField(default=dict)
     made_at = models.DateTimeField(null=True, blank=True)
 

@@ -5,7 +5,7 @@ from functools import cache
 
 from annotate.core.folders import FILES
 
-FIELD = re.compile(r"^(?:\s*-\s+)?(?P<name>name|title|version|license): (?P<value>.+)$", re.MULTILINE)
+FIELD = re.compile(r"^(?: *- +)?(?P<name>name|title|version|license): (?P<value>.+)$", re.MULTILINE)
 KEY = "crowdrank"
 
 

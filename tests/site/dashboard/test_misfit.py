@@ -117,7 +117,7 @@ def test_api_and_exports_give_the_figures(project, alice):
     assert found["annotators"][0]["infit"] > 1.2
     client = signed_in(alice)
     of_items, of_people = table_of(client, project, "ranking"), table_of(client, project, "annotators")
-    assert [*of_items[0]][-8:-6] == [*of_people[0]][-5:-3] == ["infit", "infit_z"]
+    assert [*of_items[0]][-9:-7] == [*of_people[0]][-5:-3] == ["infit", "infit_z"]
     stored = stored_misfit(fit, "items")
     keys = dict(project.items.values_list("key", "pk"))
     assert {row["item"]: float(row["infit"]) for row in of_items} == pytest.approx(
