@@ -16,7 +16,7 @@ from annotate.fitting.published import published_fit
 from annotate.fitting.reading import RULES, read_labels
 from annotate.fitting.reliability import measure_halves
 from annotate.fitting.run import SEED
-from annotate.jobs.idle import IdleJobs
+from annotate.jobs.idle import IdleJobs, has_many_labels
 from annotate.jobs.queues import Progress
 from annotate.models import AskedBy, Evaluation, Project
 from annotate.models.leased_jobs import LeaseLost
@@ -30,7 +30,6 @@ MAX_LABELS = 200_000
 # A new evaluation is worth its time when the labels are half as many again, or a third fewer.
 GROWTH = 1.5
 # With more labels it takes longer than people wait for their answer to show, and always yields to a fit.
-MAX_SHORT_LABELS = 3_000
 
 
 def outdated_fits() -> QuerySet[Fit]:
@@ -78,11 +77,6 @@ class EvaluationJobs(IdleJobs[Evaluation]):
         return not is_overdue(row, timezone.now()) and super().may_yield(row)
 
 
-def is_long(row: Evaluation) -> bool:
-    fits = Fit.objects.filter(project_id=row.project_id, criterion=row.criterion, published=True)
-    return fits.filter(n_labels__gt=MAX_SHORT_LABELS).exists()
-
-
 def work(row: Evaluation, progress: Progress) -> None:
     """Evaluates every estimator that suits the labels and the one in use, and ranks halves of the labels apart.
 
@@ -125,4 +119,4 @@ def finite_json(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-QUEUE = EvaluationJobs(Evaluation, outdated_fits, work, is_long)
+QUEUE = EvaluationJobs(Evaluation, outdated_fits, work, has_many_labels)

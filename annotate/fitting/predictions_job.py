@@ -15,7 +15,7 @@ from annotate.fitting.published import published_fit
 from annotate.fitting.reading import Labels, read_labels
 from annotate.fitting.run import SEED
 from annotate.jobs.fit_requests import request_fit
-from annotate.jobs.idle import IdleJobs
+from annotate.jobs.idle import IdleJobs, has_many_labels
 from annotate.jobs.queues import Progress
 from annotate.models import FeatureNames, PredictionGain
 from annotate.models.leased_jobs import LeaseLost
@@ -27,7 +27,6 @@ from models_engine.models import Fit
 
 MIN_LABELS = 50
 MAX_LABELS = 50_000  # with more, so many are drawn at random: of each of five fits
-MAX_SHORT_LABELS = 3_000
 GROWTH = 1.5
 
 
@@ -40,11 +39,6 @@ def outdated_fits() -> QuerySet[Fit]:
     current = own.filter(n_labels__gt=OuterRef("n_labels") / GROWTH, n_labels__lt=OuterRef("n_labels") * GROWTH)
     fits = Fit.objects.filter(Exists(has_features), published=True, n_labels__gte=MIN_LABELS)
     return fits.exclude(Exists(current)).defer("arrays", "diagnostics").order_by("finished_at")
-
-
-def is_long(row: PredictionGain) -> bool:
-    fits = Fit.objects.filter(project_id=row.project_id, criterion=row.criterion, published=True)
-    return fits.filter(n_labels__gt=MAX_SHORT_LABELS).exists()
 
 
 def work(row: PredictionGain, progress: Progress) -> None:
@@ -87,4 +81,4 @@ def measure_gain(criterion: Criterion, fit: Fit, labels: Labels, progress: Progr
     return found
 
 
-QUEUE = IdleJobs(PredictionGain, outdated_fits, work, is_long)
+QUEUE = IdleJobs(PredictionGain, outdated_fits, work, has_many_labels)

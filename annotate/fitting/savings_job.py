@@ -15,7 +15,7 @@ from annotate.fitting.published import published_fit
 from annotate.fitting.reading import RULES, Labels, read_labels
 from annotate.fitting.run import SEED
 from annotate.fitting.suggestions import aim_of
-from annotate.jobs.idle import IdleJobs
+from annotate.jobs.idle import IdleJobs, has_many_labels
 from annotate.jobs.queues import Progress
 from annotate.models import AskedBy, MeasuredSaving, Policy, Project
 from annotate.models.leased_jobs import LeaseLost
@@ -33,7 +33,6 @@ Ints = NDArray[np.int64]
 N_THINNINGS = 20
 MIN_LABELS = 50  # of the control arm, and of the others, below which nothing is compared
 MAX_LABELS = 5_000  # compared with as many: more are drawn at random
-MAX_SHORT_LABELS = 3_000
 GROWTH = 1.3  # a new measurement is worth its time when the labels are so many times as many
 LEVEL = 0.9
 
@@ -46,11 +45,6 @@ def outdated_fits() -> QuerySet[Fit]:
     current = own.filter(n_labels__gt=OuterRef("n_labels") / GROWTH)
     fits = Fit.objects.filter(Exists(adaptive), published=True, n_labels__gte=2 * MIN_LABELS)
     return fits.exclude(Exists(current)).defer("arrays", "diagnostics").order_by("finished_at")
-
-
-def is_long(row: MeasuredSaving) -> bool:
-    fits = Fit.objects.filter(project_id=row.project_id, criterion=row.criterion, published=True)
-    return fits.filter(n_labels__gt=MAX_SHORT_LABELS).exists()
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,4 +144,4 @@ def ratio_of(alone: float, thinned: Floats, share: float) -> dict[str, float | N
     }
 
 
-QUEUE = IdleJobs(MeasuredSaving, outdated_fits, work, is_long)
+QUEUE = IdleJobs(MeasuredSaving, outdated_fits, work, has_many_labels)

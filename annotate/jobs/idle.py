@@ -18,6 +18,7 @@ RETRY_PAUSE = timedelta(minutes=10)
 MAX_RETRY_PAUSE = timedelta(days=1)
 # After so many jobs in a row that cross a limit the row is left alone until there is another fit.
 MAX_CROSSINGS = 5
+MAX_SHORT_LABELS = 3_000  # of a fit, up to which what goes through its labels is a short job
 
 
 @dataclass(frozen=True)
@@ -86,5 +87,13 @@ class IdleJobs(Generic[Row]):
 
 
 def published_number(row: Row) -> int | None:
-    fits = Fit.objects.filter(project_id=row.project_id, criterion=row.criterion, published=True)
-    return fits.values_list("number", flat=True).first()
+    return published_fits(row).values_list("number", flat=True).first()
+
+
+def has_many_labels(row: Row) -> bool:
+    """Return whether the published fit has so many labels that going through them is a long job."""
+    return published_fits(row).filter(n_labels__gt=MAX_SHORT_LABELS).exists()
+
+
+def published_fits(row: Row) -> QuerySet[Fit]:
+    return Fit.objects.filter(project_id=row.project_id, criterion=row.criterion, published=True)

@@ -1,6 +1,5 @@
 """Moves the labels of an archived project into a Parquet file: `manage.py archive_labels PROJECT`."""
 
-import sys
 import time
 from argparse import ArgumentParser
 from typing import Any
@@ -24,7 +23,7 @@ class Progress:
         self.stdout, self.said_at = stdout, 0.0
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if sys.stdout.isatty() and (time.monotonic() - self.said_at > SECONDS or done >= total):
+        if self.stdout.isatty() and (time.monotonic() - self.said_at > SECONDS or done >= total):
             self.said_at = time.monotonic()
             self.stdout.write(f"\r{done:,} of {total:,} {what}", ending=" ")
             self.stdout.flush()

@@ -233,10 +233,10 @@ def test_a_fit_that_waits_goes_first_until_it_has_waited_often(project):
     row = evaluation_job.QUEUE.claim_next(owner="test", now=timezone.now())
     worker.runner.task, worker.runner._renewed_at = Task(queue=queue, row=row), -10.0
     assert worker.runner.report_job(1, 2, 0.0) is True
-    Fit.objects.update(n_labels=evaluation_job.MAX_SHORT_LABELS + 1)
+    Fit.objects.update(n_labels=idle.MAX_SHORT_LABELS + 1)
     worker.runner._renewed_at = -10.0
     assert worker.runner.report_job(1, 2, 0.0) is False  # a long one gives way however often it did
-    Fit.objects.update(n_labels=evaluation_job.MAX_SHORT_LABELS)
+    Fit.objects.update(n_labels=idle.MAX_SHORT_LABELS)
     worker.runner._renewed_at = -10.0
     assert worker.runner.report_job(1, 2, 0.0) is True
     worker.stopping.set()

@@ -9,6 +9,7 @@ from django.utils import timezone
 from annotate.fitting import evaluation_job, scheduling
 from annotate.fitting import run as fitting_run
 from annotate.fitting.job_runner import Task
+from annotate.jobs import idle
 from annotate.management.commands.worker import create_worker
 from annotate.models import Evaluation, FitState, Label, Project
 from models_engine.models import Fit
@@ -84,7 +85,7 @@ def test_how_long_it_waits_is_a_setting(fitted, settings):
 
 def test_once_overdue_it_no_longer_yields_however_long_it_takes(fitted):
     wait_for_fits(1)
-    Fit.objects.filter(project_id=fitted.pk).update(n_labels=evaluation_job.MAX_SHORT_LABELS + 1)
+    Fit.objects.filter(project_id=fitted.pk).update(n_labels=idle.MAX_SHORT_LABELS + 1)
     worker = create_worker("test")
     queue = worker.jobs.queues.index(evaluation_job.QUEUE)
     row = evaluation_job.QUEUE.claim_next(owner="test", now=timezone.now())
