@@ -281,12 +281,13 @@ def delete_project(*, project: Project) -> None:
     with write_transaction():
         lock_project(project.pk)
         Project.objects.select_for_update().get(pk=project.pk)  # nothing that refers to it comes in any more
-        files = list(project.items.exclude(media="").values_list("media", flat=True))
-        files += ItemPage.objects.filter(item__project=project).values_list("media", flat=True)
+        pictures = project.items.exclude(media="").order_by().values_list("media", flat=True)
+        pages = ItemPage.objects.filter(item__project=project).order_by().values_list("media", flat=True)
+        archives = LabelArchive.objects.filter(project=project).order_by().values_list("file", flat=True)
+        files = list(pictures.union(pages, archives, all=True))
         folders = list(project.imports.exclude(folder="").values_list("folder", flat=True))
-        archives = list(LabelArchive.objects.filter(project=project).values_list("file", flat=True))
         _delete_rows(project)
-        transaction.on_commit(lambda: delete_media([*files, *archives]))
+        transaction.on_commit(lambda: delete_media(files))
         transaction.on_commit(lambda: discard_all(folders))
 
 
