@@ -77,7 +77,8 @@ def _in_items(block: Block, prior: Floats, prior_mean: Floats, at_sites: Floats,
 def _in_pairs(block: Block, prior: Floats, prior_mean: Floats, at_sites: Floats, shift: Floats) -> LocalSolution:
     """Solve with L diagonal and G = (I + L^1/2 S L^1/2)^-1 (Rasmussen & Williams 2006, section 3.6.3).
 
-    E = L^1/2 G L^1/2, D = L^-1/2 G L^1/2, Xi = L^-1 - L^-1 E L^-1.
+    E = L^1/2 G L^1/2, D = L^-1/2 G L^1/2, Xi = D S, and the mean moves by S e. Xi is also L^-1 - L^-1 E L^-1, but there
+    rounding errors are divided by the smallest precision.
     """
     precision = np.where(block.real, np.maximum(at_sites[block.site], MIN_PRECISION), 0.0)
     root = np.sqrt(precision)
@@ -86,13 +87,13 @@ def _in_pairs(block: Block, prior: Floats, prior_mean: Floats, at_sites: Floats,
     inflated *= root[:, None, :]
     shrunk, log_determinant = inverse_and_log_determinant(_plus_identity(inflated))
     pull = inverse_root * (shift - precision * prior_mean)
-    kept = multiply_stack(shrunk, pull)
-    move = inverse_root * (pull - kept)
-    mean, residual = prior_mean + move, root * kept
-    variance = inverse_root**2 * (1 - np.einsum("udd->ud", shrunk))
+    residual = root * multiply_stack(shrunk, pull)
+    move = multiply_stack(prior, residual)
+    mean = prior_mean + move
     shrunk *= root[:, None, :]
     information = shrunk * root[:, :, None]
     shrunk *= inverse_root[:, :, None]
+    variance = np.einsum("udk,udk->ud", shrunk, prior)
     integral = _log_integral(shift, mean, precision * mean, residual, move, log_determinant)
     return LocalSolution(mean, residual, shrunk, information, variance, integral)
 

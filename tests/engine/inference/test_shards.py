@@ -102,7 +102,7 @@ def test_many_shards_give_the_same_evidence_where_the_consensus_is_known(monkeyp
 
     whole = evidence()
     divide(monkeypatch)
-    np.testing.assert_allclose(evidence(), whole, rtol=1e-10)
+    np.testing.assert_allclose(evidence(), whole, rtol=1e-12)
 
 
 class Counting(InProcess):
