@@ -19,6 +19,7 @@ from models_engine.estimators.references import REFERENCES
 from models_engine.models import Fit
 
 PREDICTION_PAPERS = ("fay1979", "patterson1971")
+GAIN_FIGURES = {"gain", "error", "n_items", "n_pairs"}
 
 
 def paragraph(criterion: Criterion, fit: Fit, method: Method, counts: Counts) -> str:
@@ -97,7 +98,7 @@ def predictions_in(project: Project, fit: Fit) -> list[str]:
     )
     papers = "; ".join(REFERENCES[key].short for key in PREDICTION_PAPERS)
     found = [text % {"n": format_integer(told["n"]), "features": features_in(told), "papers": papers}]
-    if "gain" in told and "error" in told:
+    if told.keys() >= GAIN_FIGURES:
         gain = _(
             "On items whose answers were withheld (%(items)s items, %(pairs)s comparisons), the log loss of a "
             "comparison was %(gain)s nats smaller with features than without (standard error %(error)s)."
