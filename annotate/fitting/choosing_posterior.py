@@ -8,16 +8,14 @@ from numpy.typing import NDArray
 
 from annotate.criteria import Criterion
 from annotate.fitting.overall import load_criterion
+from annotate.fitting.predicted_start import uses_predictions
 from annotate.fitting.reading import ITEM, POSITION, Floats, Ints, comparisons_in, read_answers
-from annotate.models import Item, Policy, Project
+from annotate.models import Item
 from models_engine.acquisition import add_answers
 from models_engine.analysis.unseen_items import learned_from_features
 from models_engine.models import Estimate, Fit
 
 Bools = NDArray[np.bool_]
-# The policies under which an item never compared is chosen by its prediction; under the others it is first shown a few
-# times by the balanced rule, as without features.
-STARTED = (Policy.BEST, Policy.CLASSES)
 # Up to so many items the covariances tell what an answer is worth; beyond, the variances alone.
 MAX_ITEMS_WITH_COVARIANCES = 1000
 
@@ -55,11 +53,6 @@ class ChoosingPosterior:
         covariance = np.diag(self.deviations**2)
         covariance[np.ix_(compared, compared)] = unit**2 * fitted.restrict(self.items[compared]).covariance()
         return covariance
-
-
-def uses_predictions(project: Project, fit: Fit) -> bool:
-    """Return whether questions are chosen by what this fit predicted."""
-    return project.predict_unseen and project.policy in STARTED and "predicted" in fit.diagnostics
 
 
 def read_choosing_posterior(criterion: Criterion, fit: Fit) -> ChoosingPosterior:

@@ -7,13 +7,9 @@ import numpy as np
 
 from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion
-from annotate.fitting.choosing_posterior import (
-    STARTED,
-    Bools,
-    read_choosing_posterior,
-    uses_predictions,
-)
+from annotate.fitting.choosing_posterior import Bools, read_choosing_posterior
 from annotate.fitting.grades import cuts_of, cuts_of_shares
+from annotate.fitting.predicted_start import predicts_anywhere, uses_predictions
 from annotate.fitting.reading import Floats, Ints
 from annotate.labelling.item_sets import items_of_key, set_key
 from annotate.locks import lock_project
@@ -97,12 +93,6 @@ def note_what_is_predicted(project: Project, fit: Fit) -> None:
         with write_transaction():
             lock_project(project.pk)
             rows.update(asked_by_prediction=value)
-
-
-def predicts_anywhere(project: Project) -> bool:
-    """Tells whether questions are chosen by predictions of any criterion's fit."""
-    fits = Fit.objects.filter(project_id=project.pk, published=True, diagnostics__has_key="predicted")
-    return project.predict_unseen and project.policy in STARTED and fits.exists()
 
 
 def suggested_keys(criterion: Criterion, fit: Fit) -> list[str]:

@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 
 from annotate.core.numbers import format_integer, format_number
 from annotate.criteria import Criterion
-from annotate.fitting.choosing_posterior import uses_predictions
+from annotate.fitting.predicted_start import uses_predictions
 from annotate.labelling.asked_tasks import report_text, shows_pairs_only
 from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.models import AskedBy, GivenOrder, Policy, Project
