@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from annotate.fitting.choosing_posterior import MAX_ITEMS_WITH_COVARIANCES
 from annotate.fitting.grades import grade_estimates
 from annotate.fitting.reading import Labels
-from annotate.fitting.suggestions import MAX_ITEMS_WITH_COVARIANCES
 from annotate.labelling.plan.queries import plan_progress
 from annotate.models import Project
 from annotate.models.goals import COUNTED, Goal

@@ -1,8 +1,8 @@
 """Predicts places of items that nobody compared from their features, where the owner asks for it and it helps."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from annotate.criteria import Criterion
 from annotate.fitting.features import known_items
 from annotate.fitting.reading import Ints, Labels
-from annotate.models import Item, PredictionGain
+from annotate.models import FeatureNames, Item, PredictionGain, Project
 from models_engine.analysis.unseen_items import (
     MIN_ITEMS,
     PredictedPlaces,
@@ -24,19 +24,39 @@ from models_engine.models import Fit
 from models_engine.posterior import BasePosterior, GaussianPosterior
 
 LEVEL = 0.9
+MAX_NAMES = 3  # of features that a fit keeps
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class PredictedItems:
     """figures: by the number of the item, the columns of its Estimate; explained: the share of the differences between
-    items that features explain, None where the estimator does not say."""
+    items that features explain, None where the estimator does not say.   basis: what it rests on (basis_of)."""
 
     figures: dict[int, dict[str, Any]]
     explained: float | None = None
+    basis: dict[str, Any] = field(default_factory=dict)
 
     def diagnostics(self) -> dict[str, Any]:
-        return {"n": len(self.figures), "explained": self.explained}
+        return {"n": len(self.figures), "explained": self.explained, **self.basis}
+
+
+@dataclass(frozen=True, eq=False)
+class ItemsToPredict:
+    """compared (n_items,): which items have answers and a place.   items (n,): those that get a predicted place; homes
+    (n,): the part among whose items each has it.   enough: whether so many are compared that anything is learned."""
+
+    compared: NDArray[np.bool_]
+    items: Ints
+    homes: Ints
+    enough: bool
+
+    @classmethod
+    def of(cls, project: Project, labels: Labels) -> Self:
+        compared = labels.ranked & (labels.data.n_comparisons() > 0)
+        known, homes = known_items(project, labels.item_ids), homes_of(labels, compared)
+        new = np.flatnonzero(labels.ranked & (labels.data.n_comparisons() == 0) & known & (homes >= 0))
+        return cls(compared, new, homes[new], bool((compared & known).sum() >= MIN_ITEMS))
 
 
 def predict_places(criterion: Criterion, fit: Fit, labels: Labels, posterior: BasePosterior) -> PredictedItems | None:
@@ -44,17 +64,14 @@ def predict_places(criterion: Criterion, fit: Fit, labels: Labels, posterior: Ba
     features = labels.data.item_features
     if not criterion.project.predict_unseen or features is None or not helps(criterion):
         return None
-    compared = labels.ranked & (labels.data.n_comparisons() > 0)
-    known = known_items(criterion.project, labels.item_ids)
-    homes = homes_of(labels, compared)
-    new = np.flatnonzero(labels.ranked & (labels.data.n_comparisons() == 0) & known & (homes >= 0))
-    parts = labels.parts()
-    if not len(new) or (compared & known).sum() < MIN_ITEMS:
-        return PredictedItems({})
-    found = predict_unseen(posterior, features, parts, compared, new, homes[new])
+    told, parts, basis = ItemsToPredict.of(criterion.project, labels), labels.parts(), basis_of(criterion, features)
+    compared, new, homes = told.compared, told.items, told.homes
+    if not len(new) or not told.enough:
+        return PredictedItems({}, basis=basis)
+    found = predict_unseen(posterior, features, parts, compared, new, homes)
     figures: dict[int, dict[str, Any]] = {}
-    for home in np.unique(homes[new]).tolist():
-        inside = homes[new] == home
+    for home in np.unique(homes).tolist():
+        inside = homes == home
         own = posterior.restrict(np.flatnonzero(compared & (parts == home)))
         predicted = Predictions(found.mean[inside], found.sd[inside], found.explained)
         places = place_predictions(
@@ -66,13 +83,45 @@ def predict_places(criterion: Criterion, fit: Fit, labels: Labels, posterior: Ba
         )
         figures |= figures_of(new[inside], home, predicted, places, own)
     explained = None if learned_from_features(posterior) else found.explained
-    return PredictedItems(figures, explained)
+    return PredictedItems(figures, explained, basis)
 
 
 def helps(criterion: Criterion) -> bool:
     """Return whether predictions beat those without features on items left out, by more than a standard error."""
-    gain = PredictionGain.objects.filter(project=criterion.project, criterion=criterion.number).first()
+    gain = gain_of(criterion)
     return gain is not None and gain.helps
+
+
+def gain_of(criterion: Criterion) -> PredictionGain | None:
+    return PredictionGain.objects.filter(project=criterion.project, criterion=criterion.number).first()
+
+
+def basis_of(criterion: Criterion, features: Floats) -> dict[str, Any]:
+    """Return what predictions rest on: how many features, the first of their names where none is left out, and what was
+    gained on items left out."""
+    names = FeatureNames.objects.filter(project=criterion.project).values_list("names", flat=True).first() or []
+    gain = gain_of(criterion)
+    figures = {} if gain is None else gain.figures
+    return {
+        "n_features": features.shape[1],
+        "features": names[:MAX_NAMES] if len(names) == features.shape[1] else [],
+        **{name: figures[name] for name in ("gain", "error", "n_items", "n_pairs") if name in figures},
+    }
+
+
+def record_of_predictions(criterion: Criterion, fit: Fit, labels: Labels, keys: list[str]) -> dict[str, str]:
+    """Return what a run record predicts, by key: each item with one of the compared items among which it has its place;
+    empty where the fit predicted nothing.
+
+    keys (n_items,): of the items of the labels.
+    """
+    if "predicted" not in fit.diagnostics or labels.data.item_features is None:
+        return {}
+    told, parts = ItemsToPredict.of(criterion.project, labels), labels.parts()
+    if not told.enough:
+        return {}
+    first = {int(parts[place]): place for place in np.flatnonzero(told.compared)[::-1].tolist()}
+    return {keys[item]: keys[first[home]] for item, home in zip(told.items.tolist(), told.homes.tolist(), strict=True)}
 
 
 def homes_of(labels: Labels, compared: NDArray[np.bool_]) -> Ints:

@@ -1,6 +1,6 @@
 """Reads labels and items into arrays, in one query each."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -159,13 +159,17 @@ def read_labels(criterion: Criterion, *, machines: bool | None = None) -> Labels
     return Labels(item_ids, ~retired, annotator_ids, data, n_people, shares, first[:, RULE])
 
 
-def read_answers(criterion: Criterion) -> Ints:
+def read_answers(criterion: Criterion, about: Collection[int] | None = None) -> Ints:
     """Return (n_shown, 8) what was shown and said, in the order of the labels and of their items: the columns ITEM to
-    KIND. One query."""
+    KIND. One query.   about: only answers about at least one of these items, by primary key."""
     said = (answer_path(criterion) + name for name in ("chosen_id", "ranks", "grade", "outcome"))
     columns = ("item_id", "position", f"{LABEL}annotator_id", *said, "presentation__asked_by")
+    with_one = PresentedItem.objects.filter(item__in=about or ()).values("presentation")
+    asked = Q() if about is None else Q(presentation__in=with_one)
     rows = (
-        PresentedItem.objects.filter(presentation__label__project=criterion.project, **counted_label_filter(criterion))
+        PresentedItem.objects.filter(
+            asked, presentation__label__project=criterion.project, **counted_label_filter(criterion)
+        )
         .order_by("presentation__label__pk", "position")
         .values_list(*columns)
     )

@@ -4,24 +4,21 @@ import logging
 from collections.abc import Sequence
 
 import numpy as np
-from django.db.models import QuerySet
-from numpy.typing import NDArray
 
 from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion
+from annotate.fitting.choosing_posterior import Bools, read_choosing_posterior
 from annotate.fitting.grades import cuts_of, cuts_of_shares
-from annotate.fitting.overall import load_criterion
+from annotate.fitting.predicted_start import predicts_anywhere, uses_predictions
+from annotate.fitting.reading import Floats, Ints
 from annotate.labelling.item_sets import items_of_key, set_key
+from annotate.locks import lock_project
 from annotate.models import MAX_SUGGESTED_SETS, Item, ItemSet, Policy, Project, SuggestedSet
 from models_engine.acquisition import Aim, Candidates, candidate_sets, settled
 from models_engine.errors import InvalidAim
 from models_engine.models import Estimate, Fit
 
 logger = logging.getLogger("annotate.worker")
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-# Up to so many items the covariances tell what an answer is worth; beyond, the variances alone.
-MAX_ITEMS_WITH_COVARIANCES = 1000
 BATCH = 1000
 # Fewer suggestions would be used up before the next fit: each is then asked again, of others and after all of them, so
 # often at most.
@@ -38,12 +35,11 @@ def write_suggestions(criterion: Criterion, fit: Fit) -> int:
     """
     try:
         with_values = Project.objects.get(pk=criterion.project.pk)
-        keys = (
-            suggested_keys(Criterion(with_values, criterion.number), fit)
-            if with_values.is_adaptive and not with_values.ranks_counts
-            else []
-        )
-        return replace_suggestions(with_values, fit, keys)
+        chosen = with_values.is_adaptive and not with_values.ranks_counts
+        keys = suggested_keys(Criterion(with_values, criterion.number), fit) if chosen else []
+        n_written = replace_suggestions(with_values, fit, keys)
+        note_what_is_predicted(with_values, fit)
+        return n_written
     except InvalidAim:  # the best are all items that can be compared: nothing is left to find
         return replace_suggestions(criterion.project, fit, [])
     except Exception:
@@ -81,18 +77,34 @@ def replace_suggestions(project: Project, fit: Fit, keys: Sequence[str]) -> int:
     return len(keys)
 
 
+def note_what_is_predicted(project: Project, fit: Fit) -> None:
+    """Notes at each item whether it is asked about by its prediction, so that the balanced rule does not go first.
+
+    Once so it stays so while answers come, until no criterion's fit predicts anything or the policy goes without.
+    """
+    if uses_predictions(project, fit):
+        told = Estimate.objects.filter(fit=fit, predicted_in__isnull=False).values("item_id")
+        rows, value = Item.objects.filter(project=project, asked_by_prediction=False, pk__in=told), True
+    elif predicts_anywhere(project):
+        return
+    else:
+        rows, value = Item.objects.filter(project=project, asked_by_prediction=True), False
+    if rows.exists():
+        with write_transaction():
+            lock_project(project.pk)
+            rows.update(asked_by_prediction=value)
+
+
 def suggested_keys(criterion: Criterion, fit: Fit) -> list[str]:
     """Returns the keys of the sets worth asking about, best round first, random within a round; none that is full.
 
     Where there are FEW of them the whole list comes several times.
     """
-    project = criterion.project
-    rows = list(estimates(fit))
-    means, deviations = in_logits(fit, rows)
-    aim = aim_of(project, means[[row.part == 0 for row in rows]])
-    if aim is None or len(rows) < project.k:
+    project, known = criterion.project, read_choosing_posterior(criterion, fit)
+    items, means, deviations = known.items, known.means, known.deviations
+    aim = aim_of(project, means[known.largest])
+    if aim is None or len(items) < project.k:
         return []
-    items: Ints = np.array([row.item_id for row in rows], dtype=np.int64)
     contexts = contexts_of(project, items)
     eligible = unsettled(means, deviations, aim, contexts, project)
     if not eligible.any():
@@ -104,7 +116,7 @@ def suggested_keys(criterion: Criterion, fit: Fit) -> list[str]:
         aim,
         set_size=project.k,
         parts=contexts,
-        covariance=covariance_of(criterion, fit, items),
+        covariance=known.covariance(criterion, fit),
         margin=project.tie_margin,
         eligible=eligible,
         limit=MAX_SUGGESTED_SETS,
@@ -113,20 +125,6 @@ def suggested_keys(criterion: Criterion, fit: Fit) -> list[str]:
     )
     keys = [set_key(items[one].tolist()) for one in found.sets[order_of(found, rng)]]
     return keys * (min(MAX_TIMES, project.overlap) if len(keys) < FEW else 1)
-
-
-def estimates(fit: Fit) -> QuerySet[Estimate]:
-    return Estimate.objects.filter(fit=fit, n_comparisons__gt=0).order_by("item_id")
-
-
-def in_logits(fit: Fit, rows: Sequence[Estimate]) -> tuple[Floats, Floats]:
-    """Returns (n_items,) means and standard deviations in logits of an average annotator's answer.
-
-    Wrong answers are in the unit, so that no lapse is told besides: it would count them twice.
-    """
-    unit = 1.0 if fit.unit is None else fit.unit
-    means: Floats = unit * np.array([row.utility for row in rows], dtype=np.float64)
-    return means, unit * np.array([row.sd for row in rows], dtype=np.float64)
 
 
 def aim_of(project: Project, means: Floats) -> Aim | None:
@@ -151,7 +149,7 @@ def aim_of(project: Project, means: Floats) -> Aim | None:
     return Aim("classes", boundaries=tuple(float(one) for one in boundaries))
 
 
-def unsettled(means: Floats, deviations: Floats, aim: Aim, contexts: Ints, project: Project) -> NDArray[np.bool_]:
+def unsettled(means: Floats, deviations: Floats, aim: Aim, contexts: Ints, project: Project) -> Bools:
     """Returns (n_items,) which are to be asked about: those not settled; all where these are too few for a set."""
     open_still = ~settled(means, deviations, aim, margin=project.tie_margin, parts=contexts)
     if 0 < open_still.sum() < project.k:
@@ -163,17 +161,6 @@ def contexts_of(project: Project, items: Ints) -> Ints:
     """Returns (n_items,) the number of each item's context: only items of one are shown together."""
     known = dict(Item.objects.filter(project=project).values_list("pk", "context_id"))
     return np.array([known.get(item) or 0 for item in items.tolist()], dtype=np.int64)
-
-
-def covariance_of(criterion: Criterion, fit: Fit, items: Ints) -> Floats | None:
-    """Returns (n_items, n_items) in squared logits, or None where there are too many items or it was not stored."""
-    if len(items) > MAX_ITEMS_WITH_COVARIANCES:
-        return None
-    fitted = load_criterion(criterion, fit)
-    if isinstance(fitted, str):
-        return None
-    unit = 1.0 if fit.unit is None else fit.unit
-    return unit**2 * fitted.restrict(items).covariance()
 
 
 def order_of(found: Candidates, rng: np.random.Generator) -> Ints:

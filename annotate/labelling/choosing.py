@@ -93,7 +93,7 @@ def suggested_set(project: Project, annotator: Annotator, token: str) -> ChosenS
     suggestions = of_task(read_suggestions(project, annotator, token), project)
     if suggestions.behind is not None:
         try:
-            choice = least_compared_set(project, annotator)
+            choice = least_compared_set(project, annotator, unpredicted=True)
         except NothingToCompare:
             return None
         if suggestions.behind in choice.items or rarely_shown(project, annotator).filter(pk__in=choice.items).exists():
@@ -235,13 +235,18 @@ def first_active_set(sets: Iterable[tuple[int, str]]) -> ChosenSet | None:
     return None
 
 
-def least_compared_set(project: Project, annotator: Annotator, *, control: bool = False) -> ChosenSet:
+def least_compared_set(
+    project: Project, annotator: Annotator, *, control: bool = False, unpredicted: bool = False
+) -> ChosenSet:
     """Return the least compared items, such that their set may still be shown; raises NothingToCompare.
 
-    control: those that the control arm has shown least.
+    control: those that the control arm has shown least.   unpredicted: none that is asked about by its prediction.
     """
     count = "n_control" if control else "n_taken"
-    active = active_items(project, annotator).order_by(count, "shuffle", "pk").values_list("pk", "context_id")
+    items = active_items(project, annotator)
+    if unpredicted:
+        items = items.filter(asked_by_prediction=False)
+    active = items.order_by(count, "shuffle", "pk").values_list("pk", "context_id")
     order = list(active[:MAX_ITEMS_TRIED_FIRST])
     all_seen = len(order) < MAX_ITEMS_TRIED_FIRST
     if contexts := {context for _item, context in order} - {None}:

@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from annotate.labelling.item_sets import HIDDEN_CHECKS, TAKEN_STATES, ChosenSet, items_of_key
 from annotate.labelling.special_tasks import conflicting_items
 from annotate.models import (
+    MIN_APPEARANCES,
     Annotator,
     AskedBy,
     FitState,
@@ -24,8 +25,6 @@ from annotate.models import (
     SuggestedSet,
 )
 
-# An item that was shown less often goes first, by the balanced rule.
-MIN_APPEARANCES = 4
 # Who asks takes the first that suits among so many suggestions, from one of so many starts: two seldom want the same.
 N_CANDIDATES, N_STARTS = 32, 16
 # Suggestions of a fit that has not seen more changes of the data than this are left aside.
@@ -35,7 +34,8 @@ SUGGESTED, ITEM = SuggestedSet._meta.db_table, Item._meta.db_table
 FREE_SUGGESTIONS = f"""
     SELECT s.id, s.key, s.fit,
         (SELECT i.id FROM {ITEM} i
-         WHERE i.project_id = %s AND i.retired_at IS NULL AND i.n_taken < %s
+         WHERE i.project_id = %s AND i.retired_at IS NULL
+             AND i.n_taken < {MIN_APPEARANCES} AND NOT i.asked_by_prediction
          ORDER BY i.n_taken, i.shuffle, i.id LIMIT 1)
     FROM {SUGGESTED} s
     WHERE s.project_id = %s AND s.criterion = %s
@@ -49,7 +49,7 @@ FREE_SUGGESTIONS = f"""
                 OR EXISTS (SELECT 1 FROM {GoldSet._meta.db_table} g
                            WHERE g.item_set_id = t.id AND g.purpose IN (%s, %s) AND g.retired_at IS NULL)))
     ORDER BY s.place LIMIT %s
-"""  # noqa: S608 (tables' names alone are put in)
+"""  # noqa: S608 (tables' names and a limit alone are put in)
 TAKE = f"DELETE FROM {SUGGESTED} WHERE id = %s"  # noqa: S608
 LEAVE = f"UPDATE {SUGGESTED} SET place = place WHERE id = %s"  # noqa: S608
 IF_ACTIVE = f" AND (SELECT COUNT(*) FROM {ITEM} WHERE id IN (%s) AND retired_at IS NULL) = %%s"  # noqa: S608
@@ -81,7 +81,7 @@ def read_suggestions(project: Project, annotator: Annotator, token: str) -> Sugg
     criterion = 1 + int(random_number(token, "criterion") * max(len(project.criteria), 1))
     pk = Project._meta.pk.get_db_prep_value(project.pk, connection)
     values = [
-        *(pk, MIN_APPEARANCES, pk, criterion, pk, MAX_CHANGES_SINCE, pk, project.overlap, annotator.pk),
+        *(pk, pk, criterion, pk, MAX_CHANGES_SINCE, pk, project.overlap, annotator.pk),
         *(*TAKEN_STATES, *HIDDEN_CHECKS, N_CANDIDATES + N_STARTS),
     ]
     with connection.cursor() as cursor:
@@ -101,7 +101,7 @@ def of_task(suggestions: Suggestions, project: Project) -> Suggestions:
 
 def rarely_shown(project: Project, annotator: Annotator) -> QuerySet[Item]:
     """Return the items that this annotator may be shown and that have been shown too rarely for a policy."""
-    items = project.items.filter(retired_at=None, n_taken__lt=MIN_APPEARANCES)
+    items = project.items.filter(retired_at=None, n_taken__lt=MIN_APPEARANCES, asked_by_prediction=False)
     return items.exclude(pk__in=conflicting_items(annotator)) if annotator.has_never_shown else items
 
 

@@ -16,7 +16,7 @@ from annotate.models.ideas import IDEA_TAG, MAX_IDEAS, Idea
 from annotate.models.idempotency import StoredResponse
 from annotate.models.imports import FeatureNames, ImportJob, ItemFeatures
 from annotate.models.item_comments import EntryLink, ItemComment
-from annotate.models.items import Captions, Context, Item, ItemPage, ItemSet, Tag
+from annotate.models.items import MIN_APPEARANCES, Captions, Context, Item, ItemPage, ItemSet, Tag
 from annotate.models.label_archives import LabelArchive
 from annotate.models.labels import (
     IMPORTED_APP_VERSION,
@@ -96,6 +96,7 @@ __all__ = [
     "MAX_SUGGESTED_SETS",
     "MAX_TAG_LENGTH",
     "MAX_TEXT_LENGTH",
+    "MIN_APPEARANCES",
     "MIN_EXPOSURE",
     "ORDERED",
     "OVERALL",

@@ -10,6 +10,8 @@ from annotate.core.sanitizing import strip_tags
 from annotate.core.sections import section_words
 from annotate.models.projects import ItemsShownBy, Project
 
+MIN_APPEARANCES = 4  # where a policy is adaptive, an item that was shown less often goes first, by the balanced rule
+
 
 class Tag(models.Model):
     project = models.ForeignKey(Project, on_delete=models.CASCADE, related_name="tags")
@@ -89,6 +91,8 @@ class Item(models.Model):
     shuffle = models.FloatField(default=0.0)
     # How often the control arm (AskedBy.CONTROL) has shown it, which balances by this; never lowered.
     n_control = models.PositiveIntegerField(default=0, db_default=0)
+    # Whether questions about it began from its predicted place, so that it does not go first by the balanced rule.
+    asked_by_prediction = models.BooleanField(default=False, db_default=False)
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -107,6 +111,12 @@ class Item(models.Model):
             models.Index(fields=["project", "n_taken", "shuffle"], condition=Q(retired_at=None), name="item_next"),
             models.Index(
                 fields=["project", "n_control", "shuffle"], condition=Q(retired_at=None), name="item_next_of_control"
+            ),
+            # What goes first where a policy is adaptive (labelling.suggestions): of many predicted items none is read.
+            models.Index(
+                fields=["project", "n_taken", "shuffle"],
+                condition=Q(retired_at=None, asked_by_prediction=False, n_taken__lt=MIN_APPEARANCES),
+                name="item_rarely_shown",
             ),
         ]
 

@@ -7,6 +7,7 @@ once get different ones.
 
 from models_engine.acquisition.aims import Aim
 from models_engine.acquisition.candidates import Candidates, candidate_sets
+from models_engine.acquisition.late_answers import AnsweredMarginals, add_answers
 from models_engine.acquisition.loss import expected_loss, settled
 
-__all__ = ["Aim", "Candidates", "candidate_sets", "expected_loss", "settled"]
+__all__ = ["Aim", "AnsweredMarginals", "Candidates", "add_answers", "candidate_sets", "expected_loss", "settled"]

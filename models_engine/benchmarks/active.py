@@ -21,6 +21,7 @@ from models_engine.analysis.collecting.worlds import Scenario, World, draw_world
 from models_engine.benchmarks.active_bound import format_bounds
 from models_engine.benchmarks.active_coverage import FITS, format_coverage, run_coverage
 from models_engine.benchmarks.active_replay import REPLAYS, Answers, read_replays, replay
+from models_engine.benchmarks.arrivals import POLICIES, SHARES, STARTS, Arrival, format_arrivals, measure_arrivals
 from models_engine.benchmarks.label_ratio import labels_ratio
 from models_engine.benchmarks.machine import describe_machine
 
@@ -187,6 +188,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"first seed {options.seed}, measured {describe_machine()}")
         print(format_coverage(covered))
         return 0
+    if options.arrivals:
+        shares = [float(one) for one in options.explained.split(",")]
+        arrivals: list[Arrival] = []
+        for policy, share, seed in product(options.arrivals.split(","), shares, seeds):
+            arrivals += measure_arrivals(policy, share, seed, options.starts.split(","))
+            print(f"{policy} {share} {seed}: {arrivals[-1].cpu_s:.1f} s", file=sys.stderr, flush=True)
+        print(f"first seed {options.seed}, measured {describe_machine()}")
+        print(format_arrivals(arrivals))
+        return 0
     found = [_read(row) for path in options.add for row in json.loads(path.read_text())["found"]]
     measures: dict[str, Callable[[str, int], ActiveResult]] = {}
     if options.replay:
@@ -234,6 +244,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--bound", action="store_true", help="instead, the least labels for the width that any choice of pairs needs"
     )
+    parser.add_argument(
+        "--arrivals", help=f"instead, items that arrive later, predicted or not, under these: {', '.join(POLICIES)}"
+    )
+    parser.add_argument(
+        "--explained", default=",".join(map(str, SHARES)), help="with --arrivals, shares that features explain"
+    )
+    parser.add_argument("--starts", default=",".join(STARTS), help=f"with --arrivals, {STARTS[0]} and others")
     parser.add_argument(
         "--known-crowd",
         action="store_true",

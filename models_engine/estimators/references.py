@@ -150,6 +150,22 @@ REFERENCES: dict[str, Reference] = {
         "65",
         "317–328",
     ),
+    "fay1979": _article(
+        "Fay, R. E. & Herriot, R. A.",
+        1979,
+        "Estimates of income for small places: an application of James-Stein procedures to census data",
+        "Journal of the American Statistical Association",
+        "74",
+        "269–277",
+    ),
+    "patterson1971": _article(
+        "Patterson, H. D. & Thompson, R.",
+        1971,
+        "Recovery of inter-block information when block sizes are unequal",
+        "Biometrika",
+        "58",
+        "545–554",
+    ),
     "guo2019": _paper(
         "Guo, Y., Tian, P., Kalpathy-Cramer, J., Ostmo, S., Campbell, J. P., Chiang, M. F., Erdoğmuş, D., "
         "Dy, J. G. & Ioannidis, S.",

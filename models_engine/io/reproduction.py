@@ -1,12 +1,12 @@
 """Repeats the fit of a run record and compares the result: equal to the last bit, to 1e-8, or different."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from models_engine.io.environment import compare_environments, describe_environment
-from models_engine.io.run_records import COLUMNS, CsvRow, fit_cold, read_record
+from models_engine.io.run_records import COLUMNS, CsvRow, fit_cold, read_predicted, read_record
 from models_engine.progress import Progress
 
 __all__ = ["CLOSE", "Verdict", "compare_rankings", "reproduce"]
@@ -50,10 +50,25 @@ class Verdict:
 
 
 def reproduce(folder: Path, progress: Progress | None = None) -> Verdict:
-    """Fit the record's labels again from a cold start and compare the rankings. Raises InvalidData for no record."""
+    """Fit the record's labels again from a cold start and compare the rankings, and then the predicted places.
+
+    Raises InvalidData for no record.
+    """
     record, spec, labels, ranking = read_record(folder)
-    rows, _ = fit_cold(labels, spec, progress)
-    return compare_rankings(ranking, rows, compare_environments(record["environment"], describe_environment()))
+    fit = fit_cold(labels, spec, progress)
+    elsewhere = compare_environments(record["environment"], describe_environment())
+    found = compare_rankings(ranking, fit.rows, elsewhere)
+    recorded = read_predicted(folder)
+    if found.how == "different" or not (recorded or fit.predicted):
+        return found
+    return worse_of(found, compare_rankings(recorded, fit.predicted, elsewhere))
+
+
+def worse_of(ranking: Verdict, predicted: Verdict) -> Verdict:
+    """Return one verdict on both: the worse of the two, with the larger difference."""
+    order = ("identical", "close", "different")
+    worse = max(ranking, predicted, key=lambda one: order.index(one.how))
+    return replace(worse, largest=max(ranking.largest, predicted.largest))
 
 
 def compare_rankings(recorded: Sequence[Mapping[str, Any]], rows: Sequence[CsvRow], elsewhere: list[str]) -> Verdict:

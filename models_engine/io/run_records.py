@@ -7,6 +7,7 @@ annotators.csv  annotator, then features
 counts.csv    of a ranking by counts, in place of labels.csv: annotator, item, count, exposure; sorted
 record.json   data hash, estimator, settings, seed, versions, what is not ranked
 ranking.csv   of a cold fit to exactly these files, with all digits, so that it can be compared bit for bit
+predicted.csv   where there are any: places of items never compared that the same fit predicts from their features
 
 Names are percent-encoded where they would break the files or be formulas in a spreadsheet; urllib.parse.unquote
 decodes them.
@@ -17,7 +18,7 @@ import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +34,17 @@ from models_engine.io.count_tables import COUNTS, Counts, count_rows, read_count
 from models_engine.io.environment import describe_environment
 from models_engine.io.label_tables import Labels, read_features, read_labels
 from models_engine.io.names import encode_name, feature_columns
+from models_engine.io.predicted_places import predicted_rows
 from models_engine.io.reports import RANKING, ranking_rows, write_json
 from models_engine.progress import Progress
 from models_engine.summaries import Diagnostics
 
 __all__ = [
     "COLUMNS",
+    "ColdFit",
     "FitSpec",
     "fit_cold",
+    "read_predicted",
     "read_record",
     "write_counts",
     "write_labels",
@@ -55,7 +59,10 @@ CsvRow = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class FitSpec:
-    """Specification of a fit. level: of the intervals; k: for p_top_k; unranked: names of items not ranked."""
+    """Specification of a fit. level: of the intervals; k: for p_top_k; unranked: names of items not ranked.
+
+    predicted: names of items whose places are predicted, each with one of the items among which it has its place.
+    """
 
     estimator: str
     settings: Mapping[str, Any]
@@ -63,6 +70,16 @@ class FitSpec:
     level: float = 0.9
     k: int = 10
     unranked: Sequence[str] = ()
+    predicted: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ColdFit:
+    """rows of ranking.csv, and of predicted.csv."""
+
+    rows: list[CsvRow]
+    predicted: list[CsvRow]
+    diagnostics: Diagnostics
 
 
 def write_labels(folder: Path, data: Comparisons, items: Sequence[str], annotators: Sequence[str]) -> Labels:
@@ -114,9 +131,12 @@ def write_record(
         labels = write_counts(folder, data, items, annotators)
     else:
         labels = write_labels(folder, data, items, annotators)
-    spec = FitSpec(**{**asdict(spec), "unranked": sorted(encode_name(name) for name in spec.unranked)})
-    rows, verdict = fit_cold(labels, spec, progress)
-    _write(folder / "ranking.csv", COLUMNS, ([_exact(value) for value in row] for row in rows))
+    predicted = {encode_name(one): encode_name(other) for one, other in sorted(spec.predicted.items())}
+    spec = replace(spec, unranked=sorted(encode_name(name) for name in spec.unranked), predicted=predicted)
+    fit = fit_cold(labels, spec, progress)
+    _write(folder / "ranking.csv", COLUMNS, ([_exact(value) for value in row] for row in fit.rows))
+    if fit.predicted:
+        _write(folder / "predicted.csv", COLUMNS, ([_exact(value) for value in row] for row in fit.predicted))
     record = {
         "format": FORMAT,
         "about": dict(about),
@@ -126,9 +146,9 @@ def write_record(
         "n_items": labels.data.n_items,
         "n_annotators": labels.data.n_annotators,
         "environment": describe_environment(),
-        "converged": verdict.converged,
-        "n_iterations": verdict.n_iterations,
-        "seconds": verdict.seconds,
+        "converged": fit.diagnostics.converged,
+        "n_iterations": fit.diagnostics.n_iterations,
+        "seconds": fit.diagnostics.seconds,
     }
     write_json(folder / "record.json", record)
     return record
@@ -156,13 +176,24 @@ def read_record(folder: Path) -> tuple[dict[str, Any], FitSpec, Labels | Counts,
             f"the labels in {folder} are not those of record.json: their hash is {labels.data.data_hash()}, "
             f"not {record['data_hash']}. A file has been changed."
         )
-    return record, FitSpec(**{name: record[name] for name in names}), labels, ranking
+    spec = FitSpec(**{name: record[name] for name in names}, predicted=record.get("predicted", {}))
+    return record, spec, labels, ranking
 
 
-def fit_cold(
-    labels: Labels | Counts, spec: FitSpec, progress: Progress | None = None
-) -> tuple[list[CsvRow], Diagnostics]:
-    """Fit from a cold start; return (rows of COLUMNS, diagnostics)."""
+def read_predicted(folder: Path) -> list[dict[str, str]]:
+    """Read the rows of predicted.csv; none where a record has no such file. Raises InvalidData."""
+    path = folder / "predicted.csv"
+    if not path.exists():
+        return []
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidData(f"{path} cannot be read: {error}.") from error
+
+
+def fit_cold(labels: Labels | Counts, spec: FitSpec, progress: Progress | None = None) -> ColdFit:
+    """Fit from a cold start. Raises what the estimator raises, and InvalidData for what cannot be predicted."""
     estimator: Any = build_estimator(estimator_class(spec.estimator), spec.settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)  # reported in record.json
@@ -170,7 +201,11 @@ def fit_cold(
     ranked = ~np.isin(np.array(labels.items), np.array(list(spec.unranked), dtype=str))
     rng = np.random.default_rng(spec.seed)
     rows = ranking_rows(posterior, labels.data, labels.items, level=spec.level, k=spec.k, rng=rng, ranked=ranked)
-    return list(rows), posterior.diagnostics
+    predicted: list[CsvRow] = []
+    if isinstance(labels, Labels):
+        options = (spec.level, spec.k, spec.seed)
+        predicted = predicted_rows(posterior, labels, spec.predicted, ranked, *options)
+    return ColdFit(list(rows), predicted, posterior.diagnostics)
 
 
 def _read_labels(folder: Path) -> Labels:

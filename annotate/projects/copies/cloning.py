@@ -67,7 +67,9 @@ NOT_COPIED: dict[type[Model], frozenset[str]] = {
     QuestionField: frozenset({"id", "project"}),
     Tag: frozenset({"id", "project"}),
     Context: frozenset({"id", "project"}),
-    Item: frozenset({"id", "project", "context", "n_taken", "n_control", "shuffle", "created_at"}),
+    Item: frozenset(
+        {"id", "project", "context", "n_taken", "n_control", "asked_by_prediction", "shuffle", "created_at"}
+    ),
     Captions: frozenset({"id", "item"}),
     ItemPage: frozenset({"id", "item"}),
     ProjectTranslation: frozenset({"id", "project"}),

@@ -42,6 +42,9 @@ class MethodsDetail(serializers.Serializer):
     settings = ValueRow(many=True)
     fitted = ValueRow(many=True, help_text="Hyperparameters as fitted.")
     versions = ValueRow(many=True)
+    predictions = serializers.ListField(
+        child=serializers.CharField(), help_text="Of places predicted for items never compared; empty without any."
+    )
     selection = serializers.ListField(child=serializers.CharField(), help_text="How questions were chosen.")
     checks = serializers.ListField(child=serializers.CharField())
     counts = CountsRow()

@@ -1,11 +1,14 @@
 """Writes the methods paragraph and the rules by which questions were chosen and checked, in the active language."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from annotate.core.numbers import format_integer
+from annotate.core.numbers import format_integer, format_number
 from annotate.criteria import Criterion
+from annotate.fitting.predicted_start import uses_predictions
 from annotate.labelling.asked_tasks import report_text, shows_pairs_only
 from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.models import AskedBy, GivenOrder, Policy, Project
@@ -14,6 +17,9 @@ from annotate.publishing.methods.counts import Counts
 from models_engine.estimators.methods import Method
 from models_engine.estimators.references import REFERENCES
 from models_engine.models import Fit
+
+PREDICTION_PAPERS = ("fay1979", "patterson1971")
+GAIN_FIGURES = {"gain", "error", "n_items", "n_pairs"}
 
 
 def paragraph(criterion: Criterion, fit: Fit, method: Method, counts: Counts) -> str:
@@ -40,6 +46,7 @@ def paragraph(criterion: Criterion, fit: Fit, method: Method, counts: Counts) ->
         _(method.inference.get(str(fit.settings.get("inference", "")), "") or next(iter(method.inference.values()))),
         *larger_sets(project, method),
         *(_(one) for one in method.priors),
+        *predictions_in(project, fit),
         reported(method),
     ]
     return " ".join(sentences)
@@ -74,6 +81,46 @@ def larger_sets(project: Project, method: Method) -> list[str]:
         "(%(paper)s)."
     )
     return [text % {"paper": REFERENCES["varin2011"].short}]
+
+
+def predictions_in(project: Project, fit: Fit) -> list[str]:
+    """Return how many places were predicted, from which features, and what was gained by them; nothing where none was.
+
+    Figures are those of the fit: what was measured when it was made.
+    """
+    told = fit.diagnostics.get("predicted") or {}
+    if not told.get("n"):
+        return []
+    text = ngettext(
+        "The place of %(n)s item that nobody compared was predicted from %(features)s (%(papers)s).",
+        "The places of %(n)s items that nobody compared were predicted from %(features)s (%(papers)s).",
+        told["n"],
+    )
+    papers = "; ".join(REFERENCES[key].short for key in PREDICTION_PAPERS)
+    found = [text % {"n": format_integer(told["n"]), "features": features_in(told), "papers": papers}]
+    if told.keys() >= GAIN_FIGURES:
+        gain = _(
+            "On items whose answers were withheld (%(items)s items, %(pairs)s comparisons), the log loss of a "
+            "comparison was %(gain)s nats smaller with features than without (standard error %(error)s)."
+        )
+        numbers = {"items": format_integer(told["n_items"]), "pairs": format_integer(told["n_pairs"])}
+        found.append(gain % (numbers | {name: format_number(told[name], 3) for name in ("gain", "error")}))
+    if uses_predictions(project, fit):
+        found.append(_("Questions about them were chosen by these predictions until they had answers."))
+    return found
+
+
+def features_in(told: Mapping[str, Any]) -> str:
+    """Return the features that predictions rest on, in words; of fits that did not keep how many, that alone."""
+    n, names = told.get("n_features"), [f"“{name}”" for name in told.get("features", [])]
+    if n is None:
+        return _("their features")
+    values = {"n": format_integer(n), "names": ", ".join(names)}
+    if not names:
+        return ngettext("%(n)s feature", "%(n)s features", n) % values
+    if len(names) < n:
+        return ngettext("%(n)s feature (%(names)s, …)", "%(n)s features (%(names)s, …)", n) % values
+    return ngettext("%(n)s feature (%(names)s)", "%(n)s features (%(names)s)", n) % values
 
 
 def reported(method: Method) -> str:

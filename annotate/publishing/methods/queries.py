@@ -16,7 +16,14 @@ from annotate.models import Preregistration, Project
 from annotate.publishing.methods.citation import software_bibtex, software_line
 from annotate.publishing.methods.counts import Counts, counts_of
 from annotate.publishing.methods.mathml import mathml, readable
-from annotate.publishing.methods.paragraph import checks_in_use, paragraph, policy_rule, selection_rule
+from annotate.publishing.methods.paragraph import (
+    PREDICTION_PAPERS,
+    checks_in_use,
+    paragraph,
+    policy_rule,
+    predictions_in,
+    selection_rule,
+)
 from annotate.publishing.preregistration.queries import DeviationLine, deviations_of, preregistration_of
 from models_engine.estimators.methods import METHODS, SETTINGS, Method
 from models_engine.estimators.references import REFERENCES, bibliography
@@ -46,7 +53,8 @@ class Value:
 class Methods:
     """What the methods page tells of one criterion. formulas: the likelihood, then the priors.
 
-    paragraphs: by language, as (code, name of the language, text).   references: lines, the software last.
+    predictions: what is said of places predicted for items that nobody compared.   paragraphs: by language, as (code,
+    name of the language, text).   references: lines, the software last.
     """
 
     fit: Fit
@@ -58,6 +66,7 @@ class Methods:
     settings: list[Value]
     fitted: list[Value]
     versions: list[Value]
+    predictions: list[str]
     selection: list[str]
     checks: list[str]
     counts: Counts
@@ -86,6 +95,7 @@ def methods_of(criterion: Criterion) -> Methods | None:
         settings=values_of(fit.settings),
         fitted=values_of(fit.diagnostics.get("hyperparameters") or {}),
         versions=[Value(name, value, "") for name, value in versions_of(fit).items()],
+        predictions=predictions_in(criterion.project, fit),
         selection=[]
         if criterion.project.ranks_counts
         else [*selection_rule(criterion.project), *policy_rule(criterion.project, counts.by_rule)],
@@ -141,6 +151,7 @@ def references_of(project: Project, fit: Fit, method: Method) -> list[str]:
     keys = [*method.references, *method.more_references.get(str(fit.settings.get("inference", "")), ()), *FIGURES]
     keys += ["davidson1970"] if method.ties in formulas_of(fit, method) else []
     keys += ["agresti1992", "mccullagh1980", "rao1967"] if counts_grades(fit) else []
+    keys += PREDICTION_PAPERS if predictions_in(project, fit) else ()
     keys += SETS if not shows_pairs_only(project) and not method.exact_sets else ()
     keys += ["kiritchenko2017"] if project.task_type == Project.TaskType.BEST_WORST else []
     return sorted(set(keys))

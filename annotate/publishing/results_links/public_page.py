@@ -1,6 +1,6 @@
 """Reads what the published ranking tells the public: places, scores and won duels in plain words."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from django.utils.translation import gettext as _
@@ -23,7 +23,8 @@ FULL_SCALE = Scale(0.0, 100.0, 50.0)  # of the scores
 @dataclass(frozen=True)
 class PublicRow:
     """One item, and the line that names it to the public. mark: its score and the range of it along 0 to 100; None
-    where it has no score."""
+    where it has no score.   part: number of the part that the place is of, where the page does not say that elsewhere.
+    """
 
     item: Item
     title: str
@@ -35,6 +36,7 @@ class PublicRow:
     score_high: float | None
     mark: Interval | None
     duels: Duels | None
+    part: int | None = None
 
     @property
     def won(self) -> str:
@@ -56,7 +58,11 @@ class PublicSection:
 
 @dataclass(frozen=True)
 class PublicRanking:
+    """predicted: items that nobody has compared, with the place predicted from what they look like.   n_not_compared:
+    those without."""
+
     sections: list[PublicSection]
+    predicted: list[PublicRow]
     n_not_compared: int
     duels_explained: str
 
@@ -65,6 +71,7 @@ def public_ranking(project: Project, fit: Fit, found: Ranking) -> PublicRanking:
     """Return a page of the ranking as the public sees it."""
     duels = duels_of(fit)
     compared = [section for section in found.sections if section.part is not None]
+    alone = [section for section in found.sections if section.part is None]
     return PublicRanking(
         sections=[
             PublicSection(
@@ -74,7 +81,8 @@ def public_ranking(project: Project, fit: Fit, found: Ranking) -> PublicRanking:
             )
             for section in compared
         ],
-        n_not_compared=sum(section.n_items for section in found.sections if section.part is None),
+        predicted=[predicted_row(row, found.n_parts) for one in alone if one.is_predicted for row in one.rows],
+        n_not_compared=sum(section.n_items for section in alone if not section.is_predicted),
         duels_explained=explain_duels(project) if duels else "",
     )
 
@@ -95,6 +103,12 @@ def public_row(row: RankingRow, duels: Duels | None) -> PublicRow:
         mark=FULL_SCALE.interval(low, score, high) if known else None,  # type: ignore[arg-type]
         duels=duels,
     )
+
+
+def predicted_row(row: RankingRow, n_parts: int) -> PublicRow:
+    found = public_row(row, None)
+    among = row.estimate.predicted_in
+    return found if n_parts < 2 or among is None else replace(found, part=among + 1)
 
 
 def explain_duels(project: Project) -> str:

@@ -61,6 +61,7 @@ OWN = {
         Column("part", _("Number of the connected part; 1 is the largest."), Kind.INTEGER),
     ],
 }
+PREDICTED = "predicted.csv"  # has the columns of ranking.csv, where there are predicted places
 IN_UTILITIES = frozenset({"utility", "sd", "low", "high", "taste_distance", "divisiveness"})
 TYPES = {
     Kind.TEXT: "text",
@@ -79,7 +80,7 @@ def write_analysis(criterion: Criterion, folder: Path, record: Mapping[str, Any]
     project = criterion.project
     for name, table in FILES.items():
         _write(folder / name, FORMATS["csv"][1](TABLES[table].columns(project), TABLES[table].rows(criterion)))
-    rows = codebook(project, str(record["estimator"]))
+    rows = codebook(project, str(record["estimator"]), predicts=bool(record["predicted"]))
     _write(folder / "codebook.csv", csv_chunks(["file", "column", "type", "unit", "meaning"], rows))
     if not project.ranks_counts:  # it fits the Bradley-Terry model to answers
         (folder / "analysis.R").write_text(r_script(record), encoding="utf-8")
@@ -109,13 +110,14 @@ def r_script(record: Mapping[str, Any]) -> str:
     return text
 
 
-def codebook(project: Project, estimator: str) -> Iterator[list[str]]:
+def codebook(project: Project, estimator: str, *, predicts: bool = False) -> Iterator[list[str]]:
     """Yield a row for every column of every file, and one for the words of each button that annotators read."""
     method = METHODS.get(estimator)
     link = method.link if method else ""
     of_tables = {name: list(TABLES[table].columns(project)) for name, table in FILES.items()}
     absent = "labels.csv" if project.ranks_counts else "counts.csv"
-    for name, columns in {**OWN, **of_tables}.items():
+    own = OWN | ({PREDICTED: OWN["ranking.csv"]} if predicts else {})
+    for name, columns in {**own, **of_tables}.items():
         if name == absent:
             continue
         for column in columns:

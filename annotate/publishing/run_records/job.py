@@ -17,6 +17,7 @@ from annotate.fitting.counts import read_counts
 from annotate.fitting.estimates import LEVEL
 from annotate.fitting.leaderboard.reading import competitor_rows
 from annotate.fitting.machines import counts_machines
+from annotate.fitting.predictions import record_of_predictions
 from annotate.fitting.published import published_fit
 from annotate.fitting.reading import Labels, read_labels
 from annotate.jobs.leases import worker_died
@@ -46,6 +47,7 @@ items.csv         the items        annotators.csv   the annotators, by pseudonym
 record.json       estimator, settings, seed, hash of the data, versions of everything; which annotators are machines;
                   where questions were chosen by the ranking, the rule and how many (answers.csv: which)
 ranking.csv       the ranking of a fit that started from nothing but these files
+predicted.csv     where there are any: places of items that nobody compared, which the same fit predicts from items.csv
 competitors.csv   only where every item names who made it: item, competitor, context, tag. For the leaderboard:
                   python -m models_engine fit labels.csv --competitors competitors.csv
 leaderboard.json  the leaderboard that was published with the fit, where there is one
@@ -84,6 +86,7 @@ def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, 
         level=LEVEL,
         k=fit.settings.get("top_k", project.top_k),
         unranked=[key for key, ranked in zip(items, labels.ranked.tolist(), strict=True) if not ranked],
+        predicted=record_of_predictions(criterion, fit, labels, items) if isinstance(labels, Labels) else {},
     )
     about = {
         "project": project.name,
@@ -102,6 +105,7 @@ def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, 
         "data_version": version,
         "published_fit": fit.number,
         "published_fit_data_version": fit.data_version,
+        **({"predictions": fit.diagnostics["predicted"]} if "predicted" in fit.diagnostics else {}),
         **({"machines": machines_counted(labels)} if isinstance(labels, Labels) and counts_machines(project) else {}),
     }
     annotators = [people[pk] for pk in labels.annotator_ids.tolist()]

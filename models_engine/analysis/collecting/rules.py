@@ -42,8 +42,10 @@ class Rule(ABC):
 
     def balanced(self, who: int) -> Pair:
         """Return a balanced pair that waits for more people, else two of the least compared, random among equals."""
-        if waiting := self.sets.waiting_for(who):
-            return waiting
+        return self.sets.waiting_for(who) or self.least_compared(who)
+
+    def least_compared(self, who: int) -> Pair:
+        """Return a new pair of two of the least compared, random among equals."""
         for tried in range(N_TRIES):  # with more chance each time, in case the same two are always the least
             a, b = np.argpartition(self.shown + (0.1 + tried) * self.rng.random(len(self.shown)), 1)[:2].tolist()
             if self.sets.is_new(a, b):

@@ -225,7 +225,7 @@ def test_a_difference_is_reported_with_the_first_item(record, capsys):
 
 def test_another_order_is_a_difference(record):
     _, spec, labels, ranking = read_record(record)
-    rows, _ = run_records.fit_cold(labels, spec)
+    rows = run_records.fit_cold(labels, spec).rows
     rows[1], rows[2] = rows[2], rows[1]
     verdict = compare_rankings(ranking, rows, ["elsewhere"])
     assert (verdict.how, verdict.reproduced) == ("different", False)

@@ -17,6 +17,8 @@ from annotate.items.features import add_features
 from annotate.jobs.fit_requests import request_fit
 from annotate.models import FitState, Item, Label, PredictionGain, PresentedItem, Project
 from annotate.projects.actions import change_project
+from annotate.publishing.run_records.job import write_run_record
+from models_engine.io.reproduction import reproduce
 from models_engine.models import Estimate
 from tests.conftest import NOW, make_annotator, make_items
 from tests.site.api_client import Api
@@ -133,6 +135,35 @@ def test_the_export_says_what_is_predicted(project, alice):
     rows = {row["item"]: row for row in csv.DictReader(io.StringIO(text))}
     assert (rows[best.key]["predicted"], rows[best.key]["rank"], rows[best.key]["n_comparisons"]) == ("true", "1", "0")
     assert sum(row["predicted"] == "true" for row in rows.values()) == 2
+
+
+def test_methods_and_run_record_tell_of_predictions_and_repeat_them(project, alice, tmp_path):
+    best, worst, _unknown = collect(project, tells=True)
+    figures = {"gain": 0.1234, "error": 0.0125, "n_items": 30, "n_pairs": 870}
+    PredictionGain.objects.create(project=project, figures=figures)
+    Project.objects.filter(pk=project.pk).update(predict_unseen=True, policy="best")
+    project.refresh_from_db()
+    fit_anew(project)
+    html = page(signed_in(alice), project, "methods")
+    assert "The places of 2 items that nobody compared were predicted from 2 features (“look”, “noise”)" in html
+    assert "(30 items, 870 comparisons), the log loss of a comparison was 0.123 nats smaller" in html
+    assert "Questions about them were chosen by these predictions until they had answers." in html
+    assert "Estimates of income for small places" in html
+    told = Api(alice, project)("get", "methods").json()
+    assert len(told["predictions"]) == 3
+
+    record = write_run_record(Criterion(project), tmp_path, progress=go_on, now=NOW)
+    assert record["about"]["predictions"]["features"] == ["look", "noise"]
+    assert (record["about"]["predictions"]["n"], record["about"]["predictions"]["gain"]) == (2, 0.1234)
+    assert set(record["predicted"]) == {best.key, worst.key}
+    with (tmp_path / "predicted.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["item"] for row in rows] == [best.key, worst.key]
+    estimates = {one.item_id: one for one in Estimate.objects.filter(fit=published_fit(Criterion(project)))}
+    published = [estimates[best.pk].utility, estimates[worst.pk].utility]
+    assert [float(row["utility"]) for row in rows] == pytest.approx(published, abs=1e-5)
+    assert "predicted.csv,utility" in (tmp_path / "codebook.csv").read_text()
+    assert reproduce(tmp_path).how == "identical"
 
 
 def test_nothing_is_predicted_where_features_tell_nothing(project, alice):

@@ -14,6 +14,7 @@ from rest_framework.throttling import SimpleRateThrottle
 from annotate.models import Context, Event, Item, Label, ResultsLink, Tag
 from annotate.models.results_links import signer
 from annotate.publishing.results_links.actions import MAX_LINKS
+from models_engine.models import Estimate
 from tests.conftest import NOW, make_annotator
 from tests.site.api_client import Api
 from tests.site.factories import estimate_annotator, make_fit, make_labels, spread_fit
@@ -196,3 +197,24 @@ def test_there_are_not_too_many_and_the_archive_keeps_them(project, alice):
     owner.post(reverse("results-link-revoke", args=[project.pk, link.pk]))
     assert seen(link).status_code == 410
     assert owner.get(page).status_code == 200
+
+
+@pytest.mark.parametrize("n", [1, 12])
+def test_predicted_items_are_said_to_be_predicted(project, link, n):
+    """In the simple view and the table, in as many statements however many they are; others count as not compared."""
+    old = list(project.items.order_by("pk"))
+    new = [Item.objects.create(project=project, key=f"new {i}", body=f"Newcomer {i}") for i in range(n)]
+    other = Item.objects.create(project=project, key="other", body="Without features")
+    compared = [(item, 2.0 - place, 0.4, 20) for place, item in enumerate(old)]
+    fit = make_fit(project, [compared, *([(one, 0.5, 0.9, 0)] for one in [*new, other])])
+    told = {"predicted_in": 0, "rank": 2, "rank_low": 1, "rank_high": 5, "part": 1}
+    Estimate.objects.filter(fit=fit, item_id__in=[one.pk for one in new]).update(**told)
+    with CaptureQueriesContext(connection) as asked:
+        html = " ".join(seen(link).content.decode().split())
+    assert len(asked) <= 16, "whatever the number of items"
+    assert html.count('class="badge badge-simulated">predicted<') == n
+    assert "Newcomer 0" in html
+    assert ("Nobody has compared this one yet." if n == 1 else f"Nobody has compared these {n} yet.") in html
+    assert "true place very likely 1 to 5" in html
+    assert "1 more has not been compared yet." in html
+    assert "Predicted from what they look like" in seen(link, "?view=details").content.decode()
