@@ -179,6 +179,12 @@ class ChoiceProblem:
             weights += sum_by_group(pair.ravel(), products.ravel(), graph.n_pairs)
         return graph.precision(weights, self.shape * np.exp(f))
 
+    def curvature_times(self, f: Floats, columns: Floats) -> Floats:
+        """Return the curvature times columns (n_items, m)."""
+        if self.n_items > MAX_DENSE_ITEMS:
+            return self.precision(f).times(columns)
+        return self.curvature(f) @ columns
+
     def newton_step(self, f: Floats) -> Floats:
         """Solve curvature x = gradient: by a dense factor, or by conjugate gradients above MAX_DENSE_ITEMS."""
         if self.n_items > MAX_DENSE_ITEMS:
