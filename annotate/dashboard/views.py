@@ -30,6 +30,7 @@ from annotate.dashboard.ranking.queries import ranking as ranking_page
 from annotate.dashboard.trust.queries import trust as trust_page
 from annotate.fitting.published import published_fit
 from annotate.fitting.stored_best_worst import best_worst_counts
+from annotate.fitting.stored_provisional import newest_answers
 from annotate.models import Item, Project
 from models_engine.models import Fit
 
@@ -50,6 +51,7 @@ def ranking(request: HttpRequest, project_id: UUID) -> HttpResponse:
     if fit and fit.n_items:
         context["advice"] = advice_for(criterion)
         context["board_headline"] = board_headline(criterion.project, fit)
+        context["newest"] = newest_answers(criterion, fit)
         context["table"] = ranking_html(request, criterion, fit, query, context)
     return render_page(request, criterion, "dashboard/ranking", context)
 
@@ -80,11 +82,12 @@ def ranking_html(
         project.items_shown_by,
         project.has_competitors,
     )
-    version = (fit.pk, shown, items_version(project))
+    newest = context["newest"] if query.by_rank and not query.is_filtered else None
+    version = (fit.pk, newest and newest.made_at, shown, items_version(project))
     cached = cache.get(key) if is_common else None
     if cached and cached[0] == version:
         return mark_safe(cached[1])  # noqa: S308  (rendered below)
-    table = ranking_page(project, fit, query)
+    table = ranking_page(project, fit, query, newest=newest)
     context = {
         **context,
         "project": project,

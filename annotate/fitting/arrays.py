@@ -17,6 +17,7 @@ from models_engine.analysis.misfit import Misfit
 from models_engine.covariance.forms import LowRankCovariance
 from models_engine.covariance.forms import pack as pack_covariance
 from models_engine.estimators.base import EstimatorEntry
+from models_engine.estimators.table import ESTIMATORS
 from models_engine.models import Fit
 from models_engine.posterior import BasePosterior, GaussianPosterior
 
@@ -117,17 +118,27 @@ def warm_start(former: Fit, entry: EstimatorEntry, labels: Labels) -> BasePoster
 
     Items gone since are left out of it. It was written by this version of the site, or it is not read.
     """
-    arrays = from_bytes(bytes(former.arrays)) if former.arrays else {}
-    if ("mean" not in arrays and "draws" not in arrays) or str(arrays[SITE + "version"]) != settings.VERSION:
+    posterior, arrays = stored_posterior(former, entry)
+    if posterior is None:
         return None
     items, annotators = arrays[SITE + "items"], arrays[SITE + "annotators"]
     kept = np.flatnonzero(np.isin(items, labels.item_ids))
     if not len(kept) or not is_prefix(items[kept], labels.item_ids) or not is_prefix(annotators, labels.annotator_ids):
         return None
-    posterior = entry.posterior.from_arrays(
-        restore_covariances({k: v for k, v in arrays.items() if not k.startswith(SITE)})
-    )
     return posterior if len(kept) == len(items) else posterior.restrict(kept)
+
+
+def stored_posterior(fit: Fit, entry: EstimatorEntry | None = None) -> tuple[BasePosterior | None, Arrays]:
+    """Return the posterior that the fit keeps, by this estimator or else its own, and its arrays; None where it keeps
+    none, or another version of the site wrote it."""
+    arrays = from_bytes(bytes(fit.arrays)) if fit.arrays else {}
+    entry = entry or ESTIMATORS.get(fit.estimator)
+    if entry is None or ("mean" not in arrays and "draws" not in arrays):
+        return None, arrays
+    if str(arrays[SITE + "version"]) != settings.VERSION:
+        return None, arrays
+    own = {name: array for name, array in arrays.items() if not name.startswith(SITE)}
+    return entry.posterior.from_arrays(restore_covariances(own)), arrays
 
 
 def is_prefix(short: NDArray, long: NDArray) -> bool:

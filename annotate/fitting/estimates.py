@@ -94,13 +94,19 @@ class EstimateColumns:
 
 
 def estimates_of_part(
-    columns: EstimateColumns, project: Project, posterior: BasePosterior, part: int, items: Ints
+    columns: EstimateColumns,
+    project: Project,
+    posterior: BasePosterior,
+    part: int,
+    items: Ints,
+    n_draws: int | None = None,
 ) -> list[Estimate]:
     """Return rows in rank order. The draws behind the ranks come from a seed, so that equal labels give equal rows."""
     own = posterior.restrict(items)
     mean, deviation = own.utilities(), own.standard_deviations()
     check_finite(columns.item_ids[items], mean, deviation)
-    ranks = own.rank_summary(LEVEL, project.top_k, rng=np.random.default_rng(columns.fit.seed))
+    rng = np.random.default_rng(columns.fit.seed)
+    ranks = own.rank_summary(LEVEL, project.top_k, rng=rng, n_samples=n_draws)
     order = np.argsort(ranks.rank)
     tier, classes, score = assign_tiers(own, order), rank_classes(own, ranks), compute_scores(own, LEVEL)
     states = classify_pairs(own, order[:-1], order[1:], margin=project.tie_margin)

@@ -17,6 +17,7 @@ from annotate.models import (
     MachineReport,
     MeasuredSaving,
     PredictionGain,
+    ProvisionalRanking,
     RunRecord,
     TasteMap,
     WebhookDelivery,
@@ -28,7 +29,7 @@ from annotate.webhooks.delivery import RETRY_PAUSES
 logger = logging.getLogger("annotate.worker")
 TOLERANCE = timedelta(seconds=5)  # clocks of several machines differ by less
 LEASED = (
-    *(FitState, LabelForecast, Evaluation, TasteMap, MeasuredSaving, PredictionGain),
+    *(FitState, LabelForecast, Evaluation, TasteMap, MeasuredSaving, PredictionGain, ProvisionalRanking),
     *(ImportJob, RunRecord, CohortComparison, MachineReport),
 )
 
@@ -54,7 +55,7 @@ def clip_pauses(now: datetime) -> int:
     idle_jobs = now + idle.MAX_RETRY_PAUSE + TOLERANCE
     n = FitState.objects.filter(not_before__gt=fits).update(not_before=now)
     n += clip_failing_criteria(now, fits)
-    for model in (LabelForecast, Evaluation, TasteMap, MeasuredSaving, PredictionGain):
+    for model in (LabelForecast, Evaluation, TasteMap, MeasuredSaving, PredictionGain, ProvisionalRanking):
         n += model._default_manager.filter(not_before__gt=idle_jobs).update(not_before=now)
     late = WebhookDelivery.objects.filter(not_before__gt=now + RETRY_PAUSES[-1] + TOLERANCE)
     return n + late.filter(state=WebhookDelivery.State.WAITING).update(not_before=now)

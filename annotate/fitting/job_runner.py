@@ -30,17 +30,18 @@ class WorkerJobs:
 
     alternating: takes turns with fits.   requested: when no fit is pending.   idle: when nothing else is to be done, or
     it has waited too long.
-    clean_up: called once a day.
+    clean_up: called once a day.   first: goes before all of these, since it is over in a moment.
     """
 
     alternating: JobQueue
     requested: tuple[JobQueue, ...]
     idle: tuple[IdleQueue, ...]
     clean_up: Callable[[datetime], None]
+    first: tuple[JobQueue, ...] = ()
 
     @property
     def queues(self) -> tuple[JobQueue, ...]:
-        return (self.alternating, *self.requested, *self.idle)
+        return (self.alternating, *self.requested, *self.idle, *self.first)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from models_engine.models import Fit
 
 logger = logging.getLogger("annotate.worker")
 LONG_SECONDS = 2.0
+BRIEF_SECONDS = 0.5  # up to which a fit keeps the front from quick steps of the newest answers (provisional_job)
 SHORT_FIT_SECONDS = 60.0
 FITS, SHORT_FITS = -1, -2  # keys of the background's places for fits
 LOOK_SECONDS = 0.2  # between two looks at the time that jobs take
@@ -42,7 +43,8 @@ class Lanes:
         self.front: JobProcess | None = None
         self.background: dict[int, JobProcess] = {}  # by queue; fits are FITS and SHORT_FITS
         self.spare: JobProcess | None = None
-        self.slow_projects: set[UUID] = set()  # whose last fit took more than LONG_SECONDS
+        self.unhurried_projects: set[UUID] = set()  # whose last fit took more than BRIEF_SECONDS
+        self.slow_projects: set[UUID] = set()  # and more than LONG_SECONDS
         self.long_projects: set[UUID] = set()  # and more than SHORT_FIT_SECONDS
         self.n_published = 0
         self.database_failed = False
@@ -78,6 +80,8 @@ class Lanes:
         self.front = process
         if task.claim and task.project_id in self.slow_projects:
             self.make_room()
+        elif task.claim and task.project_id in self.unhurried_projects and self.free_place(task) is not None:
+            self.make_room()
         while self.front is process:
             self.wait(LOOK_SECONDS)
             if self.stopping.is_set():
@@ -100,7 +104,7 @@ class Lanes:
         process = self.front
         if process is None or process.task is None:
             return
-        if process.task.claim:
+        if process.task.claim and process.seconds > LONG_SECONDS:
             self.slow_projects.add(process.task.project_id)
         place = self.free_place(process.task)
         if place is None:
@@ -166,7 +170,11 @@ class Lanes:
 
     def note_seconds(self, project_id: UUID, seconds: float) -> None:
         """Remembers how long the project's fit took, which says where the next one has its place."""
-        for projects, limit in ((self.slow_projects, LONG_SECONDS), (self.long_projects, SHORT_FIT_SECONDS)):
+        for projects, limit in (
+            (self.unhurried_projects, BRIEF_SECONDS),
+            (self.slow_projects, LONG_SECONDS),
+            (self.long_projects, SHORT_FIT_SECONDS),
+        ):
             (projects.add if seconds > limit else projects.discard)(project_id)
 
     def record_crossing(self, task: Task, outcome: Outcome, now: datetime) -> None:

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, Max, OuterRef, Q
 from numpy.typing import NDArray
 
 from annotate.criteria import Criterion
@@ -122,15 +122,16 @@ class Labels(RankedItems):
         return self.data.n_labels - self.of_people.n_labels
 
 
-def read_labels(criterion: Criterion, *, machines: bool | None = None) -> Labels | None:
+def read_labels(criterion: Criterion, *, machines: bool | None = None, up_to: int | None = None) -> Labels | None:
     """Return the labels in one query, the items in another; None for a project without items.
 
     Where there are several criteria, what the labels say by this one.   machines: whether what machines answered is
-    among the labels, weighed by how far it agrees with people; None: as the project says.
+    among the labels, weighed by how far it agrees with people; None: as the project says.   up_to: the key of the last
+    label that is read, None for all.
     """
     project = criterion.project
     with_machines = counts_machines(project) if machines is None else machines
-    table = read_answers(criterion)
+    table = read_answers(criterion, up_to=up_to)
     n_people = len(np.unique(table[:, ANNOTATOR]))
     if with_machines:
         table = np.concatenate([table, machine_rows(criterion, KINDS, GRADES)])
@@ -159,9 +160,45 @@ def read_labels(criterion: Criterion, *, machines: bool | None = None) -> Labels
     return Labels(item_ids, ~retired, annotator_ids, data, n_people, shares, first[:, RULE])
 
 
-def read_answers(criterion: Criterion, about: Collection[int] | None = None) -> Ints:
+def newer_answers(criterion: Criterion, last_label: int, item_ids: Ints, parts: Ints) -> Comparisons:
+    """Return the labels of people that came after this one, over the items item_ids (n_items,), ascending; whose they
+    are and how much better an item is are left out.
+
+    parts (n_items,): only labels about items of one part are returned; those of part -1 have none.
+    """
+    table = read_answers(criterion, after=last_label)
+    starts = np.flatnonzero(table[:, POSITION] == 0)
+    if len(starts) and len(item_ids):
+        places = np.minimum(np.searchsorted(item_ids, table[:, ITEM]), len(item_ids) - 1)
+        part = np.where(item_ids[places] == table[:, ITEM], parts[places], -1)
+        label = np.cumsum(table[:, POSITION] == 0) - 1
+        apart = (part < 0) | (part != part[starts][label])
+        table = table[(np.bincount(label, apart) == 0)[label]]
+    n_labels = int(np.count_nonzero(table[:, POSITION] == 0))
+    annotators = np.zeros(n_labels, dtype=np.int64)
+    return comparisons_in(
+        criterion.project, table, item_ids, annotators=annotators, n_items=len(item_ids), n_annotators=1
+    )
+
+
+def last_label_of(project: Project) -> int:
+    """Return the key of the project's last label, 0 where it has none."""
+    return Label.objects.filter(project=project).aggregate(last=Max("pk"))["last"] or 0
+
+
+def read_answers(
+    criterion: Criterion,
+    *,
+    about: Collection[int] | None = None,
+    after: int | None = None,
+    up_to: int | None = None,
+) -> Ints:
     """Return (n_shown, 8) what was shown and said, in the order of the labels and of their items: the columns ITEM to
-    KIND. One query.   about: only answers about at least one of these items, by primary key."""
+    KIND. One query.
+
+    about: only answers about at least one of these items, by primary key.   after, up_to: keys of labels, between which
+    all are read.
+    """
     said = (answer_path(criterion) + name for name in ("chosen_id", "ranks", "grade", "outcome"))
     columns = ("item_id", "position", f"{LABEL}annotator_id", *said, "presentation__asked_by")
     with_one = PresentedItem.objects.filter(item__in=about or ()).values("presentation")
@@ -170,6 +207,8 @@ def read_answers(criterion: Criterion, about: Collection[int] | None = None) -> 
         PresentedItem.objects.filter(
             asked, presentation__label__project=criterion.project, **counted_label_filter(criterion)
         )
+        .filter(**({} if after is None else {f"{LABEL}pk__gt": after}))
+        .filter(**({} if up_to is None else {f"{LABEL}pk__lte": up_to}))
         .order_by("presentation__label__pk", "position")
         .values_list(*columns)
     )

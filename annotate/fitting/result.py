@@ -21,7 +21,7 @@ from annotate.fitting.leaderboard.computing import compute_leaderboard
 from annotate.fitting.machines import counts_machines, machines_in_fit
 from annotate.fitting.misfit import flagged_json, measure_misfit
 from annotate.fitting.predictions import PredictedItems, predict_places
-from annotate.fitting.reading import Labels, RankedItems, read_labels
+from annotate.fitting.reading import Labels, RankedItems, last_label_of, read_labels
 from annotate.fitting.reliability import measure_separation
 from annotate.fitting.settling import measure_settling
 from annotate.fitting.tastes import components_of
@@ -92,8 +92,9 @@ class FitResult:
     estimates: tuple[Estimate, ...] = ()
     annotator_estimates: tuple[AnnotatorEstimate, ...] = ()
     leaderboard: dict[str, Any] | None = None
+    last_label: int | None = None  # the key of the last label that may be in it; None where nothing may follow it
 
-    ROWS = ("estimates", "annotator_estimates", "leaderboard")
+    ROWS = ("estimates", "annotator_estimates", "leaderboard", "last_label")
 
     def columns(self) -> dict[str, Any]:
         """Returns the values of the Fit's columns."""
@@ -192,7 +193,8 @@ def compute_result(
     automatic = project.estimator == AUTOMATIC
     if not automatic and project.estimator not in ESTIMATORS:
         raise UnknownEstimator(project.estimator)
-    labels = read_labels(criterion)
+    last_label = last_label_of(project)
+    labels = read_labels(criterion, up_to=last_label)
     watch.lap("reading")
     if labels is None:
         return FitResult.without_items(project)
@@ -222,7 +224,8 @@ def compute_result(
     leaderboard = compute_leaderboard(criterion, labels, former, progress)
     if leaderboard is not None:
         watch.lap("leaderboard")
-    return replace(result, leaderboard=leaderboard, diagnostics=result.diagnostics | {"settling": settling})
+    diagnostics = result.diagnostics | {"settling": settling}
+    return replace(result, leaderboard=leaderboard, diagnostics=diagnostics, last_label=last_label)
 
 
 def fit_posterior(name: str, labels: Labels, former: Fit | None, seed: int, progress: Progress) -> FittedPosterior:

@@ -157,7 +157,7 @@ def fit_and_publish(
         else:
             result = compute_result(fit, criterion, former, progress, watch, quick)
         write_result(fit, result, progress, watch, clock)
-        publish(fit, claim, former, settles, derived_rankings(criterion, fit, clock()))
+        publish(fit, claim, former, settles, derived_rankings(criterion, fit, clock()), result.last_label)
     except (Cancelled, LeaseLost):
         delete_fit(fit)
         raise

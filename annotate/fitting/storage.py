@@ -14,7 +14,7 @@ from annotate.fitting.goal import enqueue_goal_met
 from annotate.fitting.result import FitResult, Stopwatch
 from annotate.fitting.scheduling import Claim
 from annotate.jobs.queues import Progress
-from annotate.models import OVERALL, DerivedRanking, Webhook
+from annotate.models import OVERALL, DerivedRanking, ProvisionalRanking, Webhook
 from annotate.models.leased_jobs import LeaseLost
 from annotate.webhooks.actions import FIT_EVENT_DELAY, enqueue_event
 from models_engine.errors import Cancelled
@@ -26,6 +26,7 @@ TABLES: tuple[type[Model], ...] = (Estimate, AnnotatorEstimate, Leaderboard)
 # Rows written or deleted in one transaction: SQLite's one write lock is held for a few milliseconds each time.
 CHUNK = 200
 MAX_FITS_KEPT = 50
+SLOW_SECONDS = 0.5  # of a fit, from which newer answers are heard in a quick step before the next (provisional_job)
 
 
 def write_result(
@@ -70,11 +71,12 @@ def publish(
     former: Fit | None,
     settles: bool = True,
     derived: Sequence[DerivedRanking] = (),
+    last_label: int | None = None,
 ) -> None:
     """Publishes the fit instead of the one before, at once, with what is derived from it; the last of the
     project's fits completes the claim.
 
-    Raises LeaseLost, with nothing changed.
+    last_label: as FitResult has it. Raises LeaseLost, with nothing changed.
     """
     now = fit.finished_at or timezone.now()
     with write_transaction():
@@ -85,6 +87,7 @@ def publish(
         Fit.objects.filter(project_id=fit.project_id, criterion=fit.criterion, published=True).update(published=False)
         Fit.objects.filter(pk=fit.pk).update(published=True)
         replace_derived(fit, derived)
+        replace_provisional(fit, last_label)
         enqueue_fit_published(fit)
         enqueue_goal_met(fit, former)
     fit.published = True
@@ -94,6 +97,20 @@ def replace_derived(fit: Fit, derived: Sequence[DerivedRanking]) -> None:
     """Replaces the project's rankings derived from fits by this criterion, and those of the total."""
     DerivedRanking.objects.filter(project=fit.project_id, criterion__in=[OVERALL, fit.criterion]).delete()
     DerivedRanking.objects.bulk_create(derived)
+
+
+def replace_provisional(fit: Fit, last_label: int | None) -> None:
+    """Ends the provisional ranking before this fit; where fits take long, another may be made of newer labels."""
+    own = ProvisionalRanking.objects.filter(project=fit.project_id, criterion=fit.criterion)
+    own.delete()
+    if last_label is not None and (fit.seconds or 0.0) >= SLOW_SECONDS:
+        ProvisionalRanking.objects.create(
+            project_id=fit.project_id,
+            criterion=fit.criterion,
+            fit_number=fit.number,
+            last_label=last_label,
+            version=fit.data_version,
+        )
 
 
 def enqueue_fit_published(fit: Fit) -> None:

@@ -78,6 +78,8 @@ class Worker:
             self.watch_clock()
             if not once:
                 self.run_overdue_job()
+                for queue in self.jobs.first:
+                    self.run_job(queue)
             fitted = self.run_fit(pause=timedelta(0) if once else scheduling.MIN_PAUSE)
             worked = self.run_job(self.jobs.alternating)
             if fitted is None and not worked and not any(self.run_job(queue) for queue in self.jobs.requested):

@@ -21,7 +21,8 @@ from annotate.access import SEE, role_in
 from annotate.live.queries import Revision, Viewer, allowed_viewers, revisions
 
 POLL_SECONDS = 0.2
-LABELS_SECONDS = 1.0  # label counts and steps are pushed at most so often; a new fit at once
+LABELS_SECONDS = 1.0  # label counts and steps are pushed at most so often
+AT_ONCE = {"fit", "newest"}  # what the ranking shows
 ACCESS_SECONDS = 3.0  # how often it is asked whether those who watch still may
 RETRY_SECONDS = 2.0  # after the database failed
 BEAT_SECONDS = 20.0  # silence after which an empty message tells the page that the socket lives
@@ -131,14 +132,14 @@ async def run_relay(hub: Hub) -> None:
 
 
 async def publish_changes(hub: Hub, labels_sent_at: dict[UUID, float]) -> None:
-    """Reads all watched projects once; `labels_sent_at`: when each was last sent anything but a fit."""
+    """Reads all watched projects once; `labels_sent_at`: when each was last sent anything."""
     for project_id, seen in (await database_sync_to_async(revisions)(list(hub.sockets))).items():
         sent = hub.sent.get(project_id, {})
         news = {name: value for name, value in seen.items() if name not in sent or sent[name] != value}
         if not news or project_id not in hub.sockets:
             continue
         now = time.monotonic()
-        if "fit" not in news and now - labels_sent_at.get(project_id, 0.0) < LABELS_SECONDS:
+        if news.keys().isdisjoint(AT_ONCE) and now - labels_sent_at.get(project_id, 0.0) < LABELS_SECONDS:
             continue
         labels_sent_at[project_id] = now
         hub.sent[project_id] = {**sent, **news}

@@ -9,7 +9,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from annotate.access import SEE
-from annotate.models import Evaluation, FitState, Membership
+from annotate.models import Evaluation, FitState, Membership, ProvisionalRanking
 
 # What a page compares to know whether it is up to date.
 Revision = dict[str, int | str | None]
@@ -26,23 +26,29 @@ class Viewer:
 
 
 def fit_states() -> QuerySet[FitState]:
-    """Returns the rows that `revision` reads, with evaluated_at: when the estimators were last evaluated."""
+    """Returns the rows that `revision` reads, with evaluated_at: when the estimators were last evaluated, and
+    newest_at: when answers newer than the published fit were last heard in a quick step."""
     made = Evaluation.objects.filter(project=OuterRef("pk")).exclude(made_at=None).order_by("-made_at")
-    return FitState.objects.annotate(evaluated_at=Subquery(made.values("made_at")[:1]))
+    heard = ProvisionalRanking.objects.filter(project=OuterRef("pk")).exclude(made_at=None).order_by("-made_at")
+    return FitState.objects.annotate(
+        evaluated_at=Subquery(made.values("made_at")[:1]), newest_at=Subquery(heard.values("made_at")[:1])
+    )
 
 
 def revision(state: FitState) -> Revision:
     """Returns what a page compares to know whether it is up to date.
 
     `labels` counts changes of the labels, `fit` names the published fit, `engine` changes with what the worker is
-    doing, `evaluation` tells when the estimators were last tried on hidden labels.
+    doing, `evaluation` tells when the estimators were last tried on hidden labels, `newest` when the ranking last heard
+    answers newer than the published fit.
     """
-    evaluated_at = getattr(state, "evaluated_at", None)
+    evaluated_at, newest_at = getattr(state, "evaluated_at", None), getattr(state, "newest_at", None)
     return {
         "fit": state.published_fit,
         "labels": state.wanted,
         "engine": f"{'on' if state.owner else 'off'}-{state.step}-{state.attempts + count_attempts(state)}",
         "evaluation": evaluated_at.isoformat() if evaluated_at else None,
+        "newest": newest_at.isoformat() if newest_at else None,
     }
 
 

@@ -58,6 +58,7 @@ from annotate.models.projects import (
     Membership,
     Project,
 )
+from annotate.models.provisional import ProvisionalRanking
 from annotate.models.quality import MAX_REASON_LENGTH, QualitySettings
 from annotate.models.questionnaire import MAX_QUESTION_FIELDS, MAX_TEXT_LENGTH, QuestionAnswer, QuestionField
 from annotate.models.request_counts import RequestCount
@@ -162,6 +163,7 @@ __all__ = [
     "PresentedItem",
     "Project",
     "ProjectTranslation",
+    "ProvisionalRanking",
     "Purpose",
     "QualitySettings",
     "QuestionAnswer",

@@ -34,6 +34,7 @@ class SpeedSize:
 SIZES = {
     "site": SpeedSize(1_000, 200, 50_000),
     "large": SpeedSize(10_000, 1_000, 1_000_000),
+    "many": SpeedSize(10_000, 500, 100_000),
     "tastes": SpeedSize(2_000, 2_000, 200_000),
 }
 DEFAULT_RUNS = [

@@ -1,15 +1,14 @@
 """FeaturePlackettLuce: choices and rankings explained by item features, by variational bounds or at the mode."""
 
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from models_engine.covariance.forms import DenseCovariance, check_dense
+from models_engine.covariance.forms import Covariance, DenseCovariance, LowRankCovariance, check_dense
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
 from models_engine.estimators.feature_posterior import FeaturePosterior, scaled_features
@@ -17,7 +16,8 @@ from models_engine.estimators.plackett_luce import ChoiceProblem
 from models_engine.estimators.settings import check_settings
 from models_engine.inference.plackett_luce.bounds import ChoiceBounds
 from models_engine.inference.plackett_luce.fits import GaussianFit, fit_bound, fit_mode
-from models_engine.linalg import cholesky
+from models_engine.inference.plackett_luce.graph_mode import FeaturePrior, GraphMode, fit_graph_mode
+from models_engine.linalg import MAX_DENSE_ITEMS, cholesky
 from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
@@ -26,6 +26,7 @@ __all__ = ["FeaturePlackettLuce"]
 
 Floats = NDArray[np.float64]
 SdPair = tuple[float, float]
+Fitted = GaussianFit | GraphMode
 GRID = 2.0 ** np.arange(-3, 4)  # standard deviations tried: 1/8 to 8
 START_INDEX = 3  # of GRID, where the search starts: 1
 ROUGH_TOLERANCE = 1e-3  # while scales are compared: the error of the evidence is quadratic in it
@@ -46,6 +47,8 @@ class FeaturePlackettLuce:
         Gaussian of Bouchard's and Jaakkola's bounds, whose bound (25) on log p(labels) never decreases.
     On pairs the two agree. For larger sets Bouchard's bound is loose: on simulated rankings of four and ten items
     utilities were 1.2 to 1.4 times too large by "vi" and 90% intervals covered 66-73%; by "map" 0.97-0.99 and 88-90%.
+    Above 5,000 items no matrix over all items is held, the best of the scales is used alone, and the log determinant in
+    the evidence is estimated (covariance.determinant).
     The objective is the evidence; while scales are compared, the best so far. Ties and best-worst labels: see
     Comparisons.stages.
     """
@@ -63,9 +66,10 @@ class FeaturePlackettLuce:
         rng: np.random.Generator | None = None,
         progress: Progress | None = None,
     ) -> FeaturePosterior:
-        """See Estimator.fit. Nothing is random. Raises TooLarge above 5,000 items."""
+        """See Estimator.fit. Above 5,000 items the best scale alone is used, and "vi" raises TooLarge."""
         check_settings(self)
-        check_dense(data.n_items)
+        if self.inference == "vi":
+            check_dense(data.n_items)
         mean = np.zeros(data.n_items)
         if start is not None:
             known = start.utilities()[: data.n_items]
@@ -75,9 +79,12 @@ class FeaturePlackettLuce:
         return self._posterior(data, search, scales, fits)
 
     def _posterior(
-        self, data: Comparisons, search: "_Search", scales: list[SdPair], fits: list[GaussianFit]
+        self, data: Comparisons, search: "_Search", scales: list[SdPair], fits: list[Fitted]
     ) -> FeaturePosterior:
-        """Return the moments of the mixture of fits, weighted by evidence."""
+        """Return the moments of the mixture of fits, weighted by evidence; of the best alone above MAX_DENSE_ITEMS."""
+        if data.n_items > MAX_DENSE_ITEMS:
+            best = int(np.argmax([fit.evidence for fit in fits]))
+            scales, fits = [scales[best]], [fits[best]]
         share = softmax(np.array([fit.evidence for fit in fits]))
         best = int(np.argmax(share))
         message = Message.of(
@@ -92,15 +99,15 @@ class FeaturePlackettLuce:
             tolerance=f"{self.tolerance:g}",
         )
         diagnostics = search.log.finish(converged=all(fit.converged for fit in fits), message=message)
-        mean, covariance = _mix(share, [fit.mean for fit in fits], [fit.covariance() for fit in fits])
         weights, weights_root = None, None
         if search.x is not None:
             each = [_weights(search.x, fit, *scale) for fit, scale in zip(fits, scales, strict=True)]
             weights, spread = _mix(share, [one for one, _ in each], [root @ root.T for _, root in each])
             weights_root = cholesky(spread) if spread.size else spread
+        mean, covariance = _moments(share, fits)
         return FeaturePosterior(
             mean - mean.mean(),
-            DenseCovariance.of(covariance),
+            covariance,
             diagnostics,
             Likelihood(tie_rate=data.pairs().tie_rate()),
             prior_sd=scales[best][0],
@@ -118,25 +125,21 @@ class _Search:
         self.settings, self.n_items = settings, data.n_items
         features = data.item_features
         self.x = None if features is None else scaled_features(features, features)
-        one_fit = (
-            partial(fit_mode, likelihood=ChoiceProblem(data, shape=0.0))
-            if settings.inference == "map"
-            else partial(fit_bound, bounds=ChoiceBounds(data))
-        )
-        self.fitted = partial(one_fit, max_iterations=settings.max_iterations, on_step=self._report)
+        self.choices = ChoiceProblem(data, shape=0.0)
+        self.bounds = ChoiceBounds(data) if settings.inference == "vi" else None
         self.free = (settings.prior_sd is None, settings.item_sd is None and self.x is not None)
         self.log = FitLog(settings.max_iterations * 2 * len(GRID) ** sum(self.free), progress)
         self.best = -np.inf
-        self.seen: dict[tuple[int, int], GaussianFit] = {}
+        self.seen: dict[tuple[int, int], Fitted] = {}
 
-    def run(self, start: Floats) -> tuple[list[SdPair], list[GaussianFit]]:
+    def run(self, start: Floats) -> tuple[list[SdPair], list[Fitted]]:
         """Search from (1, 1) by single steps, try all eight neighbours of the best, and refine fits with
         enough weight.
         """
         place = (START_INDEX, START_INDEX)
         if not any(self.free):
             scale = self._scales(place)
-            return [scale], [self.fitted(self._root(*scale), start=start, tolerance=self.settings.tolerance)]
+            return [scale], [self._fit(scale, start, self.settings.tolerance)]
         top = self._fit_roughly(place, start)
         while True:
             near = {one: self._fit_roughly(one, top.mean) for one in self._neighbours(place, diagonal=False)}
@@ -147,9 +150,11 @@ class _Search:
         for one in self._neighbours(place, diagonal=True):
             self._fit_roughly(one, top.mean)
         kept = [one for one, fit in self.seen.items() if fit.evidence > top.evidence - 7]  # the rest weigh under 0.1%
+        if self.n_items > MAX_DENSE_ITEMS:
+            kept = [max(kept, key=lambda one: self.seen[one].evidence)]
         scales = [self._scales(one) for one in kept]
         refined = [
-            self.fitted(self._root(*scale), start=self.seen[one].mean, tolerance=self.settings.tolerance)
+            self._fit(scale, self.seen[one].mean, self.settings.tolerance)
             for one, scale in zip(kept, scales, strict=True)
         ]
         return scales, refined
@@ -160,10 +165,24 @@ class _Search:
         near = [(place[0] + row, place[1] + column) for row, column in allowed]
         return [one for one in near if 0 <= min(one) and max(one) < len(GRID)]
 
-    def _fit_roughly(self, place: tuple[int, int], start: Floats) -> GaussianFit:
+    def _fit(self, scale: SdPair, start: Floats, tolerance: float) -> Fitted:
+        prior_sd, item_sd = scale
+        steps: dict[str, Any] = {
+            "tolerance": tolerance,
+            "max_iterations": self.settings.max_iterations,
+            "on_step": self._report,
+        }
+        if self.bounds is not None:
+            return fit_bound(self._root(*scale), self.bounds, start, **steps)
+        if self.n_items > MAX_DENSE_ITEMS and (item_sd or self.x is None):
+            x, own = (np.zeros((self.n_items, 0)), float(np.hypot(*scale))) if self.x is None else (self.x, item_sd)
+            return fit_graph_mode(FeaturePrior(x, prior_sd, own), self.choices, start, **steps)
+        return fit_mode(self._root(*scale), self.choices, start, **steps)
+
+    def _fit_roughly(self, place: tuple[int, int], start: Floats) -> Fitted:
         if place not in self.seen:
             tolerance = max(ROUGH_TOLERANCE, self.settings.tolerance)
-            self.seen[place] = self.fitted(self._root(*self._scales(place)), start=start, tolerance=tolerance)
+            self.seen[place] = self._fit(self._scales(place), start, tolerance)
         return self.seen[place]
 
     def _scales(self, place: tuple[int, int]) -> SdPair:
@@ -186,8 +205,21 @@ class _Search:
         self.log.step(self.best if any(self.free) else evidence)
 
 
-def _weights(x: Floats, fit: GaussianFit, prior_sd: float, item_sd: float) -> tuple[Floats, Floats]:
+def _moments(share: Floats, fits: list[Fitted]) -> tuple[Floats, Covariance]:
+    """Return mean and covariance of the mixture; of a single fit in the form that it has."""
+    if isinstance(fits[0], GraphMode):
+        return fits[0].mean, fits[0].covariance()
+    plain = [fit for fit in fits if isinstance(fit, GaussianFit)]
+    if len(plain[0].root) > MAX_DENSE_ITEMS:
+        return plain[0].mean, LowRankCovariance(plain[0].root @ plain[0].w_root(), np.zeros(len(plain[0].root)))
+    mean, covariance = _mix(share, [fit.mean for fit in plain], [fit.covariance() for fit in plain])
+    return mean, DenseCovariance.of(covariance)
+
+
+def _weights(x: Floats, fit: Fitted, prior_sd: float, item_sd: float) -> tuple[Floats, Floats]:
     """Return the posterior mean (d,) of the features' weights and a root (d, r) of their covariance."""
+    if isinstance(fit, GraphMode):
+        return fit.weights()
     if not item_sd:  # root = prior_sd x, weights = prior_sd w
         return prior_sd * fit.w_mean, prior_sd * fit.w_root()
     # weights | w ~ N(prior_sd H w, prior_sd^2 (I - H H')), H = prior_sd x' root^-T

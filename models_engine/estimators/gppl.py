@@ -15,6 +15,7 @@ from models_engine.estimators.settings import check_settings
 from models_engine.inference.pairwise_gp.ep import PairwiseEP, pool_sites
 from models_engine.inference.pairwise_gp.graded import CutPoints, GradedFactors
 from models_engine.inference.pairwise_gp.graded_ep import GradedEP
+from models_engine.inference.pairwise_gp.graph import LEAST_TOLERANCE, fit_on_graph
 from models_engine.inference.pairwise_gp.inducing import ItemPrior, build_item_prior
 from models_engine.inference.pairwise_gp.kernel_choice import choose_kernel, kernel_candidates
 from models_engine.inference.pairwise_gp.model import GammaPrior, GaussianMargins, GPState, PairFactors, PairwiseGP
@@ -28,8 +29,9 @@ from models_engine.progress import FitLog, Progress
 __all__ = ["GPPL"]
 
 Floats = NDArray[np.float64]
-MAX_ITEMS = 2_000  # without features, where inducing points are not possible
+MAX_ITEMS = 2_000  # without features, up to which there is a matrix over all items
 MAX_SCALES = 120  # tried by EP
+TOO_MANY_FOR_GRADES = gettext_noop("with so many items grades did not count, the winners alone did")
 GRADES_IGNORED = gettext_noop('grades did not count, the winners alone did: inference="vg" counts them')
 
 
@@ -91,6 +93,8 @@ class GPPL:
         self._check(data)
         generator = np.random.default_rng(0) if rng is None else rng
         scale = GammaPrior(self.prior_shape, self.prior_rate)
+        if self._is_large(data):
+            return self._on_graph(data, scale, start, progress)
         factors = self._factors(data, scale, start)
         first = FitLog(self._n_steps(factors), progress)
         kernel = self._kernel(data, factors, scale, first)
@@ -183,12 +187,51 @@ class GPPL:
 
     def _check(self, data: Comparisons) -> None:
         check_settings(self)
-        if self._features(data) is None and data.n_items > MAX_ITEMS:
+        if self._is_large(data) and self.inference != "vg":
             told = gettext_noop(
-                "without item features GPPL needs a matrix over all items; %(n)d is above its limit of %(limit)d. Use "
-                "BradleyTerry, or give item_features."
+                'without item features inference="%(inference)s" needs a matrix over all items; %(n)d is above its '
+                'limit of %(limit)d. Use inference="vg", or give item_features.'
             )
-            raise TooLarge(Message.of(told, n=data.n_items, limit=MAX_ITEMS))
+            raise TooLarge(Message.of(told, inference=self.inference, n=data.n_items, limit=MAX_ITEMS))
+
+    def _is_large(self, data: Comparisons) -> bool:
+        return data.n_items > MAX_ITEMS and self._features(data) is None
+
+    def _on_graph(
+        self, data: Comparisons, scale: GammaPrior, start: Posterior | None, progress: Progress | None
+    ) -> GPPLPosterior:
+        """Fit without a matrix over all items, by winners alone."""
+        log = FitLog(self.max_iterations, progress)
+        sd = getattr(start, "prior_sd", None)
+        inverse_scale = scale.mean if sd is None else float(sd**-2)
+        mean, variance = np.zeros(data.n_items), np.full(data.n_items, 1 / inverse_scale)
+        if start is not None:
+            known = start.utilities()[: data.n_items]
+            mean[: len(known)], variance[: len(known)] = known, start.standard_deviations()[: len(known)] ** 2
+        found = fit_on_graph(
+            PairFactors.of(data.pairs()),
+            scale,
+            (mean, variance),
+            inverse_scale,
+            tolerance=self.tolerance,
+            limit=self.max_iterations,
+            on_step=log.step,
+        )
+        told = gettext_noop("the last step changed margins and log scale by %(change)s")
+        clauses = [Message.of(told, change=f"{found.change:.1g}")]
+        if not found.converged:
+            clauses.append(Message.of(RAISE_ITERATIONS, tolerance=f"{max(self.tolerance, LEAST_TOLERANCE):g}"))
+        if self._counts_grades(data):
+            clauses.append(Message.of(TOO_MANY_FOR_GRADES))
+        clauses.append(_scale_message(found.expected_scale))
+        return GPPLPosterior(
+            centre(found.mean),
+            found.covariance,
+            log.finish(converged=found.converged, message=Message.joined(*clauses)),
+            Likelihood("probit", tie_rate=data.pairs().tie_rate()),
+            prior_sd=found.expected_scale**-0.5,
+            source=None,
+        )
 
     def _features(self, data: Comparisons) -> Floats | None:
         """Return item features if they are to be used and differ between items."""

@@ -1,6 +1,7 @@
 """PlackettLuce: choices and rankings by their exact likelihood, Gamma prior on the worths; mode or Gibbs draws."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -9,9 +10,11 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.special import polygamma
 
-from models_engine.covariance.forms import DenseCovariance, check_dense
+from models_engine.covariance.forms import Covariance, DenseCovariance
+from models_engine.covariance.graph import GraphCovariance
 from models_engine.data import Comparisons
 from models_engine.estimators.settings import check_settings
+from models_engine.graphs import GraphPrecision, PairGraph
 from models_engine.implied_pairs import Stages
 from models_engine.linalg import sum_by_group
 from models_engine.messages import SPLIT_RHAT, Message, gettext_noop
@@ -21,6 +24,8 @@ from models_engine.progress import FitLog, Progress
 __all__ = ["ChoiceProblem", "PlackettLuce"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+MAX_DENSE_ITEMS = 2_000  # up to here the curvature is a matrix over all items
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ class PlackettLuce:
         rng: np.random.Generator | None = None,
         progress: Progress | None = None,
     ) -> BasePosterior:
-        """See Estimator.fit. Raises TooLarge above 5,000 items by "map"."""
+        """See Estimator.fit. By "map" the covariance of more than 2,000 items is a GraphCovariance, not a matrix."""
         check_settings(self)
         problem = ChoiceProblem(data, match_gamma_shape(self.prior_sd))
         utilities = np.zeros(data.n_items)
@@ -66,15 +71,13 @@ class PlackettLuce:
         self, problem: "ChoiceProblem", utilities: Floats, likelihood: Likelihood, progress: Progress | None
     ) -> GaussianPosterior:
         """Find the mode by two MM sweeps, then Newton steps, halved where the log posterior would decrease."""
-        check_dense(problem.n_items)
         log = FitLog(self.max_iterations, progress)
         for _ in range(2):
             utilities = problem.mm_step(utilities)
         value, converged = problem.objective(utilities), False
         log.step(value)
         for _ in range(self.max_iterations):
-            factor = scipy.linalg.cho_factor(problem.curvature(utilities), lower=True)
-            step, size = scipy.linalg.cho_solve(factor, problem.gradient(utilities)), 1.0
+            step, size = problem.newton_step(utilities), 1.0
             while (new := problem.objective(utilities + size * step)) < value - 1e-12 * abs(value) and size > 1e-8:
                 size /= 2
             utilities, value = utilities + size * step, new
@@ -85,9 +88,7 @@ class PlackettLuce:
         told = gettext_noop("largest step below %(tolerance)s")
         told = told if converged else gettext_noop("largest step not below %(tolerance)s")
         diagnostics = log.finish(converged=converged, message=Message.of(told, tolerance=f"{self.tolerance:g}"))
-        factor = scipy.linalg.cho_factor(problem.curvature(utilities), lower=True)
-        covariance = DenseCovariance.of(scipy.linalg.cho_solve(factor, np.eye(problem.n_items)))
-        return GaussianPosterior(utilities - utilities.mean(), covariance, diagnostics, likelihood)
+        return GaussianPosterior(utilities - utilities.mean(), problem.covariance(utilities), diagnostics, likelihood)
 
     def _by_gibbs(
         self,
@@ -150,6 +151,53 @@ class ChoiceProblem:
             rows = scipy.sparse.csr_array((values, stages.items.ravel(), starts), shape=(len(p), self.n_items))
             matrix -= np.asarray((rows.T @ rows).toarray(), dtype=np.float64)
         return matrix
+
+    @cached_property
+    def _pairs(self) -> tuple[PairGraph, list[Ints]]:
+        """Return the pairs of items that share a set, and of each Stages that of every two of its places, (m, q)."""
+        left, right = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for stages in self.stages:
+            first, second = np.triu_indices(stages.size, 1)
+            left.append(stages.items[:, first].ravel())
+            right.append(stages.items[:, second].ravel())
+        graph, pair = PairGraph.of(np.concatenate(left), np.concatenate(right), self.n_items)
+        ends = np.cumsum([len(one) for one in left])[1:]
+        found = np.split(pair.ravel(), ends[:-1]) if len(self.stages) else []
+        return graph, [rows.reshape(len(one.items), -1) for rows, one in zip(found, self.stages, strict=True)]
+
+    def precision(self, f: Floats) -> GraphPrecision:
+        """Return the curvature without a matrix over all items.
+
+        A stage's w (diag(p) - p p') is the Laplacian of the weights w p_i p_j between its items, since p sums to 1.
+        """
+        graph, pairs = self._pairs
+        weights = np.zeros(graph.n_pairs)
+        for stages, pair in zip(self.stages, pairs, strict=True):
+            p = softmax(f[stages.items])
+            first, second = np.triu_indices(stages.size, 1)
+            products = stages.weight[:, None] * p[:, first] * p[:, second]
+            weights += sum_by_group(pair.ravel(), products.ravel(), graph.n_pairs)
+        return graph.precision(weights, self.shape * np.exp(f))
+
+    def curvature_times(self, f: Floats, columns: Floats) -> Floats:
+        """Return the curvature times columns (n_items, m)."""
+        if self.n_items > MAX_DENSE_ITEMS:
+            return self.precision(f).times(columns)
+        return self.curvature(f) @ columns
+
+    def newton_step(self, f: Floats) -> Floats:
+        """Solve curvature x = gradient: by a dense factor, or by conjugate gradients above MAX_DENSE_ITEMS."""
+        if self.n_items > MAX_DENSE_ITEMS:
+            return self.precision(f).solve(self.gradient(f)[:, None], tolerance=1e-9)[:, 0]
+        factor = scipy.linalg.cho_factor(self.curvature(f), lower=True)
+        return np.asarray(scipy.linalg.cho_solve(factor, self.gradient(f)))
+
+    def covariance(self, f: Floats) -> Covariance:
+        """Return the inverse curvature as a covariance of centred utilities; above MAX_DENSE_ITEMS without a matrix."""
+        if self.n_items > MAX_DENSE_ITEMS:
+            return GraphCovariance.of(self.precision(f))
+        factor = scipy.linalg.cho_factor(self.curvature(f), lower=True)
+        return DenseCovariance.of(scipy.linalg.cho_solve(factor, np.eye(self.n_items)))
 
     def mm_step(self, f: Floats) -> Floats:
         """Take one step of Hunter's (2004) MM algorithm with the prior of Caron & Doucet (2012), to the mode of log

@@ -1,5 +1,5 @@
 // Keeps a page of the dashboard up to date: a websocket says what changed, htmx fetches the parts that show it.
-// A part names in data-refreshed-by what it goes by ("fit", "labels", "evaluation", or several) and carries the values it
+// A part names in data-refreshed-by what it goes by ("fit", "labels", "evaluation", "newest", or several) and carries the values it
 // was drawn with.
 
 import { keepTimes } from "./ago.js";
@@ -80,8 +80,8 @@ function poll() {
 }
 
 function readStatus() {
-  const { fit, labels, engine, evaluation } = document.getElementById("status").dataset;
-  Object.assign(known, { fit, labels, engine, evaluation });
+  const { fit, labels, engine, evaluation, newest } = document.getElementById("status").dataset;
+  Object.assign(known, { fit, labels, engine, evaluation, newest });
 }
 
 let before;

@@ -8,6 +8,7 @@ from django.db.models import Count, F, Max, Min, Q
 from django.utils.translation import gettext as _
 
 from annotate.dashboard.overall.places import Place
+from annotate.fitting.stored_provisional import NewestAnswers
 from models_engine.models import Estimate, Fit
 
 NextState = Estimate.NextState
@@ -58,8 +59,25 @@ def classes_of_places(places: Sequence[Place]) -> list[RankClass]:
     return found
 
 
-def classes_of(fit: Fit, *, parts: Collection[int]) -> list[RankClass]:
+def classes_now(newest: NewestAnswers) -> list[RankClass]:
+    """Return the classes of the parts that the newest answers are about, best first."""
+    columns = (newest.columns[name] for name in ("part", "rank", "rank_class", "next_state"))
+    rows = sorted(zip(*columns, strict=True))
+    sizes = {part: rank for part, rank, _number, _state in rows}  # the last rank of each
+    found = []
+    for (part, number), group in groupby(rows, key=lambda row: (row[0], row[2])):
+        members = list(group)
+        n_tied = sum(state == NextState.TIED for *_others, state in members)
+        found.append(RankClass(part, number, members[0][1], members[-1][1], n_tied, sizes[part]))
+    return found
+
+
+def classes_of(fit: Fit, *, parts: Collection[int], newest: NewestAnswers | None = None) -> list[RankClass]:
     """Return the classes of these parts, best first, from one query; none for a fit that was made without them."""
+    if newest:
+        own = [one for one in classes_now(newest) if one.part in parts]
+        others = classes_of(fit, parts=set(parts) - newest.parts)
+        return sorted([*own, *others], key=lambda one: (one.part, one.first))
     groups = list(
         Estimate.objects.filter(fit=fit, part__in=parts, rank_class__isnull=False)
         .order_by()

@@ -14,6 +14,7 @@ from annotate.dashboard.ranking.headline import Leader, Totals, headline
 from annotate.dashboard.ranking.neighbours import Neighbours, reliability_in
 from annotate.dashboard.ranking.tracks import Track, by_place, track_of
 from annotate.fitting.estimator_choices import CAUTIONS, SHORT_CAUTIONS
+from annotate.fitting.stored_provisional import NewestAnswers
 from annotate.labelling.wording import translate_items
 from annotate.models import Context, Item, ItemsShownBy, Project
 from models_engine.models import Estimate, Fit
@@ -148,9 +149,15 @@ class Ranking:
         return self.fit.n_parts - self.n_alone
 
 
-def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SIZE) -> Ranking:
-    """Return one page of the ranking, in the same number of queries however many items there are."""
+def ranking(
+    project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SIZE, newest: NewestAnswers | None = None
+) -> Ranking:
+    """Return one page of the ranking, in the same number of queries however many items there are.
+
+    newest: what the newest answers change; only of all items in order of their places.
+    """
     estimates = Estimate.objects.filter(fit=fit)
+    kept = Q() if newest is None else ~Q(part__in=newest.parts)
     totals = estimates.aggregate(
         low=Min("low"),
         high=Max("high"),
@@ -161,9 +168,11 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
         thin=Count("pk", filter=Q(n_comparisons__lt=MIN_COMPARISONS)),
         alone=Count("pk", filter=Q(n_comparisons=0)),
         divisive=Count("divisiveness"),
-        settled=Count("pk", filter=Q(next_state__in=SETTLED)),
-        open=Count("pk", filter=Q(next_state=NextState.NOT_ENOUGH)),
+        settled=Count("pk", filter=Q(next_state__in=SETTLED) & kept),
+        open=Count("pk", filter=Q(next_state=NextState.NOT_ENOUGH) & kept),
     )
+    if newest:
+        totals = newest.add_to(totals, SETTLED, (NextState.NOT_ENOUGH,))
     k = fit.settings.get("top_k", project.top_k)
     has_scores = totals["score_low"] is not None
     low, high = (totals["score_low"], totals["score_high"]) if has_scores else (totals["low"], totals["high"])
@@ -173,10 +182,13 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
     n_tagged = shown.count() if track else 0
     page = page_of(track.restrict(shown) if track else shown, query.page, size)
     rows = list(page.object_list)
+    rows = newest.replace(fit, rows) if newest else rows
     if track:
         track.put_places(rows)
     classes = (
-        classes_of_places(track.places) if track else classes_of(fit, parts={0, *(estimate.part for estimate in rows)})
+        classes_of_places(track.places)
+        if track
+        else classes_of(fit, parts={0, *(estimate.part for estimate in rows)}, newest=newest)
     )
     return Ranking(
         fit=fit,
@@ -209,7 +221,7 @@ def ranking(project: Project, fit: Fit, query: RankingQuery, size: int = PAGE_SI
         else headline(
             fit,
             [one for one in classes if one.part == 0][:2],
-            first_two(project, fit, query.language),
+            first_two(project, fit, query.language, newest),
             Totals(totals["n"], totals["ranked"], totals["thin"]),
         ),
         has_scores=has_scores,
@@ -225,9 +237,10 @@ def neighbours_in(track: Track) -> Neighbours:
     return Neighbours(sum(state in SETTLED for state in states), states.count(NextState.NOT_ENOUGH))
 
 
-def first_two(project: Project, fit: Fit, language: str = "") -> list[Leader]:
+def first_two(project: Project, fit: Fit, language: str = "", newest: NewestAnswers | None = None) -> list[Leader]:
     """Return the first two items of the largest part."""
     first = list(Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0).order_by("rank")[:2])
+    first = newest.replace(fit, first) if newest else first
     items = Item.objects.in_bulk([estimate.item_id for estimate in first])
     translate_items(items.values(), language)
     names = {pk: item.shown_as(project.items_shown_by) for pk, item in items.items()}

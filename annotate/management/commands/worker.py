@@ -18,7 +18,14 @@ from annotate.annotators.cohorts import job as cohorts_job
 from annotate.annotators.machines import job as machines_job
 from annotate.annotators.tastes import job as tastes_job
 from annotate.core.database_outages import require_database
-from annotate.fitting import evaluation_job, forecast_job, predictions_job, savings_job, scheduling
+from annotate.fitting import (
+    evaluation_job,
+    forecast_job,
+    predictions_job,
+    provisional_job,
+    savings_job,
+    scheduling,
+)
 from annotate.fitting.job_process import CONTEXT
 from annotate.fitting.job_runner import WorkerJobs
 from annotate.fitting.worker import Worker
@@ -37,7 +44,8 @@ PRELOADED = ["annotate.management.job_server"]
 
 def create_jobs() -> WorkerJobs:
     """Returns every kind of job of the site."""
-    return WorkerJobs(imports_job.QUEUE, REQUESTED_JOBS, IDLE_JOBS, daily_cleanup.clean_up)
+    first = (provisional_job.QUEUE,)
+    return WorkerJobs(imports_job.QUEUE, REQUESTED_JOBS, IDLE_JOBS, daily_cleanup.clean_up, first)
 
 
 def create_worker(name: str, *, isolated: bool = False) -> Worker:

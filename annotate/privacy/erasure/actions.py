@@ -37,6 +37,7 @@ from annotate.models import (
     Presentation,
     PresentedItem,
     Project,
+    ProvisionalRanking,
     RunRecord,
     RunRecordPart,
     SuggestedSet,
@@ -155,6 +156,7 @@ def delete_fits_since(project: Project, since: datetime) -> None:
     SuggestedSet.objects.filter(project=project).delete()
     MeasuredSaving.objects.filter(project=project).delete()
     PredictionGain.objects.filter(project=project).delete()
+    ProvisionalRanking.objects.filter(project=project).delete()
     request_new_records(project)
     empty_imports(project)
 

@@ -22,7 +22,7 @@ class ConcaveLikelihood(Protocol):
 
     def objective(self, f: Floats) -> float: ...
     def gradient(self, f: Floats) -> Floats: ...
-    def curvature(self, f: Floats) -> Floats: ...
+    def curvature_times(self, f: Floats, columns: Floats) -> Floats: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ def fit_mode(
 
 
 def _posterior_factor(root: Floats, likelihood: ConcaveLikelihood, w: Floats) -> Floats:
-    return cholesky(np.eye(len(w)) + root.T @ likelihood.curvature(root @ w) @ root)
+    return cholesky(np.eye(len(w)) + root.T @ likelihood.curvature_times(root @ w, root))
 
 
 def _half_log_determinant(factor: Floats) -> float:

@@ -13,13 +13,14 @@ from scipy.special import log_expit
 
 from models_engine.analysis.metrics import calibration_slope, coverage
 from models_engine.data import Comparisons
-from models_engine.errors import EngineError, InvalidData, InvalidSetting, NotConverged, Unsupported
+from models_engine.errors import EngineError, InvalidData, InvalidSetting, NotConverged, TooLarge, Unsupported
 from models_engine.estimators.feature_plackett_luce import FeaturePlackettLuce
-from models_engine.estimators.feature_posterior import scaled_features
+from models_engine.estimators.feature_posterior import FeaturePosterior, scaled_features
 from models_engine.estimators.plackett_luce import ChoiceProblem
 from models_engine.inference.plackett_luce.bounds import ChoiceBounds, jaakkola_lambda
 from models_engine.inference.plackett_luce.fits import fit_bound, fit_mode, maximise_bound_gaussian
-from models_engine.linalg import centre
+from models_engine.inference.plackett_luce.graph_mode import FeaturePrior, fit_graph_mode
+from models_engine.linalg import centre, centre_covariance
 from models_engine.simulate import Crowd, simulate_crowd
 from tests.budget import examples
 from tests.engine.simulated_data import labels_of_every_kind, with_features
@@ -317,3 +318,50 @@ def test_bad_settings_and_features_are_reported():
     posterior = FeaturePlackettLuce(1.0, 0.5).fit(data)
     with pytest.raises(InvalidData, match=r"shape \(2, 5\)"):
         posterior.at(np.ones((2, 5)))
+
+
+def test_the_mode_without_a_matrix_over_all_items_is_the_same():
+    data, rng = labels(n_items=12, n=40), np.random.default_rng(3)
+    x, problem = rng.normal(size=(12, 3)), ChoiceProblem(data, shape=0.0)
+    steps = {"tolerance": 1e-10, "max_iterations": 100, "on_step": lambda _: None}
+    for prior_sd, item_sd in [(1.0, 0.5), (0.25, 2.0)]:
+        root = np.linalg.cholesky(prior_sd**2 * x @ x.T + item_sd**2 * np.eye(12))
+        dense = fit_mode(root, problem, np.zeros(12), **steps)
+        sparse = fit_graph_mode(FeaturePrior(x, prior_sd, item_sd), problem, np.zeros(12), **steps)
+        assert_allclose(sparse.mean, dense.mean, atol=1e-7)
+        assert_allclose(sparse.covariance().dense(), centre_covariance(dense.covariance()), atol=1e-7)
+        assert sparse.evidence == pytest.approx(dense.evidence, abs=0.05)
+        # w given f is Gaussian, and f has these moments: the same by the whole covariance of (f, w).
+        back = prior_sd**2 * x.T @ np.linalg.inv(root @ root.T)
+        mean, weights_root = sparse.weights()
+        spread = prior_sd**2 * np.eye(3) - back @ x * prior_sd**2 + back @ dense.covariance() @ back.T
+        assert_allclose(mean, back @ dense.mean, atol=1e-7)
+        assert_allclose(weights_root @ weights_root.T, spread, atol=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("item_sd", [None, 0.0])
+@pytest.mark.parametrize("featured", [True, False])
+def test_many_items_are_fitted_at_the_best_scale(monkeypatch, featured, item_sd):
+    """With a limit of one item in place of 5,000, beside the dense fit at the scale that was found."""
+    rng, x, people = simulate_linear(5, n_items=40)
+    data = given_features(people.rankings(300, 4, rng), x) if featured else people.rankings(300, 4, rng)
+    for module in ("feature_plackett_luce", "plackett_luce"):
+        monkeypatch.setattr(f"models_engine.estimators.{module}.MAX_DENSE_ITEMS", 1)
+    if not featured and item_sd is not None:
+        item_sd = 0.5
+    sparse = FeaturePlackettLuce(item_sd=item_sd).fit(data)
+    monkeypatch.undo()
+    dense = FeaturePlackettLuce(prior_sd=sparse.prior_sd, item_sd=sparse.item_sd).fit(data)
+    assert sparse.diagnostics.converged
+    assert_allclose(sparse.utilities(), dense.utilities(), atol=1e-5)
+    assert_allclose(sparse.standard_deviations(), dense.standard_deviations(), rtol=1e-4)
+    if featured:
+        assert_allclose(sparse.weights, dense.weights, atol=1e-5)
+        assert_allclose(sparse.at(x[:5]).utilities(), dense.at(x[:5]).utilities(), atol=1e-5)
+    assert_allclose(FeaturePosterior.from_arrays(sparse.to_arrays()).utilities(), sparse.utilities())
+
+
+def test_the_bound_of_many_items_is_refused():
+    with pytest.raises(TooLarge, match="5000"):
+        FeaturePlackettLuce(inference="vi").fit(Comparisons.from_pairs([0], [6000], [1]))

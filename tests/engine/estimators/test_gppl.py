@@ -491,9 +491,36 @@ def test_invalid_settings_are_reported(wrong, message):
         GPPL(**wrong).fit(Comparisons.from_pairs([0], [1], [1]))
 
 
+@pytest.mark.parametrize("largest_exact_core", [2_000, 10])
+def test_without_a_matrix_over_all_items_the_fit_is_nearly_the_same(monkeypatch, largest_exact_core):
+    """With exact variances up to the tolerance of the steps, and by draws within their standard errors."""
+    rng = np.random.default_rng(2)
+    data = simulate_crowd(rng, 120, 10, utility_sd=1.0).pairs(1_500, rng)
+    dense = GPPL(kernel="identity").fit(data)
+    monkeypatch.setattr("models_engine.estimators.gppl.MAX_ITEMS", 1)
+    for module in ("inference.pairwise_gp.graph", "covariance.cores"):
+        monkeypatch.setattr(f"models_engine.{module}.MAX_DENSE_CORE", largest_exact_core)
+    sparse, exact = GPPL(kernel="identity").fit(data), largest_exact_core > 120
+    assert sparse.diagnostics.converged
+    error = np.abs(sparse.utilities() - dense.utilities()) / dense.standard_deviations()
+    assert error.max() < (0.01 if exact else 0.05)
+    assert_allclose(sparse.standard_deviations(), dense.standard_deviations(), rtol=0.005 if exact else 0.04)
+    assert sparse.prior_sd == pytest.approx(dense.prior_sd, rel=0.005 if exact else 0.02)
+    again = GPPLPosterior.from_arrays(sparse.to_arrays())
+    assert_allclose(again.utilities(), sparse.utilities())
+    warm = GPPL(kernel="identity").fit(data, start=sparse)
+    assert warm.diagnostics.n_iterations < sparse.diagnostics.n_iterations
+
+
+def test_grades_that_do_not_count_are_told(monkeypatch):
+    monkeypatch.setattr("models_engine.estimators.gppl.MAX_ITEMS", 1)
+    data = Comparisons.from_pairs([0, 1, 2, 0], [1, 2, 0, 2], [1, 1, 0, 1], grades=[1, 2, 1, 2])
+    assert "grades did not count" in str(GPPL().fit(data).diagnostics.message)
+
+
 def test_limits_suggest_an_alternative():
-    with pytest.raises(TooLarge, match="Use BradleyTerry"):
-        GPPL().fit(Comparisons.from_pairs([0], [1], [1], n_items=2_001))
+    with pytest.raises(TooLarge, match='Use inference="vg"'):
+        GPPL(inference="ep").fit(Comparisons.from_pairs([0], [1], [1], n_items=2_001))
     _, data = simulate_along_features(0, n_items=30, n_labels=60)
     with pytest.raises(TooLarge, match="raise n_inducing"):
         GPPL(inference="ep", share=1.0, n_inducing=10).fit(data)

@@ -10,7 +10,7 @@ from scipy.special import polygamma
 from scipy.stats import kstest, loggamma
 
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidSetting, TooLarge
+from models_engine.errors import InvalidSetting
 from models_engine.estimators.plackett_luce import ChoiceProblem, PlackettLuce, match_gamma_shape, split_rhat
 from models_engine.simulate import simulate_crowd
 from tests.engine.simulated_data import labels_of_every_kind
@@ -164,6 +164,24 @@ def test_a_prior_of_zero_width_is_rejected():
         PlackettLuce(prior_sd=0).fit(rankings())
 
 
-def test_too_many_items_are_rejected():
-    with pytest.raises(TooLarge, match="5000"):
-        PlackettLuce().fit(Comparisons.from_pairs([0], [6000], [1]))
+def test_without_a_matrix_over_all_items_the_fit_is_the_same(monkeypatch):
+    data = labels_of_every_kind()
+    problem = ChoiceProblem(data, 0.7)
+    f = np.random.default_rng(1).normal(size=data.n_items)
+    precision = problem.precision(f)
+    assert_allclose(precision.graph.dense(precision.weights, precision.ridge), problem.curvature(f), atol=1e-12)
+    dense = PlackettLuce().fit(data)
+    monkeypatch.setattr("models_engine.estimators.plackett_luce.MAX_DENSE_ITEMS", 1)
+    sparse = PlackettLuce().fit(data)
+    assert_allclose(sparse.utilities(), dense.utilities(), atol=1e-7)
+    assert_allclose(sparse.covariance(), dense.covariance(), atol=1e-7)
+
+
+def test_many_items_are_fitted_by_the_same_likelihood_as_few():
+    """6,000 items in unconnected threes: each three has the posterior that it has by itself."""
+    n = 2_000
+    threes = np.arange(3 * n).reshape(n, 3)
+    many = PlackettLuce().fit(Comparisons.from_rankings(threes, shown=threes))
+    alone = PlackettLuce().fit(Comparisons.from_rankings([[0, 1, 2]]))
+    assert_allclose(many.restrict(threes[7]).utilities(), alone.utilities(), atol=1e-7)
+    assert_allclose(many.restrict(threes[7]).standard_deviations(), alone.standard_deviations(), atol=1e-7)

@@ -13,23 +13,28 @@ from annotate.models import (
     LabelForecast,
     MeasuredSaving,
     PredictionGain,
+    ProvisionalRanking,
     RunRecord,
     TasteMap,
 )
 from annotate.models.leased_jobs import LeaseLost, lease_duration
 
 NOW = timezone.now()
-KINDS = [Evaluation, TasteMap, LabelForecast, MeasuredSaving, PredictionGain, RunRecord, CohortComparison, ImportJob]
+KINDS = [
+    *(Evaluation, TasteMap, LabelForecast, MeasuredSaving, PredictionGain, ProvisionalRanking),
+    *(RunRecord, CohortComparison, ImportJob),
+]
 
 
 @pytest.fixture(params=KINDS, ids=lambda kind: kind.__name__)
 def job(request, project):
     values = (
         {}
-        if request.param in (Evaluation, TasteMap, LabelForecast, MeasuredSaving, PredictionGain)
+        if request.param in (Evaluation, TasteMap, LabelForecast, MeasuredSaving, PredictionGain, ProvisionalRanking)
         else {"asked_at": NOW}
     )
     values |= {"folder": "x", "digest": "x"} if request.param is ImportJob else {}
+    values |= {"fit_number": 1, "version": 1} if request.param is ProvisionalRanking else {}
     return request.param.objects.create(project=project, **values)
 
 

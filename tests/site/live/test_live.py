@@ -65,7 +65,7 @@ def test_those_who_may_see_hear_where_the_project_stands(request, project, who):
         async with watching(cookies, project) as socket:
             return await socket.receive()
 
-    assert asyncio.run(run()) == {"fit": 3, "labels": 7, "engine": "off-0-0", "evaluation": None}
+    assert asyncio.run(run()) == {"fit": 3, "labels": 7, "engine": "off-0-0", "evaluation": None, "newest": None}
 
 
 @pytest.mark.parametrize("who", ["anonymous", "bob", "charlie", "bad origin", "no such project"])

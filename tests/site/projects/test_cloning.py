@@ -60,6 +60,7 @@ LEFT = {
     "SuggestedSet": "suggested_sets",
     "MeasuredSaving": "measured_savings",
     "PredictionGain": "prediction_gains",
+    "ProvisionalRanking": "provisional_rankings",
     "DerivedRanking": "derived_rankings",
     "TasteMap": None,
     "MachineReport": "machine_reports",
