@@ -40,14 +40,17 @@ def test_it_finds_the_scales_that_a_joint_iteration_converges_to():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [8, 10])
 def test_a_flat_evidence_does_not_let_the_spread_run_away(seed):
-    """Narrow items, seven answers an item: a joint iteration passes the mode and ends at 5 to 40 times the spread."""
+    """Narrow items, seven answers an item: a joint iteration passes the mode and ends at 4 to 40 times the spread.
+
+    Whether it settles there or goes on differs between machines by what they round.
+    """
     data = crowd(seed, 40, 20, 300, 0.5)
-    lost, converged = run_crowd_ep(start(data), tolerance=1e-3, limit=200, on_step=lambda _: None)
-    assert not converged
+    lost, _ = run_crowd_ep(start(data), tolerance=1e-3, limit=200, on_step=lambda _: None)
     assert lost.scales.prior_sd > 2
     found = CrowdBT().fit(data)
     assert found.diagnostics.converged
     assert found.prior_sd < 1
+    assert lost.objective < found.diagnostics.objective[-1] - 0.5
     for sd in (0.2, 0.4, 0.6, 0.9, 1.5, 4.0):
         evidence = CrowdBT(prior_sd=sd).fit(data).diagnostics.objective[-1] - (np.log(sd) - CENTRE[0]) ** 2 / 2
         assert evidence < found.diagnostics.objective[-1] + 0.01
