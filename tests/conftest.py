@@ -6,7 +6,7 @@ import platform
 import random
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from multiprocessing.process import BaseProcess
 
@@ -20,6 +20,7 @@ from django.conf import settings as django_settings
 from django.core.cache import cache, caches
 from django.core.management.commands import flush
 from django.db import connection, connections
+from django.test import override_settings
 from django.utils import timezone, translation
 
 from annotate.accounts.actions import create_token
@@ -213,16 +214,15 @@ def pytest_terminal_summary(terminalreporter) -> None:
             terminalreporter.write_line(f"{cpu:.1f} s of CPU, but not marked slow: {report.nodeid}")
 
 
-@pytest.fixture(autouse=True)
-def fast_passwords(settings) -> None:
-    """Slow hashes protect real accounts; these are not."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+@pytest.fixture(scope="session", autouse=True)
+def quick_settings() -> Iterator[None]:
+    """Slow hashes protect real accounts; these are not. And static files are found when they are asked for.
 
-
-@pytest.fixture(autouse=True)
-def static_files_when_asked_for(settings) -> None:
-    """Otherwise every test's client lists all static files first, which takes longer than most requests."""
-    settings.WHITENOISE_AUTOREFRESH = True
+    Otherwise every test's client lists all of them first, which takes longer than most requests.
+    """
+    hashers = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    with override_settings(PASSWORD_HASHERS=hashers, WHITENOISE_AUTOREFRESH=True):
+        yield
 
 
 @pytest.fixture(autouse=True)

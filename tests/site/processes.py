@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.pace import is_within
+
 
 def with_environment(text: str) -> set[int]:
     """The ids of running processes whose environment holds this text; zombies have none."""
@@ -28,9 +30,9 @@ def command_of(pid: int) -> str:
 
 def wait_for(what: Callable[[], object], seconds: float = 120, why: str = "it never came to be") -> object:
     """The first true value of `what`."""
-    deadline, pause = time.monotonic() + seconds, 0.05
+    began, pause = time.monotonic(), 0.05
     while not (value := what()):
-        assert time.monotonic() < deadline, f"{why} within {seconds} s"
+        assert is_within(time.monotonic() - began, seconds, time.monotonic), f"{why} within {seconds} s"
         time.sleep(pause)
         pause = min(1.3 * pause, 0.4)  # asking takes CPU that what is waited for needs
     return value

@@ -118,9 +118,10 @@ def taste_spread(
 def _squares(group: Ints, pairs: PairTable, sides: tuple[Ints, Ints], weight: Floats, n: int) -> Floats:
     """Return (n_annotators n,) by annotator and competitor: the squared rows of D' diag(weight) D of each annotator's
     pairs in each group, summed over groups."""
-    found, cluster = np.unique(np.stack([pairs.annotator, group]), axis=1, return_inverse=True)
-    rows = np.asarray(_rows(cluster.ravel(), sides, weight, n).power(2).sum(axis=1)).ravel()
-    return sum_by_group((found[0][:, None] * n + np.arange(n)).ravel(), rows, pairs.n_annotators * n)
+    n_groups = int(group.max()) + 1
+    found, cluster = np.unique(pairs.annotator * n_groups + group, return_inverse=True)
+    rows = np.asarray(_rows(cluster, sides, weight, n).power(2).sum(axis=1)).ravel()
+    return sum_by_group(((found // n_groups)[:, None] * n + np.arange(n)).ravel(), rows, pairs.n_annotators * n)
 
 
 def _rows(

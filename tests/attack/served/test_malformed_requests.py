@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.attack.served.site import Answer, Served, told
+from tests.pace import is_within
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 REFUSED = (0, 400, 403, 404, 405, 408, 411, 413, 414, 415, 422, 431, 501, 505)
@@ -82,7 +83,7 @@ def test_lines_that_are_no_request(site, line):
 def test_headers_without_end_or_sense(site, header):
     started = time.monotonic()
     check(site.send(start(site, f"GET {LOGIN} HTTP/1.1", header), seconds=20), (*REFUSED, 200))
-    assert time.monotonic() - started < 20
+    assert is_within(time.monotonic() - started, 20, time.monotonic)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +161,7 @@ def test_forms_in_parts_without_end(site, how):
     started = time.monotonic()
     answer = site.post(LOGIN, body, f"multipart/form-data; boundary={boundary}")
     check(answer)
-    assert time.monotonic() - started < 20
+    assert is_within(time.monotonic() - started, 20, time.monotonic)
     assert site.get("/healthz").status in (200, 503), "it goes on"
 
 

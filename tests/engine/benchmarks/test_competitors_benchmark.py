@@ -81,6 +81,7 @@ def test_on_prompts_left_out_and_between_halves_of_prompts_llmfao():
 
 
 @pytest.mark.slow
+@pytest.mark.large  # what the test above asks of halves, of eighty thousand pairs and twenty fits to them
 @pytest.mark.skipif(not (DATA / "wmt13_fr_en").is_dir(), reason=f"wmt13_fr_en is not in {DATA}; set CROWDRANK_DATA")
 def test_between_halves_of_segments_wmt13():
     found = {row.estimator: row for row in measure_halves(read_contest("wmt13_fr_en", DATA), 10, 0)}

@@ -21,6 +21,7 @@ from models_engine.inference.angle.mixture import LabelProfiles, MixtureGroups
 from models_engine.linalg import centre
 from tests.budget import examples
 from tests.engine.estimators.test_angle_based import all_places, mixed_labels, plain_log_likelihood, rankings_of
+from tests.pace import is_within
 from tests.paths import DATA
 
 APART = np.array([[-3.0, -1.5, 0.0, 1.5, 3.0], [2.0, 3.0, -3.0, -2.0, 0.0]])  # eta of two groups
@@ -202,8 +203,8 @@ def test_huge_weights_are_fitted_and_the_caller_is_heard_at_least_once_a_second(
     heard.append(process_time())
     assert posterior.diagnostics.converged
     assert np.isfinite(posterior.utilities()).all()
-    assert np.diff(heard).max() < 1, "seconds of computing during which nothing could be cancelled"
-    assert heard[-1] - heard[0] < 20
+    assert is_within(np.diff(heard).max(), 1), "seconds of computing during which nothing could be cancelled"
+    assert is_within(heard[-1] - heard[0], 20)
 
 
 @pytest.mark.slow

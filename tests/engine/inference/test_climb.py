@@ -48,6 +48,7 @@ def test_a_flat_evidence_does_not_let_the_spread_run_away(seed):
     found = CrowdBT().fit(data)
     assert found.diagnostics.converged
     assert found.prior_sd < 1
+    assert lost.objective < found.diagnostics.objective[-1] - 0.5
     for sd in (0.2, 0.4, 0.6, 0.9, 1.5, 4.0):
         evidence = CrowdBT(prior_sd=sd).fit(data).diagnostics.objective[-1] - (np.log(sd) - CENTRE[0]) ** 2 / 2
         assert evidence < found.diagnostics.objective[-1] + 0.01

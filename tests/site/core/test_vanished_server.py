@@ -12,6 +12,8 @@ import psycopg
 import pytest
 from django.db import connection
 
+from tests.pace import is_within
+
 pytestmark = pytest.mark.process
 NAMESPACE = LINK = f"crowd{os.getpid()}"
 HERE, THERE, PORT = "10.213.77.1", "10.213.77.2", 6543
@@ -119,4 +121,4 @@ def test_nobody_waits_long_for_a_machine_that_is_gone(far_server):
     for thread in threads.values():
         thread.join(30)
     assert ends.keys() == steps.keys()
-    assert max(ends.values()) < 4, ends  # two, and a busy machine
+    assert is_within(max(ends.values()), 4, time.monotonic), ends  # two, and a busy machine

@@ -11,6 +11,7 @@ from django.test import Client
 
 from annotate.live import consumers
 from annotate.models import FitState, Membership, Project, User
+from tests.pace import is_within
 from tests.websockets import Visitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -101,7 +102,8 @@ def test_a_new_fit_is_told_at_once_to_everyone_who_watches(project, alice, vera)
                 waits.append(time.monotonic() - started)
             return waits
 
-    assert sorted(asyncio.run(run()))[1] < 0.8  # the middle one: a busy machine may hold up another
+    middle = sorted(asyncio.run(run()))[1]  # a busy machine may hold up another
+    assert is_within(middle, 0.8, time.monotonic)
 
 
 @pytest.mark.slow
