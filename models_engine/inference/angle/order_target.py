@@ -16,7 +16,9 @@ from models_engine.inference.angle.von_mises_fisher import mean_length
 __all__ = ["OrderTarget"]
 
 Floats = NDArray[np.float64]
-MAX_REDRAWS = 100
+MAX_REDRAWS = 200
+MAX_RANKINGS = 3_200
+SMALL_GAIN = 0.01  # to each parameter: a step of a seventh of its standard deviation, for which none are drawn anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,20 +52,22 @@ class OrderTarget:
     ) -> tuple[Mode, DrawnRankings]:
         """Find the mode by Newton's method, with the rankings that it is the mode over.
 
-        While the mode lies beyond the radius in which rankings serve, others are drawn there, so that an earlier mode
-        with its rankings is a start from which nothing has to be drawn. Converged where the next step would raise the
-        log density by less than `tolerance`, or by its rounding error; not where the mode diverges.
+        While the mode lies beyond the radius in which rankings serve, others are drawn there: more, where that leads no
+        further up. A mode that is beyond it only within its own uncertainty is kept at the radius. An earlier mode with
+        its rankings is a start from which nothing has to be drawn. Converged where the next step would raise the log
+        density by less than `tolerance`, or by its rounding error; not where the mode diverges.
         """
-        z = np.zeros(self.labels.t - 1) if start is None else start
+        z, n, best = np.zeros(self.labels.t - 1) if start is None else start, len(rankings.y), -np.inf
         for _ in range(MAX_REDRAWS):
             middle = self.basis.T @ rankings.base
-            if np.linalg.norm(z - middle) > rankings.radius:
-                rankings = DrawnRankings.at(self.basis @ z, rng, len(rankings.y))
+            if np.linalg.norm(z - middle) > 1.001 * rankings.radius:
+                rankings = DrawnRankings.at(self.basis @ z, rng, n)
                 middle = z
             mode, is_inside = self._mode_within(z, middle, rankings, max_iterations, tolerance, on_iteration)
-            if is_inside or np.linalg.norm(mode.mean) > MAX_LENGTH / 5:
+            if is_inside or np.linalg.norm(mode.mean) > MAX_LENGTH:
                 return mode, rankings
-            z = mode.mean
+            n = min(2 * n, MAX_RANKINGS) if mode.value <= best else n
+            z, best = mode.mean, max(best, mode.value)
         return replace(mode, converged=False), rankings
 
     def _mode_within(
@@ -83,14 +87,21 @@ class OrderTarget:
             root = root_of_inverse(curvature)
             step, size = root @ (root.T @ gradient), 1.0
             error = max(1e-9, 1e-13 * abs(value))
-            if float(gradient @ step) / 2 < max(tolerance, error):
+            gain = float(gradient @ step) / 2  # half the squared length of the step in posterior standard deviations
+            if gain < max(tolerance, error):
                 return Mode(z, root, value, True), True
             step *= min(1.0, 1.5 * rankings.radius / float(np.linalg.norm(step)))
             while self.log_density(z + size * step, rankings) < value - error and size > 1e-6:
                 size /= 2
-            z = z + size * step
-            if np.linalg.norm(z - middle) > rankings.radius:
-                return Mode(z, root, value, False), False
+            moved = z + size * step
+            beyond = float(np.linalg.norm(moved - middle)) / rankings.radius
+            if beyond > 1:
+                if gain > SMALL_GAIN * len(z):
+                    return Mode(moved, root, value, False), False
+                moved = middle + (moved - middle) / beyond
+                if self.log_density(moved, rankings) <= value + tolerance:
+                    return Mode(z, root, value, True), True
+            z = moved
         return Mode(z, root, value, False), True
 
     def with_exact_root(self, mode: Mode, rankings: DrawnRankings) -> Mode:
