@@ -1,6 +1,7 @@
 """Xu, Alvo & Yu, Figures 11 and 12: a hundred sushi of which each person ranked ten, by region and by groups."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from models_engine.estimators.base import Estimator
 from models_engine.estimators.choosing import paired_difference
 from models_engine.estimators.plackett_luce import PlackettLuce
 
-__all__ = ["BestItems", "HeldOutRow", "best_ten", "hold_out"]
+__all__ = ["PRIOR_SD", "BestItems", "HeldOutRow", "best_ten", "hold_out"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -80,23 +81,26 @@ def best_ten(data: SushiData, people: int | None = None) -> list[BestItems]:
     return rows
 
 
-def hold_out(data: SushiData, people: int, seed: int, groups: tuple[int, ...] = (2, 3)) -> list[HeldOutRow]:
-    """Hold out a fifth of `people` drawn people; predict their rankings of the ten that they were given."""
-    chosen = np.random.default_rng([seed, 2]).permutation(len(data.rankings_b))[:people]
-    n_held_out = people // 5
-    train = Comparisons.from_rankings(data.rankings_b[chosen[n_held_out:]], np.arange(people - n_held_out), n_items=100)
-    who = np.full(n_held_out, train.n_annotators)
-    test = Comparisons.from_rankings(data.rankings_b[chosen[:n_held_out]], who, n_items=100)
+def hold_out(
+    rankings: Ints, n_items: int, seed: int, groups: tuple[int, ...], prior_sd: float = 3.0
+) -> list[HeldOutRow]:
+    """Hold out a fifth of the people of rankings (n, k), best first; predict theirs by one order and by groups."""
+    people = len(rankings)
+    held_out = np.random.default_rng([seed, 2]).permutation(people) < people // 5
+    train = Comparisons.from_rankings(rankings[~held_out], np.arange(int((~held_out).sum())), n_items=n_items)
+    who = np.full(int(held_out.sum()), train.n_annotators)
+    test = Comparisons.from_rankings(rankings[held_out], who, n_items=n_items)
+    inference: Literal["laplace", "sir"] = "laplace" if rankings.shape[1] < n_items else "sir"
     models: dict[str, Estimator] = {
         "Plackett-Luce": PlackettLuce(),
-        "one angle": AngleBased(prior_sd=PRIOR_SD, inference="laplace"),
+        "one angle": AngleBased(prior_sd=prior_sd, inference=inference),
     }
-    models |= {f"{size} groups": AngleBasedMixture(size, prior_sd=PRIOR_SD, n_restarts=2) for size in groups}
+    models |= {f"{size} groups": AngleBasedMixture(size, prior_sd=prior_sd, n_restarts=2) for size in groups}
     losses: dict[str, Floats] = {}
     rows = []
     for name, model in models.items():
         posterior = model.fit(train)
         losses[name] = -posterior.log_predictive(test)
-        difference, error = paired_difference(losses[name], losses["Plackett-Luce"], np.arange(n_held_out))
+        difference, error = paired_difference(losses[name], losses["Plackett-Luce"], np.arange(len(who)))
         rows.append(HeldOutRow(name, float(losses[name].mean()), difference, error, posterior.diagnostics.converged))
     return rows

@@ -1,6 +1,6 @@
 """AngleBased: rankings by their angle to a consensus vector; exact up to eight items, any kind of label."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -48,7 +48,8 @@ class AngleBased:
     sqrt(12/n_items). Utilities here are therefore larger than logits; they are not those of Plackett-Luce.
     prior_sd: prior standard deviation of a utility, independent normals; by "vi" the Gamma on kappa with the same mean
         and variance. "mle" has no prior.
-    inference: "sir", sampling importance resampling from the posterior: up to eight items with the exact constant and
+    inference: "auto", "laplace" where labels are incomplete rankings of more than eight items, else "sir";
+        "sir", sampling importance resampling from the posterior: up to eight items with the exact constant and
         proposals at the mode, above with the von Mises-Fisher constant and proposals from the variational form;
         "vi", the variational form (Algorithm 1) with the approximate constant, whose error the message gives;
         "laplace", the normal around the likelihood's mode; "mle", the same without a prior.
@@ -63,7 +64,7 @@ class AngleBased:
     """
 
     prior_sd: float = 3.0
-    inference: Literal["sir", "vi", "laplace", "mle"] = "sir"
+    inference: Literal["auto", "sir", "vi", "laplace", "mle"] = "auto"
     n_draws: int = 1_000
     n_burn_in: int = 500
     thin: int = 4
@@ -79,19 +80,26 @@ class AngleBased:
         check_settings(self)
         rng = np.random.default_rng(0) if rng is None else rng
         labels = AngleLabels.of(data)
-        exact = data.n_items <= EXACT_LIMIT and self.inference != "vi"
+        settings = self._resolved(labels)
+        exact = data.n_items <= EXACT_LIMIT and settings.inference != "vi"
         if data.n_items == 1:
-            fit = _Run(self, labels, rng, FitLog(1, progress)).single_item()
-        elif labels.n_incomplete and not exact and self.inference in ("sir", "vi"):
+            fit = _Run(settings, labels, rng, FitLog(1, progress)).single_item()
+        elif labels.n_incomplete and not exact and settings.inference in ("sir", "vi"):
             total = self.n_burn_in + self.n_draws * self.thin
-            fit = _Run(self, labels, rng, FitLog(total, progress)).gibbs(data)
+            fit = _Run(settings, labels, rng, FitLog(total, progress)).gibbs(data)
         else:
-            fit = _Run(self, labels, rng, FitLog(3, progress)).direct()
+            fit = _Run(settings, labels, rng, FitLog(3, progress)).direct()
         eta, log, converged, message = fit
         scores = place_scores(data.n_items)[draw_rankings(eta, rng)]
         diagnostics = log.finish(converged=converged, message=message)
         utilities = -eta + eta.mean(axis=1, keepdims=True)
         return AnglePosterior(utilities, diagnostics, Likelihood(tie_rate=data.pairs().tie_rate()), scores=scores)
+
+    def _resolved(self, labels: AngleLabels) -> "AngleBased":
+        """Return these settings with the method that "auto" stands for here."""
+        if self.inference != "auto":
+            return self
+        return replace(self, inference="laplace" if labels.t > EXACT_LIMIT and labels.n_incomplete else "sir")
 
 
 DrawsResult = tuple[Floats, FitLog, bool, Message]
