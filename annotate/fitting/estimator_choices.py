@@ -14,7 +14,17 @@ ESTIMATORS = {
         "reliable each annotator is."
     ),
     "PlackettLuce": _("One shared ranking. The exact model for choosing among several items and for whole rankings."),
+    "AngleBased": _(
+        "One shared ranking, for whole rankings of the same few items: a score for each item, and one number for how "
+        "much people agree."
+    ),
+    "AngleBasedMixture": _(
+        "For whole rankings of the same few items by people who fall into groups: finds how many groups there are, "
+        "and what each prefers."
+    ),
 }
+# Their buttons are shown where people put several items in order.
+OF_RANKINGS = frozenset({"AngleBased", "AngleBasedMixture"})
 # Of answers that say how much better an item is, these count the words as well; the others take the winner alone.
 COUNT_GRADES = frozenset({"BradleyTerry", "CollaborativeGP", "CrowdBT"})
 WINNERS_ALONE = _("Of answers that say how much better an item is, it counts who wins and not by how much.")
@@ -27,9 +37,9 @@ CHOICES = {
         "not seen. The Engine page shows which one and why. Choosing takes a few times as long as a fit."
     )
 }
-# For the command line and the library: they need what projects do not hold (features of the items, whole rankings), or,
+# For the command line and the library: they need what projects do not hold (features of the items), or,
 # as CrowdBTOnline, are rougher than what an engine in the background can do.
-NOT_OFFERED = {"FeaturePlackettLuce", "AngleBased", "AngleBasedMixture", "CrowdBTOnline", "CrowdGPPL", "GPPL"}
+NOT_OFFERED = {"FeaturePlackettLuce", "CrowdBTOnline", "CrowdGPPL", "GPPL"}
 
 # The cautions below in a sentence, for whoever looks at the lines.
 TWO_IN_THREE = _(
@@ -45,6 +55,8 @@ SHORT_CAUTIONS = {
         "If the items lie far apart, trust the lines less: then they hold the true value about 4 times in 5."
     ),
     "PlackettLuce": TWO_IN_THREE,
+    "AngleBased": _("If people's tastes differ, trust the lines less: they are right for people who agree."),
+    "AngleBasedMixture": _("Where the groups overlap, trust the lines less: they take each person's group as known."),
 }
 # Where an estimator's intervals are known to be too narrow. Shares of `python -m models_engine.benchmarks coverage`, 40
 # simulated crowds each: tastes of standard deviation 1 around the consensus, and the other worlds named here.
@@ -72,5 +84,15 @@ CAUTIONS = {
         "If tastes differ strongly, or if the items lie far apart (utilities with a standard deviation of 3), "
         "the 90% intervals of this estimator are too narrow: in simulations of these cases they contained the "
         "true value for 64% and 72% of the items."
+    ),
+    "AngleBased": _(
+        # xgettext:no-python-format
+        "The 90% intervals of this estimator are right where everybody's ranking is drawn from one order. If tastes "
+        "differ, they are too narrow."
+    ),
+    "AngleBasedMixture": _(
+        # xgettext:no-python-format
+        "The 90% intervals of this estimator take each person's group as known. Where groups overlap, they are too "
+        "narrow."
     ),
 }

@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotate.fitting.estimator_choices import CHOICES
 from annotate.fitting.weights import carry_weights
 from annotate.labelling.plan.queries import NO_LIMIT
 from annotate.labelling.task_types.base import TaskType
@@ -14,6 +13,7 @@ from annotate.models import MAX_ITEMS_SHOWN, Label, Project
 from annotate.models.task_words import LETTER
 from annotate.projects.actions import BUTTONS, FIXED_BY_LABELS, GRADES, WORDS, CriteriaFixed, check_criteria
 from annotate.projects.criteria_forms import CriteriaField, WeightsField
+from annotate.projects.estimator_forms import EstimatorField
 from annotate.projects.further_tasks_forms import FurtherTasksField
 from annotate.projects.metadata_forms import NamesField, metadata_choices
 
@@ -113,12 +113,7 @@ class ProjectForm(forms.ModelForm):
         widget=forms.CheckboxSelectMultiple,
         help_text=_("Shown below each item. The others are hidden from annotators."),
     )
-    estimator = forms.ChoiceField(
-        label=_("How the ranking is computed"),
-        choices=list(CHOICES.items()),
-        widget=forms.RadioSelect,
-        initial=Project._meta.get_field("estimator").default,
-    )
+    estimator = EstimatorField()
     tie_margin = forms.FloatField(
         label=_("Tied within"),
         min_value=0,
@@ -225,6 +220,7 @@ class ProjectForm(forms.ModelForm):
             self.fields[name].required = False
         self.fields["shown_metadata"].choices = metadata_choices(self.instance, section)  # type: ignore[attr-defined]
         self.fix_criteria(has_labels)
+        self.fields["estimator"].offer_to(self.instance)  # type: ignore[attr-defined]
         self.fields["weights"].widget.names = [one["name"] for one in self.instance.criteria]
         if section:
             self.fields = {name: self.fields[name] for name in SECTIONS[section]}

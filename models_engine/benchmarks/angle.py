@@ -1,6 +1,7 @@
 """python -m models_engine.benchmarks angle: Xu, Alvo & Yu, ten sushi ranked in East and West Japan, and simulations.
 
-Parts: table2; posterior (Figures 3, 15); people (4, 5); items (6, 7); predictive (8); missing (9).
+Parts: table2; posterior (Figures 3, 15); people (4, 5); items (6, 7); predictive (8); missing (9); best (11, 12);
+held-out and groups.
 """
 
 import argparse
@@ -9,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
+
+from models_engine.benchmarks.angle_many_items import PRIOR_SD, BestItems, best_ten, hold_out
 from models_engine.benchmarks.angle_simulations import (
     compare_posteriors,
     estimate_by_people_and_items,
@@ -30,7 +34,11 @@ PARTS = {
     "items": "Figures 6, 7: divergence of the truth from the estimate and seconds, by items",
     "predictive": "Figure 8: divergence of the exact predictive density from approximate ones",
     "missing": "Figure 9: divergence of the truth from the estimate, by items missing from each ranking",
+    "best": "Figures 11, 12: the ten best of a hundred sushi, East and West Japan (each person ranked ten)",
+    "held-out": "rankings of all ten sushi: loss of held-out rankings, nats",
+    "groups": "groups among rankings of ten of a hundred sushi: loss of held-out rankings, nats",
 }
+NEED_DATA = ("table2", "best", "held-out", "groups")
 POSTERIOR = ((3, 20, 1.0), (3, 100, 1.0), (10, 20, 1.0), (10, 100, 1.0), (10, 100, 5.0))
 BY_PEOPLE = tuple((t, n) for t in (10, 20, 50) for n in (25, 100, 500))
 BY_ITEMS = tuple((t, 200) for t in (3, 5, 8, 30, 100))
@@ -79,7 +87,12 @@ def run(data: SushiData) -> dict[str, AngleRow]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; progress on stderr, the tables on stdout."""
     parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks angle", description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder of the Sushi data's original files, for table2")
+    parser.add_argument(
+        "--data", type=Path, help=f"folder of the Sushi data's original files, for {', '.join(NEED_DATA)}"
+    )
+    parser.add_argument(
+        "--people", type=int, help="of parts best and held-out (default: all) and groups (default: 1,000)"
+    )
     parser.add_argument("--parts", default="table2", help=f"separated by commas: {', '.join(PARTS)}")
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--draws", type=int, default=200, help="draws kept in part missing")
@@ -100,9 +113,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_part(part: str, options: argparse.Namespace) -> object:
     """Compute and print one part; return what goes into the file."""
+    if part in NEED_DATA and options.data is None:
+        raise InvalidSetting(f"{part} needs the Sushi data; give --data its folder, or other --parts.")
+    if part == "best":
+        best = best_ten(read_sushi(options.data), options.people)
+        print("\n".join(map(format_best, best)))
+        return [asdict(row) for row in best]
+    if part in ("held-out", "groups"):
+        return _hold_out(part, options)
     if part == "table2":
-        if options.data is None:
-            raise InvalidSetting("table2 needs the Sushi data; give --data its folder, or other --parts.")
         found = run(read_sushi(options.data))
         print(format_regions(found))
         return {name: asdict(row) for name, row in found.items()}
@@ -128,6 +147,29 @@ def _run_part(part: str, options: argparse.Namespace) -> object:
         )
         kept.append(asdict(row))
     return kept
+
+
+def _hold_out(part: str, options: argparse.Namespace) -> list[dict[str, object]]:
+    """Print losses of held-out rankings by one order and by groups: of all ten sushi, or of ten of a hundred."""
+    data = read_sushi(options.data)
+    if part == "held-out":
+        rows = hold_out(data.rankings_a[: options.people], 10, options.seed, (2, 3, 4, 5))
+    else:
+        chosen = np.random.default_rng([options.seed, 3]).permutation(len(data.rankings_b))[: options.people or 1_000]
+        rows = hold_out(data.rankings_b[chosen], 100, options.seed, (2,), PRIOR_SD)
+    print(f"{'model':<15}{'nats':>9}{'from PL':>10}{'s.e.':>8}")
+    for row in rows:
+        told = "" if row.converged else "  not converged"
+        print(f"{row.model:<15}{row.loss:>9.4f}{row.difference:>+10.4f}{row.error:>8.4f}{told}")
+    return [asdict(row) for row in rows]
+
+
+def format_best(row: BestItems) -> str:
+    """Format one region's ten items of smallest theta, by their numbers in the data."""
+    told = "" if row.converged else ", not converged"
+    head = f"{row.region}, {row.reading}: {row.n} people, kappa {row.kappa:.1f}{told}"
+    each = zip(row.items, row.mean, row.sd, strict=True)
+    return "\n".join([head, *(f"  item {item:>3}  theta {mean:>8.4f} +- {sd:.4f}" for item, mean, sd in each)])
 
 
 def format_regions(found: dict[str, AngleRow]) -> str:

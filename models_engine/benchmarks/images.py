@@ -1,10 +1,16 @@
-"""Pictures with noise: posterior means and modes under one Laplace prior, one for each level, or a tree of Laplaces."""
+"""Pictures with noise: posterior means and modes under one Laplace prior, one for each level, or a tree of Laplaces.
+
+Drawn pictures, or with --folder pictures of your own, as grey PGM files (binary, P5): most programs write them, such
+as ImageMagick's `convert PHOTO -colorspace Gray PHOTO.pgm`.
+"""
 
 import argparse
 import json
+import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +18,19 @@ from numpy.typing import NDArray
 from models_engine.analysis.haar import analyse, synthesise
 from models_engine.benchmarks.machine import describe_machine
 from models_engine.benchmarks.wavelets import infer_tree
+from models_engine.errors import InvalidData, InvalidSetting
 
-__all__ = ["METHODS", "Denoiser", "ImageRow", "draw_picture", "main", "run", "shrink", "signal_to_noise"]
+__all__ = [
+    "METHODS",
+    "Denoiser",
+    "ImageRow",
+    "draw_picture",
+    "main",
+    "read_pictures",
+    "run",
+    "shrink",
+    "signal_to_noise",
+]
 
 Floats = NDArray[np.float64]
 SIGMA, DEPTH = 0.1, 5
@@ -135,10 +152,37 @@ def signal_to_noise(found: Floats, true: Floats) -> float:
     return float(-10 * np.log10(np.mean((np.clip(found, 0, 1) - true) ** 2)))
 
 
-def run(n_pictures: int, size: int, seed: int = 0) -> list[ImageRow]:
-    """Take the noise out of drawn pictures by every method, the same pictures and noise for all."""
-    rng = np.random.default_rng(seed)
-    pictures = [draw_picture(size, rng) for _one in range(n_pictures)]
+def read_pgm(path: Path) -> Floats:
+    """Return the brightness, from 0 to 1, of a binary grey PGM file (P5). Raises InvalidData for any other."""
+    content = path.read_bytes()
+    head = re.match(rb"P5(?:\s+#[^\n]*)*\s+(\d+)(?:\s+#[^\n]*)*\s+(\d+)(?:\s+#[^\n]*)*\s+(\d+)\s", content)
+    if head is None:
+        raise InvalidData(f"{path} is no binary grey PGM file (P5); convert it to one.")
+    width, height, most = map(int, head.groups())
+    kind = np.dtype(">u2" if most > 255 else "u1")
+    if not 0 < most < 2**16 or len(content) - head.end() < width * height * kind.itemsize:
+        raise InvalidData(f"{path} ends before its {width} x {height} pixels do; write it anew.")
+    pixels = np.frombuffer(content, kind, width * height, head.end())
+    return pixels.reshape(height, width) / most
+
+
+def read_pictures(folder: Path, size: int) -> list[Floats]:
+    """Return the middle (size, size) of every PGM file of a folder, by name. Raises InvalidData: none, or too small."""
+    pictures = []
+    for path in sorted(folder.glob("*.pgm")):
+        picture = read_pgm(path)
+        top, left = ((n - size) // 2 for n in picture.shape)
+        if min(top, left) < 0:
+            raise InvalidData(f"{path} is smaller than {size} x {size} pixels; give a smaller --size or leave it out.")
+        pictures.append(picture[top : top + size, left : left + size])
+    if not pictures:
+        raise InvalidData(f"{folder} has no .pgm file; convert pictures to binary grey PGM (P5) first.")
+    return pictures
+
+
+def run(pictures: Sequence[Floats], rng: np.random.Generator) -> list[ImageRow]:
+    """Take the noise out of pictures by every method, the same noise for all."""
+    n_pictures = len(pictures)
     noisy = [picture + SIGMA * rng.normal(size=picture.shape) for picture in pictures]
     ways: dict[str, Callable[[Floats, float], Floats]] = {"as it is": leave, "BayesShrink": shrink}
     ways |= {name: method.fit for name, method in METHODS.items()}
@@ -156,9 +200,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks images", description=__doc__)
     parser.add_argument("--pictures", type=int, default=10)
     parser.add_argument("--size", type=int, default=128, help="a multiple of 32")
+    parser.add_argument("--folder", type=Path, help="of grey PGM files, instead of drawn pictures")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
-    rows = run(options.pictures, options.size)
+    if options.size < 2**DEPTH or options.size % 2**DEPTH:
+        raise InvalidSetting(f"--size {options.size} is no multiple of {2**DEPTH}.")
+    rng = np.random.default_rng(0)
+    if options.folder:
+        pictures = read_pictures(options.folder, options.size)
+    else:
+        pictures = [draw_picture(options.size, rng) for _one in range(options.pictures)]
+    rows = run(pictures, rng)
     if options.json:
         print(json.dumps({"machine": describe_machine(), "rows": [asdict(row) for row in rows]}, indent=2))
         return 0

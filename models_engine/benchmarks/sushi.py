@@ -30,11 +30,16 @@ from models_engine.estimators.table import ESTIMATORS
 __all__ = ["SushiScore", "main", "mean_difference", "score_fit"]
 
 Floats = NDArray[np.float64]
-THESIS = {  # names of the thesis: an estimator or a baseline, and its settings
+THESIS: dict[str, tuple[str, dict[str, Any]]] = {  # names of the thesis: an estimator or a baseline, and its settings
     "MF": ("MapFactorisation", {}),
     "GPitem": ("IndependentGPs", {}),
     "VU": ("CollaborativeGP", {"features": False, "covariance": "low-rank"}),
     "GPVU": ("CollaborativeGP", {}),
+}
+# Of crowd_gppl's Table 2: without the consensus (a prior of its size that leaves nothing), and C = 50.
+VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "CrowdGPPL-t": ("CrowdGPPL", {"consensus_sd": 1e-3}),
+    "CrowdGPPL-50": ("CrowdGPPL", {"n_components": 50}),
 }
 METRICS = ("accuracy", "cee", "tau", "tau_pooled", "seconds", "mib")
 
@@ -66,15 +71,15 @@ def build_named_estimator(name: str, settings: dict[str, Any]) -> Any:
 
     Raises InvalidSetting with all names.
     """
-    if name in THESIS:
-        known, own = THESIS[name]
+    if name in THESIS or name in VARIANTS:
+        known, own = {**THESIS, **VARIANTS}[name]
         return build_named_estimator(known, {**own, **settings})
     if name in ESTIMATORS:
         return build_estimator(ESTIMATORS[name].estimator, settings)
     if name in BASELINES:
         return BASELINES[name]()
     raise InvalidSetting(
-        f"there is no estimator {name!r}; choose from {', '.join([*ESTIMATORS, *BASELINES, *THESIS])}."
+        f"there is no estimator {name!r}; choose from {', '.join([*ESTIMATORS, *BASELINES, *THESIS, *VARIANTS])}."
     )
 
 

@@ -14,7 +14,7 @@ from models_engine.estimators.angle_posterior import AnglePosterior
 from models_engine.estimators.settings import check_settings
 from models_engine.inference.angle.completions import draw_rankings
 from models_engine.inference.angle.mixture import LabelProfiles, MixtureGroups
-from models_engine.inference.angle.permutations import EXACT_LIMIT, place_scores
+from models_engine.inference.angle.permutations import place_scores
 from models_engine.linalg import centre
 from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Likelihood, Posterior, SamplePosterior, shared_fields
@@ -36,14 +36,16 @@ class AngleBasedMixture:
     """Mixture: each annotator belongs to one of n_groups groups with their own kappa and theta (Xu, Alvo & Yu, 4.2).
 
     All labels of an annotator share the group: give each ballot its own annotator if voters are anonymous.
-    Up to eight items any kind of label, with the exact constant at each group's mode (the approximate constant would
-    favour groups of a single ranking); above, complete rankings by the variational form.
+    Up to eight items with the exact constant at each group's mode (the approximate constant would favour groups of a
+    single ranking). Above, complete rankings by the variational form; where some labels are incomplete (pairs, choices,
+    tops, rankings of some items) by the mode of a likelihood averaged over rankings drawn from the model (Orders), so
+    that the bound and DIC have a Monte Carlo error.
     Utilities are the crowd's: the groups' utilities weighted by their shares. A group's uncertainty is that given its
     members; uncertainty of memberships is ignored, so intervals are too narrow where groups overlap.
     n_groups: None tries 1, 2, ... while DIC decreases by 5 or more, at most `most_groups`.
     prior_sd: prior standard deviation of a group's utilities; it keeps kappa finite.
     n_restarts: random starts; the best bound on log p(labels) wins.
-    Raises InvalidData for incomplete rankings of more than eight items.
+    Raises InvalidData for fewer than two items.
     """
 
     n_groups: int | None = None
@@ -64,11 +66,6 @@ class AngleBasedMixture:
         """See Estimator.fit. `start` is not used."""
         check_settings(self)
         profiles = LabelProfiles.of(data)
-        if data.n_items > EXACT_LIMIT and (profiles.which >= 0).any():
-            raise InvalidData(
-                f"there are incomplete rankings of {data.n_items} items; groups need at most {EXACT_LIMIT} items or "
-                "complete rankings. Use AngleBased or PlackettLuce, or fit each group by itself."
-            )
         if data.n_items < 2:
             raise InvalidData(f"{data.n_items} item cannot be ranked; give two or more.")
         rng = np.random.default_rng(0) if rng is None else rng
@@ -104,25 +101,27 @@ class AngleBasedMixture:
     ) -> "_GroupCountResult":
         """Fit this number of groups from the best random start after a few steps; with draws and DIC."""
         starts = [
-            MixtureGroups.of(profiles, self._memberships(profiles, size, rng), self.prior_sd, check=log.check)
+            MixtureGroups.of(profiles, self._memberships(profiles, size, rng), self.prior_sd, rng=rng, check=log.check)
             for _ in range(1 if size == 1 else self.n_restarts)
         ]
-        early = [self._update(profiles, one, FIRST_STEPS, log)[0] for one in starts]
+        early = [self._update(profiles, one, FIRST_STEPS, rng, log)[0] for one in starts]
         best = max(early, key=lambda one: one.bound)
-        groups, converged = self._update(profiles, best, self.max_iterations - FIRST_STEPS, log)
+        groups, converged = self._update(profiles, best, self.max_iterations - FIRST_STEPS, rng, log)
+        kept = groups.memberships
+        groups = MixtureGroups.of(profiles, kept, self.prior_sd, groups, rng=rng, check=log.check, is_last=True)
         eta = np.stack([group.draw(self.n_draws, rng) for group in groups.groups], axis=1)
         shares = rng.dirichlet(groups.dirichlet, size=self.n_draws)
-        dic = groups.dic(profiles, eta[:N_DEVIANCES], shares[:N_DEVIANCES], log.check)
+        dic = groups.dic(profiles, eta[:N_DEVIANCES], shares[:N_DEVIANCES], rng, log.check)
         return _GroupCountResult(groups, eta, shares, dic, converged)
 
     def _update(
-        self, profiles: LabelProfiles, groups: MixtureGroups, n_steps: int, log: FitLog
+        self, profiles: LabelProfiles, groups: MixtureGroups, n_steps: int, rng: np.random.Generator, log: FitLog
     ) -> tuple[MixtureGroups, bool]:
         """Update memberships and groups in turn until the bound converges; return whether it did."""
         for _ in range(n_steps):
             before = groups.bound
             groups = MixtureGroups.of(
-                profiles, groups.next_memberships(profiles), self.prior_sd, groups, check=log.check
+                profiles, groups.next_memberships(profiles), self.prior_sd, groups, rng=rng, check=log.check
             )
             log.step(groups.bound)
             if abs(groups.bound - before) <= self.tolerance * (1 + abs(groups.bound)):

@@ -19,7 +19,8 @@ __all__ = ["AUTOMATIC", "Choice", "Trial", "assign_folds", "candidate_names", "c
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 AUTOMATIC = "Automatic"  # the name used in place of an estimator's
-SIMPLEST_FIRST = ("BradleyTerry", "PlackettLuce", "CrowdBT", "CollaborativeGP")
+SIMPLEST_FIRST = ("BradleyTerry", "PlackettLuce", "AngleBased", "CrowdBT", "AngleBasedMixture", "CollaborativeGP")
+OF_FULL_RANKINGS = frozenset({"AngleBased", "AngleBasedMixture"})
 N_FOLDS = 5
 MAX_LABELS_ALL_FOLDS = 2_000  # up to which every fold is held out in turn; above it one fifth is enough
 MIN_LABELS = 50
@@ -52,9 +53,22 @@ class Choice:
 
 def candidate_names(data: Comparisons) -> list[str]:
     """List the estimators of an automatic choice, the simplest first; Plackett-Luce if sets have more than two
-    items.
+    items, angle-based models if every label ranks all items, three or more.
     """
-    return [name for name in SIMPLEST_FIRST if name != "PlackettLuce" or (data.sizes > 2).any()]
+    left_out: set[str] = set()
+    if not (data.sizes > 2).any():
+        left_out |= {"PlackettLuce"}
+    if not _ranks_everything(data):
+        left_out |= OF_FULL_RANKINGS
+    return [name for name in SIMPLEST_FIRST if name not in left_out]
+
+
+def _ranks_everything(data: Comparisons) -> bool:
+    """Return whether each label, of one or more, is a ranking without ties of all items, three or more."""
+    if data.n_items < 3 or not data.n_labels or (data.sizes != data.n_items).any():
+        return False
+    ranks = np.sort(data.ranks.reshape(data.n_labels, data.n_items), axis=1)
+    return bool((np.diff(ranks, axis=1) > 0).all())
 
 
 def assign_folds(data: Comparisons, seed: int, n_folds: int = N_FOLDS) -> Ints:

@@ -185,6 +185,10 @@ METHODS: dict[str, Method] = {
         [ONE_ORDER, INDEPENDENT],
         [NORMAL],
         {
+            "auto": gettext_noop(
+                "The posterior is drawn from by sampling importance resampling; where rankings of more than eight "
+                "items are incomplete it is the normal around its mode."
+            ),
             "sir": gettext_noop("The posterior is drawn from by sampling importance resampling."),
             "vi": NEAREST,
             "laplace": MODE,

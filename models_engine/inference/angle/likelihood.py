@@ -20,7 +20,16 @@ from models_engine.inference.angle.permutations import (
 from models_engine.inference.angle.von_mises_fisher import log_sphere_mean, mean_length
 from models_engine.linalg import sum_by_group
 
-__all__ = ["AngleLabels", "AngleTarget", "Mode", "Variational", "fit_variational", "label_rows", "match_gamma"]
+__all__ = [
+    "AngleLabels",
+    "AngleTarget",
+    "Mode",
+    "Variational",
+    "fit_variational",
+    "label_rows",
+    "match_gamma",
+    "root_of_inverse",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -32,7 +41,8 @@ class AngleLabels:
     """Statistics of labels: the weighted sum of y of complete rankings, and the distinct incomplete ones. t = n_items.
 
     resultant (t,), total: sum of w y and of w over complete rankings.
-    before (m, t): bit a of before[l, b] says that a precedes b in label l; only where t <= 8.   weight (m,).
+    before (m, t): up to eight items bit a of before[l, b] says that a precedes b in label l; above, 1 + the rank of
+    each item of the label's set, 0 for the others (see Orders).   weight (m,).
     """
 
     t: int
@@ -48,8 +58,6 @@ class AngleLabels:
         y, which, before, _, weight = label_rows(data)
         partial = which >= 0
         among = sum_by_group(which[partial], weight[partial], len(before))
-        if data.n_items > EXACT_LIMIT:
-            before, among = before[:0], among[:0]
         resultant, total = weight @ y, float(weight[~partial].sum())
         return cls(data.n_items, resultant, total, before, among, int(partial.sum()))
 
@@ -58,7 +66,7 @@ def label_rows(data: Comparisons) -> tuple[Floats, Ints, Ints, Ints, Floats]:
     """List labels of positive weight by row: y, which, before, label, weight; a tied pair is two rows of half weight.
 
     y (n, t): of complete rankings, else 0.   which (n,): the row of `before` of an incomplete label, else -1.
-    before (m, t): distinct, see AngleLabels; 0 beyond eight items.   label, weight (n,).
+    before (m, t): distinct, see AngleLabels.   label, weight (n,).
     """
     t, scores = data.n_items, place_scores(data.n_items)
     y, before = [np.zeros((0, t))], [np.zeros((0, t), dtype=np.int64)]
@@ -72,7 +80,7 @@ def label_rows(data: Comparisons) -> tuple[Floats, Ints, Ints, Ints, Floats]:
             values = np.zeros((len(items), t))
             values[np.flatnonzero(complete)[:, None], items[complete]] = scores[: group.size]
             y.append(values)
-            before.append(_predecessors(items, ranks, t) if t <= EXACT_LIMIT else np.zeros((len(items), t), np.int64))
+            before.append((_predecessors if t <= EXACT_LIMIT else _codes)(items, ranks, t))
             partial.append(~complete)
             label.append(group.label[rows][kept])
             weight.append(share[kept])
@@ -107,6 +115,14 @@ def _predecessors(items: Ints, ranks: Ints, t: int) -> Ints:
     return before
 
 
+def _codes(items: Ints, ranks: Ints, t: int) -> Ints:
+    """Return (m, t): 1 + the rank of each item of the set, equal ranks alike and none left out; 0 for the others."""
+    codes = np.zeros((len(items), t), dtype=np.int64)
+    dense = 1 + np.cumsum(np.diff(ranks, axis=1, prepend=ranks[:, :1]) > 0, axis=1)
+    codes[np.arange(len(items))[:, None], items] = dense
+    return codes
+
+
 @dataclass(frozen=True, eq=False)
 class Mode:
     """Gaussian z ~ N(mean, root root') at the mode, z (p,); value: the log density there."""
@@ -121,7 +137,7 @@ class Mode:
 class AngleTarget:
     """Log posterior of z (p = t-1,), eta = kappa theta = basis z: the log likelihood - |z|^2 / (2 prior_sd^2).
 
-    Exact for t <= 8; beyond, complete rankings only, by the von Mises-Fisher constant.
+    Exact for t <= 8; beyond, complete rankings only, by the von Mises-Fisher constant (OrderTarget takes the others).
     """
 
     labels: AngleLabels
@@ -161,7 +177,7 @@ class AngleTarget:
             if on_iteration is not None:
                 on_iteration()
             gradient, curvature, error = self._derivatives(z)
-            root = _root_of_inverse(curvature)
+            root = root_of_inverse(curvature)
             step, size = root @ (root.T @ gradient), 1.0
             gain = float(gradient @ step) / 2
             step *= min(1.0, 10.0 / max(float(np.linalg.norm(step)), 1e-300))
@@ -169,10 +185,10 @@ class AngleTarget:
                 size /= 2
             z, value = z + size * step, new
             if np.abs(step).max() < tolerance or gain < error:
-                return Mode(z, _root_of_inverse(curvature), value, True)
+                return Mode(z, root_of_inverse(curvature), value, True)
             if np.linalg.norm(z) > MAX_LENGTH / 5:
                 break
-        return Mode(z, _root_of_inverse(curvature), value, False)
+        return Mode(z, root_of_inverse(curvature), value, False)
 
     def _derivatives(self, z: Floats) -> tuple[Floats, Floats, float]:
         """Return gradient (p,) and minus the Hessian (p, p) at z, and the rounding error of the density there."""
@@ -210,7 +226,8 @@ class AngleTarget:
         return Mode(z, root, float(self.log_density(z[None])[0]), kappa < MAX_LENGTH / 5)
 
 
-def _root_of_inverse(curvature: Floats) -> Floats:
+def root_of_inverse(curvature: Floats) -> Floats:
+    """Return a root of the inverse of a symmetric matrix (p, p); eigenvalues near 0 or below count as a tiny one."""
     values, vectors = np.linalg.eigh(curvature)
     return vectors / np.sqrt(np.maximum(values, 1e-12 * max(float(values[-1]), 1e-12)))
 

@@ -1,7 +1,8 @@
 """Groups of annotators, each with its own angle-based model: memberships and shares by variational Bayes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse
@@ -18,6 +19,8 @@ from models_engine.inference.angle.likelihood import (
     label_rows,
     match_gamma,
 )
+from models_engine.inference.angle.order_target import OrderTarget
+from models_engine.inference.angle.orders import DrawnRankings, Orders
 from models_engine.inference.angle.permutations import EXACT_LIMIT, log_compatible, log_constant
 from models_engine.inference.angle.von_mises_fisher import log_sphere_mean, mean_length, sample_directions
 from models_engine.linalg import sum_by_group
@@ -26,6 +29,7 @@ __all__ = ["LabelProfiles", "MixtureGroup", "MixtureGroups"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+MODE_TOLERANCE = 1e-6  # of a group's log density, where rankings are incomplete: memberships move it by more
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,11 +66,22 @@ class LabelProfiles:
     def t(self) -> int:
         return self.y.shape[1]
 
-    def log_likelihood(self, eta: Floats) -> Floats:
-        """Return the log likelihood of one such annotator's labels under eta (n_groups, t), (n_profiles, n_groups)."""
+    @cached_property
+    def orders(self) -> Orders:
+        """Return the incomplete labels of more than eight items, by row of `before`."""
+        return Orders.of(self.before)
+
+    def log_likelihood(self, eta: Floats, rankings: Sequence[DrawnRankings] = ()) -> Floats:
+        """Return the log likelihood of one such annotator's labels under eta (n_groups, t), (n_profiles, n_groups).
+
+        rankings: of each group; only where incomplete labels are of more than eight items.
+        """
         by_row = self.y @ eta.T - log_constant(eta)
-        if len(self.before):
-            partial = self.which >= 0
+        partial = self.which >= 0
+        if len(self.before) and rankings:
+            known = [self.orders.log_probabilities(one, drawn) for one, drawn in zip(eta, rankings, strict=True)]
+            by_row[partial] = np.stack(known, axis=1)[self.which[partial]]
+        elif len(self.before):
             by_row[partial] += log_compatible(eta, self.before).T[self.which[partial]]
         return self.weights @ by_row
 
@@ -93,7 +108,9 @@ def _go_on() -> None:
 class MixtureGroup:
     """One group: eta (t,) and the log constant for the memberships, the bound, and the form of its posterior.
 
-    posterior: up to eight items the normal at the mode, in the coordinates of `basis`; above, the variational form.
+    posterior: up to eight items, and where some labels are incomplete, the normal at the mode, in the coordinates of
+    `basis`; of complete rankings of more items the variational form.
+    rankings: those that incomplete labels of more than eight items are averaged over; else none.
     """
 
     eta: Floats
@@ -101,23 +118,55 @@ class MixtureGroup:
     bound: float
     posterior: Mode | Variational
     basis: Floats
+    rankings: tuple[DrawnRankings, ...] = ()
 
     @classmethod
     def fitted(
-        cls, labels: AngleLabels, prior_sd: float, start: "MixtureGroup | None", check: Callable[[], None]
+        cls,
+        profiles: LabelProfiles,
+        share: Floats,
+        prior_sd: float,
+        start: "MixtureGroup | None",
+        rng: np.random.Generator,
+        check: Callable[[], None],
+        is_last: bool,
     ) -> "MixtureGroup":
-        """Fit a group; the variational form is linear in the memberships at its bound, so that no step decreases it."""
+        """Fit a group to the profiles by their membership in it, share (n_profiles,).
+
+        The variational form is linear in the memberships at its bound, so that no step decreases it; nor does one at a
+        mode, but where rankings are drawn anew.
+        """
+        labels = profiles.of_members(share)
         target, p = AngleTarget(labels, prior_sd), labels.t - 1
         if labels.t <= EXACT_LIMIT:
             mode = target.mode(None if start is None else target.basis.T @ start.eta, on_iteration=check)
             eta = target.basis @ mode.mean
             return cls(eta, float(log_constant(eta[None])[0]), mode.value, mode, target.basis)
+        if len(profiles.before):
+            return cls._of_orders(OrderTarget(labels, profiles.orders, prior_sd), start, rng, check, is_last)
         check()
         form = fit_variational(labels.resultant, labels.total, match_gamma(prior_sd, p), tolerance=1e-12)
         mean, typical = form.a / form.b, float(np.exp(digamma(form.a))) / form.b
         eta = typical * float(mean_length(form.beta * typical, p)) * form.direction
         constant = float(gammaln(p + 2) + log_sphere_mean(mean, p)) + (p / 2 - 1) * float(np.log(mean / typical))
         return cls(eta, constant, form.bounds[-1], form, target.basis)
+
+    @classmethod
+    def _of_orders(
+        cls,
+        target: OrderTarget,
+        start: "MixtureGroup | None",
+        rng: np.random.Generator,
+        check: Callable[[], None],
+        is_last: bool,
+    ) -> "MixtureGroup":
+        rankings = DrawnRankings.at(np.zeros(target.labels.t), rng) if start is None else start.rankings[0]
+        at = None if start is None else target.basis.T @ start.eta
+        mode, rankings = target.mode(rankings, rng, at, check, tolerance=MODE_TOLERANCE)
+        if is_last:
+            mode = target.with_exact_root(mode, rankings)
+        eta = target.basis @ mode.mean
+        return cls(eta, float(log_constant(eta[None])[0]), mode.value, mode, target.basis, (rankings,))
 
     def draw(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw eta, (n, t), given the memberships."""
@@ -147,15 +196,18 @@ class MixtureGroups:
         prior_sd: float,
         start: "MixtureGroups | None" = None,
         *,
+        rng: np.random.Generator,
         check: Callable[[], None] = _go_on,
+        is_last: bool = False,
     ) -> "MixtureGroups":
         """Fit groups and shares (uniform Dirichlet prior) for these memberships, with the bound on log p(labels).
 
-        check is called within long fits, and may raise to cancel.
+        rng, and is_last, before draws: for incomplete rankings of more than eight items alone.   check is called within
+        long fits, and may raise to cancel.
         """
         earlier = [None] * memberships.shape[1] if start is None else start.groups
         groups = tuple(
-            MixtureGroup.fitted(profiles.of_members(share), prior_sd, one, check)
+            MixtureGroup.fitted(profiles, share, prior_sd, one, rng, check, is_last)
             for share, one in zip(memberships.T, earlier, strict=True)
         )
         d = 1 + profiles.count @ memberships
@@ -170,22 +222,34 @@ class MixtureGroups:
         labels.
         """
         eta = np.stack([group.eta for group in self.groups])
-        at_eta = profiles.log_likelihood(eta)
+        at_eta = profiles.log_likelihood(eta, self._rankings)
         constant = np.array([group.log_constant for group in self.groups]) - log_constant(eta)
         n_labels = np.asarray(profiles.weights.sum(axis=1)).reshape(-1, 1)
         return softmax(at_eta - n_labels * constant + digamma(self.dirichlet), axis=1)
+
+    @property
+    def _rankings(self) -> list[DrawnRankings]:
+        return [drawn for group in self.groups for drawn in group.rankings]
 
     @property
     def converged(self) -> bool:
         """Return whether the posterior of every group was found."""
         return all(group.posterior.converged for group in self.groups)
 
-    def dic(self, profiles: LabelProfiles, eta: Floats, shares: Floats, check: Callable[[], None] = _go_on) -> float:
+    def dic(
+        self,
+        profiles: LabelProfiles,
+        eta: Floats,
+        shares: Floats,
+        rng: np.random.Generator,
+        check: Callable[[], None] = _go_on,
+    ) -> float:
         """Return 2 mean deviance - deviance at the mean, over draws eta (n, n_groups, t) and shares (n, n_groups)."""
 
         def deviance(eta: Floats, shares: Floats) -> float:
             check()
-            return -2 * float(profiles.count @ logsumexp(profiles.log_likelihood(eta) + np.log(shares), axis=1))
+            drawn = [one.near(at, rng) for one, at in zip(self._rankings, eta, strict=False)]
+            return -2 * float(profiles.count @ logsumexp(profiles.log_likelihood(eta, drawn) + np.log(shares), axis=1))
 
         each = [deviance(one, share) for one, share in zip(eta, shares, strict=True)]
         return 2 * float(np.mean(each)) - deviance(eta.mean(axis=0), shares.mean(axis=0))

@@ -10,7 +10,15 @@ from scipy.special import gammaln, logsumexp
 from models_engine.inference.angle.von_mises_fisher import log_sphere_mean
 from models_engine.linalg import chunk_slices
 
-__all__ = ["EXACT_LIMIT", "compatible_moments", "log_compatible", "log_constant", "log_place_sum", "place_scores"]
+__all__ = [
+    "EXACT_LIMIT",
+    "LEAST",
+    "compatible_moments",
+    "log_compatible",
+    "log_constant",
+    "log_place_sum",
+    "place_scores",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -5,7 +5,8 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from models_engine.benchmarks import angle, angle_simulations
+from models_engine.benchmarks import angle, angle_many_items, angle_simulations
+from models_engine.benchmarks.sushi_data import SushiData
 from models_engine.errors import InvalidSetting
 from models_engine.inference.angle.permutations import place_scores
 from models_engine.inference.angle.von_mises_fisher import log_sphere_mean
@@ -79,3 +80,31 @@ def test_the_command_prints_the_parts_asked_for(capsys: pytest.CaptureFixture[st
         angle.main([])
     assert angle.main(["--parts", "predictive", "--repeats", "1"]) == 0
     assert "Figure 8" in capsys.readouterr().out
+
+
+def hundred_sushi(n: int, rng: np.random.Generator) -> SushiData:
+    """Rankings of ten out of a hundred: in the East a smaller number is better, in the West a larger one."""
+    users = np.zeros((n, 5))
+    users[:, angle_many_items.EAST_OR_WEST] = np.arange(n) % 2
+    sign = 1 - 2 * users[:, angle_many_items.EAST_OR_WEST, None]
+    sets = np.argsort(rng.random((n, 100)), axis=1)[:, :10]
+    places = sign * sets + rng.normal(scale=10, size=sets.shape)
+    ordered = np.take_along_axis(sets, np.argsort(places, axis=1), axis=1)
+    return SushiData(ordered, ordered, np.zeros((100, 1)), users)
+
+
+@pytest.mark.slow
+def test_the_best_of_a_hundred_are_found_by_region():
+    rows = angle_many_items.best_ten(hundred_sushi(40, np.random.default_rng(0)))
+    assert [(row.region, row.reading) for row in rows] == [
+        ("East", "given"), ("West", "given"), ("East", "best ten"), ("West", "best ten")
+    ]  # fmt: skip
+    assert all(row.converged for row in rows)
+    assert np.mean(rows[0].items) < 25
+    assert np.mean(rows[1].items) > 75
+
+
+def test_rankings_read_as_the_best_of_all_leave_the_others_below():
+    labels = angle_many_items.read_as(np.array([[7, 3, *range(20, 28)]]), "best ten")
+    ranks = dict(zip(labels.items.tolist(), labels.ranks.tolist(), strict=True))
+    assert ranks[7] < ranks[3] < ranks[27] < ranks[0] == ranks[99]

@@ -7,8 +7,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from models_engine.analysis.haar import analyse, synthesise
-from models_engine.benchmarks.images import draw_picture, run, signal_to_noise
+from models_engine.benchmarks.images import draw_picture, main, read_pictures, run, signal_to_noise
 from models_engine.benchmarks.wavelets import infer_tree
+from models_engine.errors import InvalidData, InvalidSetting
 
 
 def test_wavelets_are_orthonormal():
@@ -42,7 +43,8 @@ def test_a_tree_is_the_sum_over_all_its_states():
 
 @pytest.mark.slow
 def test_means_are_above_modes_and_the_tree_above_one_prior():
-    rows = {row.method: row.psnr for row in run(2, 64)}
+    rng = np.random.default_rng(0)
+    rows = {row.method: row.psnr for row in run([draw_picture(64, rng) for _one in range(2)], rng)}
     assert rows["mean, tree"] > rows["mean, one"] + 0.3
     assert rows["mean, levels"] > rows["mode, levels"] + 2
     assert rows["mean, tree"] > rows["as it is"] + 2
@@ -53,3 +55,29 @@ def test_pictures_are_bright_from_0_to_1():
     assert picture.min() >= 0
     assert picture.max() <= 1
     assert signal_to_noise(np.full((4, 4), 0.6), np.full((4, 4), 0.5)) == pytest.approx(20)
+
+
+def test_pictures_of_a_folder_are_read_from_their_middle(tmp_path):
+    pixels = np.arange(40 * 36, dtype=np.int64).reshape(36, 40)
+    (tmp_path / "b.pgm").write_bytes(b"P5\n# made by hand\n40 36\n255\n" + (pixels % 256).astype("u1").tobytes())
+    (tmp_path / "a.pgm").write_bytes(b"P5 40 36 65535\n" + pixels.astype(">u2").tobytes())
+    fine, coarse = read_pictures(tmp_path, 32)
+    assert_allclose(fine, pixels[2:34, 4:36] / 65535)
+    assert_allclose(coarse, (pixels[2:34, 4:36] % 256) / 255)
+
+
+@pytest.mark.parametrize(
+    ("content", "size", "words"),
+    [
+        (b"P2 2 2 255 1 2 3 4", "32", "no binary grey PGM"),
+        (b"P5 64 64 255\n" + bytes(100), "32", "ends before its 64 x 64"),
+        (b"P5 16 64 255\n" + bytes(1024), "32", "smaller than 32 x 32"),
+        (None, "32", "no .pgm file"),
+        (None, "40", "no multiple of 32"),
+    ],
+)
+def test_folders_that_hold_no_picture_are_refused(tmp_path, content, size, words):
+    if content is not None:
+        (tmp_path / "a.pgm").write_bytes(content)
+    with pytest.raises((InvalidData, InvalidSetting), match=words):
+        main(["--folder", str(tmp_path), "--size", size])

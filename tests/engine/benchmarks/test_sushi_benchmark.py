@@ -62,6 +62,12 @@ def test_models_of_the_thesis_go_by_their_names_and_are_told_in_bits():
     assert "bits" not in sushi.format_table([sushi.SushiScore("GPPL", 0, 0.7, 0.5, 0.5, 0.5, 1.0, 1.0, True)])
 
 
+def test_variants_of_crowd_gppl_go_by_names():
+    built = {name: sushi.build_named_estimator(name, {}) for name in sushi.VARIANTS}
+    assert built["CrowdGPPL-t"].consensus_sd < 0.01
+    assert built["CrowdGPPL-50"].n_components == 50
+
+
 def perfect(test: Split, sign: float) -> PointPosterior:
     own = np.zeros((len(test.gold), test.train.n_items))
     np.put_along_axis(own, test.gold, sign * np.arange(10.0, 0, -1) * np.ones((len(test.gold), 1)), axis=1)

@@ -387,10 +387,25 @@ def test_the_variational_form_agrees_with_resampling_on_much_data_and_reports_it
 def test_incomplete_rankings_of_many_items():
     rng = np.random.default_rng(0)
     people = simulate_crowd(rng, 12, 4, utility_sd=1.5)
-    posterior = AngleBased(n_draws=400, thin=1, n_burn_in=150).fit(people.top(100, 12, 4, rng))
+    posterior = AngleBased(inference="sir", n_draws=400, thin=1, n_burn_in=150).fit(people.top(100, 12, 4, rng))
     assert np.corrcoef(posterior.utilities(), people.utilities)[0, 1] > 0.9
-    with pytest.raises(InvalidSetting, match='use inference="sir"'):
-        AngleBased(inference="laplace").fit(people.pairs(5, rng))
+
+
+@pytest.mark.slow
+def test_the_mode_over_drawn_rankings_agrees_with_the_sampler_of_completions():
+    """Two ways to the posterior of incomplete rankings beyond eight items that share neither draws nor formulas."""
+    rng = np.random.default_rng(0)
+    data = simulate_crowd(rng, 12, 4, utility_sd=1.5).top(100, 12, 4, rng)
+    mode = AngleBased().fit(data)
+    drawn = AngleBased(inference="sir", n_burn_in=200, n_draws=600).fit(data)
+    assert "mode of the log posterior" in mode.diagnostics.message, "what the default takes here"
+    assert mode.diagnostics.converged
+    sd = drawn.standard_deviations()
+    assert_allclose(mode.utilities(), drawn.utilities(), atol=0.35 * float(sd.max()))
+    assert_allclose(mode.standard_deviations().mean(), sd.mean(), rtol=0.1)
+    free = AngleBased(inference="mle").fit(data)
+    assert free.diagnostics.converged
+    assert np.linalg.norm(free.utilities()) > np.linalg.norm(mode.utilities()), "the prior draws towards 0"
 
 
 def test_maximum_likelihood_without_a_maximum_is_refused():

@@ -17,8 +17,10 @@ from models_engine.errors import InvalidData, InvalidSetting, NotConverged
 from models_engine.estimators.angle_based import AngleBased
 from models_engine.estimators.angle_mixture import AngleBasedMixture, AngleMixturePosterior
 from models_engine.estimators.plackett_luce import PlackettLuce
+from models_engine.inference.angle.completions import draw_rankings
 from models_engine.inference.angle.mixture import LabelProfiles, MixtureGroups
 from models_engine.linalg import centre
+from models_engine.simulate import simulate_crowd
 from tests.budget import examples
 from tests.engine.estimators.test_angle_based import all_places, mixed_labels, plain_log_likelihood, rankings_of
 from tests.pace import is_within
@@ -106,10 +108,11 @@ def test_the_bound_never_decreases_for_exact_and_variational_groups(seed, t, n_g
     rng = np.random.default_rng(seed)
     rankings = np.argsort(rng.random((30, t)) + 2 * rng.random((3, t))[rng.integers(3, size=30)], axis=1)
     profiles = LabelProfiles.of(Comparisons.from_rankings(rankings, np.arange(30)))
-    groups = MixtureGroups.of(profiles, rng.dirichlet(np.ones(n_groups), size=len(profiles.count)), 3.0)
+    memberships = rng.dirichlet(np.ones(n_groups), size=len(profiles.count))
+    groups = MixtureGroups.of(profiles, memberships, 3.0, rng=rng)
     trace = [groups.bound]
     for _ in range(25):
-        groups = MixtureGroups.of(profiles, groups.next_memberships(profiles), 3.0, groups)
+        groups = MixtureGroups.of(profiles, groups.next_memberships(profiles), 3.0, groups, rng=rng)
         trace.append(groups.bound)
     assert (np.diff(trace) >= -1e-6 * np.abs(trace[1:])).all()
 
@@ -169,8 +172,35 @@ def test_complete_rankings_of_many_items():
     posterior = AngleBasedMixture(2).fit(Comparisons.from_rankings(rankings, np.arange(60)))
     agreement = (posterior.memberships.argmax(axis=1) == group).mean()
     assert max(agreement, 1 - agreement) > 0.95
-    with pytest.raises(InvalidData, match="incomplete rankings of 12 items"):
-        AngleBasedMixture(2).fit(Comparisons.from_rankings(rankings[:, :3], np.arange(60)))
+
+
+@pytest.mark.slow
+def test_groups_are_found_in_incomplete_rankings_of_many_items():
+    """Thirty people, each of whom ranked six sets of three out of ten items, from two planted groups."""
+    rng = np.random.default_rng(1)
+    eta = centre(rng.normal(size=(2, 10)) * 4)
+    group, who = np.arange(30) % 2, np.repeat(np.arange(30), 6)
+    places = draw_rankings(eta[group[who]], rng)
+    sets = np.argsort(rng.random(places.shape), axis=1)[:, :3]
+    orders = np.take_along_axis(sets, np.argsort(np.take_along_axis(places, sets, axis=1), axis=1), axis=1)
+    data = Comparisons.from_rankings(orders, who, n_items=10)
+    two = AngleBasedMixture(2, n_restarts=2, n_draws=300).fit(data)
+    assert two.diagnostics.converged
+    agreement = (two.memberships.argmax(axis=1) == group).mean()
+    assert max(agreement, 1 - agreement) > 0.9
+    found, order = two.groups.mean(axis=0), [0, 1] if agreement > 0.5 else [1, 0]
+    off = (found[order] + eta) / two.groups.std(axis=0)[order]
+    assert np.sqrt((off**2).mean(axis=1)).max() < 1.5, "posterior standard deviations from what was planted"
+    assert two.dic < AngleBasedMixture(1).fit(data).dic - 5
+
+
+@pytest.mark.slow
+def test_one_group_of_incomplete_rankings_of_many_items_is_the_angle_based_model():
+    rng = np.random.default_rng(0)
+    data = simulate_crowd(rng, 10, 4).choices(60, 4, rng)
+    one, plain = AngleBasedMixture(1, n_draws=300).fit(data), AngleBased(inference="laplace").fit(data)
+    assert_allclose(one.utilities(), plain.utilities(), atol=0.2 * plain.standard_deviations().mean())
+    assert_allclose(one.standard_deviations(), plain.standard_deviations(), rtol=0.2)
 
 
 @pytest.mark.slow

@@ -83,6 +83,16 @@ def test_larger_sets_add_plackett_luce_to_the_candidates():
     assert set(names) <= set(ESTIMATORS)
 
 
+def test_full_rankings_add_the_angle_based_models():
+    rng = np.random.default_rng(8)
+    people, models = simulate_crowd(rng, 6, 4), {"AngleBased", "AngleBasedMixture"}
+    full = people.rankings(20, 6, rng)
+    assert models <= set(candidate_names(full)) <= set(ESTIMATORS)
+    for other in (people.rankings(20, 4, rng), people.choices(20, 6, rng), people.top(20, 6, 2, rng)):
+        assert not models & set(candidate_names(other))
+    assert not models & set(candidate_names(Comparisons.concatenate([full, people.pairs(5, rng)])))
+
+
 class FailingEstimator:
     def fit(self, data, start=None, rng=None, progress=None):
         raise InvalidData("it has no use for these labels.")
