@@ -69,7 +69,7 @@ class CrowdGPPL:
     reliability: bool = True
     grades: Literal["ordered", "ignore"] = "ordered"
     side: bool = False
-    part_scales: bool = False
+    part_scales: bool = True
     max_pairs: int | None = 600
     max_steps: int = 40
     max_iterations: int = 200

@@ -53,7 +53,7 @@ class CollaborativeGP:
         f_ub + b_u, so that a reversed answer reverses it as well, as in CrowdBT.
     part_scales: where nothing connects several parts of the items, each has a scale of its own: its consensus has sd
         tau_p, log tau_p ~ N(log tau, s^2), s half-normal(0.5), so that parts are pooled as far as they are alike. Only
-        where scales are drawn (see below), without item features.
+        where scales are drawn (see below), without item features. False: tau for all.
     steepness: also infer how steeply each annotator's answers follow their utilities (erratic: below 1).
     max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
 
@@ -88,7 +88,7 @@ class CollaborativeGP:
     reliability: bool = True
     grades: Literal["ordered", "ignore"] = "ordered"
     side: bool = False
-    part_scales: bool = False
+    part_scales: bool = True
     max_pairs: int | None = 600
     max_steps: int = 40
     max_iterations: int = 200

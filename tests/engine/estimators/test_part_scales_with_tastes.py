@@ -12,7 +12,7 @@ from models_engine.inference.tastes.draws import Sampled
 from models_engine.simulate import Crowd
 
 N_PARTS, PART, N_PEOPLE = 6, 4, 10
-BY_PART = CollaborativeGP(part_scales=True)
+BY_PART, ONE_SCALE = CollaborativeGP(), CollaborativeGP(part_scales=False)
 
 
 def uneven_parts(n_labels: int) -> tuple[Comparisons, np.ndarray]:
@@ -29,7 +29,7 @@ def uneven_parts(n_labels: int) -> tuple[Comparisons, np.ndarray]:
 
 
 @pytest.mark.slow
-def test_parts_have_scales_of_their_own_where_asked_which_a_stored_fit_hands_on():
+def test_parts_have_scales_of_their_own_which_a_stored_fit_hands_on():
     data, part = uneven_parts(600)
     posterior = BY_PART.fit(data)
     sds = posterior.tastes.item_sds
@@ -39,7 +39,7 @@ def test_parts_have_scales_of_their_own_where_asked_which_a_stored_fit_hands_on(
     again = BY_PART.fit(data, start=loaded)
     assert_array_equal(again.tastes.item_sds, sds)
     assert_allclose(again.tastes.mean, posterior.tastes.mean, atol=1e-3)
-    plain = CollaborativeGP().fit(data, start=loaded)
+    plain = ONE_SCALE.fit(data, start=loaded)
     assert not len(plain.tastes.item_sds), "fits with one scale do not take these over"
     uneven, even = ([one.tastes.mean[part == p].std() for p in range(N_PARTS)] for one in (posterior, plain))
     assert np.mean(uneven[1::2]) > np.mean(even[1::2]), "clear differences are shrunk less"
@@ -54,7 +54,7 @@ def test_of_one_connected_part_the_fit_is_the_same_to_the_last_bit():
     data = Comparisons.from_pairs(
         left, (left + rng.integers(1, 5, size=120)) % 5, rng.random(120) < 0.6, np.arange(120) % 9
     )
-    found = [one.fit(data) for one in (BY_PART, CollaborativeGP())]
+    found = [one.fit(data) for one in (BY_PART, ONE_SCALE)]
     assert_array_equal(found[0].utilities(), found[1].utilities())
     assert not len(found[0].tastes.item_sds)
 
