@@ -80,7 +80,7 @@ ENCODED = {
     "byte-order mark": PLAIN.encode("utf-8-sig"),
     "UTF-16": PLAIN.encode("utf-16"),
     "Windows-1252": PLAIN.encode("cp1252"),
-    "gzip": gzip.compress(PLAIN.encode()),
+    "gzip": gzip.compress(PLAIN.encode(), mtime=0),
     "semicolons": semicolons(),
     "tabs": semicolons().replace(";", "\t"),
     "Windows line ends": PLAIN.replace("\n", "\r\n"),

@@ -51,7 +51,7 @@ def test_a_file_of_the_engine_gives_the_fit_the_engines_own_features(project, al
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("f.csv.gz", gzip.compress(ENGINE)),
+        ("f.csv.gz", gzip.compress(ENGINE, mtime=0)),
         ("f.tsv", ENGINE.replace(b",", b"\t")),
         ("f.json", json.dumps([{"item": f"item-{n}", "words": n, "difficulty": 1.5} for n in range(6)]).encode()),
     ],
