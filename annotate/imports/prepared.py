@@ -18,7 +18,7 @@ from annotate.files.writers import cell
 
 SHOWN_ERRORS, SHOWN_FIRST = 200, 20
 LONGEST_CELL = 1000  # of a row that is left out
-EVERY = 500  # rows between two notes of progress
+EVERY = 1000  # rows between two notes of progress
 # One thing to be written: what it is and its values. A row may give several kinds; they are written in this order.
 KINDS = ("media", "features", "item", "question", "comparison", "count", "annotator")
 Line = tuple[str, Sequence[Any]]
