@@ -155,7 +155,8 @@ def signal_to_noise(found: Floats, true: Floats) -> float:
 def read_pgm(path: Path) -> Floats:
     """Return the brightness, from 0 to 1, of a binary grey PGM file (P5). Raises InvalidData for any other."""
     content = path.read_bytes()
-    head = re.match(rb"P5(?:\s+#[^\n]*)*\s+(\d+)(?:\s+#[^\n]*)*\s+(\d+)(?:\s+#[^\n]*)*\s+(\d+)\s", content)
+    comments = rb"(?:#[^\n]*\n\s*)*"
+    head = re.match(rb"P5\s+%b(\d+)\s+%b(\d+)\s+%b(\d+)\s" % ((comments,) * 3), content)
     if head is None:
         raise InvalidData(f"{path} is no binary grey PGM file (P5); convert it to one.")
     width, height, most = map(int, head.groups())
