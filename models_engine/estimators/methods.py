@@ -265,7 +265,6 @@ SETTINGS: dict[str, str] = {
     "pseudo_annotators": gettext_noop("strength of the prior of the covariance of tastes, as a number of annotators"),
     "features": gettext_noop("whether features of items and annotators are used"),
     "steepness": gettext_noop("whether each annotator has a steepness of their own"),
-    "part_scales": gettext_noop("whether each unconnected part of the items has a standard deviation of its own"),
     "family": gettext_noop("distribution of counts"),
     "n_prior": gettext_noop("strength of the prior of standard deviations, as a number of effects of variance 1"),
     "constant": gettext_noop("log of what an average annotator counts of an average item"),

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from models_engine.covariance.forms import DenseCovariance
 from models_engine.estimators.collaborative.annotators import annotator_utilities
-from models_engine.estimators.collaborative.learned import EPStart, LearnedPrior
-from models_engine.estimators.collaborative.learning import TasteLearning
+from models_engine.estimators.collaborative.learning import EPStart, LearnedPrior, TasteLearning
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior, Tastes
 from models_engine.estimators.collaborative.refit import REFIT_TOLERANCE, match_sites, refit
 from models_engine.estimators.collaborative.report import (
@@ -27,7 +26,7 @@ from models_engine.estimators.collaborative.steps import is_cheap
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, run_ep, warm_start
 from models_engine.inference.probit_ep.independent_parts import IndependentParts, is_diagonal
 from models_engine.inference.probit_ep.learned_cuts import KnownCuts, learn_cuts, measure_cuts
-from models_engine.inference.tastes.draws import Sampled
+from models_engine.inference.tastes.sampling import Sampled
 from models_engine.inference.tastes.steepness import learn_steepness
 from models_engine.linalg import centre, centre_covariance
 from models_engine.posterior import Likelihood
@@ -206,7 +205,6 @@ class CollaborativeFit(TasteLearning):
             n_told=np.array(self._n_told(learned, found)),
             grade=np.zeros(0, np.int64) if self.sites.grade is None else self.sites.grade,
             side=np.zeros(0, np.int64) if self.sites.side is None else self.sites.side,
-            item_sds=np.zeros(0) if scales.item_sds is None else scales.item_sds,
         )
         if learned.sampled is not None:
             tastes = widened(tastes, learned.sampled)

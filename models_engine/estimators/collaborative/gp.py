@@ -39,9 +39,9 @@ class CollaborativeGP:
     pseudo_annotators: strength of the shrinkage, as a number of annotators with tastes like the prior's.
     features: whether item and annotator features are used where given.
     reliability: also infer each annotator's reliability, the share of answers that follow their utilities rather than
-        being reversed, with four annotators or more; prior Beta(s m, s (1 - m)), m and s learned, m with CrowdBT's
-        prior. The probability of an answer is then eta_u Phi(z) + (1 - eta_u) Phi(-z), z the margin; a reversed set is
-        in order from the worst to the best.
+        being reversed, with four annotators or more; prior Beta(5 m, 5 (1 - m)), m learned. The
+        probability of an answer is then eta_u Phi(z) + (1 - eta_u) Phi(-z), z the margin; a reversed set is in order
+        from the worst to the best.
     grades: "ordered" takes how much better an item is, where labels say it, as an ordered likelihood: P(grade g) =
         eta_u G(z) + (1 - eta_u) G(-z), z the winner's margin, G(z) = Phi(z - c_{g-1}) - Phi(z - c_g), with cut points
         c_0 <= c_1 <= ... for everybody (McCullagh 1980; Agresti 1992). So a reversed answer keeps its grade, as in
@@ -51,17 +51,14 @@ class CollaborativeGP:
         N(0, 0.6^2), s half-Cauchy(0.3); pairs of known order only, of annotators who preferred it sometimes, not always
         (where it is always, the winner may have been given first). It is part of what the annotator sees: z = f_ua -
         f_ub + b_u, so that a reversed answer reverses it as well, as in CrowdBT.
-    part_scales: where nothing connects several parts of the items, each has a scale of its own: its consensus has sd
-        tau_p, log tau_p ~ N(log tau, s^2), s half-normal(0.5), so that parts are pooled as far as they are alike. Only
-        where scales are drawn (see below), without item features. False: tau for all.
     steepness: also infer how steeply each annotator's answers follow their utilities (erratic: below 1).
     max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
 
     Up to 20,000 items shown, over all answers, and 300 items (100 with features), Gibbs sampling draws consensus, up to
-    6 components of taste, what is a person's alone, and all scales together. Sigma is the mean of the draws, of
-    which what is no more than noise counts alike in every direction; the consensus is averaged over its size; and the
-    intervals of each annotator are widened to what the draws leave open, by one factor for each annotator, as one Sigma
-    is too sure of few people's tastes. That takes whole label weights, and neither steepness nor fixed scales.
+    6 components of taste, what is a person's alone, and all scales together. Sigma is the mean of the draws; the
+    consensus is averaged over its size; and the intervals of each annotator are widened to what the draws leave open,
+    by one factor for each annotator, as one Sigma is too sure of few people's tastes. That takes whole label weights,
+    and neither steepness nor fixed scales.
 
     Above 5,000 items tastes lie along at most 10 components, of which those that cannot be told from noise are dropped,
     and beside them vary by item alone; no matrix over items is needed (see LargeFit).
@@ -88,7 +85,6 @@ class CollaborativeGP:
     reliability: bool = True
     grades: Literal["ordered", "ignore"] = "ordered"
     side: bool = False
-    part_scales: bool = True
     max_pairs: int | None = 600
     max_steps: int = 40
     max_iterations: int = 200

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.data import Comparisons
-from models_engine.estimators.collaborative.learned import EPStart, LearnedPrior, LearnedShape
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.collaborative.sampled import (
     ConsensusFactors,
@@ -16,7 +15,6 @@ from models_engine.estimators.collaborative.sampled import (
     is_sampled,
     scale_densities,
     taste_sizes,
-    told_taste,
 )
 from models_engine.estimators.collaborative.steps import (
     MAX_CHEAP_COST,
@@ -32,10 +30,10 @@ from models_engine.inference.probit_ep.annotator_blocks import Block, build_bloc
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, warm_start
 from models_engine.inference.probit_ep.learned_cuts import root_of_deviations, root_of_draws, starting_cuts
 from models_engine.inference.probit_ep.pair_sites import PairSites, choose_capped_rows, sided_labels
+from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.covariance import learn_taste
-from models_engine.inference.tastes.part_scales import PartScales
 from models_engine.inference.tastes.reliability import Reliabilities, learn_reliabilities
-from models_engine.inference.tastes.sampling import ScaleDensities, sample_tastes
+from models_engine.inference.tastes.sampling import Sampled, ScaleDensities, sample_tastes
 from models_engine.inference.tastes.scales import (
     MixtureWeights,
     PriorScales,
@@ -47,7 +45,7 @@ from models_engine.inference.tastes.scales import (
 from models_engine.inference.tastes.sides import SideBiases, learn_sides
 from models_engine.kernels import ItemKernel
 
-__all__ = ["CANDIDATES", "TasteLearning"]
+__all__ = ["CANDIDATES", "EPStart", "LearnedPrior", "LearnedShape", "TasteLearning"]
 
 Floats = NDArray[np.float64]
 MAX_FULL_ITEMS = 300  # up to here "auto" learns a full taste covariance; above it a low-rank one
@@ -58,6 +56,63 @@ MAX_LEARNING_PAIRS = 100  # of each annotator, from which a large fit learns the
 MIN_SHAPE = 0.01  # of a learned shape's weight: with less it is as well left out, and not learned from all labels
 MAX_DRAWN = 6  # components, where shape and scales are drawn
 MIN_SHARED_LABELS = 0.9  # scales of an earlier fit are reused where it saw at least this share of the labels
+
+
+@dataclass(frozen=True, eq=False)
+class EPStart:
+    """Initial values of EP: sites and the mean of the consensus."""
+
+    sites: Sites
+    mean: Floats
+
+    def expand_to(self, rows: NDArray[np.int64], n_sites: int) -> "EPStart":
+        """Return the same for n_sites sites of which these are `rows`; the others start at zero."""
+        sites = Sites.empty(n_sites)
+        sites.precision[rows], sites.shift[rows] = self.sites.precision, self.sites.shift
+        return EPStart(sites, self.mean)
+
+    def select(self, rows: NDArray[np.int64]) -> "EPStart":
+        """Return the same for these rows of the sites."""
+        return EPStart(Sites(self.sites.precision[rows], self.sites.shift[rows]), self.mean)
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedShape:
+    """A learned taste covariance (n_items, n_items), and the final sites of its EP, if any."""
+
+    taste: Floats
+    end: EPStart | None
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedPrior:
+    """Scales and kernel, the shape of Sigma with the weights of its mixtures, and the number of sites it came from.
+
+    begin: where EP over all sites may begin.   sampled: where shape and scales come from draws.   cut_root: root of the
+    covariance of the log gaps between cut points, None where these are not drawn.
+    widening, n_told: those of the fit that lent all this.   reliability: of the annotators, None where all count as
+    reliable.   sides: side biases of the annotators, None where none are told apart.
+    """
+
+    scales: PriorScales
+    shape: Floats
+    mixture: MixtureWeights
+    n_sites: int
+    begin: EPStart | None
+    sampled: Sampled | None = None
+    widening: Widening | None = None
+    n_told: int | None = None
+    reliability: Reliabilities | None = None
+    cut_root: Floats | None = None
+    sides: SideBiases | None = None
+
+    @property
+    def lapse(self) -> Floats | None:
+        return None if self.reliability is None else self.reliability.lapse
+
+    @property
+    def side(self) -> Floats | None:
+        return None if self.sides is None else self.sides.mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +139,10 @@ class TasteLearning:
             return False
         return self.sites.ranking is None or is_sampled(self.settings, self.data)
 
-    def learns_part_scales(self) -> bool:
-        """Return whether each unconnected part has a scale: where scales are drawn, and no features relate items."""
-        if not self.settings.part_scales or self.features() is not None or not is_sampled(self.settings, self.data):
-            return False
-        return PartScales.several(self.data.connected_parts())
-
     def prior(self, scales: PriorScales, lapse: Floats | None, side: Floats | None = None) -> CrowdPrior:
         kernel = ItemKernel(self.features(), self.data.n_items, scales.share, scales.length).matrix()
         zero = np.zeros(self.data.n_items)
-        covariances = scales.taste_sd**2 * kernel, scales.consensus(kernel)
+        covariances = scales.taste_sd**2 * kernel, scales.consensus_sd**2 * kernel
         return CrowdPrior(*covariances, zero, lapse=lapse, cuts=scales.cut_points, side=side)
 
     def first_cuts(self) -> Floats | None:
@@ -108,7 +157,7 @@ class TasteLearning:
         return self.drawn() if is_sampled(self.settings, self.data) else self.estimated()
 
     def drawn(self) -> LearnedPrior:
-        """Sample the posterior of consensus, components, scores and scales; Sigma is their mean, see `told_taste`."""
+        """Sample the posterior of consensus, components, scores and scales; Sigma is the mean of the draws."""
         features, settings = self.features(), self.settings
         scales, kernel = PriorScales(settings.consensus_sd, settings.taste_sd), None
         reliable = self.learns_reliability()
@@ -128,7 +177,6 @@ class TasteLearning:
             parts=self.data.connected_parts(),
             kernel=kernel,
             reliability=reliable,
-            part_scales=self.learns_part_scales(),
             n_grades=0 if self.sites.grade is None else self.data.n_grades,
             n_warm_up=n_warm_up,
             n_draws=n_draws,
@@ -137,12 +185,12 @@ class TasteLearning:
         size = float(np.sqrt(np.trace(sampled.taste) / self.data.n_items))
         gaps = sampled.log_gaps
         cuts = None if gaps is None else tuple(cuts_from_gaps(gaps.mean(axis=0)).tolist())
-        scales = PriorScales(sampled.consensus_sd, size, scales.share, scales.length, cuts, sampled.item_sds)
+        scales = PriorScales(sampled.consensus_sd, size, scales.share, scales.length, cuts)
         known = Reliabilities(sampled.reliability, sampled.reliability_sd, sampled.crowd_reliability)
         mixture = taste_sizes(sampled)
         return LearnedPrior(
             scales,
-            sampled.taste if kernel is not None else told_taste(sampled),
+            sampled.taste,
             mixture,
             len(self.sites),
             None,
@@ -317,8 +365,6 @@ class TasteLearning:
             return None
         if len(before.mean) != self.data.n_items or (reliability is None) == self.learns_reliability():
             return None
-        if self.learns_part_scales() != bool(len(before.item_sds)):
-            return None
         features = self.features()
         same = before.features.shape[1] == 0 if features is None else np.array_equal(before.features, features)
         if (
@@ -327,8 +373,7 @@ class TasteLearning:
         ):
             return None
         consensus_sd, taste_sd, share, length = (float(value) for value in before.scales)
-        item_sds = before.item_sds if len(before.item_sds) else None
-        scales = PriorScales(consensus_sd, taste_sd, share, length, cuts, item_sds)
+        scales = PriorScales(consensus_sd, taste_sd, share, length, cuts)
         drawn = is_sampled(self.settings, self.data)
         n_told = int(before.n_told) if drawn else None
         factors = ConsensusFactors(*before.consensus_factors.tolist())

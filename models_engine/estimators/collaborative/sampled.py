@@ -10,11 +10,10 @@ from scipy.special import logsumexp, ndtr
 from models_engine.data import Comparisons
 from models_engine.estimators.collaborative.steps import Settings
 from models_engine.inference.probit_ep.pair_sites import MAX_COPIES
-from models_engine.inference.tastes.draws import Sampled
 from models_engine.inference.tastes.perception import AnswerGroup
-from models_engine.inference.tastes.sampling import GRID, LOG_STEP, ScaleDensities
+from models_engine.inference.tastes.sampling import GRID, LOG_STEP, Sampled, ScaleDensities
 from models_engine.inference.tastes.scales import MixtureWeights
-from models_engine.linalg import centre_covariance, centre_parts, leading_eigenvectors, sum_by_group
+from models_engine.linalg import centre_covariance, centre_parts, sum_by_group
 
 __all__ = [
     "ConsensusFactors",
@@ -28,7 +27,6 @@ __all__ = [
     "log_normal",
     "scale_densities",
     "taste_sizes",
-    "told_taste",
 ]
 
 Floats = NDArray[np.float64]
@@ -158,21 +156,6 @@ def count_components(sampled: Sampled) -> int:
     variance = float(np.trace(centre_covariance(sampled.taste)))
     told = (kept >= MIN_KEPT * np.maximum(drawn, 1e-300)) & (kept >= MIN_SHARE * variance)
     return int(np.cumprod(told).sum())
-
-
-def told_taste(sampled: Sampled) -> Floats:
-    """Return the taste covariance of the draws (n_items, n_items) with all that is not told alike in every direction.
-
-    What is told are the components of `count_components`; the rest of the mean over draws has the shape of where the
-    chain happened to be, which predictions would follow, so that it is spread over all items (the trace is kept).
-    """
-    n, n_told = len(sampled.taste), count_components(sampled)
-    told = np.zeros((n, n))
-    if n_told:
-        values, vectors = leading_eigenvectors(centre_covariance(sampled.shared), n_told)
-        told = (vectors * values) @ vectors.T
-    rest = float(np.trace(sampled.taste) - np.trace(told)) / n
-    return told + max(rest, 0.0) * np.eye(n)
 
 
 def count_components_beyond_noise(shares: Floats, n_annotators: int, n_items: int) -> int:

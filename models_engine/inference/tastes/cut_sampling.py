@@ -64,10 +64,6 @@ class CutSampler:
         changed = self._log_density(self.log_gaps + np.log(factor), after, lapse)
         return changed - self._log_density(self.log_gaps, before, lapse)
 
-    def prior_gain(self, factor: float) -> float:
-        """Return by how much the log prior grows as cut points grow by this factor."""
-        return log_cut_density(self.log_gaps + np.log(factor)) - log_cut_density(self.log_gaps)
-
     def ends(self, cuts: Floats) -> tuple[Floats, Floats]:
         """Return between what the winner's perceived margin lies, (n,) each."""
         low, high = thresholds(cuts, self._grade)

@@ -91,6 +91,13 @@ class Perception:
             high = np.where(level < this, self.perceived, np.inf).min(axis=1)
             self.perceived[:, column] = truncated_normal(mean[:, column], low, high, rng)
 
+    def count(self, n_annotators: int) -> tuple[Floats, Floats]:
+        """Return how many of each annotator's answers are not reversed, and how many are, (n_annotators,) each."""
+        kept, turned = ~self.reversed & ~self.tied, self.reversed & ~self.tied
+        counts = (np.bincount(self.annotators[rows], minlength=n_annotators) for rows in (kept, turned))
+        right, wrong = (one.astype(np.float64) for one in counts)
+        return right, wrong
+
     def shown(self, utilities: Floats, side: Floats) -> Floats:
         """Return utilities (m, k) as they count in the answers: half of what each annotator's side adds to the item
         shown first goes to it, and half is taken from the other; side (n_annotators,)."""
@@ -109,50 +116,21 @@ class Perception:
         count, total = told
         return count, total
 
-    def chances(
-        self, mean: Floats, reliability: Floats, between: tuple[Floats, Floats] | None = None
-    ) -> tuple[Floats, Floats]:
-        """Return the chance of each answer where it is not reversed, and where it is, (m,) each.
-
-        mean, between: as in `draw`. Of pairs what was perceived is summed out; of larger sets it is not, so that it is
-        known whether they are reversed. Ties say nothing of reliability: both chances are what they are with these.
-        """
-        if between is not None:
-            (low, high), margin = between, self.winners_margin(mean)
-            kept, turned = (np.exp(log_interval(low - way * margin, high - way * margin)) for way in (1, -1))
-            return kept, turned
-        if self.level.shape[1] != 2:
-            kept = np.where(self.reversed & ~self.tied, 0.0, 1.0)
-            return kept, np.where(self.tied, 1.0, 1 - kept)
-        margin = self.towards_first * (mean[:, 0] - mean[:, 1])
-        kept, turned = ndtr(margin), ndtr(-margin)
-        if self.tied.any():
-            own = reliability[self.annotators]
-            kept = np.where(self.tied, own * kept + (1 - own) * turned, kept)
-            turned = np.where(self.tied, kept, turned)
-        return kept, turned
-
     def gain(self, before: Floats, after: Floats, factor: float, reliability: Floats) -> float:
         """Return by how much the log density grows as the utilities of the items shown, (m, k) each, change.
 
-        Of pairs by the probability of the answers; of larger sets see `gain_of_sets`.
+        Of pairs by the probability of the answers; of larger sets by the density of what was perceived, which is
+        multiplied by `factor`, the change of volume counted.
         """
         if before.shape[1] != 2:
-            return self.gain_of_sets(before, after, factor)
+            squares = (factor * self.perceived - after) ** 2 - (self.perceived - before) ** 2
+            return before.size * float(np.log(factor)) - float(squares.sum()) / (2 * NOISE_SD**2)
         own = reliability[self.annotators]
         utilities = np.stack([after, before])
         margins = self.towards_first * (utilities[..., 0] - utilities[..., 1])
         probability = ndtr(margins) * own + ndtr(-margins) * (1 - own)
         found = np.log(np.maximum(probability, np.finfo(np.float64).tiny))
         return float((found[0] - found[1]).sum())
-
-    def gain_of_sets(self, before: Floats, after: Floats, factor: float) -> float:
-        """Return by how much the log density of what was perceived in sets grows, which is multiplied by `factor`, the
-        change of volume counted; 0 of pairs."""
-        if before.shape[1] == 2:
-            return 0.0
-        squares = (factor * self.perceived - after) ** 2 - (self.perceived - before) ** 2
-        return before.size * float(np.log(factor)) - float(squares.sum()) / (2 * NOISE_SD**2)
 
     def _draw_pairs(self, mean: Floats, reliability: Floats, rng: np.random.Generator) -> None:
         """Draw reversed or not, then the difference and the sum of both perceived utilities, which are independent.

@@ -8,14 +8,13 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from models_engine.inference.tastes.cut_sampling import CutSampler
-from models_engine.inference.tastes.draws import Moments, Sampled
-from models_engine.inference.tastes.part_scales import PartScales
 from models_engine.inference.tastes.perception import NOISE_SD, AnswerGroup, Perception
-from models_engine.inference.tastes.reliability_sampling import ReliabilitySampler, ReliabilityTable
+from models_engine.inference.tastes.reliability import BetaPrior, draw_reliabilities
 from models_engine.inference.tastes.side_sampling import SideSampler
-from models_engine.linalg import cholesky
+from models_engine.inference.tastes.sides import SideBiases
+from models_engine.linalg import centre, centre_parts, cholesky
 
-__all__ = ["GRID", "LOG_STEP", "ScaleDensities", "sample_tastes"]
+__all__ = ["GRID", "LOG_STEP", "Sampled", "ScaleDensities", "sample_tastes"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -24,7 +23,6 @@ LOG_GRID, GRID_SQUARES = np.log(GRID), GRID**2
 LOG_STEP = float(np.log(GRID[1] / GRID[0]))
 STEPS = (1, 2, 4, 8)  # of the grid, by which scales are proposed larger or smaller together
 EVERY = 10  # sweeps per reported step
-FIRST_TAU = 1.0
 N_ALONE = 60  # first sweeps, without components of taste, in which reliabilities are found
 
 
@@ -42,6 +40,41 @@ class ScaleDensities:
     total: Callable[[Floats], Floats]
 
 
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """Summaries of the draws.
+
+    shared (n_items, n_items): mean of V V', of the geometric mean size of `taste`.   taste (n_items, n_items): mean of
+    V V' + r^2 I, of that size too.   consensus_sd: geometric mean.   sizes (n_draws,): traces of each draw's centred
+    taste covariance over their geometric mean.   spectra (n_draws, c): eigenvalues of each draw's centred V V',
+    largest first.   own, own_square, difference, difference_square (n_annotators, n_items): first and second moments
+    of an annotator's centred utilities, and of their difference to the centred consensus.   above (n_annotators,
+    n_items): the share of draws in which that difference is positive.   reliability, reliability_sd (n_annotators,): of
+    each annotator, (1, 0) where none is drawn.   crowd_reliability: mean of the crowd's mean.   consensus,
+    consensus_square (n_items,): first and second moments of the consensus, centred within each connected part.
+    log_gaps (n_draws, n_grades): those between the cut points of graded answers, None where there are none.
+    sides: side biases of the annotators, None where no answer tells of them.
+    """
+
+    shared: Floats
+    taste: Floats
+    consensus_sd: float
+    sizes: Floats
+    spectra: Floats
+    own: Floats
+    own_square: Floats
+    difference: Floats
+    difference_square: Floats
+    above: Floats
+    reliability: Floats
+    reliability_sd: Floats
+    crowd_reliability: float
+    consensus: Floats
+    consensus_square: Floats
+    log_gaps: Floats | None = None
+    sides: SideBiases | None = None
+
+
 def sample_tastes(
     answers: Sequence[AnswerGroup],
     n_items: int,
@@ -53,7 +86,6 @@ def sample_tastes(
     parts: Ints | None = None,
     kernel: Floats | None = None,
     reliability: bool = False,
-    part_scales: bool = False,
     n_grades: int = 0,
     n_warm_up: int = 250,
     n_draws: int = 450,
@@ -67,18 +99,15 @@ def sample_tastes(
     bias is added to what is perceived of it (see SideSampler).
 
     parts (n_items,): numbers of the connected parts, by default one.   reliability: whether each annotator's, the share
-    of answers that are not reversed, is drawn, or is 1.   part_scales: whether each part has a tau of its own, as
-    PartScales says, where there are several; without `kernel` only.
+    of answers that are not reversed, is drawn, or is 1.
     A reversed person and a taste opposed to all others explain the same answers at first sight, and a chain rarely
     goes from one to the other. So the first sweeps have no components, and who opposes what is agreed on counts as
     reversed unless components explain it better. Answers with grades say between which cut points the perceived
     difference lies; these are drawn as CutSampler says. on_step hears of every tenth sweep, with the log density of the
     residuals.
     """
-    known = np.zeros(n_items, np.int64) if parts is None else parts
-    by_part = PartScales(known, GRID, FIRST_TAU) if part_scales and PartScales.several(known) else None
-    chain = _Chain(answers, n_items, n_annotators, n_components, densities, rng, kernel, reliability, n_grades, by_part)
-    draws = Moments(n_annotators, known)
+    chain = _Chain(answers, n_items, n_annotators, n_components, densities, rng, kernel, reliability, n_grades)
+    draws = _Moments(n_annotators, np.zeros(n_items, np.int64) if parts is None else parts)
     for sweep in range(n_warm_up + n_draws):
         fit = chain.sweep(alone=reliability and sweep < min(N_ALONE, n_warm_up), warming_up=sweep < n_warm_up)
         if sweep % EVERY == 0:
@@ -103,7 +132,6 @@ class _Chain:
         kernel: Floats | None,
         reliability: bool,
         n_grades: int,
-        by_part: PartScales | None = None,
     ) -> None:
         self.n, self.u, self.c, self.rng, self.densities = n_items, n_annotators, n_components, rng, densities
         self.answers = [Perception(one, may_reverse=reliability) for one in answers]
@@ -112,9 +140,8 @@ class _Chain:
             for one, seen in zip(answers, self.answers, strict=True)
         ]
         self.learns, self.sides = reliability, SideSampler(n_annotators, self.answers)
-        self.reliabilities = ReliabilitySampler(np.concatenate([one.annotators for one in answers]), n_annotators)
-        if not reliability:
-            self.reliabilities.value[:] = self.reliabilities.crowd = 1.0
+        self.crowd = BetaPrior()
+        self.reliability = np.full(n_annotators, self.crowd.mean if reliability else 1.0)
         keys = [(one.annotators[:, None] * n_items + one.items).ravel() for one in answers]
         known, place = np.unique(np.concatenate(keys), return_inverse=True)
         self.annotator, self.item = known // n_items, known % n_items
@@ -126,7 +153,7 @@ class _Chain:
         self.variances = GRID[:, None] ** 2 + NOISE_SD**2 / self.counts
         self.log_sizes = np.bincount(self.group) * np.log(self.variances)
         self.precision = None if kernel is None else np.linalg.inv(kernel)
-        self.t, self.tau, self.r, self.by_part = np.zeros(n_items), FIRST_TAU, 0.3, by_part
+        self.t, self.tau, self.r = np.zeros(n_items), 1.0, 0.3
         self.v, self.s = 0.3 * rng.standard_normal((n_items, n_components)), np.full(n_components, 0.5)
         self.w, self.f = rng.standard_normal((n_annotators, n_components)), np.zeros(len(known))
         if reliability:
@@ -143,10 +170,11 @@ class _Chain:
         for one, own, cut_points in zip(self.answers, utilities, self.cut_points, strict=True):
             mean = one.shown(own, self.sides.value)
             if cut_points is not None:
-                lapse = 1 - self.reliabilities.value[one.annotators]
+                lapse = 1 - self.reliability[one.annotators]
                 cut_points.draw(one.winners_margin(mean), lapse, self.rng, warming_up=warming_up)
             between = None if cut_points is None else cut_points.ends(cut_points.cuts)
-            one.draw(mean, self.reliabilities.value, self.rng, between)
+            one.draw(mean, self.reliability, self.rng, between)
+        self._draw_reliabilities(alone=alone)
         self.sides.draw(utilities, self.rng)
         all_cells = np.concatenate(self.cells)
         all_perceived = np.concatenate([one.shown(one.perceived, -self.sides.value).ravel() for one in self.answers])
@@ -160,79 +188,59 @@ class _Chain:
         precision = 1 / self.r**2 + self.count / NOISE_SD**2
         centre_of = (expected / self.r**2 + self.count * mean / NOISE_SD**2) / precision
         self.f = centre_of + self.rng.standard_normal(len(precision)) / np.sqrt(precision)
-        table = self._table(self.f) if self.learns else None
         if not alone:
-            table = self._rescale(table)
-        if table is not None:
-            self.reliabilities.draw(table, self.rng, alone=alone)
+            self._rescale()
         return float(-(weight * (mean - expected) ** 2).sum() / 2 + np.log(weight).sum() / 2)
 
-    def _table(self, f: Floats, of_cuts: float = 1.0) -> ReliabilityTable:
-        """Return what all answers say of reliabilities with utilities f of the cells and cut points times of_cuts."""
-        found = []
-        for one, cells, cut_points in zip(self.answers, self.cells, self.cut_points, strict=True):
-            mean = one.shown(f[cells].reshape(one.level.shape), self.sides.value)
-            between = None if cut_points is None else cut_points.ends(of_cuts * cut_points.cuts)
-            found.append(one.chances(mean, self.reliabilities.value, between))
-        kept, turned = (np.concatenate(both) for both in zip(*found, strict=True))
-        return self.reliabilities.table(kept, turned)
+    def _draw_reliabilities(self, *, alone: bool) -> None:
+        """Draw the reliability of each annotator, then the crowd's prior from them (alone: not yet)."""
+        if not self.learns:
+            return
+        counts = np.array([one.count(self.u) for one in self.answers]).sum(axis=0)
+        alpha, beta = self.crowd.counts
+        self.reliability = draw_reliabilities(alpha + counts[0], beta + counts[1], self.rng)
+        if not alone:
+            self.crowd = BetaPrior.drawn(self.reliability[counts.sum(axis=0) > 0], self.rng)
 
-    def _rescale(self, table: ReliabilityTable | None) -> ReliabilityTable | None:
+    def _rescale(self) -> None:
         """Propose larger or smaller utilities and scales (Metropolis & Hastings): all, the consensus's, the tastes'.
 
         Answers given utilities and reliabilities are what they were with the perceived utilities summed over, so that
         the chain needs not wait until those, which are many, drift along (Liu & Sabatti 2000). Densities given the
         scales stay as they are, times the change of volume; only the likelihood and the prior of the scales count.
-        Where reliabilities are drawn, `table` says what answers tell of them, and they, and the crowd's prior, are
-        summed over; of the three one is proposed in each sweep. Returns the table at the end.
         """
-        kinds = ((True, True), (True, False), (False, True))
-        for consensus, tastes in kinds if table is None else (kinds[int(self.rng.integers(3))],):
+        for consensus, tastes in ((True, True), (True, False), (False, True)):
             steps = int(self.rng.choice(STEPS)) * (1 if self.rng.random() < 0.5 else -1)
             old = np.rint(np.log(np.array([self.tau, self.r, *self.s]) / GRID[0]) / LOG_STEP).astype(np.int64)
             new = old + steps * np.array([consensus, *[tastes] * (len(old) - 1)])
-            parts = self.by_part if consensus else None
-            if new.min() >= 0 and new.max() < len(GRID) and (parts is None or parts.can_move(steps)):
+            if new.min() >= 0 and new.max() < len(GRID):
                 factor = float(np.exp(steps * LOG_STEP))
-                gain = self._log_prior(new) - self._log_prior(old) + (0.0 if parts is None else parts.gain(steps))
-                table = self._propose(new, gain, factor if consensus else 1.0, factor if tastes else 1.0, table)
-        return table
+                gain = self._log_prior(new) - self._log_prior(old)
+                self._propose(new, gain, factor if consensus else 1.0, factor if tastes else 1.0)
 
-    def _propose(
-        self, scales: Ints, gain: float, of_t: float, of_rest: float, table: ReliabilityTable | None
-    ) -> ReliabilityTable | None:
+    def _propose(self, scales: Ints, gain: float, of_t: float, of_rest: float) -> None:
         """Propose the scales at these places of GRID, of whose prior the log grows by `gain`, with the consensus and
-        the rest of utilities times these factors; cut points and what was perceived in sets grow only with both.
-        Returns `table` as it is then."""
+        the rest of utilities times these factors; cut points and what was perceived in sets grow only with both."""
         of_both = of_t if of_t == of_rest else 1.0
         t = self.t[self.item]
         f = of_t * t + of_rest * (self.f - t)
-        proposed = None if table is None else self._table(f, of_both)
-        if table is not None and proposed is not None:
-            gain += proposed.log_marginal - table.log_marginal
         for one, cells, cut_points in zip(self.answers, self.cells, self.cut_points, strict=True):
             before, after = (
                 one.shown(values[cells].reshape(one.level.shape), self.sides.value) for values in (self.f, f)
             )
-            if table is not None:
-                gain += one.gain_of_sets(before, after, of_both)
-                gain += 0.0 if cut_points is None else cut_points.prior_gain(of_both)
-            elif cut_points is None:
-                gain += one.gain(before, after, of_both, self.reliabilities.value)
+            if cut_points is None:
+                gain += one.gain(before, after, of_both, self.reliability)
             else:
-                certain = np.zeros(len(one.annotators))
-                gain += cut_points.gain(one.winners_margin(before), one.winners_margin(after), certain, of_both)
+                lapse = 1 - self.reliability[one.annotators]
+                gain += cut_points.gain(one.winners_margin(before), one.winners_margin(after), lapse, of_both)
         if np.log(self.rng.random()) >= gain:
-            return table
-        if self.by_part is not None:
-            self.by_part.move(int(scales[0]) - self.by_part.at)
+            return
         self.tau, self.r, self.s = float(GRID[scales[0]]), float(GRID[scales[1]]), GRID[scales[2:]]
         self.t, self.v, self.f = of_t * self.t, of_rest * self.v, f
         for one, cut_points in zip(self.answers, self.cut_points, strict=True):
             one.perceived *= of_both
             if cut_points is not None:
                 cut_points.log_gaps = cut_points.log_gaps + np.log(of_both)
-        return proposed
 
     def _log_prior(self, places: Ints) -> float:
         """Return the log prior density of the scales (tau, r, s_1, ...) at these places of GRID, up to a constant."""
@@ -270,8 +278,7 @@ class _Chain:
         precision = self._sum_by_item(weight, squares).reshape(self.n, k, k)
         push = self._sum_by_item(weight * mean, x)
         if self.precision is None:
-            own = sds if self.by_part is None else np.column_stack([self.item_sds, np.tile(self.s, (self.n, 1))])
-            precision[:, np.arange(k), np.arange(k)] += 1 / own**2
+            precision[:, np.arange(k), np.arange(k)] += 1 / sds**2
             found = self._gaussian(precision, push)
         else:
             found = np.column_stack([self.t, self.v])
@@ -280,11 +287,6 @@ class _Chain:
                 whole = self.precision / sds[row] ** 2 + np.diag(precision[:, row, row])
                 found[:, row] = self._gaussian(whole[None], rest[None])[0]
         self.t, self.v = found[:, 0], found[:, 1:]
-
-    @property
-    def item_sds(self) -> Floats:
-        """Return the standard deviation of each item's consensus, (n_items,)."""
-        return np.full(self.n, self.tau) if self.by_part is None else GRID[self.by_part.item_places()]
 
     def _gaussian(self, precision: Floats, push: Floats) -> Floats:
         """Draw from N(precision^-1 push, precision^-1), a stack (m, k, k) and (m, k)."""
@@ -297,11 +299,7 @@ class _Chain:
         rows = np.column_stack([self.t, self.v])
         weighted = rows if self.precision is None else self.precision @ rows
         likelihood = -self.n * LOG_GRID - (rows * weighted).sum(axis=0)[:, None] / (2 * GRID_SQUARES)
-        if self.by_part is None:
-            self.tau = self._pick(likelihood[0] + self.densities.consensus)
-        else:
-            self.by_part.draw(self.t, self.densities.consensus, self.rng)
-            self.tau = float(GRID[self.by_part.at])
+        self.tau = self._pick(likelihood[0] + self.densities.consensus)
         for c in range(0 if alone else self.c):
             others = (self.s**2).sum() - self.s[c] ** 2 + self.r**2
             prior = self.densities.component + self.densities.total(np.sqrt(others + GRID_SQUARES))
@@ -313,3 +311,64 @@ class _Chain:
 
     def _pick(self, log_density: Floats) -> float:
         return float(GRID[(log_density + self.rng.gumbel(size=len(GRID))).argmax()])
+
+
+class _Moments:
+    """Sums over draws."""
+
+    def __init__(self, n_annotators: int, parts: Ints) -> None:
+        n_items = len(parts)
+        self.n, self.parts = 0, parts
+        self.consensus = np.zeros((2, n_items))
+        self.shared, self.taste = np.zeros((n_items, n_items)), np.zeros((n_items, n_items))
+        self.totals: list[float] = []
+        self.consensus_sd: list[float] = []
+        self.spectra: list[Floats] = []
+        self.sums = np.zeros((5, n_annotators, n_items))
+        self.reliability, self.crowd = np.zeros((2, n_annotators)), 0.0
+        self.log_gaps: list[Floats] = []
+
+    def add(self, chain: _Chain) -> None:
+        n, spread = chain.n, chain.v @ chain.v.T
+        own = chain.t + chain.w @ chain.v.T + chain.r * chain.rng.standard_normal((chain.u, n))
+        own[chain.annotator, chain.item] = chain.f
+        own, across = centre(own), chain.v - chain.v.mean(axis=0)
+        apart = own - centre(chain.t)
+        t = centre_parts(chain.t, self.parts)
+        self.n += 1
+        self.consensus += t, t**2
+        self.shared += spread
+        self.reliability += chain.reliability, chain.reliability**2
+        self.crowd += chain.crowd.mean if chain.learns else 1.0
+        self.taste += spread + chain.r**2 * np.eye(n)
+        self.log_gaps += [one.log_gaps for one in chain.cut_points if one is not None]
+        self.consensus_sd.append(chain.tau)
+        self.spectra.append(np.maximum(np.linalg.eigvalsh(across.T @ across)[::-1], 0.0))
+        self.totals.append(float((across**2).sum() + (n - 1) * chain.r**2))
+        for place, values in enumerate((own, own**2, apart, apart**2, apart > 0)):
+            self.sums[place] += values
+
+    def result(self) -> Sampled:
+        totals = np.asarray(self.totals)
+        typical = float(np.exp(np.log(totals).mean()))
+        scale = typical / float(totals.mean()) / self.n
+        reliability, square = self.reliability / self.n
+        own, own_square, difference, difference_square, above = self.sums / self.n
+        return Sampled(
+            self.shared * scale,
+            self.taste * scale,
+            float(np.exp(np.log(self.consensus_sd).mean())),
+            totals / typical,
+            np.asarray(self.spectra),
+            own=own,
+            own_square=own_square,
+            difference=difference,
+            difference_square=difference_square,
+            above=above,
+            reliability=reliability,
+            reliability_sd=np.sqrt(np.maximum(square - reliability**2, 0.0)),
+            crowd_reliability=self.crowd / self.n,
+            consensus=self.consensus[0] / self.n,
+            consensus_square=self.consensus[1] / self.n,
+            log_gaps=np.array(self.log_gaps) if self.log_gaps else None,
+        )

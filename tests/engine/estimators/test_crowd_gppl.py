@@ -1,7 +1,5 @@
 """CrowdGPPL: its variational factors against sampling, loops and finite differences; then what its posterior is for."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -212,8 +210,7 @@ def test_features_predict_new_items_and_new_annotators():
             ),
         ]
     )
-    # Half of the crowd weakly prefers the opposite: with reliabilities, most runs of draws take these for careless.
-    posterior = replace(QUICK, reliability=False).fit(data)
+    posterior = QUICK.fit(data)
     assert np.corrcoef(posterior.at(items[25:]).utilities(), worth[25:])[0, 1] > 0.9
     for value, sign in ((1.0, 1.0), (0.0, -1.0)):
         stranger = posterior.for_annotator(features=[value])
