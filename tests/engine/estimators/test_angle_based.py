@@ -324,7 +324,7 @@ def test_rankings_are_drawn_from_the_model():
 def test_gibbs_agrees_with_summing_exactly():
     data = mixed_labels(2).with_weights(None)
     exact = AngleBased(n_draws=2000).fit(data)
-    estimator = AngleBased(n_draws=700, n_burn_in=200)
+    estimator = AngleBased(inference="sir", n_draws=700, n_burn_in=200)
     run = _Run(estimator, AngleLabels.of(data), np.random.default_rng(0), FitLog(10**6))
     eta, _, converged, _ = run.gibbs(data)
     assert converged
