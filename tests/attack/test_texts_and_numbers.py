@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import pytest
 from django.conf import settings
+from django.db import connection
 from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
@@ -28,7 +29,8 @@ from tests.site.api.test_api_access import people  # noqa: F401
 from tests.site.test_access import RULES, address, arguments, as_it_was, cast  # noqa: F401
 
 pytestmark = pytest.mark.slow
-TEXTS = ["a\0b", "\ud800", "٣٤", "-1", "NaN", "9" * 40, "[", '{"a": "\\u0000"}', "a" * 70_000]
+DATABASE_TEXTS = ["a\0b", "\ud800", "9" * 40, '{"a": "\\u0000"}']  # which one database takes and another refuses
+TEXTS = [*DATABASE_TEXTS, "٣٤", "-1", "NaN", "[", "a" * 70_000]
 IN_PAGES = ["%D9%A3", "9" * 40, "-1"]
 IN_ADDRESSES = ["a%00b", "%ed%a0%80", "%D9%A3", "9" * 40, "-1", "NaN", ")%25" * 2000]
 IN_BODIES: list[Any] = ["a\0b", "\ud800", "9" * 40, -1, 2**31, 2**63, 10**40, 1e308, [], {}, [[]], {"a\0": "b\0"}, None]
@@ -90,6 +92,7 @@ def test_in_every_parameter_that_a_page_reads(cast, arguments, monkeypatch):  # 
 
 
 def test_in_every_field_that_a_form_reads(cast, arguments, monkeypatch):  # noqa: F811
+    texts = TEXTS if connection.vendor == "sqlite" else DATABASE_TEXTS  # the others are read without any database
     found, n = [], 0
     for name, (_, post) in RULES.items():
         if not post:
@@ -97,13 +100,13 @@ def test_in_every_field_that_a_form_reads(cast, arguments, monkeypatch):  # noqa
         client, url = cast[who_may(post)], address(name, arguments)
         with looking_on(monkeypatch) as names:
             found += failed(client, lambda: client.post(url, {"none": ""}), url)  # noqa: B023
-        for value in TEXTS:
+        for value in texts:
             body = "&".join(f"{quote(one)}={quote(value, errors='surrogatepass')}" for one in sorted(names))
             kind = "application/x-www-form-urlencoded"
             found += failed(client, lambda: client.post(url, body, content_type=kind), f"{url} {value[:9]!r}")  # noqa: B023
             n += 1
     assert found == []
-    assert n > 500
+    assert n > 60 * len(texts)
 
 
 def test_in_every_cookie(cast, arguments):  # noqa: F811

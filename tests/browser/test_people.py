@@ -9,8 +9,7 @@ from annotate.annotators.cohorts import job as cohorts_job
 from annotate.annotators.cohorts.actions import request_comparison
 from annotate.criteria import Criterion
 from annotate.models import Annotator, Project
-from tests.site.annotators.test_by_criterion import crossed  # noqa: F401  (a fixture)
-from tests.site.annotators.test_by_criterion import draw_taste_map as each_portrayed
+from tests.site.annotators.test_by_criterion import crossed, fitted, mapped  # noqa: F401  (fixtures)
 from tests.site.annotators.test_pages import draw_taste_map, go_on
 from tests.site.fitting.test_tastes import divided  # noqa: F401  (a fixture)
 
@@ -27,9 +26,8 @@ def known(alice, divided) -> Project:  # noqa: F811
 
 
 @pytest.fixture
-def by_correctness(alice, crossed) -> Criterion:  # noqa: F811
+def by_correctness(alice, crossed, mapped) -> Criterion:  # noqa: F811
     """The second of a project's two criteria."""
-    each_portrayed(crossed)
     criterion = Criterion(crossed, 2)
     compare_those_who_came(alice, criterion)
     return criterion

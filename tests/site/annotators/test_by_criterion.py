@@ -55,17 +55,21 @@ def answer_crossed(project: Project) -> None:
             record_label(presentation=shown, answer=answer, now=NOW)
 
 
-def draw_taste_map(project: Project) -> list[TasteMap]:
-    """By each criterion, once fits and taste maps are made."""
-    fit_now(project)
+@pytest.fixture
+def fitted(crossed) -> None:
+    replay("fitted", lambda: fit_now(crossed))
+
+
+def draw_taste_maps(project: Project) -> list[TasteMap]:
+    """By each criterion, once it is fitted."""
     while row := tastes_job.QUEUE.claim_next(owner="test", now=timezone.now()):
         tastes_job.QUEUE.work(row, progress=go_on)
     return list(TasteMap.objects.filter(project=project).order_by("criterion"))
 
 
 @pytest.fixture
-def mapped(crossed) -> None:
-    replay("mapped", lambda: draw_taste_map(crossed))
+def mapped(fitted, crossed) -> None:
+    replay("mapped", lambda: draw_taste_maps(crossed))
 
 
 def sides(taste_map: TasteMap) -> list[bool]:
@@ -79,8 +83,9 @@ HALVES, ALTERNATING = [True] * 4 + [False] * 4, [True, False] * 4
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("mapped")
 def test_each_criterion_has_a_taste_map_of_its_own(crossed):
-    taste_maps = draw_taste_map(crossed)
+    taste_maps = list(TasteMap.objects.filter(project=crossed).order_by("criterion"))
     assert (
         [one.fit_number for one in taste_maps]
         == [published_fit(seen).number for seen in list_criteria(crossed)]
@@ -100,8 +105,8 @@ def test_each_criterion_has_a_taste_map_of_its_own(crossed):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fitted")
 def test_tastes_that_were_too_large_to_store_are_fitted_to_the_criterions_answers(crossed):
-    fit_now(crossed)
     for fit in Fit.objects.filter(project_id=crossed.pk):
         Fit.objects.filter(pk=fit.pk).update(arrays=None)
     for _criterion in (1, 2):
@@ -151,8 +156,8 @@ def test_links_of_the_pages_about_people_keep_the_criterion(alice, crossed, name
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fitted")
 def test_who_is_excluded_on_a_criterions_page_leads_back_to_it(alice, crossed):
-    fit_now(crossed)
     client, first = signed_in(alice), crossed.annotators.first()
     for stay, where in (({"stay": "1"}, "annotator"), ({}, "annotators")):
         url = reverse("annotator-exclude", args=[crossed.pk, first.key]) + "?criterion=2"
@@ -204,8 +209,9 @@ def test_groups_are_those_of_the_criterion(crossed):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("mapped")
 def test_the_api_tells_of_one_criterion_at_a_time(alice, crossed):
-    taste_maps = draw_taste_map(crossed)
+    taste_maps = TasteMap.objects.filter(project=crossed).order_by("criterion")
     api, second = Api(alice, crossed), crossed.annotators.order_by("pk")[1]
     for number, taste_map in enumerate(taste_maps, 1):
         told = api("get", "tastes", criterion=number).json()
