@@ -92,11 +92,11 @@ def render_run(run: Run) -> SafeString:
     return format_html(
         '{}<mark class="differs">{}{}{}</mark>',
         run.text[: len(run.text) - len(words)],
-        told_aside(_("[differs:")),
+        hidden_text(_("[differs:")),
         words,
-        told_aside(_("end]")),
+        hidden_text(_("end]")),
     )
 
 
-def told_aside(words: str) -> SafeString:
+def hidden_text(words: str) -> SafeString:
     return format_html('<span class="visually-hidden"> {} </span>', words)

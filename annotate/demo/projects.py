@@ -90,7 +90,7 @@ def make_ideas(
         },
         now=now,
     )
-    field = ask_where_people_live(project, owner, now)
+    field = add_home_question(project, owner, now)
     fill(project, owner, rows, n_labels, now)
     for person in people():
         annotator = Annotator.objects.get(project=project, pseudonym=person.name)
@@ -102,7 +102,7 @@ def make_ideas(
     return project
 
 
-def ask_where_people_live(project: Project, owner: User, now: datetime) -> QuestionField:
+def add_home_question(project: Project, owner: User, now: datetime) -> QuestionField:
     asked = QuestionValues(True, QuestionField.Kind.CHOICE, "Where do you live?", HOMES, None, None)
     wanted = [RequestedQuestion(None, asked, required=False)]
     change_questions(project=project, actor=owner, wanted=wanted, removed=[], now=now)

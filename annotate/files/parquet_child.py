@@ -76,7 +76,7 @@ def write_rows(limits: dict[str, int]) -> None:
     """Write a line for each row, a row group's rows a few at a time. Raises Refused."""
     parquet = import_module("pyarrow.parquet")
     file = parquet.ParquetFile(sys.stdin.buffer)
-    check_said(file.metadata, limits)
+    check_stated_size(file.metadata, limits)
     names = list(file.schema_arrow.names)
     if twice := [name for name in names if names.count(name) > 1]:
         raise Refused("twice", column=twice[0])
@@ -97,7 +97,7 @@ def write_rows(limits: dict[str, int]) -> None:
     sys.stdout.buffer.flush()
 
 
-def check_said(said: Any, limits: dict[str, int]) -> None:
+def check_stated_size(said: Any, limits: dict[str, int]) -> None:
     """Check what the file says of itself, before any of it is unfolded. Raises Refused."""
     if said.num_columns > limits["columns"]:
         raise Refused("columns", n=said.num_columns)

@@ -145,7 +145,7 @@ def check_package(file: IO[bytes], name: str) -> bool:
             check_unfolded(infos, name)
             for info in infos:
                 check_size_of(package, info)
-            found = [look_into(package, info, name) for info in infos]
+            found = [check_for_formulas(package, info, name) for info in infos]
     except (zipfile.BadZipFile, NotImplementedError, EOFError, OSError, RuntimeError) as error:
         raise damaged(name, error) from error
     file.seek(0)
@@ -170,7 +170,7 @@ def check_unfolded(infos: list[zipfile.ZipInfo], name: str) -> None:
         )
 
 
-def look_into(package: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> bool:
+def check_for_formulas(package: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> bool:
     """Return whether a part holds a formula. Raises BadFile where it declares XML entities."""
     if declares_entities(package, info):
         raise BadFile(

@@ -13,7 +13,7 @@ from annotate.models import FitState, Project, Webhook
 from annotate.webhooks.actions import enqueue_event
 
 
-def tell_when_full(project: Project, now: datetime) -> bool:
+def notify_when_full(project: Project, now: datetime) -> bool:
     """Tell owners and webhooks of a full open project, unless they know; return whether they were told.
 
     Who raises the overlap or adds items makes it hold more: when that is given too, they are told again.

@@ -12,9 +12,9 @@ from annotate.fitting.goal_measures import (
     is_plain,
     limit_of,
     looks_within,
+    measure_goal,
     measured_error,
     n_confirming,
-    stand,
 )
 from annotate.fitting.reading import Labels
 from annotate.models import Project, Webhook
@@ -54,7 +54,7 @@ def evaluate_goal(
     if not project.goal or value is None:
         return None
     limit = limit_of(project.goal, value, plain=is_plain(posterior))
-    found = stand(project, value, rows, n_parts, posterior, labels, unit)
+    found = measure_goal(project, value, rows, n_parts, posterior, labels, unit)
     kept: dict[str, Any] = {"kind": project.goal, "value": value, "limit": limit, "met": found.is_met}
     kept |= {"state": found.state, "wrong": found.wrong, "looks": [], "needed": None, "why": found.why}
     error = measured_error(project, estimator, labels)

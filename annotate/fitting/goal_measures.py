@@ -76,7 +76,7 @@ def value_reached(goal: str, wrong: float, *, plain: bool) -> float:
     return 1 - now if goal == Goal.RELIABILITY else now
 
 
-def stand(
+def measure_goal(
     project: Project,
     value: float,
     rows: Sequence[Estimate],
@@ -101,10 +101,10 @@ def stand(
             return Standing(None)
         wrong = expected_wrong("widest", np.zeros(len(rows)), unit * np.array([row.sd for row in rows]), WHOLE)
         return Standing(wrong, wrong)
-    return stand_in_largest(project, value, rows, n_parts, posterior, labels, unit)
+    return measure_goal_in_largest_part(project, value, rows, n_parts, posterior, labels, unit)
 
 
-def stand_in_largest(
+def measure_goal_in_largest_part(
     project: Project,
     value: float,
     rows: Sequence[Estimate],

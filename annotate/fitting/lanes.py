@@ -69,7 +69,7 @@ class Lanes:
     def run(self, task: Task) -> None:
         """Works on the task until it is done or goes on in the background."""
         try:
-            process = self.take_process()
+            process = self.next_process()
         except (EOFError, OSError):  # the machine has no memory or no process left, say
             logger.exception("No process for jobs could be started; trying again in a second.")
             self.release(task)
@@ -89,7 +89,7 @@ class Lanes:
             elif self.front is process and process.seconds > LONG_SECONDS:
                 self.make_room()
 
-    def take_process(self) -> JobProcess:
+    def next_process(self) -> JobProcess:
         """Returns a process that is ready; a new one where there is none, or it has ended meanwhile.
 
         Raises EOFError or OSError where none can be started.

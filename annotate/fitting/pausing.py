@@ -50,7 +50,7 @@ def pause_at_goal(fit: Fit, now: datetime) -> bool:
             labels=fit.n_labels,
         )
         enqueue_event(project_id=project.pk, event=Webhook.Event.STATE_CHANGED, data={"state": "paused"}, now=now)
-    tell_owners(project, fit)
+    mail_goal_met(project, fit)
     return True
 
 
@@ -67,6 +67,6 @@ def is_due(project: Project) -> bool:
     return changed.filter(pk__gt=paused.pk).exists()
 
 
-def tell_owners(project: Project, fit: Fit) -> None:
+def mail_goal_met(project: Project, fit: Fit) -> None:
     body = render_to_string("fitting/goal_met.txt", {"project": project, "n_labels": fit.n_labels})
     mail_owners(project, _("Your goal is met: the project is paused"), body)

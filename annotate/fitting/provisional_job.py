@@ -1,4 +1,4 @@
-"""Between fits that take long, hears the newest answers in one quick step, for those who watch the ranking.
+"""Between fits that take long, adds the newest answers in one quick step, for those who watch the ranking.
 
 It begins as soon as an answer is newer than the published fit, beside the fit that is to follow or in the pause before
 it, and starts from the published posterior each time, so that nothing adds up.
@@ -21,7 +21,7 @@ from annotate.fitting.stored_provisional import to_bytes
 from annotate.jobs.queues import Progress
 from annotate.models import FitState, ProvisionalRanking
 from annotate.models.leased_jobs import LeaseLost
-from models_engine.analysis.newest_answers import hear_answers
+from models_engine.analysis.newest_answers import update_posterior
 from models_engine.errors import Cancelled, InsufficientData
 from models_engine.models import Estimate, Fit
 
@@ -75,7 +75,7 @@ def make_step(row: ProvisionalRanking, progress: Progress) -> None:
     ).first()
     if fit is None:
         raise LeaseLost(str(row))
-    estimates, n_newest = hear_newest(criterion, fit, row.last_label)
+    estimates, n_newest = add_newest_answers(criterion, fit, row.last_label)
     if progress(0, 0, float("nan")) is False:
         raise Cancelled("the worker was asked to stop.")
     now = timezone.now()
@@ -84,7 +84,7 @@ def make_step(row: ProvisionalRanking, progress: Progress) -> None:
     row.complete(version=version, n_newest=n_newest, not_before=now + pause, message="", **made)
 
 
-def hear_newest(criterion: Criterion, fit: Fit, last_label: int) -> tuple[list[Estimate], int]:
+def add_newest_answers(criterion: Criterion, fit: Fit, last_label: int) -> tuple[list[Estimate], int]:
     """Returns the estimates of the parts that newer labels are about, by part and rank, and how many labels these are.
 
     Labels that reach from one part to another, or tell of an item that the fit ranks nowhere, are left to the next fit,
@@ -99,17 +99,17 @@ def hear_newest(criterion: Criterion, fit: Fit, last_label: int) -> tuple[list[E
     if not newest.n_labels:
         return [], 0
     try:
-        heard = hear_answers(posterior, newest)
+        updated = update_posterior(posterior, newest)
     except InsufficientData:
         return [], 0
-    divisive = heard.divisiveness()
+    divisive = updated.divisiveness()
     columns = EstimateColumns(
         fit, item_ids, compared + newest.n_comparisons(), divisive if divisive.any() else None, None
     )
     found: list[Estimate] = []
     for part in np.unique(parts[newest.items]).tolist():
         items = np.flatnonzero(parts == part)
-        found += estimates_of_part(columns, project, heard, part, items, n_draws=N_DRAWS)
+        found += estimates_of_part(columns, project, updated, part, items, n_draws=N_DRAWS)
     return found, newest.n_labels
 
 

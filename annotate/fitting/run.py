@@ -15,7 +15,7 @@ from annotate.criteria import Criterion, list_criteria
 from annotate.fitting import scheduling
 from annotate.fitting.automatic import needs_quick_fit
 from annotate.fitting.counts import compute_count_result
-from annotate.fitting.full import tell_when_full
+from annotate.fitting.full import notify_when_full
 from annotate.fitting.overall import compute_overall, load_criterion
 from annotate.fitting.pausing import pause_at_goal
 from annotate.fitting.reading import Ints
@@ -167,7 +167,7 @@ def fit_and_publish(
         raise named from error
     write_suggestions(criterion, fit)
     if not pause_at_goal(fit, clock()):
-        tell_when_full(criterion.project, clock())
+        notify_when_full(criterion.project, clock())
     delete_superseded(fit, former)
     notify_new_flags(project=criterion.project, since=former.started_at if former else None, now=clock())
     return fit

@@ -26,7 +26,7 @@ TABLES: tuple[type[Model], ...] = (Estimate, AnnotatorEstimate, Leaderboard)
 # Rows written or deleted in one transaction: SQLite's one write lock is held for a few milliseconds each time.
 CHUNK = 200
 MAX_FITS_KEPT = 50
-SLOW_SECONDS = 0.5  # of a fit, from which newer answers are heard in a quick step before the next (provisional_job)
+SLOW_SECONDS = 0.5  # of a fit, from which newer answers are added in a quick step before the next (provisional_job)
 
 
 def write_result(

@@ -12,7 +12,7 @@ Z90 = 1.6448536269514722
 
 
 @dataclass(frozen=True)
-class ToldGain:
+class CriterionGain:
     """criterion: its name where there are several.   helps: whether predictions are used where the owner wants them."""
 
     criterion: str
@@ -21,14 +21,14 @@ class ToldGain:
     row: PredictionGain | None
 
 
-def told_gains(project: Project) -> list[ToldGain]:
+def list_gains(project: Project) -> list[CriterionGain]:
     """Return what is known by each criterion, in two queries; empty where the items have no features."""
     if project.ranks_counts or not FeatureNames.objects.filter(project=project).exclude(names=[]).exists():
         return []
     rows = {row.criterion: row for row in PredictionGain.objects.filter(project=project)}
     names = {one.number: one.name if project.criteria else "" for one in list_criteria(project)}
     return [
-        ToldGain(name, sentence_of(rows.get(number)), number in rows and rows[number].helps, rows.get(number))
+        CriterionGain(name, sentence_of(rows.get(number)), number in rows and rows[number].helps, rows.get(number))
         for number, name in names.items()
     ]
 

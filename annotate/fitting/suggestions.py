@@ -38,7 +38,7 @@ def write_suggestions(criterion: Criterion, fit: Fit) -> int:
         chosen = with_values.is_adaptive and not with_values.ranks_counts
         keys = suggested_keys(Criterion(with_values, criterion.number), fit) if chosen else []
         n_written = replace_suggestions(with_values, fit, keys)
-        note_what_is_predicted(with_values, fit)
+        mark_predicted_items(with_values, fit)
         return n_written
     except InvalidAim:  # the best are all items that can be compared: nothing is left to find
         return replace_suggestions(criterion.project, fit, [])
@@ -77,7 +77,7 @@ def replace_suggestions(project: Project, fit: Fit, keys: Sequence[str]) -> int:
     return len(keys)
 
 
-def note_what_is_predicted(project: Project, fit: Fit) -> None:
+def mark_predicted_items(project: Project, fit: Fit) -> None:
     """Notes at each item whether it is asked about by its prediction, so that the balanced rule does not go first.
 
     Once so it stays so while answers come, until no criterion's fit predicts anything or the policy goes without.

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from annotate.audit import record_event
 from annotate.core.errors import UserError
 from annotate.imports.actions import PAGES, UPLOAD, fit_imported_labels
-from annotate.imports.comparisons.actions import Comparison, annotators_called, seen_so_far, with_ids
+from annotate.imports.comparisons.actions import Comparison, annotators_called, next_repeats, with_ids
 from annotate.imports.comparisons.rows import raise_overlap, write_labels
 from annotate.imports.counts.actions import count_rows, write_counts
 from annotate.imports.media.archives import Entry, store
@@ -139,7 +139,7 @@ class Sink:
         except KeyError as error:
             raise ItemGone(error.args[0]) from error
         if self.repeats is None:
-            self.repeats = seen_so_far(self.project, IMPORTED)
+            self.repeats = next_repeats(self.project, IMPORTED)
         self.meet(row.annotator for row in checked)
         write_labels(self.project, checked, self.people, self.repeats, self.now, self.rng, wanted=False)
 

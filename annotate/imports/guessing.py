@@ -46,7 +46,9 @@ def guess_items(
     features = said.pop("features", None) or []
     kept = said.pop("metadata", None)
     known = {one.name for one in fields(Columns)} - {"features", "translations", "sections", "metadata"}
-    places: dict[str, Any] = {what: place_of(column, names) for what, column in said_of(said, known).items()}
+    places: dict[str, Any] = {
+        what: place_of(column, names) for what, column in check_known_columns(said, known).items()
+    }
     if places.get("text", 0) is None:
         raise BadFile(_("Choose the column that holds the text."))
     if not isinstance(features, list):
@@ -65,7 +67,7 @@ def guess_items(
     return items_mapping(layout, chosen, kind)
 
 
-def said_of(columns: Mapping[str, Any], known: Collection[str]) -> Mapping[str, Any]:
+def check_known_columns(columns: Mapping[str, Any], known: Collection[str]) -> Mapping[str, Any]:
     """Raises BadFile where something is said that is not known."""
     if unknown := [what for what in columns if what not in known]:
         raise BadFile(
@@ -99,7 +101,7 @@ def guess_votes(text: str, name: str, *, columns: Mapping[str, Any] | None = Non
             voting["columns"] = columns_of_sets(folded(sheet_of(text, mapping).columns))
     if columns:
         names = sheet_of(text, mapping).columns
-        for what, column in said_of(columns, COLUMNS).items():
+        for what, column in check_known_columns(columns, COLUMNS).items():
             voting["columns"].pop(what, None)
             if (place := place_of(column, names)) is not None:
                 voting["columns"][what] = place

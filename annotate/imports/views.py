@@ -18,7 +18,7 @@ from annotate import access
 from annotate.access import SignedInRequest
 from annotate.core import rate_limits
 from annotate.core.errors import UserError
-from annotate.fitting.stored_gain import told_gains
+from annotate.fitting.stored_gain import list_gains
 from annotate.imports.actions import measure_pictures, measure_texts
 from annotate.imports.annotator_table import annotators_given
 from annotate.imports.comparisons.forms import ComparisonsFileForm
@@ -211,7 +211,7 @@ def features(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
         "n_items": project.items.count(),
         "n_pictures": pictures_of(project).count(),
         "n_texts": texts_of(project).count(),
-        "gains": told_gains(project),
+        "gains": list_gains(project),
     }
     return render(request, "imports/features.html", context, status=400 if form.errors else 200)
 

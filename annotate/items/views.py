@@ -49,7 +49,7 @@ def table(request: SignedInRequest, project_id: UUID) -> HttpResponse:
 def change(request: SignedInRequest, project: Project) -> HttpResponse:
     form = ItemActionForm(request.POST)
     if request.POST.get("action") == "right-answer":
-        return say_what_is_right(request, project)
+        return open_known_set_form(request, project)
     if "item" not in request.POST and "action" in request.POST:
         change_many(request, project)
     elif form.is_valid():
@@ -62,7 +62,7 @@ def change(request: SignedInRequest, project: Project) -> HttpResponse:
     return redirect(reverse("items", args=[project.pk]) + (f"?{query}" if query else ""))
 
 
-def say_what_is_right(request: SignedInRequest, project: Project) -> HttpResponse:
+def open_known_set_form(request: SignedInRequest, project: Project) -> HttpResponse:
     """Leads to the page of a set with a right answer, with the items ticked."""
     items = chosen(request, project, every=False)
     return redirect(reverse("known-set-new", args=[project.pk]) + "?" + urlencode({"item": items}, doseq=True))

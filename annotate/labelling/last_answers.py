@@ -20,7 +20,7 @@ class LastAnswer:
     at: datetime
 
 
-def last_said(annotator: Annotator) -> LastAnswer | None:
+def last_answer_or_declaration(annotator: Annotator) -> LastAnswer | None:
     """Return the last answer, or if it is later, which item the annotator said they know."""
     answered = last_answer(annotator)
     if not annotator.has_never_shown:

@@ -13,7 +13,7 @@ from annotate.labelling.answer_options import ExtraAnswer, GradeStep, button_tex
 from annotate.labelling.asked_tasks import as_asked
 from annotate.labelling.criterion_fields import CriterionFields, fields_by_criterion
 from annotate.labelling.keys.bindings import Keys
-from annotate.labelling.last_answers import LastAnswer, last_said
+from annotate.labelling.last_answers import LastAnswer, last_answer_or_declaration
 from annotate.labelling.media_captions import MediaCaption, media_caption, titles_missing
 from annotate.labelling.outcomes import LETTERS
 from annotate.labelling.plan.queries import is_endless
@@ -198,7 +198,7 @@ def current_task(
     """
     project = annotator.project
     n_done = eligibility.n_counted_labels(annotator)
-    last = last or last_said(annotator)
+    last = last or last_answer_or_declaration(annotator)
     stop, words = refusal or refusal_of_task(annotator, now), wording or Wording(project)
     current, following = (NO_ROWS, NO_ROWS) if stop else open_rows(annotator)
     token, practice = current.token, practice_step(annotator, current.token)

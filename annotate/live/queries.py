@@ -27,11 +27,11 @@ class Viewer:
 
 def fit_states() -> QuerySet[FitState]:
     """Returns the rows that `revision` reads, with evaluated_at: when the estimators were last evaluated, and
-    newest_at: when answers newer than the published fit were last heard in a quick step."""
+    newest_at: when answers newer than the published fit were last added in a quick step."""
     made = Evaluation.objects.filter(project=OuterRef("pk")).exclude(made_at=None).order_by("-made_at")
-    heard = ProvisionalRanking.objects.filter(project=OuterRef("pk")).exclude(made_at=None).order_by("-made_at")
+    with_newest = ProvisionalRanking.objects.filter(project=OuterRef("pk")).exclude(made_at=None).order_by("-made_at")
     return FitState.objects.annotate(
-        evaluated_at=Subquery(made.values("made_at")[:1]), newest_at=Subquery(heard.values("made_at")[:1])
+        evaluated_at=Subquery(made.values("made_at")[:1]), newest_at=Subquery(with_newest.values("made_at")[:1])
     )
 
 
@@ -39,8 +39,8 @@ def revision(state: FitState) -> Revision:
     """Returns what a page compares to know whether it is up to date.
 
     `labels` counts changes of the labels, `fit` names the published fit, `engine` changes with what the worker is
-    doing, `evaluation` tells when the estimators were last tried on hidden labels, `newest` when the ranking last heard
-    answers newer than the published fit.
+    doing, `evaluation` tells when the estimators were last tried on hidden labels, `newest` when the ranking last
+    got answers newer than the published fit.
     """
     evaluated_at, newest_at = getattr(state, "evaluated_at", None), getattr(state, "newest_at", None)
     return {

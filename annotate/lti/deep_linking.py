@@ -16,7 +16,7 @@ SPEC = "https://purl.imsglobal.org/spec/lti-dl/claim/"
 KIND = "ltiResourceLink"
 
 
-def choice_asked(platform: LtiPlatform, nonce: str, said: dict[str, Any]) -> TeacherMessage:
+def read_deep_linking_request(platform: LtiPlatform, nonce: str, said: dict[str, Any]) -> TeacherMessage:
     """Return what a deep linking request asks for. Raises LtiRefused."""
     if not is_teacher(said):
         raise LtiRefused(_("Only teachers of the course can place a project in it."))

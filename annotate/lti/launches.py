@@ -54,7 +54,7 @@ class Launch:
     lineitem: str
 
 
-def platform_asking(issuer: str, client_id: str) -> LtiPlatform:
+def find_platform(issuer: str, client_id: str) -> LtiPlatform:
     """Return the registered platform; it may leave out the client id where it has one alone. Raises UnknownPlatform."""
     found = LtiPlatform.objects.filter(issuer=issuer, active=True)
     platforms = list(found.filter(client_id=client_id) if client_id else found[:2])

@@ -21,7 +21,7 @@ from annotate.core.rate_limits import check_rate_limit
 from annotate.labelling.navigation import redirect_to_task
 from annotate.labelling.views import open_first_task
 from annotate.lti import launches
-from annotate.lti.deep_linking import choice_asked
+from annotate.lti.deep_linking import read_deep_linking_request
 from annotate.lti.frames import FRAME_KEY, STATE_COOKIE
 from annotate.lti.messages import TeacherMessage, course_of, keep
 from annotate.models import Annotator, ExpectedPerson, LtiPlatform
@@ -36,7 +36,7 @@ def login(request: HttpRequest) -> HttpResponse:
     """Begin a launch: send the browser to the platform, which says who it is."""
     check_rate_limit(request, "answer")
     asked = request.POST if request.method == "POST" else request.GET
-    platform = launches.platform_asking(asked.get("iss", ""), asked.get("client_id", ""))
+    platform = launches.find_platform(asked.get("iss", ""), asked.get("client_id", ""))
     if not asked.get("login_hint"):
         return problem(
             request, _("The platform's request has no login_hint. Open the task in the course again."), platform
@@ -61,7 +61,7 @@ def launch(request: HttpRequest) -> HttpResponse:
         platform, nonce = launches.platform_answering(state, kept)
         said = launches.check_message(platform, nonce, request.POST.get("id_token", ""))
         if said[f"{launches.CLAIM}message_type"] == launches.CHOOSE:
-            return to_teacher(platform, "lti-choose", choice_asked(platform, nonce, said))
+            return to_teacher(platform, "lti-choose", read_deep_linking_request(platform, nonce, said))
         asked = launches.launch_of(platform, said)
         if asked.teaches:
             title, address = course_of(said)

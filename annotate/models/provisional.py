@@ -1,4 +1,4 @@
-"""Rankings between two fits: the published fit with the newest answers heard in a quick step, until the next fit."""
+"""Rankings between two fits: the published fit with the newest answers added in a quick step, until the next fit."""
 
 from django.db import models
 
@@ -18,7 +18,7 @@ class ProvisionalRanking(LeasedJob):
     fit_number = models.PositiveIntegerField()
     last_label = models.PositiveBigIntegerField(default=0)
     # The data's version that it has seen; how many newer answers it holds, and the figures of the items in the parts
-    # that these are about (annotate.fitting.stored_provisional). None: there are none that it could hear.
+    # that these are about (annotate.fitting.stored_provisional). None: there are none that it could add.
     version = models.PositiveBigIntegerField()
     n_newest = models.PositiveIntegerField(default=0)
     rows = models.BinaryField(null=True)

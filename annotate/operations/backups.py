@@ -169,7 +169,7 @@ def restore(source: Path, *, force: bool) -> dict[str, Any]:
         database_dumps.load(folder / database_dumps.file_name())
         for name in manifest["sha256"]:
             if name.startswith(MEDIA):
-                put_back(name.removeprefix(MEDIA), folder / name)
+                restore_file(name.removeprefix(MEDIA), folder / name)
     return manifest
 
 
@@ -185,7 +185,7 @@ def check_site_stopped() -> None:
         )
 
 
-def put_back(name: str, path: Path) -> None:
+def restore_file(name: str, path: Path) -> None:
     """Store the file under its own name, whatever was there: stores would choose another."""
     if default_storage.exists(name):
         default_storage.delete(name)

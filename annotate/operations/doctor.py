@@ -34,13 +34,13 @@ MAX_CLOCK_SECONDS = 5.0
 MAIL_SECONDS = 10
 OTHERS = 0o007
 # Django's own checks that this site answers in its own way: HTTPS has a setting, and so has each thing below.
-SPOKEN_FOR = {"security.W004", "security.W005", "security.W008", "security.W012", "security.W016", "security.W018"}
-SPOKEN_FOR |= {"security.W020", "security.W021"}
+HANDLED_HERE = {"security.W004", "security.W005", "security.W008", "security.W012", "security.W016", "security.W018"}
+HANDLED_HERE |= {"security.W020", "security.W021"}
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one look found; `advice` says what to do about it."""
+    """What one check found; `advice` says what to do about it."""
 
     topic: str
     level: str
@@ -49,19 +49,19 @@ class Finding:
 
 
 def examine(*topics: str) -> Iterator[Finding]:
-    """Yields what every look, or those named, finds; one that fails in a way nobody thought of is a finding too."""
-    for topic in topics or LOOKS:
+    """Yields the findings of every check, or of those named; an unexpected failure is a finding too."""
+    for topic in topics or CHECKS:
         try:
-            for level, text, advice in LOOKS[topic]():
+            for level, text, advice in CHECKS[topic]():
                 yield Finding(topic, level, text, advice)
         except DatabaseError as error:
-            yield Finding(topic, PROBLEM, *why_unknown(error))
+            yield Finding(topic, PROBLEM, *explain_database_error(error))
         except Exception as error:
             yield Finding(topic, PROBLEM, f"{type(error).__name__}: {first_line(error)}", "Report this as a fault.")
 
 
-def why_unknown(error: DatabaseError) -> tuple[str, str]:
-    """Returns why a look got no answer from the database, and where to read on."""
+def explain_database_error(error: DatabaseError) -> tuple[str, str]:
+    """Returns why a check got no answer from the database, and where to read on."""
     if isinstance(error, ProgrammingError) or "no such " in str(error):
         return f"The database is not as this version needs it ({first_line(error)}).", "See Migrations."
     return f"The database did not answer ({first_line(error)}).", "See Database."
@@ -74,7 +74,7 @@ def first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def look_at_settings() -> Found:
+def check_settings() -> Found:
     if settings.DEBUG:
         yield PROBLEM, "DEBUG is on: errors show secrets to visitors.", "Unset DEBUG on every site that others reach."
     if len(settings.SECRET_KEY) < 50:
@@ -93,12 +93,12 @@ def look_at_settings() -> Found:
         advice = "Set it to the site's address, such as https://rank.example.org."
         yield WARNING, "CSRF_TRUSTED_ORIGINS is empty: forms may be refused behind a proxy.", advice
     for found in checks.run_checks(include_deployment_checks=not settings.DEBUG):
-        if found.id not in SPOKEN_FOR:
+        if found.id not in HANDLED_HERE:
             level = PROBLEM if found.is_serious() else WARNING
             yield level, f"{found.id}: {first_line(Exception(found.msg))}", str(found.hint or "")
 
 
-def look_at_database() -> Found:
+def check_database() -> Found:
     began = time.perf_counter()
     try:
         probe_server()
@@ -112,7 +112,7 @@ def look_at_database() -> Found:
         yield WARNING, f"Every user of this machine may read {path}.", f"Run `chmod 600 {path}`."
 
 
-def look_at_migrations() -> Found:
+def check_migrations() -> Found:
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:
@@ -120,7 +120,7 @@ def look_at_migrations() -> Found:
         yield PROBLEM, f"{len(plan)} migrations are pending, the first is {plan[0][0]}.", advice
 
 
-def look_at_disk() -> Found:
+def check_disk() -> Found:
     places = {"temporary files": Path(tempfile.gettempdir())}
     if isinstance(default_storage, FileSystemStorage):
         places["items' files"] = existing(Path(settings.MEDIA_ROOT))
@@ -137,7 +137,7 @@ def existing(path: Path) -> Path:
     return next(one for one in (path, *path.parents) if one.exists())
 
 
-def look_at_permissions() -> Found:
+def check_permissions() -> Found:
     try:
         name = default_storage.save("doctor/written", ContentFile(b"written by the doctor"))
         default_storage.delete(name)
@@ -150,7 +150,7 @@ def look_at_permissions() -> Found:
                 yield PROBLEM, f"{one} cannot be written.", "Give it to the user that runs the site."
 
 
-def look_at_clock() -> Found:
+def check_clock() -> Found:
     now = timezone.now()
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
@@ -164,14 +164,14 @@ def look_at_clock() -> Found:
         yield PROBLEM, f"The newest answer is from {newest:%Y-%m-%d %H:%M} UTC, later than now.", "Set the clock."
 
 
-def look_at_static_files() -> Found:
+def check_static_files() -> Found:
     manifest = getattr(staticfiles_storage, "manifest_name", None)
     if manifest and not staticfiles_storage.exists(manifest):
         advice = f"Run `{COMMAND} collectstatic --noinput`."
         yield PROBLEM, f"There are none in {settings.STATIC_ROOT}: pages would lack their style.", advice
 
 
-def look_at_mail() -> Found:
+def check_mail() -> Found:
     if not settings.EMAIL_BACKEND.endswith("smtp.EmailBackend"):
         advice = "Set EMAIL_URL, so that people can confirm addresses and choose new passwords."
         yield WARNING, "No mail is sent: it is printed or kept.", advice
@@ -185,7 +185,7 @@ def look_at_mail() -> Found:
         mail.close()
 
 
-def look_at_redis() -> Found:
+def check_redis() -> Found:
     if not settings.REDIS_URL:
         if connection.vendor == "postgresql":
             advice = "Set REDIS_URL where there are several web processes; else each counts rate limits for itself."
@@ -198,7 +198,7 @@ def look_at_redis() -> Found:
         yield PROBLEM, f"It does not answer ({type(error).__name__}).", advice
 
 
-def look_at_engine() -> Found:
+def check_engine() -> Found:
     found = check_health(timezone.now())
     if not found["engines"]["running"]:
         seen = WorkerProcess.objects.aggregate(last=Max("seen_at"))["last"]
@@ -213,15 +213,15 @@ def look_at_engine() -> Found:
         yield WARNING, f"The fits of {found['projects']['failing']} projects fail.", advice
 
 
-LOOKS: dict[str, Callable[[], Found]] = {
-    "Settings": look_at_settings,
-    "Database": look_at_database,
-    "Migrations": look_at_migrations,
-    "Disk": look_at_disk,
-    "Permissions": look_at_permissions,
-    "Clock": look_at_clock,
-    "Static files": look_at_static_files,
-    "Mail": look_at_mail,
-    "Redis": look_at_redis,
-    "Engine": look_at_engine,
+CHECKS: dict[str, Callable[[], Found]] = {
+    "Settings": check_settings,
+    "Database": check_database,
+    "Migrations": check_migrations,
+    "Disk": check_disk,
+    "Permissions": check_permissions,
+    "Clock": check_clock,
+    "Static files": check_static_files,
+    "Mail": check_mail,
+    "Redis": check_redis,
+    "Engine": check_engine,
 }

@@ -59,7 +59,7 @@ class Turns:
             return False
         mine = Waiting(use, asyncio.get_running_loop().create_future())
         self.waiting.append(mine)
-        self.let_go(use.kind)
+        self.start_waiting(use.kind)
         try:
             async with asyncio.timeout(self.limits[use.kind].seconds):
                 await asyncio.shield(mine.may_go)
@@ -77,7 +77,7 @@ class Turns:
             if not self.running[counted]:
                 del self.running[counted]
                 self.began.pop(counted, None)
-        self.let_go(use.kind)
+        self.start_waiting(use.kind)
 
     def withdraw(self, mine: Waiting) -> bool:
         """Takes it out of those who wait; returns True where its turn had come after all."""
@@ -89,7 +89,7 @@ class Turns:
     def waiting_of(self, person: str) -> int:
         return sum(one.use.person == person for one in self.waiting) if person else 0
 
-    def let_go(self, kind: str) -> None:
+    def start_waiting(self, kind: str) -> None:
         """Begins what may run of those who wait."""
         while ready := [one for one in self.waiting if one.use.kind == kind and self.has_room(one.use)]:
             first = min(ready, key=lambda one: self.order(one.use))
@@ -102,7 +102,7 @@ class Turns:
         if after:
             loop = asyncio.get_running_loop()
             self.began[counted[1]] = loop.time()
-            loop.call_later(after, self.let_go, one.use.kind)
+            loop.call_later(after, self.start_waiting, one.use.kind)
         one.may_go.set_result(None)
 
     def has_room(self, use: Use) -> bool:

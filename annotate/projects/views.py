@@ -16,7 +16,7 @@ from annotate import access
 from annotate.access import SignedInRequest
 from annotate.audit_log.sentences import recent_events
 from annotate.core.errors import UserError
-from annotate.fitting.stored_gain import told_gains
+from annotate.fitting.stored_gain import list_gains
 from annotate.models import Project
 from annotate.projects import actions
 from annotate.projects.forms import DeleteForm, OverlapForm, ProjectForm, StateForm
@@ -55,7 +55,7 @@ def edit_settings(request: SignedInRequest, project_id: UUID, section: str) -> H
         project = access.project_for(request, project_id, access.MANAGE)
     template = f"projects/settings_{section}.html"
     context = {"project": project, "form": form, "section": section, "section_template": template}
-    context["gains"] = told_gains(project) if section == "ranking" else []
+    context["gains"] = list_gains(project) if section == "ranking" else []
     return render(request, "projects/settings.html", context, status=400 if form.errors else 200)
 
 

@@ -24,7 +24,7 @@ def note_answer(project: Project, label: Label, now: datetime, *, undone: bool =
         AnswerNotice.objects.create(project=project, label=label, undone=undone, created_at=now)
 
 
-def tell_answers(now: datetime) -> bool:
+def enqueue_answer_events(now: datetime) -> bool:
     """Enqueues the messages of the project whose notices have waited longest; returns False where none are due."""
     due = AnswerNotice.objects.filter(created_at__lte=now - BATCH_DELAY).order_by("created_at", "pk")
     project_id = due.values_list("project", flat=True).first()

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from annotate.jobs.sending import repeat_until
 from annotate.models import WebhookDelivery
-from annotate.webhooks.answers import tell_answers
+from annotate.webhooks.answers import enqueue_answer_events
 from annotate.webhooks.http_client import Unreachable, post
 
 State = WebhookDelivery.State
@@ -43,7 +43,7 @@ def deliver_until(stopping: threading.Event) -> None:
 
 def deliver_due(now: datetime) -> bool:
     """Queues what answers there are to tell, and attempts one delivery; returns False where there was neither."""
-    told = tell_answers(now)
+    told = enqueue_answer_events(now)
     return deliver_next(timezone.now()) or told
 
 

@@ -8,7 +8,7 @@ from scipy.special import ndtr
 
 from models_engine.acquisition.aims import Aim, Marginals, item_weights, open_density, surely_tied
 
-__all__ = ["PairGains", "aim_laplacian", "told_by_answer"]
+__all__ = ["PairGains", "aim_laplacian", "variance_share_of_answer"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -16,7 +16,7 @@ TINY = 1e-12
 LOGIT_IN_PROBITS = 1.702**2  # variance of the probit noise nearest to a logistic's (Haley 1952)
 
 
-def told_by_answer(mean: Floats, variance: Floats, lapse: float) -> Floats:
+def variance_share_of_answer(mean: Floats, variance: Floats, lapse: float) -> Floats:
     """Return Var(E[z | answer]) / variance^2 for a margin z ~ N(mean, variance).
 
     That share of Cov(f, z)^2 is the expected fall of an item's variance. P(answer) = lapse + (1 - 2 lapse) Phi(z / c),
@@ -63,7 +63,7 @@ class PairGains:
         else:
             variance = np.maximum(_of_difference(self.covariance, one, other), 0.0)
             worth = np.maximum(_of_difference(self.change, one, other), 0.0)
-        gain = told_by_answer(mean, variance, self.lapse) * worth
+        gain = variance_share_of_answer(mean, variance, self.lapse) * worth
         return np.where(surely_tied(mean, np.sqrt(np.maximum(variance, TINY)), self.margin), 0.0, gain)
 
 

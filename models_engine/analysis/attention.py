@@ -34,7 +34,7 @@ class Attention:
         mean (n_draws, n_items), variance likewise or (n_items,): of the utilities by then. Items whose worth is at
         least LEAST_WORTH of the largest come equally often: rounds of matching ask of each at most once.
         """
-        worth = self._worth(mean, np.broadcast_to(variance, mean.shape))
+        worth = self._values(mean, np.broadcast_to(variance, mean.shape))
         most = worth.max(axis=1, keepdims=True)
         chosen = (worth >= LEAST_WORTH * most) & (most > 0)
         n_chosen = chosen.sum(axis=1, keepdims=True)
@@ -56,7 +56,7 @@ class Attention:
         future = self.balanced + (1 - self.balanced) * closer
         return future / (1 - self.adaptive_so_far + self.adaptive_so_far * closer)
 
-    def _worth(self, mean: Floats, variance: Floats) -> Floats:
+    def _values(self, mean: Floats, variance: Floats) -> Floats:
         """Return what acquisition says an item is worth, for the best k and classes; for the whole order, 1."""
         if self.aim.kind == "whole":
             return np.ones(mean.shape)

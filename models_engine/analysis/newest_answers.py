@@ -1,4 +1,4 @@
-"""A quick step from a fit's posterior to one that has heard the newest answers too, without fitting again.
+"""A quick step from a fit's posterior to the one after the newest answers, without fitting again.
 
 The fit's posterior of the consensus, N(m, V), is taken as the prior of the newest answers. An answer that prefers i to
 j has the chance 1/(1 + exp(-u (f_i - f_j))), u being the unit of the posterior (analysis.scores.common_unit): that of
@@ -25,7 +25,7 @@ from models_engine.implied_pairs import DistinctPairs
 from models_engine.linalg import centre
 from models_engine.posterior import BasePosterior, GaussianPosterior, SamplePosterior
 
-__all__ = ["MAX_DENSE", "MAX_PAIRS", "MIN_DRAWS", "hear_answers"]
+__all__ = ["MAX_DENSE", "MAX_PAIRS", "MIN_DRAWS", "update_posterior"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,7 +36,7 @@ MAX_STEPS, TOLERANCE = 50, 1e-10
 Consensus = TypeVar("Consensus", GaussianPosterior, SamplePosterior)
 
 
-def hear_answers(posterior: BasePosterior, newest: Comparisons) -> GaussianPosterior | SamplePosterior:
+def update_posterior(posterior: BasePosterior, newest: Comparisons) -> GaussianPosterior | SamplePosterior:
     """Return the posterior of the consensus with the newest labels, over the same n_items items, centred.
 
     A Gaussian posterior of more than MAX_DENSE items is taken to have independent utilities, and so only the items that
@@ -47,13 +47,13 @@ def hear_answers(posterior: BasePosterior, newest: Comparisons) -> GaussianPoste
     consensus = posterior.restrict(np.arange(posterior.n_items))
     pairs, unit = newest.pairs().distinct(), common_unit(posterior)
     if isinstance(consensus, GaussianPosterior):
-        return _hear_gaussian(consensus, pairs, unit)
+        return _update_gaussian(consensus, pairs, unit)
     if isinstance(consensus, SamplePosterior):
-        return _hear_draws(consensus, pairs, unit)
+        return _reweigh_draws(consensus, pairs, unit)
     raise TypeError(f"{type(posterior).__name__} is neither a GaussianPosterior nor a SamplePosterior.")
 
 
-def _hear_gaussian(posterior: GaussianPosterior, pairs: DistinctPairs, unit: float) -> GaussianPosterior:
+def _update_gaussian(posterior: GaussianPosterior, pairs: DistinctPairs, unit: float) -> GaussianPosterior:
     mean, n = posterior.mean.copy(), posterior.n_items
     blocks = [slice(start, start + MAX_PAIRS) for start in range(0, len(pairs.low), MAX_PAIRS)]
     if n <= MAX_DENSE:
@@ -117,7 +117,7 @@ def _mode(before: Floats, among: Floats, wins: Floats, total: Floats, unit: floa
     return pull, unit**2 * total * chance * (1 - chance)
 
 
-def _hear_draws(posterior: SamplePosterior, pairs: DistinctPairs, unit: float) -> SamplePosterior:
+def _reweigh_draws(posterior: SamplePosterior, pairs: DistinctPairs, unit: float) -> SamplePosterior:
     margins = unit * (posterior.draws[:, pairs.low] - posterior.draws[:, pairs.high])
     log_weight = log_expit(margins) @ pairs.score + log_expit(-margins) @ (pairs.total - pairs.score)
     weight = np.exp(log_weight - log_weight.max())

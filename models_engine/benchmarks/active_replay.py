@@ -139,7 +139,7 @@ class Replay(Collection):
         self.winner.append(winner)
         self.loser.append(loser)
         self.annotator.append(by)
-        self.rule.tell_answer(by, winner, loser)
+        self.rule.observe_answer(by, winner, loser)
 
 
 def replayed(rule: Rule) -> Rule:

@@ -84,7 +84,7 @@ class ArrivalRule(Adaptive):
             return self.least_compared(who)
         return super().pair(who)
 
-    def tell_fit(self, fit: QuickFit) -> None:
+    def observe_fit(self, fit: QuickFit) -> None:
         """Choose candidates where every item is as the fit has it."""
         self.choose(fit, np.ones(self.world.n_items, dtype=bool))
 

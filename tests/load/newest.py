@@ -72,13 +72,13 @@ class Site:
         from annotate.models import FitState, ProvisionalRanking  # noqa: PLC0415
 
         fitted = FitState.objects.filter(pk=self.project.pk, fitted__gte=version)
-        heard = ProvisionalRanking.objects.filter(project=self.project, version__gte=version, rows__isnull=False)
+        provisional = ProvisionalRanking.objects.filter(project=self.project, version__gte=version, rows__isnull=False)
         began, seen = time.perf_counter(), revisions([self.project.pk])[self.project.pk]
         while time.perf_counter() - began < limit:
             time.sleep(POLL_SECONDS)
             now = revisions([self.project.pk])[self.project.pk]
             if (now["fit"], now["newest"]) != (seen["fit"], seen["newest"]):
-                seen, holds = now, fitted.exists() or heard.exists()
+                seen, holds = now, fitted.exists() or provisional.exists()
                 self.draw()
                 if holds:
                     return time.perf_counter() - began

@@ -74,7 +74,7 @@ def work(row: MachineReport, progress: Progress) -> None:
 
 def machine_figures(criterion: Criterion, labels: Labels, progress: Progress) -> list[dict[str, Any]]:
     """Raises Cancelled and LeaseLost."""
-    data = telling(labels)
+    data = informative_labels(labels)
     answers, sets = implied_answers(data)
     people = answers.subset(answers.who < labels.n_people)
     lengths, tags = lengths_of(labels, sets), tags_of_cells(criterion, labels, sets, answers)
@@ -91,7 +91,7 @@ def machine_figures(criterion: Criterion, labels: Labels, progress: Progress) ->
     return found
 
 
-def telling(labels: Labels) -> Comparisons:
+def informative_labels(labels: Labels) -> Comparisons:
     """Return the labels about sets that a machine or several people answered: others say nothing of agreement."""
     data = labels.data
     number, _sets = number_sets(data)

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from annotate.annotators.own_result.queries import check_may_look, own_result
+from annotate.annotators.own_result.queries import check_may_view, own_result
 from annotate.annotators.tastes.api import ShortPage
 from annotate.api.authentication import ANNOTATE
 from annotate.api.base import (
@@ -63,7 +63,7 @@ class OwnResultView(ApiView):
         query = validated_query(request, OwnResultQuery)
         criterion = validated_criterion(annotator.project, query)
         now = timezone.now()
-        check_may_look(annotator, now)
+        check_may_view(annotator, now)
         found = own_result(criterion, annotator, now, query["page"])
         check_page_exists(found.page, query["page"])
         values = {name: getattr(found, name) for name in ("n_done", "shown", "n_missing", "fit", "rows", "group")}

@@ -64,7 +64,7 @@ class OwnResult:
     can_go_on: bool
 
 
-def check_may_look(annotator: Annotator, now: datetime) -> None:
+def check_may_view(annotator: Annotator, now: datetime) -> None:
     """Raises what keeps this annotator from the page; a project that is paused or closed does not."""
     if annotator.excluded_at:
         raise AnnotatorExcluded
@@ -83,7 +83,7 @@ def own_result(
 ) -> OwnResult:
     """Read the page of an annotator who may look. language: one of the project's further ones, for the items."""
     project, n_done = annotator.project, n_counted_labels(annotator)
-    refusal = refusal_to_go_on(annotator, n_done, now)
+    refusal = next_task_refusal(annotator, n_done, now)
     over = bool(annotator.ended) or is_end(refusal)
     shown = n_done > 0 and shows_result(project, n_done, over)
     fit = published_fit(criterion) if shown else None
@@ -102,7 +102,7 @@ def own_result(
     )
 
 
-def refusal_to_go_on(annotator: Annotator, n_done: int, now: datetime) -> UserError | None:
+def next_task_refusal(annotator: Annotator, n_done: int, now: datetime) -> UserError | None:
     """Return why there is no next task."""
     try:
         check_open(annotator.project, now)

@@ -9,7 +9,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from annotate import access
-from annotate.annotators.own_result.queries import check_may_look, own_result
+from annotate.annotators.own_result.queries import check_may_view, own_result
 from annotate.core.errors import UserError
 from annotate.criteria import Criterion, criterion_from_query
 from annotate.labelling.requirements import StepRequired
@@ -26,7 +26,7 @@ def enough(request: HttpRequest, project_id: UUID) -> HttpResponse:
     if criterion is None:
         raise Http404
     try:
-        check_may_look(annotator, now)
+        check_may_view(annotator, now)
     except StepRequired as step:
         return redirect(step.page, project_id)
     except UserError as refusal:

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from annotate import access
 from annotate.annotators.roster import queries
 from annotate.annotators.roster.actions import add_people, remove_person, send_links, shown_link
-from annotate.annotators.roster.courses import bring_in
+from annotate.annotators.roster.courses import import_course
 from annotate.annotators.roster.table import MAX_ROWS, RosterCheck, check_rows
 from annotate.api.base import (
     ApiRequest,
@@ -224,7 +224,7 @@ class RosterCourse(ApiView):
         validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
         course = get_object_or_404(courses_of(project), pk=course_id)
-        told = bring_in(project=project, course=course, actor=request.user, now=timezone.now())
+        told = import_course(project=project, course=course, actor=request.user, now=timezone.now())
         return Response(BroughtInDetail(told).data)
 
     @extend_schema(operation_id="roster_courses_delete", request=None, responses={204: None})

@@ -29,7 +29,7 @@ LEARNER, TEACHER = "learner", "teacher"  # tags
 
 
 @dataclass(frozen=True)
-class BroughtIn:
+class ImportedCourse:
     """n_known: were on the list already; n_nameless: left out, since the platform does not give their names; n_came:
     take part under a pseudonym already, and keep it."""
 
@@ -77,7 +77,7 @@ class BroughtIn:
         return said or [_("The course has no people.")]
 
 
-def bring_in(*, project: Project, course: LtiCourse, actor: User, now: datetime) -> BroughtIn:
+def import_course(*, project: Project, course: LtiCourse, actor: User, now: datetime) -> ImportedCourse:
     """Put the people of a course on the roster. Raises what `fetch_members` raises, and RosterFull; then nobody is."""
     members = fetch_members(course, now)
     with write_transaction():
@@ -89,7 +89,7 @@ def bring_in(*, project: Project, course: LtiCourse, actor: User, now: datetime)
     return told
 
 
-def add_members(project: Project, course: LtiCourse, members: Sequence[CourseMember], now: datetime) -> BroughtIn:
+def add_members(project: Project, course: LtiCourse, members: Sequence[CourseMember], now: datetime) -> ImportedCourse:
     there = list(ExpectedPerson.objects.filter(project=project))
     came = LtiLearner.objects.filter(platform=course.platform_id, annotator__project=project)
     pseudonymous = set(came.exclude(annotator__expected_as__isnull=False).values_list("subject", flat=True))
@@ -121,7 +121,7 @@ def add_members(project: Project, course: LtiCourse, members: Sequence[CourseMem
     if len(there) + len(new) > MAX_EXPECTED_PEOPLE:
         raise RosterFull(len(there) + len(new))
     ExpectedPerson.objects.bulk_create(new, batch_size=500)
-    return BroughtIn(len(new), n_known, n_nameless, n_came)
+    return ImportedCourse(len(new), n_known, n_nameless, n_came)
 
 
 def free(name: str, taken: set[str]) -> str:

@@ -27,7 +27,7 @@ from annotate.annotators.roster.actions import (
     send_links,
     shown_link,
 )
-from annotate.annotators.roster.courses import bring_in
+from annotate.annotators.roster.courses import import_course
 from annotate.annotators.roster.forms import MessageForm, RosterForm
 from annotate.annotators.roster.table import NewPerson, RosterCheck, read_roster
 from annotate.audit import record_export
@@ -165,7 +165,7 @@ def course(request: SignedInRequest, project_id: UUID, course_id: int) -> HttpRe
         return redirect("expected-people", project.pk)
     rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
     try:
-        told = bring_in(project=project, course=found, actor=request.user, now=timezone.now())
+        told = import_course(project=project, course=found, actor=request.user, now=timezone.now())
     except UserError as refusal:
         messages.error(request, str(refusal))
     else:

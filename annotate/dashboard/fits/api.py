@@ -23,7 +23,7 @@ from annotate.criteria import Criterion
 from annotate.dashboard.fits.advice import estimator_advice, keep_estimator
 from annotate.dashboard.fits.comparison import compare_two_fits
 from annotate.dashboard.fits.queries import evaluation_table
-from annotate.fitting.stored_gain import told_gains
+from annotate.fitting.stored_gain import list_gains
 
 MAX_FIT_NUMBER = 2**31 - 1
 
@@ -107,7 +107,7 @@ class ModelsView(ApiView):
 
 def predictions_of(criterion: Criterion) -> dict[str, Any] | None:
     """Return the fields of PredictionDetail."""
-    told = told_gains(criterion.project)
+    told = list_gains(criterion.project)
     if not told:
         return None
     one = told[criterion.number - 1]

@@ -100,7 +100,7 @@ def scaled_ranking(
     if fit is None:
         return None
     estimates, unit = ranked_estimates(fit), fit.unit or 1.0
-    known = known_values(project, scale, estimates)
+    known = anchor_values(project, scale, estimates)
     try:
         link = find_link(scale, estimates, known, unit)
     except InvalidAnchors:
@@ -115,7 +115,7 @@ def ranked_estimates(fit: Fit) -> list[Estimate]:
     return list(Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0).order_by("rank"))
 
 
-def known_values(project: Project, scale: Scale, estimates: Sequence[Estimate]) -> Known:
+def anchor_values(project: Project, scale: Scale, estimates: Sequence[Estimate]) -> Known:
     """Value and deviation of each anchor in the ranking, by the item's primary key."""
     given = {key: (value, deviation or 0.0) for key, value, deviation in scale.anchors}
     ranked = {row.item_id for row in estimates}
@@ -223,7 +223,7 @@ def values_on_kept_scale(
     if kept is None:
         return means, deviations
     try:
-        link = find_link(kept, estimates, known_values(source, kept, estimates), unit)
+        link = find_link(kept, estimates, anchor_values(source, kept, estimates), unit)
     except InvalidAnchors:  # too few of its anchors are ranked by now
         return means, deviations
     on_scale, spread = link.values(means, deviations)

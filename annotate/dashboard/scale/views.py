@@ -51,7 +51,7 @@ def scale(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     fits = not form.is_bound or form.is_valid()
     if request.method == "POST":
         file_form = AnchorsFileForm(request.POST, request.FILES) if request.FILES else file_form
-        if keep_as_asked(request, criterion, form.scale() if fits else None, file_form):
+        if save_scale(request, criterion, form.scale() if fits else None, file_form):
             return redirect(reverse("scale", args=[project.pk]) + criterion.query)
     found = scaled_ranking(project, fit, form.scale(), request.GET.get("page", "1")) if fits else None
     context = {"fit": fit, "form": form, "scaled": found, "query": request.GET.urlencode(), "file_form": file_form}
@@ -60,9 +60,7 @@ def scale(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     return response
 
 
-def keep_as_asked(
-    request: SignedInRequest, criterion: Criterion, shown: Scale | None, file_form: AnchorsFileForm
-) -> bool:
+def save_scale(request: SignedInRequest, criterion: Criterion, shown: Scale | None, file_form: AnchorsFileForm) -> bool:
     """Keep the scale shown, that of the file, or none; whether it is done."""
     action, anchors, n_others = request.POST.get("action"), Anchors(), 0
     if action == "file":
@@ -79,11 +77,11 @@ def keep_as_asked(
         messages.error(request, _("There is no scale to keep yet. Nothing was changed."))
         return True
     keep_anchors(criterion=criterion, actor=request.user, anchors=anchors, now=timezone.now())
-    messages.success(request, kept_words(len(anchors), n_others))
+    messages.success(request, scale_message(len(anchors), n_others))
     return True
 
 
-def kept_words(n: int, n_others: int) -> str:
+def scale_message(n: int, n_others: int) -> str:
     if not n:
         return _("The scale is no longer kept.")
     told = ngettext(

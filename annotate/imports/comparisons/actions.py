@@ -92,7 +92,7 @@ def import_comparisons(
     done = rows_stored(project, digest, len(comparisons))
     checked, refused = check(project, comparisons, annotators_are)
     annotators = ensure_annotators(project, checked, now, annotators_are)
-    repeats = seen_so_far(project, annotators_are)
+    repeats = next_repeats(project, annotators_are)
     for start in range(0, len(checked), CHUNK):
         chunk = [row for row in checked[start : start + CHUNK] if row.row > done]
         if chunk:
@@ -254,7 +254,7 @@ def annotators_called(project: Project, names: Iterable[str], now: datetime, sou
     return {name: pk for name, pk in found.values_list("pseudonym", "pk") if name in names}
 
 
-def seen_so_far(project: Project, source: str) -> dict[tuple[int, str], int]:
+def next_repeats(project: Project, source: str) -> dict[tuple[int, str], int]:
     """For annotators of this source and the sets they have had: how many times, so that the next is numbered behind."""
     rows = Presentation.objects.filter(project=project, annotator__source=source)
     counts = rows.order_by().values_list("annotator_id", "item_set__key").annotate(last=Max("repeat"))

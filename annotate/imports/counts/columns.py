@@ -12,7 +12,7 @@ from annotate.files.cells import names_listed
 from annotate.files.layout import Layout, guess_layout, read_sheet
 from annotate.files.limits import BadFile
 from annotate.imports.comparisons.tables import folded
-from annotate.imports.guessing import place_of, said_of
+from annotate.imports.guessing import check_known_columns, place_of
 
 COLUMNS = {
     "annotator": gettext_lazy("Annotator"),
@@ -58,7 +58,7 @@ def guess_counts(text: str, name: str, *, columns: Mapping[str, Any] | None = No
         for what, known in NAMES.items()
         if {*known} & {*have}
     }
-    for what, column in said_of(columns or {}, COLUMNS).items():
+    for what, column in check_known_columns(columns or {}, COLUMNS).items():
         places.pop(what, None)
         if (place := place_of(column, names)) is not None:
             places[what] = place

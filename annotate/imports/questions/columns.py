@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 
 from annotate.files.layout import Layout, guess_layout, read_sheet
 from annotate.files.limits import BadFile
-from annotate.imports.guessing import place_of, said_of
+from annotate.imports.guessing import check_known_columns, place_of
 from annotate.models import MAX_ITEMS_SHOWN
 
 FORMATS = {
@@ -144,7 +144,7 @@ def guess_questions(text: str, name: str, *, columns: Mapping[str, Any] | None =
     asking = replace(guess(names), **said)
     every = {*WORDS, *(one for format in FORMATS for one in item_columns(format, MAX_ITEMS_SHOWN))}
     chosen = guess_places(names)
-    for what, column in said_of(columns or {}, every).items():
+    for what, column in check_known_columns(columns or {}, every).items():
         chosen.pop(what, None)
         if (place := place_of(column, names)) is not None:
             chosen[what] = place

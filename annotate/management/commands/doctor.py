@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from annotate.operations.doctor import GOOD, LOOKS, PROBLEM, WARNING, examine
+from annotate.operations.doctor import CHECKS, GOOD, PROBLEM, WARNING, examine
 
 
 class Command(BaseCommand):
@@ -16,7 +16,7 @@ class Command(BaseCommand):
         """Exits with 1 where there is a problem; a warning alone is none."""
         found = list(examine())
         style = {GOOD: self.style.SUCCESS, WARNING: self.style.WARNING, PROBLEM: self.style.ERROR}
-        for topic in LOOKS:
+        for topic in CHECKS:
             findings = [one for one in found if one.topic == topic]
             for one in findings:
                 self.stdout.write(f"{topic}: {style[one.level](one.level)}. {one.text}")

@@ -102,7 +102,7 @@ class EmbeddedVoteMiddleware:
         except Http404:
             return self.get_response(request)  # nothing is there either, and it says so with the headers of all pages
         allow_framing(request, project.embed_origins)
-        back = way_back(request, ticket, project, rest)
+        back = redirect_to_ticket(request, ticket, project, rest)
         language = ticket.language if ticket else ""
         prepare_request(request, ticket, project, rest, language)
         request.embedded_way_back = back  # type: ignore[attr-defined]
@@ -146,7 +146,9 @@ def project_of(ticket: Ticket | None, rest: str) -> Project:
     return found
 
 
-def way_back(request: HttpRequest, ticket: Ticket | None, project: Project, rest: str) -> HttpResponseRedirect | None:
+def redirect_to_ticket(
+    request: HttpRequest, ticket: Ticket | None, project: Project, rest: str
+) -> HttpResponseRedirect | None:
     """Return where to go instead: to the ticket kept in the browser, or to one in the language asked for."""
     if request.method != "GET":
         return None

@@ -23,8 +23,8 @@ MANY_ANSWERS = 1_000_000  # nobody comes to the end of more
 USUAL_TYPE: str = Project._meta.get_field("task_type").default
 
 
-def given_starts() -> list[tuple[Preset, str]]:
-    return [(start, what_it_gives(start)) for start in PRESETS.values()]
+def describe_presets() -> list[tuple[Preset, str]]:
+    return [(start, describe_preset(start)) for start in PRESETS.values()]
 
 
 def with_choices(start: Preset, settings: Mapping[str, Any], size: Mapping[str, int]) -> Preset:
@@ -40,7 +40,7 @@ def with_choices(start: Preset, settings: Mapping[str, Any], size: Mapping[str, 
     return replace(start, settings=start.settings | known, example=replace(one, n_contexts=n_contexts))
 
 
-def what_it_gives(start: Preset) -> str:
+def describe_preset(start: Preset) -> str:
     """Return what a project of the start's usual size holds, takes and reaches, in words."""
     try:
         design = design_of(start)
@@ -53,17 +53,17 @@ def what_it_gives(start: Preset) -> str:
         filter(
             None,
             (
-                held_text(start),
-                taken_text(start, design),
+                capacity_text(start),
+                effort_text(start, design),
                 cost_text(start),
-                known_text(start, design),
+                accuracy_text(start, design),
                 board_text(start, design),
             ),
         )
     )
 
 
-def held_text(start: Preset) -> str:
+def capacity_text(start: Preset) -> str:
     one, most = start.example, n_held(start)
     values = {"items": format_integer(one.n_items), "most": format_integer(most)}
     if start.settings["overlap"] == NO_LIMIT or most > MANY_ANSWERS:
@@ -74,7 +74,7 @@ def held_text(start: Preset) -> str:
     return held
 
 
-def taken_text(start: Preset, design: Design) -> str:
+def effort_text(start: Preset, design: Design) -> str:
     one = start.example
     values: dict[str, Any] = {
         "people": one.n_people,
@@ -113,7 +113,7 @@ def cost_text(start: Preset) -> str:
     }
 
 
-def known_text(start: Preset, design: Design) -> str:
+def accuracy_text(start: Preset, design: Design) -> str:
     """Return how far scores are known and the best found, where all items are in one ranking."""
     if start.example.n_contexts > 1:
         return ""

@@ -17,7 +17,7 @@ from annotate.models import Policy
 from annotate.models.goals import Goal
 from annotate.projects import actions
 from annotate.projects.forms import ProjectForm
-from annotate.projects.setup.estimates import given_starts, what_it_gives
+from annotate.projects.setup.estimates import describe_preset, describe_presets
 from annotate.projects.setup.forms import chosen_start, size_form
 from annotate.projects.setup.presets import BLANK, PRESETS, Preset
 from annotate.projects.setup.queries import setup_state as setup_of
@@ -31,7 +31,7 @@ def create(request: SignedInRequest) -> HttpResponse:
     """
     asked = request.POST if request.method == "POST" else request.GET
     if request.method != "POST" and "start" not in asked:
-        return render(request, "projects/starts.html", {"starts": given_starts()})
+        return render(request, "projects/starts.html", {"starts": describe_presets()})
     start = PRESETS.get(asked.get("start", ""), BLANK)
     if "other" in request.POST:
         other = PRESETS.get(request.POST["other"], BLANK)
@@ -53,7 +53,7 @@ def render_form(
     others = [one for one in PRESETS.values() if one != start]
     goal = Goal(start.goal["goal"]).label
     policy = Policy(start.policy["policy"]).label if start.policy else ""
-    shown = figures or {"size": size_form(start), "gives": what_it_gives(start)}
+    shown = figures or {"size": size_form(start), "gives": describe_preset(start)}
     context = {"form": form, "start": start, "goal": goal, "policy": policy, "others": others, **shown}
     return render(request, "projects/create.html", context, status=400 if form.errors else 200)
 
@@ -61,7 +61,7 @@ def render_form(
 def render_figures(request: SignedInRequest, form: ProjectForm, start: Preset) -> HttpResponse:
     """Say what the settings give: htmx gets that sentence, others the page with all that was typed."""
     size = size_form(start, request.POST)
-    figures = {"size": size, "gives": what_it_gives(chosen_start(start, form, size))}
+    figures = {"size": size, "gives": describe_preset(chosen_start(start, form, size))}
     if request.htmx:  # type: ignore[attr-defined]
         return render(request, "projects/gives.html", figures)
     return render_form(request, ProjectForm(initial=start.values | initial_values(request, start)), start, figures)

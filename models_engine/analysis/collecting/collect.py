@@ -40,7 +40,7 @@ class Collection:
         self.winner.append(winner)
         self.loser.append(loser)
         self.annotator.append(who)
-        self.rule.tell_answer(who, winner, loser)
+        self.rule.observe_answer(who, winner, loser)
 
     def first_fit(self) -> QuickFit:
         """Return what is known before the first label."""
@@ -72,7 +72,7 @@ def collect(collection: Collection, *, looks: Sequence[int], see: Callable[[int,
             visitors = world.visitors(CHUNK, rng).tolist()
         collection.ask(visitors.pop())
         if rule.is_fitted and n_labels >= due:
-            rule.tell_fit(running)
+            rule.observe_fit(running)
             running, due = collection.fit(running), n_labels + int(rng.integers(low, high + 1))
         if n_labels in marks:
             known = collection.fit(running if rule.is_fitted else known)

@@ -32,11 +32,11 @@ class Rule(ABC):
     def pair(self, who: int) -> Pair:
         """Return the pair that a person is asked about."""
 
-    def tell_answer(self, who: int, winner: int, loser: int) -> None:
+    def observe_answer(self, who: int, winner: int, loser: int) -> None:
         """Take note of an answer."""
         self.shown[[winner, loser]] += 1
 
-    def tell_fit(self, fit: QuickFit) -> None:
+    def observe_fit(self, fit: QuickFit) -> None:
         """Take note of a fit."""
         return None
 
@@ -121,7 +121,7 @@ class Adaptive(Rule):
                     return chosen
         return self.balanced(who)
 
-    def tell_fit(self, fit: QuickFit) -> None:
+    def observe_fit(self, fit: QuickFit) -> None:
         table = candidate_sets(
             fit.mean,
             fit.sd,
@@ -161,8 +161,8 @@ class Gavel(Rule):
         self.last[who] = b
         return a, b
 
-    def tell_answer(self, who: int, winner: int, loser: int) -> None:
-        super().tell_answer(who, winner, loser)
+    def observe_answer(self, who: int, winner: int, loser: int) -> None:
+        super().observe_answer(who, winner, loser)
         of = (
             self.alpha[who],
             self.beta[who],

@@ -8,7 +8,7 @@ from scipy.special import expit, ndtr
 from scipy.stats import norm
 
 from models_engine.acquisition.aims import Aim, Marginals, cuts_of, density, item_weights, surely_tied
-from models_engine.acquisition.gains import PairGains, aim_laplacian, told_by_answer
+from models_engine.acquisition.gains import PairGains, aim_laplacian, variance_share_of_answer
 
 
 def marginals(rng, n, n_parts=1):
@@ -68,7 +68,7 @@ def test_gain_of_a_pair_against_simulated_answers():
         share * (f[rows].mean(axis=0) - f.mean(axis=0)) ** 2
         for rows, share in ((yes, yes.mean()), (~yes, 1 - yes.mean()))
     )
-    told = told_by_answer(mean[:1] - mean[1:], (sd[:1] ** 2 + sd[1:] ** 2), lapse)
+    told = variance_share_of_answer(mean[:1] - mean[1:], (sd[:1] ** 2 + sd[1:] ** 2), lapse)
     assert_allclose(told * sd**4, known, rtol=0.06)
 
 
@@ -107,7 +107,7 @@ def test_gain_with_a_covariance_is_the_fall_of_the_loss_along_what_an_answer_tel
         d[a], d[b] = 1, -1
         moved = covariance @ d
         ends = [order_loss(known, aim, covariance - way * step * np.outer(moved, moved), margin) for way in (1, -1)]
-        told = told_by_answer(np.array([known.mean @ d]), np.array([d @ moved]), 0.05)
+        told = variance_share_of_answer(np.array([known.mean @ d]), np.array([d @ moved]), 0.05)
         gain = np.maximum(told * (ends[1] - ends[0]) / (2 * step), 0)
         one, other = np.array([a]), np.array([b])
         tied = ndtr((margin - known.mean @ d) / np.sqrt(d @ moved)) - ndtr(

@@ -1,4 +1,4 @@
-"""Between two long fits the ranking hears the newest answers in a quick step; everything else keeps to full fits."""
+"""Between two long fits the ranking adds the newest answers in a quick step; everything else keeps to full fits."""
 
 from datetime import timedelta
 

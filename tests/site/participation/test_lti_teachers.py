@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotate.annotators.roster.courses import bring_in
+from annotate.annotators.roster.courses import import_course
 from annotate.lti import memberships
 from annotate.lti.launches import CLAIM
 from annotate.lti.memberships import CourseRefused, CourseTooLarge
@@ -202,7 +202,7 @@ def test_the_people_of_a_course_come_page_by_page_and_once(server, course, proje
         ("Anna Müller 2", ["learner"], "u-2", ""),
         ("Ms Frizzle", ["teacher"], "u-4", ""),
     ]
-    told = bring_in(project=project, course=course, actor=alice, now=timezone.now())
+    told = import_course(project=project, course=course, actor=alice, now=timezone.now())
     assert (told.n_added, told.n_known) == (0, 4)
     assert "Bring in its people" in owner.get(page).content.decode()
 
@@ -220,7 +220,7 @@ def test_programs_list_bring_in_and_disconnect_courses(server, course, project, 
 
 def test_who_was_brought_in_is_told_the_name_joins_under_it_and_gets_the_grade(server, claims, course, project, alice):
     listed(server, [member("learner-7", "Anna Müller")])
-    bring_in(project=project, course=course, actor=alice, now=timezone.now())
+    import_course(project=project, course=course, actor=alice, now=timezone.now())
     client = Client()
     asked = client.get(client.get(launch(client, server)["Location"])["Location"])
     assert "Anna Müller" in asked.content.decode()
@@ -240,7 +240,7 @@ def test_who_came_before_keeps_the_pseudonym(server, claims, course, project, al
     client = Client()
     client.get(launch(client, server)["Location"])
     listed(server, [member("learner-7", "Anna Müller")])
-    assert bring_in(project=project, course=course, actor=alice, now=timezone.now()).n_came == 1
+    assert import_course(project=project, course=course, actor=alice, now=timezone.now()).n_came == 1
     assert not ExpectedPerson.objects.exists()
 
 
@@ -248,11 +248,11 @@ def test_a_course_that_is_too_large_adds_nobody(server, course, project, alice, 
     monkeypatch.setattr(memberships, "MAX_EXPECTED_PEOPLE", 3)
     listed(server, [member(f"u-{n}", f"Person {n}") for n in range(4)])
     with pytest.raises(CourseTooLarge):
-        bring_in(project=project, course=course, actor=alice, now=timezone.now())
+        import_course(project=project, course=course, actor=alice, now=timezone.now())
     loop = {"Link": f'<{server.url}/members?page=1>; rel="next"'}
     server.pages["/members?page=1"] = (200, loop, b'{"members": []}')
     with pytest.raises(CourseTooLarge):
-        bring_in(project=project, course=course, actor=alice, now=timezone.now())
+        import_course(project=project, course=course, actor=alice, now=timezone.now())
     assert not ExpectedPerson.objects.exists()
 
 
@@ -273,7 +273,7 @@ def test_a_course_that_is_too_large_adds_nobody(server, course, project, alice, 
 def test_an_answer_that_is_no_list_adds_nobody(server, course, project, alice, status, headers, body, why):
     server.pages["/members?page=1"] = (status, headers, body)
     with pytest.raises(CourseRefused, match=why):
-        bring_in(project=project, course=course, actor=alice, now=timezone.now())
+        import_course(project=project, course=course, actor=alice, now=timezone.now())
     assert not ExpectedPerson.objects.exists()
 
 

@@ -15,7 +15,7 @@ from annotate.participation.completion.actions import finish
 from annotate.privacy.erasure.redaction import delete_webhook_messages
 from annotate.projects.actions import delete_project
 from annotate.webhooks import actions
-from annotate.webhooks.answers import BATCH_DELAY, tell_answers
+from annotate.webhooks.answers import BATCH_DELAY, enqueue_answer_events
 from tests.conftest import NOW, answer_one, make_annotator
 
 LATER = NOW + BATCH_DELAY
@@ -57,9 +57,9 @@ def test_answers_and_undos_come_in_one_message_each_five_seconds_after_the_first
     otter = make_annotator(project, "Otter")
     first, second = answer_one(otter), answer_one(otter, outcome="tie", chosen=None)
     undo_label(annotator=otter, now=NOW)
-    assert not tell_answers(LATER - timedelta(seconds=1))
-    assert tell_answers(LATER)
-    assert not tell_answers(LATER)
+    assert not enqueue_answer_events(LATER - timedelta(seconds=1))
+    assert enqueue_answer_events(LATER)
+    assert not enqueue_answer_events(LATER)
     [given], [undone] = told(Event.ANSWER_GIVEN), told(Event.ANSWER_UNDONE)
     shown = [item.key for item in first.presentation.items.order_by("presented__position")]
     assert given["answers"][0] == {
@@ -82,10 +82,10 @@ def test_a_set_is_told_complete_once_even_where_its_last_answer_comes_between(pr
     project.items.filter(key__in=["item-2", "item-3", "item-4", "item-5"]).delete()
     add_hook(project, alice, Event.SET_COMPLETE)
     answer_one(make_annotator(project, "Otter"))
-    assert tell_answers(LATER)
+    assert enqueue_answer_events(LATER)
     assert told(Event.SET_COMPLETE) == []
     answer_one(make_annotator(project, "Vole"))
-    assert tell_answers(LATER)
+    assert enqueue_answer_events(LATER)
     assert told(Event.SET_COMPLETE) == [{"project": str(project.pk), "overlap": 2, "sets": [["item-0", "item-1"]]}]
     assert told(Event.ANSWER_GIVEN) == []
     assert not AnswerNotice.objects.exists()
@@ -98,13 +98,13 @@ def test_both_answers_in_one_batch_complete_a_set_too_and_a_larger_overlap_does_
     add_hook(project, alice, Event.SET_COMPLETE)
     answer_one(make_annotator(project, "Otter"))
     answer_one(make_annotator(project, "Vole"))
-    tell_answers(LATER)
+    enqueue_answer_events(LATER)
     assert told(Event.SET_COMPLETE) == []
     Project.objects.filter(pk=project.pk).update(overlap=4)
     project.refresh_from_db()
     for name in ("Stoat", "Hare"):
         answer_one(make_annotator(project, name))
-    tell_answers(LATER)
+    enqueue_answer_events(LATER)
     assert len(told(Event.SET_COMPLETE)) == 1
 
 
@@ -135,7 +135,7 @@ def test_erasing_takes_only_the_persons_own_answers_out_of_a_message(project, al
     answer_one(otter)
     if not alone:
         answer_one(vole)
-    tell_answers(LATER)
+    enqueue_answer_events(LATER)
     delete_webhook_messages([otter])
     assert [[row["annotator"] for row in data["answers"]] for data in told(Event.ANSWER_GIVEN)] == (
         [] if alone else [[str(vole.key)]]
