@@ -23,7 +23,7 @@ def main(locks: list[str]) -> int:
 
 
 def read(lock: str, out: str, err: str) -> tuple[list[str], bool]:
-    """Returns what to say of a lock file's audit, and whether a package of it is vulnerable."""
+    """Return what to say of a lock file's audit, and whether a package of it is vulnerable."""
     try:
         packages = json.loads(out)["dependencies"]
     except (ValueError, KeyError):

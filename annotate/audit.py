@@ -17,7 +17,7 @@ def record_event(
     annotator: Annotator | None = None,
     **details: object,
 ) -> None:
-    """Stores one event. Details are JSON values; a changed one is written as [before, after].
+    """Store one event. Details are JSON values; a changed one is written as [before, after].
 
     What is changed is stored by then: deviations from a frozen plan are listed with it.
     """
@@ -27,7 +27,7 @@ def record_event(
 
 
 def changes_as_json(changes: dict[str, list[Any]]) -> dict[str, Any]:
-    """Converts changes {field: [before, after]} to JSON values: moments and amounts become text."""
+    """Convert changes {field: [before, after]} to JSON values: moments and amounts become text."""
     return {field: [_as_json(value) for value in both] for field, both in changes.items()}
 
 
@@ -38,5 +38,5 @@ def _as_json(value: Any) -> Any:
 
 
 def record_export(*, project: Project, actor: User, table: str, file_format: str, now: datetime) -> None:
-    """Records who exported what: the one event of somebody who only reads."""
+    """Record who exported what: the one event of somebody who only reads."""
     record_event(project, actor, EventVerb.EXPORT_TAKEN, now, table=table, file_format=file_format)

@@ -39,7 +39,7 @@ def main() -> int:
 
 
 def run_command() -> int:
-    """Runs manage.py's command; a setting that can't be used ends it in one sentence."""
+    """Run manage.py's command; a setting that can't be used ends it in one sentence."""
     try:
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:

@@ -17,13 +17,13 @@ from annotate.models import Annotator, Project
 
 
 def lock_project(project_id: UUID) -> Project:
-    """Returns the project as stored now; until the transaction ends nobody else writes to it, annotators neither."""
+    """Return the project as stored now; until the transaction ends nobody else writes to it, annotators neither."""
     advisory_lock(project_id)
     return Project.objects.get(pk=project_id)
 
 
 def lock_annotator(annotator: Annotator, *, exclusive: bool = False) -> Annotator:
-    """Returns the annotator and its project as stored now, for one step: an answer, an undo, a new presentation.
+    """Return the annotator and its project as stored now, for one step: an answer, an undo, a new presentation.
 
     Until the transaction ends this annotator takes no other step and the project stays as it is. Other annotators take
     theirs meanwhile, unless `exclusive`; so a step counts by conditional UPDATEs, and in one order: sets, items by
@@ -48,7 +48,7 @@ locked_annotator = Statement(annotator_to_lock)
 
 
 def advisory_lock(project_id: UUID, *, shared: bool = False) -> None:
-    """Takes the lock until the transaction ends; no effect on SQLite, where writers take turns."""
+    """Take the lock until the transaction ends; no effect on SQLite, where writers take turns."""
     if connection.vendor == "postgresql":
         lock = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
         with connection.cursor() as cursor:

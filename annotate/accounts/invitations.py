@@ -32,7 +32,7 @@ def open_invitations(address: str, now: datetime) -> QuerySet[MemberInvitation]:
 
 
 def invite_address(*, project: Project, address: str, role: str, now: datetime) -> MemberInvitation:
-    """Makes or renews the invitation, whose earlier link no longer works; call under the project's lock."""
+    """Make or renew the invitation, whose earlier link no longer works; call under the project's lock."""
     values = {"role": role, "created_at": now, "expires_at": now + LIFETIME}
     return MemberInvitation.objects.update_or_create(project=project, address=address.lower(), defaults=values)[0]
 
@@ -61,7 +61,7 @@ def account_of(address: str) -> User | None:
 
 
 def accept_invitations(*, user: User, address: str, now: datetime) -> list[Membership]:
-    """Makes the account a member wherever its confirmed address is invited; the invitations are used up by it."""
+    """Make the account a member wherever its confirmed address is invited; the invitations are used up by it."""
     made = []
     with write_transaction():
         for invitation in open_invitations(address, now).select_related("project").order_by("pk"):
@@ -77,7 +77,7 @@ def accept_invitations(*, user: User, address: str, now: datetime) -> list[Membe
 
 
 def make_account(*, invitation: MemberInvitation, user: User, password: str, now: datetime) -> list[Membership]:
-    """Saves the new account, whose address the link confirms, and makes it a member. Raises InvitationOver."""
+    """Save the new account, whose address the link confirms, and make it a member. Raises InvitationOver."""
     with write_transaction():
         if not MemberInvitation.objects.filter(pk=invitation.pk, created_at=invitation.created_at).exists():
             raise InvitationOver

@@ -10,7 +10,7 @@ from annotate.models import Project, User
 
 
 def send_in_name_of(by: User, address: str, subject: str, template: str, context: dict[str, Any]) -> None:
-    """Sends one message to one address; answers go to whoever had it sent. Raises what sending raises."""
+    """Send one message to one address; answers go to whoever had it sent. Raises what sending raises."""
     EmailMessage(
         subject=subject,
         body=render_to_string(template, {"by": by, **context}),
@@ -46,7 +46,7 @@ def send_personal_link(*, project: Project, by: User, name: str, address: str, l
 
 
 def send_asked_link(*, project: Project, name: str, address: str, link: str) -> None:
-    """Sends somebody the link that was asked for under their name. Raises what sending raises."""
+    """Send somebody the link that was asked for under their name. Raises what sending raises."""
     EmailMessage(
         subject=_("Your link: go on answering on Crowdrank"),
         body=render_to_string("participation/asked_link.txt", {"project": project, "name": name, "link": link}),

@@ -106,7 +106,7 @@ class WholeSerializer(StrictSerializer):
 
     @partial.setter
     def partial(self, value: bool) -> None:
-        """Keeps it: the OpenAPI document would make every PATCH partial."""
+        """Keep it: the OpenAPI document would make every PATCH partial."""
 
 
 class StrictSerializerExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
@@ -126,7 +126,7 @@ class StrictSerializerExtension(OpenApiSerializerExtension):  # type: ignore[no-
 
 
 def forbid_nul(field: dict[str, Any]) -> None:
-    """Adds a pattern to a free text: no NUL, which databases do not store, and not only blanks where it is required."""
+    """Add a pattern to a free text: no NUL, which databases do not store, and not only blanks where it is required."""
     if field.get("type") == "string" and not {"format", "enum", "pattern"} & field.keys():
         field["pattern"] = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$" if field.get("minLength") else r"^[^\x00]*$"
 
@@ -218,7 +218,7 @@ def page_not_found(number: int, last: int) -> NotFound:
 
 
 def check_page_exists(page: Page | None, number: int) -> None:
-    """Raises NotFound for a page past the last, for lists whose query returns the nearest page."""
+    """Raise NotFound for a page past the last, for lists whose query returns the nearest page."""
     last = page.paginator.num_pages if page else 1
     if number > last:
         raise page_not_found(number, last)

@@ -37,7 +37,7 @@ Method = Callable[..., Response]
 
 
 def idempotent(method: Method) -> Method:
-    """Wraps a method that only accounts may use.
+    """Wrap a method that only accounts may use.
 
     The answer is stored in the transaction that did the work: both are there, or neither.
     """

@@ -28,7 +28,7 @@ class Parser(JSONParser):
 
 
 def check_characters(value: Any) -> None:
-    """Raises ParseError for half of a character (a lone surrogate): no text can be stored or answered with it."""
+    """Raise ParseError for half of a character (a lone surrogate): no text can be stored or answered with it."""
     if isinstance(value, str):
         try:
             value.encode()

@@ -50,7 +50,7 @@ class Line:
 
 
 def events_of(project: Project, log_filter: LogFilter) -> QuerySet[Event]:
-    """Returns the latest first. Import checkpoints are not user events and are left out."""
+    """Return the latest first. Import checkpoints are not user events and are left out."""
     events = Event.objects.filter(project=project).exclude(verb=EventVerb.COMPARISONS_STORED)
     if log_filter.who is not None:
         events = events.filter(actor=log_filter.who)

@@ -56,13 +56,13 @@ def show(value: Any) -> None:
 
 
 def create_project(client: Client, options: argparse.Namespace) -> None:
-    """Creates a project and prints only its id, for use in scripts."""
+    """Create a project and print only its id, for use in scripts."""
     settings = {name: as_json(value) for name, _, value in (one.partition("=") for one in options.set)}
     print(client.create_project(options.name, options.question, **settings)["id"])
 
 
 def as_json(text: str) -> Any:
-    """Parses JSON such as 3, null or ["tie"]; returns anything else as text."""
+    """Parse JSON such as 3, null or ["tie"]; return anything else as text."""
     try:
         return json.loads(text)
     except ValueError:
@@ -75,7 +75,7 @@ def import_items(client: Client, options: argparse.Namespace) -> None:
 
 
 def import_file(client: Client, options: argparse.Namespace) -> None:
-    """Waits until the import stops; fails if nothing was imported because rows have errors."""
+    """Wait until the import stops; fail if nothing was imported because rows have errors."""
     said = {
         name: getattr(options, name)
         for name in ("read_as", "before", "called", "order", "score")
@@ -101,7 +101,7 @@ def import_file(client: Client, options: argparse.Namespace) -> None:
 
 
 def wait(client: Client, options: argparse.Namespace) -> None:
-    """Waits, where asked to, until the fit holds every label given so far; what is missing goes to standard error."""
+    """Wait, where asked to, until the fit holds every label given so far; what is missing goes to standard error."""
     told: list[int] = []
 
     def tell(waiting: int) -> None:
@@ -114,7 +114,7 @@ def wait(client: Client, options: argparse.Namespace) -> None:
 
 
 def gate(client: Client, options: argparse.Namespace) -> int:
-    """Returns 0 if the item is above the other with the probability, 1 if not, UNDECIDED if it is not known."""
+    """Return 0 if the item is above the other with the probability, 1 if not, UNDECIDED if it is not known."""
     wait(client, options)
     found = client.ranking_pair(options.project, options.above, options.below, criterion=options.criterion)
     if found["probability"] is None:
@@ -238,7 +238,7 @@ def call(client: Client, options: argparse.Namespace) -> None:
 
 
 def save(options: argparse.Namespace, write: Callable[[IO[bytes]], None]) -> None:
-    """Writes to standard output, or to a file that appears once it is complete."""
+    """Write to standard output, or to a file that appears once it is complete."""
     if options.output is None:
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
@@ -271,7 +271,7 @@ def unknown_table(table: str, file_format: str, formats: dict[str, list[str]]) -
 
 
 def read_items(path: Path) -> Iterator[NewItem]:
-    """Reads items from a file. Unknown columns are ignored; tags in one cell are separated by semicolons."""
+    """Read items from a file. Unknown columns are ignored; tags in one cell are separated by semicolons."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         if path.suffix == ".csv":
             rows: Iterable[Any] = csv.DictReader(file)

@@ -10,12 +10,12 @@ from annotate.client.transport import Transport
 
 class Annotating(Transport):
     def join_as_member(self, project: str, pseudonym: str = "") -> str:
-        """Creates your annotator in the project, or returns the existing one. Returns its pseudonym."""
+        """Create your annotator in the project, or return the existing one. Returns its pseudonym."""
         made = self.call("POST", f"projects/{project}/annotator/", body={"pseudonym": pseudonym})
         return str(made["pseudonym"])
 
     def consent(self, project: str) -> dict[str, Any]:
-        """Returns the consent text and its version."""
+        """Return the consent text and its version."""
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/consent/"))
 
     def agree(self, project: str, version: str) -> dict[str, Any]:
@@ -23,16 +23,16 @@ class Annotating(Transport):
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/consent/", body=body))
 
     def questions(self, project: str) -> dict[str, Any]:
-        """Returns the questions of the questionnaire that are due now."""
+        """Return the questions of the questionnaire that are due now."""
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/questions/"))
 
     def answer_questions(self, project: str, answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Submits answers, as pairs of id and answer; returns the questions that are due next."""
+        """Submit answers, as pairs of id and answer; return the questions that are due next."""
         body = {"questions": list(answers)}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/questions/", body=body))
 
     def next(self, project: str, *, language: str = "") -> Step:
-        """Returns your open task, or a new one; in one of the project's languages, else in its own."""
+        """Return your open task, or a new one; in one of the project's languages, else in its own."""
         query = {"language": language or None}
         return cast(Step, self.call("POST", f"projects/{project}/next/", body={}, query=query, repeatable=True))
 
@@ -46,7 +46,7 @@ class Annotating(Transport):
         shared: Sequence[int] = (),
         **more: Any,
     ) -> Step:
-        """Stores an answer and returns the next step. Places count from 0. Repeating the call stores nothing more.
+        """Store an answer and return the next step. Places count from 0. Repeating the call stores nothing more.
 
         shared: which entries of `order`, from 0, share the place of the entry before, where the project allows it.
         """
@@ -64,25 +64,25 @@ class Annotating(Transport):
         return cast(Step, self.call("POST", f"projects/{project}/undo/", body={"token": token}))
 
     def own_answers(self, project: str) -> Iterator[dict[str, Any]]:
-        """Lists your own answers, latest first."""
+        """List your own answers, latest first."""
         return self._rows(f"projects/{project}/answers/", {"page_size": None})
 
     def similar_items(self, project: str, text: str) -> list[dict[str, Any]]:
-        """Returns up to three items that say something similar to an idea."""
+        """Return up to three items that say something similar to an idea."""
         body = {"text": text}
         return cast(list[dict[str, Any]], self.call("POST", f"projects/{project}/own-ideas/similar/", body=body))
 
     def add_idea(self, project: str, text: str) -> Idea:
-        """Adds an idea; the same text sent again is the same idea."""
+        """Add an idea; the same text sent again is the same idea."""
         body = {"text": text}
         return cast(Idea, self.call("POST", f"projects/{project}/own-ideas/", body=body, repeatable=True))
 
     def own_ideas(self, project: str) -> list[Idea]:
-        """Lists your own ideas, latest first, with what became of each."""
+        """List your own ideas, latest first, with what became of each."""
         return cast(list[Idea], self.call("GET", f"projects/{project}/own-ideas/"))
 
     def own_result(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """Returns your own ranking beside everybody's and your group, where the project shows them to you."""
+        """Return your own ranking beside everybody's and your group, where the project shows them to you."""
         return self._whole(f"projects/{project}/own-result/", {"criterion": criterion})
 
     def finish(self, project: str) -> dict[str, Any]:

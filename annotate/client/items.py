@@ -20,7 +20,7 @@ class Items(Transport):
         return cast(Item, self.call("GET", f"projects/{project}/items/{item}/"))
 
     def add_items(self, project: str, items: Iterable[NewItem]) -> list[str]:
-        """Adds items, a thousand per request, and returns their keys. Raises ApiError at the first refused request."""
+        """Add items, a thousand per request, and return their keys. Raises ApiError at the first refused request."""
         source, keys = iter(items), list[str]()
         while chunk := list(islice(source, CHUNK)):
             made = self.call("POST", f"projects/{project}/items/", body={"items": chunk}, key=new_key())
@@ -28,27 +28,27 @@ class Items(Transport):
         return keys
 
     def add_item_file(self, project: str, file: IO[bytes], **details: str) -> dict[str, Any]:
-        """Adds an image, sound or video; details: key, title, text, context, competitor."""
+        """Add an image, sound or video; details: key, title, text, context, competitor."""
         return self.upload(f"projects/{project}/items/files/", details, {"file": file})
 
     def change_item(self, project: str, item: int, **changes: Any) -> Item:
-        """Changes title, competitor, retired, tags or translations (by language code, each with text and title)."""
+        """Change title, competitor, retired, tags or translations (by language code, each with text and title)."""
         return cast(Item, self.call("PATCH", f"projects/{project}/items/{item}/", body=changes))
 
     def delete_item(self, project: str, item: int) -> None:
-        """Deletes an item that has never been shown; retire others instead."""
+        """Delete an item that has never been shown; retire others instead."""
         self.call("DELETE", f"projects/{project}/items/{item}/")
 
     def item_media(self, project: str, item: int, file: IO[bytes]) -> None:
-        """Writes the item's file into `file`."""
+        """Write the item's file into `file`."""
         self.download(f"projects/{project}/items/{item}/media/", file)
 
     def item_page(self, project: str, item: int, number: int, file: IO[bytes]) -> None:
-        """Writes one page of a document into `file`."""
+        """Write one page of a document into `file`."""
         self.download(f"projects/{project}/items/{item}/pages/{number}/", file)
 
     def item_figures(self, project: str, item: int, *, criterion: int | None = None) -> dict[str, Any]:
-        """Returns rank, rivals, results, who disagrees and history of an item."""
+        """Return rank, rivals, results, who disagrees and history of an item."""
         path = f"projects/{project}/items/{item}/figures/"
         return cast(dict[str, Any], self.call("GET", path, query={"criterion": criterion}))
 
@@ -56,7 +56,7 @@ class Items(Transport):
         return cast(Captions, self.call("GET", f"projects/{project}/items/{item}/captions/"))
 
     def set_captions(self, project: str, item: int, text: str, language: str) -> Captions:
-        """Sets the captions; text is the content of a WebVTT file."""
+        """Set the captions; text is the content of a WebVTT file."""
         body = {"text": text, "language": language}
         return cast(Captions, self.call("PUT", f"projects/{project}/items/{item}/captions/", body=body))
 
@@ -66,16 +66,16 @@ class Items(Transport):
     # --- Ideas --------------------------------------------------------------------------------------------------------
 
     def ideas(self, project: str, **filters: Any) -> Iterator[Idea]:
-        """Lists annotators' ideas; with `state="waiting"` those to decide about."""
+        """List annotators' ideas; with `state="waiting"` those to decide about."""
         return self._rows(f"projects/{project}/ideas/", filters)
 
     def approve_ideas(self, project: str, ideas: Sequence[int]) -> list[str]:
-        """Makes items of ideas as they are written; returns the keys of the new items."""
+        """Make items of ideas as they are written; return the keys of the new items."""
         body = {"ideas": list(ideas)}
         return cast(list[str], self.call("POST", f"projects/{project}/ideas/", body=body, key=new_key())["keys"])
 
     def approve_idea(self, project: str, idea: int, text: str | None = None) -> Idea:
-        """Makes an item of the idea, in these words instead of its own."""
+        """Make an item of the idea, in these words instead of its own."""
         return cast(Idea, self.call("POST", f"projects/{project}/ideas/{idea}/approve/", body={"text": text}))
 
     def merge_idea(self, project: str, idea: int, item: str) -> Idea:
@@ -89,7 +89,7 @@ class Items(Transport):
     # --- Imports ------------------------------------------------------------------------------------------------------
 
     def imports(self, project: str) -> Iterator[Import]:
-        """Lists imports, latest first."""
+        """List imports, latest first."""
         return self._rows(f"projects/{project}/imports/")
 
     def start_import(
@@ -116,22 +116,22 @@ class Items(Transport):
         return cast(Import, self.call("POST", f"projects/{project}/items/features/measure/", body={"what": what}))
 
     def import_(self, project: str, number: int) -> Import:
-        """Returns the progress of an import, with `problems` for rows with errors."""
+        """Return the progress of an import, with `problems` for rows with errors."""
         return cast(Import, self.call("GET", f"projects/{project}/imports/{number}/"))
 
     def go_on(self, project: str, number: int) -> Import:
-        """Imports the valid rows without those with errors, or resumes an import that stopped or failed."""
+        """Import the valid rows without those with errors, or resume an import that stopped or failed."""
         return cast(Import, self.call("POST", f"projects/{project}/imports/{number}/go-on/", body={}))
 
     def stop_import(self, project: str, number: int) -> Import:
         return cast(Import, self.call("POST", f"projects/{project}/imports/{number}/stop/", body={}))
 
     def left_out(self, project: str, number: int, file: IO[bytes]) -> None:
-        """Writes the rows that were not imported, each with the reason, as CSV into the file."""
+        """Write the rows that were not imported, each with the reason, as CSV into the file."""
         self.download(f"projects/{project}/imports/{number}/left-out/", file)
 
     def wait_for_import(self, project: str, number: int) -> Import:
-        """Polls until the import is checked, done, failed or cancelled."""
+        """Poll until the import is checked, done, failed or cancelled."""
         while (now := self.import_(project, number))["state"] in ("uploaded", "running"):
             time.sleep(BETWEEN_LOOKS)
         return now

@@ -25,7 +25,7 @@ class Judge(Protocol):
     program: str
 
     def ask(self, asked: Question) -> Reply:
-        """Raises NoAnswer and Unusable."""
+        """Raise NoAnswer and Unusable."""
 
     def close(self) -> None: ...
 
@@ -70,7 +70,7 @@ class ProgramJudge:
         return replace(read_json(said, asked), tokens_in=n_in, tokens_out=n_out)
 
     def _started(self) -> "tuple[IO[str], queue.Queue[str | None]]":
-        """Returns where the program reads and what it has written, line by line."""
+        """Return where the program reads and what it has written, line by line."""
         if self._process is None or self._process.poll() is not None:
             self.close()
             pipe = subprocess.PIPE
@@ -98,7 +98,7 @@ class ProgramJudge:
 
 
 def pass_on(pipe: IO[str], lines: "queue.Queue[str | None]") -> None:
-    """Puts each line into the queue, and None at the end."""
+    """Put each line into the queue, and None at the end."""
     try:
         for line in pipe:
             lines.put(line)

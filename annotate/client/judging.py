@@ -95,7 +95,7 @@ def add_judge_command(commands: Commands) -> None:
 
 
 def judge(client: Client, options: argparse.Namespace) -> int:
-    """Returns 0, or 1 where a set was skipped."""
+    """Return 0, or 1 where a set was skipped."""
     if options.tries < 1 or options.rate < 0 or options.timeout <= 0:
         raise ValueError("Give at least 1 try, a rate of 0 or more and a timeout above 0.")
     if not 2 <= options.orders <= MAX_ORDERS:
@@ -131,7 +131,7 @@ def judge_of(options: argparse.Namespace, prompt: str) -> Judge:
 
 
 def machine_key(client: Client, options: argparse.Namespace, asked: Judge, prompt: str) -> str:
-    """Returns the key of the machine with this name, added if there is none; another model or prompt is refused."""
+    """Return the key of the machine with this name, added if there is none; another model or prompt is refused."""
     digest = hashlib.sha256(prompt.encode()).hexdigest() if prompt else ""
     for one in client.machines(options.project)["results"]:
         if one["name"].casefold() == options.name.casefold():
@@ -206,7 +206,7 @@ def orders_left(
 
 
 def ask(asked: Judge, question: Question, options: argparse.Namespace, tally: Tally, pace: Pace) -> Reply | None:
-    """Returns the answer, None after as many tries as there are; pauses get longer from try to try."""
+    """Return the answer, None after as many tries as there are; pause get longer from try to try."""
     for number in range(options.tries):
         pace.wait()
         try:
@@ -230,7 +230,7 @@ def count(paid: Reply | Paid, tally: Tally, options: argparse.Namespace) -> None
 
 
 def cost_of(tokens_in: int | None, tokens_out: int | None, options: argparse.Namespace) -> float | None:
-    """Returns what the tokens cost; None where no price was given or no tokens were told."""
+    """Return what the tokens cost; None where no price was given or no tokens were told."""
     if not (options.price_in or options.price_out) or (tokens_in is None and tokens_out is None):
         return None
     return ((tokens_in or 0) * options.price_in + (tokens_out or 0) * options.price_out) / MILLION

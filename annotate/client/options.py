@@ -222,7 +222,7 @@ def add_wait_options(command: argparse.ArgumentParser) -> None:
 
 
 def probability(text: str) -> float:
-    """Raises ArgumentTypeError."""
+    """Raise ArgumentTypeError."""
     try:
         value = float(text)
     except ValueError:

@@ -15,7 +15,7 @@ class People(Transport):
         return self._of(project, key, "", criterion=criterion)
 
     def annotator_ranking(self, project: str, key: str, **filters: Any) -> dict[str, Any]:
-        """Returns the annotator's own ranking beside the consensus; `reason` says why there is none."""
+        """Return the annotator's own ranking beside the consensus; `reason` says why there is none."""
         return self._whole(f"projects/{project}/annotators/{key}/ranking/", filters)
 
     def exclude(self, project: str, key: str, reason: str = "") -> int:
@@ -29,7 +29,7 @@ class People(Transport):
         return cast(dict[str, Any], self.call("POST", path, body=body, key=new_key()))
 
     def bulk_exclusions(self, project: str) -> Iterator[dict[str, Any]]:
-        """Lists what was excluded by time, session or tag, latest first."""
+        """List what was excluded by time, session or tag, latest first."""
         return self._rows(f"projects/{project}/annotators/exclusions/")
 
     def undo_bulk_exclusion(self, project: str, number: int) -> dict[str, Any]:
@@ -45,47 +45,47 @@ class People(Transport):
         return self._do(project, key, "let-in", {})
 
     def annotator_data(self, project: str, key: str, file: IO[bytes]) -> None:
-        """Writes all data stored about the annotator into the file, as .zip."""
+        """Write all data stored about the annotator into the file, as .zip."""
         self.download(f"projects/{project}/annotators/{key}/data/", file)
 
     def erase_annotator(self, project: str, key: str, pseudonym: str) -> int:
-        """Deletes an annotator for good; returns how many labels were deleted with them."""
+        """Delete an annotator for good; return how many labels were deleted with them."""
         return int(self._do(project, key, "erase", {"pseudonym": pseudonym})["n_labels"])
 
     def annotator_tags(self, project: str) -> list[dict[str, Any]]:
-        """Lists the tags in use, each with its number of annotators."""
+        """List the tags in use, each with its number of annotators."""
         return cast(list[dict[str, Any]], self.call("GET", f"projects/{project}/annotators/tags/"))
 
     def tag_annotators(self, project: str, rows: Sequence[TagRow], *, action: str = "tag") -> int:
-        """Adds tags, or removes them with the action untag; returns how many changed."""
+        """Add tags, or remove them with the action untag; return how many changed."""
         body = {"action": action, "rows": list(rows)}
         return int(self.call("POST", f"projects/{project}/annotators/tags/", body=body, key=new_key())["n_tags"])
 
     def tastes(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """Returns the map of tastes, with every annotator."""
+        """Return the map of tastes, with every annotator."""
         return self._whole(f"projects/{project}/tastes/", {"criterion": criterion})
 
     def cohorts(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """Returns the `divisions` of the annotators and the requested `comparisons`."""
+        """Return the `divisions` of the annotators and the requested `comparisons`."""
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/cohorts/", query={"criterion": criterion}))
 
     def compare_cohorts(
         self, project: str, by: str, first: str, second: str = "", *, criterion: int | None = None
     ) -> CohortComparison:
-        """Starts a comparison of two cohorts; leave second empty for everybody else."""
+        """Start a comparison of two cohorts; leave second empty for everybody else."""
         body = {"by": by, "first": first, "second": second, "criterion": criterion or 1}
         return cast(CohortComparison, self.call("POST", f"projects/{project}/cohorts/", body=body, key=new_key()))
 
     def cohort_comparison(self, project: str, number: int, **filters: Any) -> dict[str, Any]:
-        """Returns the status of a comparison and, once it is ready, every item side by side."""
+        """Return the status of a comparison and, once it is ready, every item side by side."""
         return self._whole(f"projects/{project}/cohorts/{number}/", filters)
 
     def expected_people(self, project: str) -> Iterator[dict[str, Any]]:
-        """Lists the people expected, each with a personal `link`, `joined_at` and `n_labels`."""
+        """List the people expected, each with a personal `link`, `joined_at` and `n_labels`."""
         return self._rows(f"projects/{project}/roster/")
 
     def expect_people(self, project: str, rows: Sequence[dict[str, Any]]) -> int:
-        """Puts people on the list, all or none: name, and if known email, organisation, tags, conflicts."""
+        """Put people on the list, all or none: name, and if known email, organisation, tags, conflicts."""
         body = {"rows": list(rows)}
         return int(self.call("POST", f"projects/{project}/roster/", body=body, key=new_key())["n_people"])
 
@@ -93,24 +93,24 @@ class People(Transport):
         self.call("DELETE", f"projects/{project}/roster/{number}/")
 
     def invite_expected_people(self, project: str, words: str = "", *, again: bool = False) -> list[dict[str, Any]]:
-        """Sends links by e-mail to up to 100 people not written to yet, or `again` to those who have not come."""
+        """Send links by e-mail to up to 100 people not written to yet, or `again` to those who have not come."""
         body = {"words": words, "again": again}
         sent = self.call("POST", f"projects/{project}/roster/invitations/", body=body, key=new_key())
         return cast(list[dict[str, Any]], sent["results"])
 
     def courses(self, project: str) -> list[dict[str, Any]]:
-        """Lists the courses of learning platforms that are connected with the project."""
+        """List the courses of learning platforms that are connected with the project."""
         return cast(list[dict[str, Any]], self.call("GET", f"projects/{project}/roster/courses/")["courses"])
 
     def bring_course_in(self, project: str, number: int) -> dict[str, int]:
-        """Puts the people of a course on the list of people expected; says how many."""
+        """Put the people of a course on the list of people expected; say how many."""
         return cast(dict[str, int], self.call("POST", f"projects/{project}/roster/courses/{number}/"))
 
     def disconnect_course(self, project: str, number: int) -> None:
         self.call("DELETE", f"projects/{project}/roster/courses/{number}/")
 
     def participants(self, project: str) -> Iterator[dict[str, Any]]:
-        """Lists who joined by link, latest first."""
+        """List who joined by link, latest first."""
         return self._rows(f"projects/{project}/entry/participants/")
 
     def check_code(self, project: str, code: str, *, use: bool = False) -> dict[str, Any]:

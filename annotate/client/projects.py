@@ -13,11 +13,11 @@ QUESTIONS_AT_ONCE = 1000
 
 class Projects(Transport):
     def projects(self) -> Iterator[Project]:
-        """Lists your projects, latest first."""
+        """List your projects, latest first."""
         return self._rows("projects/")
 
     def project(self, project: str) -> Values:
-        """Returns one project with every setting."""
+        """Return one project with every setting."""
         return self._project("GET", project)
 
     def create_project(self, name: str, question: str, **settings: Any) -> Values:
@@ -28,45 +28,45 @@ class Projects(Transport):
         return self._project("PATCH", project, body=settings)
 
     def set_state(self, project: str, state: str) -> Values:
-        """Sets the state: open, paused or closed."""
+        """Set the state: open, paused or closed."""
         return self._project("POST", project, "state/", body={"state": state})
 
     def archive_project(self, project: str, *, archived: bool = True) -> Values:
         return self._project("POST", project, "archive/", body={"archived": archived})
 
     def embedding(self, project: str) -> Values:
-        """Returns which sites may show the vote and the results, and the vote's address for frames."""
+        """Return which sites may show the vote and the results, and the vote's address for frames."""
         return self._project("GET", project, "embedding/")
 
     def set_embedding(self, project: str, origins: Sequence[str]) -> Values:
-        """Sets the sites that may show the vote and the results, such as https://www.example.org."""
+        """Set the sites that may show the vote and the results, such as https://www.example.org."""
         return self._project("PUT", project, "embedding/", body={"origins": list(origins)})
 
     def languages(self, project: str) -> Values:
-        """Returns the project's languages, its words in each, and what is not translated yet."""
+        """Return the project's languages, its words in each, and what is not translated yet."""
         return self._project("GET", project, "languages/")
 
     def set_languages(self, project: str, language: str, languages: Sequence[str]) -> Values:
-        """Sets the project's own language and the further ones; translations into those left out are deleted."""
+        """Set the project's own language and the further ones; translations into those left out are deleted."""
         return self._project("PATCH", project, "languages/", body={"language": language, "languages": list(languages)})
 
     def translate_words(self, project: str, language: str, **words: Any) -> Values:
-        """Sets the project's words in one of its further languages: question, instructions, more_means and so on."""
+        """Set the project's words in one of its further languages: question, instructions, more_means and so on."""
         return self._project("PATCH", project, f"languages/{language}/", body=words)
 
     def clone_project(self, project: str, name: str, **options: Any) -> Values:
         return self._project("POST", project, "clone/", body={"name": name, **options}, key=new_key())
 
     def delete_project(self, project: str, name: str) -> None:
-        """Deletes the project and everything in it for good; name is the project's, as a safeguard."""
+        """Delete the project and everything in it for good; name is the project's, as a safeguard."""
         self._project("DELETE", project, query={"name": name})
 
     def log(self, project: str, **filters: Any) -> Iterator[Values]:
-        """Lists every change and export."""
+        """List every change and export."""
         return self._rows(f"projects/{project}/log/", filters)
 
     def preview(self, project: str, n: int = 0) -> Values:
-        """Returns a sample task after n answers; stores nothing."""
+        """Return a sample task after n answers; store nothing."""
         return self._project("GET", project, "preview/", query={"n": n})
 
     def retention(self, project: str) -> Values:
@@ -79,7 +79,7 @@ class Projects(Transport):
     # --- Who takes part -----------------------------------------------------------------------------------------------
 
     def entry(self, project: str) -> Values:
-        """Returns who may take part and how, with the links."""
+        """Return who may take part and how, with the links."""
         return self._project("GET", project, "entry/")
 
     def change_entry(self, project: str, **rules: Any) -> Values:
@@ -92,14 +92,14 @@ class Projects(Transport):
         return self._project("POST", project, "entry/short-address/", body={})
 
     def switch_off_short_address(self, project: str) -> Values:
-        """The next one is another."""
+        """Switch the address off; one that is switched on later is another."""
         return self._project("DELETE", project, "entry/short-address/")
 
     def replace_platform_link(self, project: str) -> Values:
         return self._project("POST", project, "entry/platform-link/", body={})
 
     def invite(self, project: str, addresses: Sequence[str], **more: Any) -> Values:
-        """Sends invitations; returns what happened to each."""
+        """Send invitations; return what happened to each."""
         body = {"addresses": list(addresses), **more}
         return self._project("POST", project, "entry/invitations/", body=body, key=new_key())
 
@@ -107,22 +107,22 @@ class Projects(Transport):
         return list(self._project("GET", project, "questionnaire/")["questions"])
 
     def replace_questionnaire(self, project: str, questions: Sequence[Values]) -> list[Values]:
-        """Replaces all questions; those with an id are kept."""
+        """Replace all questions; those with an id are kept."""
         body = {"questions": list(questions)}
         return list(self._project("PUT", project, "questionnaire/", body=body)["questions"])
 
     # --- Given questions ----------------------------------------------------------------------------------------------
 
     def given_questions(self, project: str, **filters: Any) -> Iterator[Values]:
-        """Lists the questions that the owner gave. filters: state, item."""
+        """List the questions that the owner gave. filters: state, item."""
         return self._rows(f"projects/{project}/given-questions/", filters)
 
     def question_plan(self, project: str) -> Values:
-        """Returns in which order they are asked, and how many answers they still need."""
+        """Return in which order they are asked, and how many answers they still need."""
         return self._project("GET", project, "given-questions/order/")
 
     def add_questions(self, project: str, questions: Iterable[Values | Sequence[str]], order: str = "") -> Values:
-        """Adds questions, a thousand per request: sequences of item keys, or {"items": keys, "priority": 3}.
+        """Add questions, a thousand per request: sequences of item keys, or {"items": keys, "priority": 3}.
 
         Returns n_added and n_merged. order: balanced, in_order or priority; else as before. Raises ApiError at the
         first refused request.
@@ -137,7 +137,7 @@ class Projects(Transport):
         return found
 
     def change_questions(self, project: str, numbers: Sequence[int], **changes: Any) -> int:
-        """Changes priority or asked (true, false); returns how many were another way before."""
+        """Change priority or asked (true, false); return how many were another way before."""
         body = {"numbers": list(numbers), **changes}
         return int(self._project("PATCH", project, "given-questions/", body=body)["n_changed"])
 
@@ -157,7 +157,7 @@ class Projects(Transport):
         return self._rows(f"projects/{project}/known-sets/", filters)
 
     def add_known_sets(self, project: str, sets: Sequence[Values]) -> int:
-        """Adds all sets or none; returns their number."""
+        """Add all sets or none; return their number."""
         made = self._project("POST", project, "known-sets/", body={"sets": list(sets)}, key=new_key())
         return int(made["n_sets"])
 
@@ -168,7 +168,7 @@ class Projects(Transport):
         return self._rows(f"projects/{project}/never-shown/")
 
     def add_never_shown(self, project: str, rows: Sequence[Values], *, void: bool = False) -> int:
-        """Adds all rows or none; returns how many were new. void: answers given before about them no longer count."""
+        """Add all rows or none; return how many were new. void: answers given before about them no longer count."""
         body = {"rows": list(rows), "void": void}
         made = self._project("POST", project, "never-shown/", body=body, key=new_key())
         return int(made["n_rows"])
@@ -179,7 +179,7 @@ class Projects(Transport):
     # --- Members, webhooks --------------------------------------------------------------------------------------------
 
     def member_invitations(self, project: str) -> Iterator[Values]:
-        """Lists who is invited and has no account so far."""
+        """List who is invited and has no account so far."""
         return self._rows(f"projects/{project}/invitations/")
 
     def withdraw_invitation(self, project: str, number: int) -> None:
@@ -201,7 +201,7 @@ class Projects(Transport):
         return self._rows(f"projects/{project}/webhooks/")
 
     def add_webhook(self, project: str, url: str, events: Sequence[str]) -> Values:
-        """Adds a webhook; returns its secret, which is shown only once."""
+        """Add a webhook; return its secret, which is shown only once."""
         return self._project("POST", project, "webhooks/", body={"url": url, "events": list(events)})
 
     def switch_webhook(self, project: str, number: int, *, active: bool) -> Values:
@@ -217,7 +217,7 @@ class Projects(Transport):
         self._project("DELETE", project, f"webhooks/{number}/")
 
     def webhook_deliveries(self, project: str) -> Iterator[Values]:
-        """Lists the deliveries of the last 30 days, latest first."""
+        """List the deliveries of the last 30 days, latest first."""
         return self._rows(f"projects/{project}/webhooks/deliveries/")
 
     def _project(self, method: str, project: str, what: str = "", **sent: Any) -> Values:

@@ -63,7 +63,7 @@ class Question:
         return f"{self.letters[0]} {'or' if len(self.items) == 2 else 'to'} {self.letters[-1]}"
 
     def as_json(self) -> dict[str, Any]:
-        """Returns what a program reads."""
+        """Return what a program reads."""
         names = ("question", "context", "task", "n_named", "shares_places", "ties")
         told = {**{name: getattr(self, name) for name in names}, "items": list(self.items)}
         told |= {"best": self.best, "worst": self.worst} if self.best or self.worst else {}
@@ -71,7 +71,7 @@ class Question:
         return told | (dict(zip("ab", self.items, strict=True)) if len(self.items) == 2 else {})
 
     def fill_in(self, prompt: str) -> str:
-        """Returns the prompt with the set at its places; braces in texts of items stay as they are. Raises Unusable."""
+        """Return the prompt with the set at its places; braces in texts of items stay as they are. Raises Unusable."""
         if "{a}" in prompt and "{items}" not in prompt and len(self.items) > 2:
             raise Unusable(
                 f"The prompt has {{a}} and {{b}}, but this project shows {len(self.items)} items at a time. Put "
@@ -92,7 +92,7 @@ class Question:
         return ", or “tie” if they are equally good" if self.ties else ""
 
     def rule(self) -> str:
-        """Returns how to reply, in words."""
+        """Return how to reply, in words."""
         best, worst = f"“{self.best}”" if self.best else "the best", f"“{self.worst}”" if self.worst else "the worst"
         if not self.is_ordered:
             chooses = f"Choose {best}. " if len(self.items) > 2 else ""
@@ -127,14 +127,14 @@ class Reply:
     grade: str = ""  # how much better the item chosen is, where it was asked and said
 
     def as_row(self) -> dict[str, Any]:
-        """Returns the part of an answer that the site stores of it."""
+        """Return the part of an answer that the site stores of it."""
         if not self.order:
             return {"chosen": self.chosen, **({"grade": self.grade} if self.grade else {})}
         return {"order": list(self.order), **({"shared": list(self.shared)} if self.shared else {})}
 
 
 def read_reply(text: str, asked: Question) -> Reply:
-    """Returns what a reply chooses, as JSON or in bare letters. Raises NoAnswer for anything else."""
+    """Return what a reply chooses, as JSON or in bare letters. Raises NoAnswer for anything else."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -154,7 +154,7 @@ def read_reply(text: str, asked: Question) -> Reply:
 
 
 def with_grade(text: str, asked: Question) -> Reply | None:
-    """Returns what “A clearly” or “clearly A” chooses; None for anything else."""
+    """Return what “A clearly” or “clearly A” chooses; None for anything else."""
     words = [one.lower() for one in re.findall(r"\w+", text)]
     grades = [one for one in words if one in asked.grades]
     letters = [one for one in words if one not in asked.grades]
@@ -164,7 +164,7 @@ def with_grade(text: str, asked: Question) -> Reply | None:
 
 
 def grade_in(found: dict[str, Any], asked: Question) -> str:
-    """Returns the grade of a JSON reply, "" where it says none. Raises NoAnswer for one that was not asked."""
+    """Return the grade of a JSON reply, "" where it says none. Raises NoAnswer for one that was not asked."""
     said = found.get("grade")
     if said in (None, "") or not asked.grades:
         return ""
@@ -174,7 +174,7 @@ def grade_in(found: dict[str, Any], asked: Question) -> str:
 
 
 def joined(text: str) -> list[list[str]]:
-    """Returns the letters in groups that share a place."""
+    """Return the letters in groups that share a place."""
     groups: list[list[str]] = []
     together = False
     for sign in re.findall(r"[a-z]|=", text.lower()):
@@ -189,7 +189,7 @@ def joined(text: str) -> list[list[str]]:
 
 
 def read_json(found: dict[str, Any] | list[Any], asked: Question) -> Reply:
-    """Returns what {"chosen": "A"} (with a "grade" of graded pairs), {"best": "A", "worst": "C"} or
+    """Return what {"chosen": "A"} (with a "grade" of graded pairs), {"best": "A", "worst": "C"} or
     {"order": ["B", ["A", "C"]]} chooses."""
     said = json.dumps(found, ensure_ascii=False)
     if isinstance(found, dict) and isinstance(found.get("chosen"), str):
@@ -241,7 +241,7 @@ def in_order(groups: Sequence[Sequence[str]], asked: Question) -> Reply:
 
 
 def usable_prompt(prompt: str) -> str:
-    """Returns it. Raises ValueError where it says nowhere what the items are."""
+    """Return it. Raises ValueError where it says nowhere what the items are."""
     if "{items}" in prompt or ("{a}" in prompt and "{b}" in prompt):
         return prompt
     missing = "{b}" if "{a}" in prompt else "{items}"

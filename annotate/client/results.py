@@ -18,20 +18,20 @@ def too_slow(timeout: float, waiting: int, fit: dict[str, Any] | None) -> str:
 
 class Results(Transport):
     def ranking(self, project: str, **filters: Any) -> Iterator[RankedItem]:
-        """Yields the rows of the ranking; none before the first fit. criterion: its number, if there are several.
+        """Yield the rows of the ranking; none before the first fit. criterion: its number, if there are several.
 
         track: a tag within whose items places and P(first) are given."""
         return self._rows(f"projects/{project}/ranking/", filters)
 
     def ranking_pair(self, project: str, above: str, below: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """Returns the probability that one item, by key, is above another; None, with a reason, where unknown."""
+        """Return the probability that one item, by key, is above another; None, with a reason, where unknown."""
         query = {"above": above, "below": below, "criterion": criterion}
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/ranking/pair/", query=query))
 
     def wait_for_ranking(
         self, project: str, *, criterion: int | None = None, timeout: float = 600.0, tell: Tell | None = None
     ) -> dict[str, Any]:
-        """Polls until the published fit holds every label given before; returns the fit.
+        """Poll until the published fit holds every label given before; return the fit.
 
         timeout: seconds, after which TimeoutError is raised.   tell: called with the changes that still wait, at every
         look."""
@@ -53,28 +53,28 @@ class Results(Transport):
         return self._rows(f"projects/{project}/fits/", {"criterion": criterion})
 
     def compare_fits(self, project: str, first: int, second: int, *, criterion: int | None = None) -> dict[str, Any]:
-        """Compares two fits item by item."""
+        """Compare two fits item by item."""
         query = {"first": first, "second": second, "criterion": criterion}
         return self._whole(f"projects/{project}/fits/compare/", query)
 
     def models(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """Compares the estimators on labels that were hidden from them."""
+        """Compare the estimators on labels that were hidden from them."""
         return self._figures(project, "models", criterion)
 
     def keep_estimator(self, project: str) -> dict[str, Any]:
-        """Keeps the estimator in use: a better one is told of again only after the next evaluation."""
+        """Keep the estimator in use: a better one is told of again only after the next evaluation."""
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/models/"))
 
     def trust(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """Returns each check of the ranking: its verdict, in words, and the figures behind it."""
+        """Return each check of the ranking: its verdict, in words, and the figures behind it."""
         return self._figures(project, "trust", criterion)
 
     def methods(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """Returns how the ranking was computed: model, settings, versions, a paragraph for a paper, BibTeX."""
+        """Return how the ranking was computed: model, settings, versions, a paragraph for a paper, BibTeX."""
         return self._figures(project, "methods", criterion)
 
     def preregistration(self, project: str) -> dict[str, Any]:
-        """Returns the frozen plan with its SHA-256."""
+        """Return the frozen plan with its SHA-256."""
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/preregistration/"))
 
     def freeze_plan(self, project: str, **statements: str) -> dict[str, Any]:
@@ -82,11 +82,11 @@ class Results(Transport):
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/preregistration/", body=statements))
 
     def deviations(self, project: str) -> Iterator[dict[str, Any]]:
-        """Lists the changes of the plan since it was frozen."""
+        """List the changes of the plan since it was frozen."""
         return self._rows(f"projects/{project}/deviations/")
 
     def explain_deviation(self, project: str, number: int, reason: str) -> dict[str, Any]:
-        """Adds the reason of a deviation, once."""
+        """Add the reason of a deviation, once."""
         body = {"reason": reason}
         return cast(dict[str, Any], self.call("PATCH", f"projects/{project}/deviations/{number}/", body=body))
 
@@ -98,7 +98,7 @@ class Results(Transport):
         return self._figures(project, "progress", criterion)
 
     def goal(self, project: str, *, criterion: int | None = None) -> Goal:
-        """Returns the goal, whether it is met, and the forecast."""
+        """Return the goal, whether it is met, and the forecast."""
         return cast(Goal, self._figures(project, "goal", criterion))
 
     def set_goal(self, project: str, **settings: Any) -> Goal:
@@ -123,7 +123,7 @@ class Results(Transport):
         return self._whole(f"projects/{project}/grades/", {"criterion": criterion})
 
     def overall(self, project: str, *, track: str | None = None) -> dict[str, Any]:
-        """The weighted total over all criteria: places, P(first) and P(top k), all items; weights are settings.
+        """Return the weighted total over all criteria: places, P(first) and P(top k), all items; weights are settings.
 
         track: a tag within whose items places are given."""
         return self._whole(f"projects/{project}/overall/", {"page_size": PAGE, "track": track})
@@ -136,21 +136,24 @@ class Results(Transport):
         return cast(dict[str, Any], self.call("DELETE", f"projects/{project}/grades/"))
 
     def leaderboard(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """The ranking of those who made the items: rows, tables of all pairs, categories, style."""
+        """Return the ranking of those who made the items: rows, tables of all pairs, categories, style."""
         return self._figures(project, "leaderboard", criterion)
 
     def set_leaderboard(self, project: str, style_features: list[str]) -> dict[str, Any]:
-        """Sets the features held equal: imported ones, or length."""
+        """Set the features held equal: imported ones, or length."""
         body = {"style_features": style_features}
         return cast(dict[str, Any], self.call("PATCH", f"projects/{project}/leaderboard/", body=body))
 
     def scale(self, project: str, **settings: Any) -> dict[str, Any]:
-        """The ranking on another scale, all items. kind: spread (mean, deviation), source (an earlier project) or
-        anchors (lines of key; value; deviation). criterion: of a project with several, its number."""
+        """Return the ranking on another scale, all items.
+
+        kind: spread (mean, deviation), source (an earlier project) or anchors (lines of key; value; deviation).
+        criterion: of a project with several, its number.
+        """
         return self._whole(f"projects/{project}/scale/", settings)
 
     def keep_scale(self, project: str, **settings: Any) -> dict[str, Any]:
-        """Keeps this scale (settings as for `scale`): its anchors have fixed values, whatever is fitted later."""
+        """Keep this scale (settings as for `scale`): its anchors have fixed values, whatever is fitted later."""
         return cast(dict[str, Any], self.call("PUT", f"projects/{project}/scale/", query=settings))
 
     def forget_scale(self, project: str, *, criterion: int | None = None) -> None:
@@ -158,7 +161,7 @@ class Results(Transport):
         self.call("DELETE", f"projects/{project}/scale/", query=query)
 
     def labels(self, project: str, **filters: Any) -> Iterator[Label]:
-        """Yields labels in the order of arrival; `cursor` is the last label that you have."""
+        """Yield labels in the order of arrival; `cursor` is the last label that you have."""
         query = {"page_size": PAGE, **filters}
         while True:
             page = self.call("GET", f"projects/{project}/labels/", query=query)
@@ -168,13 +171,13 @@ class Results(Transport):
             query["cursor"] = page["cursor"]
 
     def exports(self, project: str) -> list[dict[str, Any]]:
-        """Lists every table that can be exported, with its columns and formats."""
+        """List every table that can be exported, with its columns and format."""
         return cast(list[dict[str, Any]], self.call("GET", f"projects/{project}/exports/"))
 
     def export(
         self, project: str, table: str, file_format: str, file: IO[bytes], *, criterion: int | None = None, **how: Any
     ) -> None:
-        """Writes a whole table into the file while it arrives.
+        """Write a whole table into the file while it arrives.
 
         how, of `preferences`: lines (answers, majority), form (text, chat), held_out (per cent of the prompts) and
         split (all, train, test)."""
@@ -182,11 +185,11 @@ class Results(Transport):
         self.download(path, file, {"criterion": criterion, **how})
 
     def records(self, project: str) -> Iterator[dict[str, Any]]:
-        """Lists the requested run records, latest first."""
+        """List the requested run records, latest first."""
         return self._rows(f"projects/{project}/records/")
 
     def ask_for_record(self, project: str, *, criterion: int | None = None) -> dict[str, Any]:
-        """Requests a run record, or returns the one in progress, which may be for another criterion."""
+        """Request a run record, or return the one in progress, which may be for another criterion."""
         query = {"criterion": criterion}
         return cast(dict[str, Any], self.call("POST", f"projects/{project}/records/", query=query, key=new_key()))
 
@@ -194,7 +197,7 @@ class Results(Transport):
         return cast(dict[str, Any], self.call("GET", f"projects/{project}/records/{number}/"))
 
     def wait_for_record(self, project: str, number: int) -> dict[str, Any]:
-        """Polls until the run record is ready or failed."""
+        """Poll until the run record is ready or failed."""
         while (now := self.record(project, number))["status"] in ("asked", "running"):
             time.sleep(BETWEEN_LOOKS)
         return now
@@ -203,13 +206,13 @@ class Results(Transport):
         self.download(f"projects/{project}/records/{number}/download/", file)
 
     def results_links(self, project: str) -> Iterator[dict[str, Any]]:
-        """Lists results links, latest first, including revoked ones."""
+        """List results links, latest first, including revoked ones."""
         return self._rows(f"projects/{project}/results-links/")
 
     def publish_results(
         self, project: str, *, criterion: int | None = None, expires_at: str | None = None, **live: Any
     ) -> dict[str, Any]:
-        """Creates a link; anyone who has it can see the ranking. criterion 0: the overall ranking.
+        """Create a link; anyone who has it can see the ranking. criterion 0: the overall ranking.
 
         live: what the page shows besides (shows_methods, shows_groups, shows_leaderboard, invites) and the
         projector view (hides_names, shows_join, deadline)."""
@@ -224,11 +227,11 @@ class Results(Transport):
         self.call("DELETE", f"projects/{project}/results-links/{link}/")
 
     def results(self, token: str, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Returns the ranking behind a results link; needs no token."""
+        """Return the ranking behind a results link; needs no token."""
         return self._rows(f"results/{quote(token, safe='')}/", filters)
 
     def comments(self, project: str, *, tag: str = "") -> Iterator[dict[str, Any]]:
-        """Lists the comments on items, by item."""
+        """List the comments on items, by item."""
         return self._rows(f"projects/{project}/comments/", {"tag": tag or None})
 
     def hide_comment(self, project: str, comment: int, *, hidden: bool = True) -> dict[str, Any]:
@@ -242,22 +245,22 @@ class Results(Transport):
         return int(self.call("POST", f"projects/{project}/comments/release/", body=body)["n_comments"])
 
     def entry_links(self, project: str) -> Iterator[dict[str, Any]]:
-        """Lists entry links, latest first, including revoked ones."""
+        """List entry links, latest first, including revoked ones."""
         return self._rows(f"projects/{project}/entry-links/")
 
     def make_entry_links(self, project: str, **which: str) -> int:
-        """Makes a link for each item that has none.   which: tag, or item (the key of one)."""
+        """Make a link for each item that has none.   which: tag, or item (the key of one)."""
         return int(self.call("POST", f"projects/{project}/entry-links/", body=which)["n_links"])
 
     def revoke_entry_link(self, project: str, link: str) -> None:
         self.call("DELETE", f"projects/{project}/entry-links/{link}/")
 
     def entry_page(self, token: str) -> dict[str, Any]:
-        """Returns what an entry link shows; needs no token."""
+        """Return what an entry link shows; needs no token."""
         return cast(dict[str, Any], self.call("GET", f"entries/{quote(token, safe='')}/"))
 
     def results_methods(self, token: str) -> dict[str, Any]:
-        """Returns the methods behind a results link that shows them; needs no token."""
+        """Return the methods behind a results link that shows them; needs no token."""
         return cast(dict[str, Any], self.call("GET", f"results/{quote(token, safe='')}/methods/"))
 
     def _figures(self, project: str, what: str, criterion: int | None) -> dict[str, Any]:

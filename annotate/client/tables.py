@@ -20,7 +20,7 @@ class Table(list[dict[str, Any]]):
         return list(dict.fromkeys(name for row in self for name in row))
 
     def column(self, name: str) -> list[Any]:
-        """Returns the values of one column, None where a row has none."""
+        """Return the values of one column, None where a row has none."""
         return [row.get(name) for row in self]
 
     def _repr_html_(self) -> str:
@@ -34,11 +34,11 @@ class Table(list[dict[str, Any]]):
         return str(html_table(shown, caption=caption, interval=INTERVAL if has_scores else None))
 
     def to_pandas(self) -> Any:
-        """Returns a pandas.DataFrame. Raises ImportError where pandas is not installed."""
+        """Return a pandas.DataFrame. Raises ImportError where pandas is not installed."""
         return import_module("pandas").DataFrame(list(self), columns=self.names)
 
     def to_arrow(self) -> Any:
-        """Returns a pyarrow.Table. Raises ImportError where pyarrow is not installed."""
+        """Return a pyarrow.Table. Raises ImportError where pyarrow is not installed."""
         return import_module("pyarrow").table({name: self.column(name) for name in self.names})
 
 

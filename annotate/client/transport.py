@@ -112,7 +112,7 @@ class Transport:
         return cast(HTTPResponse, self._opener.open(request, timeout=self.timeout))
 
     def upload(self, path: str, fields: dict[str, str], files: dict[str, IO[bytes]]) -> dict[str, Any]:
-        """Sends files with fields as a form, in pieces; never repeats it. Raises ApiError."""
+        """Send files with fields as a form, in pieces; never repeats it. Raises ApiError."""
         try:
             with self._send("POST", path, form=Form(fields, files)) as response:
                 return cast(dict[str, Any], json.load(response))
@@ -120,7 +120,7 @@ class Transport:
             raise ApiError(error.code, problem_in(error)) from None
 
     def download(self, path: str, file: IO[bytes], query: dict[str, Any] | None = None) -> None:
-        """Writes the response into the file while it arrives. Raises ApiError."""
+        """Write the response into the file while it arrives. Raises ApiError."""
         try:
             with self._send("GET", path, query=query) as response:
                 shutil.copyfileobj(response, file)
@@ -137,7 +137,7 @@ class Transport:
             number += 1
 
     def _whole(self, path: str, query: dict[str, Any]) -> dict[str, Any]:
-        """Returns a reply that comes in pages, with the rows of all pages."""
+        """Return a reply that comes in pages, with the rows of all pages."""
         whole = cast(dict[str, Any], self.call("GET", path, query=query))
         for number in range(2, whole["n_pages"] + 1):
             whole["results"] += self.call("GET", path, query={**query, "page": number})["results"]
@@ -186,7 +186,7 @@ def new_key() -> str:
 
 
 def problem_in(error: urllib.error.HTTPError) -> dict[str, Any]:
-    """Returns the problem details of an error response; ignores the reply of a proxy."""
+    """Return the problem details of an error response; ignore the reply of a proxy."""
     try:
         said = json.loads(error.read())
     except ValueError:

@@ -13,7 +13,7 @@ LIFETIME_FACTOR = 10
 
 
 def cached_if_slow(key: str, make: Callable[[], Value]) -> Value:
-    """Returns what `make` returns; if that took longer than MIN_SLOW_SECONDS, caches it for ten times as long.
+    """Return what `make` returns; if that took longer than MIN_SLOW_SECONDS, cache it for ten times as long.
 
     However many people watch a project of a million labels, its totals then take a tenth of a processor. Below that
     every answer is fresh.

@@ -27,7 +27,7 @@ class Turn(NamedTuple):
 
 
 def parse_turns(text: str) -> list[Turn]:
-    """Raises ValueError with what to correct."""
+    """Raise ValueError with what to correct."""
     try:
         found = json.loads(text)
     except RecursionError as error:

@@ -13,7 +13,7 @@ class ClockWatch:
         self._offset = time.time() - time.monotonic()
 
     def jump(self) -> float:
-        """Returns by how many seconds the clock has jumped since the last call, below 0 for back; 0.0 if it has not."""
+        """Return by how many seconds the clock has jumped since the last call, below 0 for back; 0.0 if it has not."""
         offset = time.time() - time.monotonic()
         jump, self._offset = offset - self._offset, offset
         return jump if abs(jump) >= MIN_JUMP else 0.0

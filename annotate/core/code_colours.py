@@ -39,7 +39,7 @@ def render_code(code: str, language: str) -> SafeString:
 
 
 def marked_words(code: str, lexer: Lexer) -> Iterator[str]:
-    """Yields the words of the code in order, marked while there is time."""
+    """Yield the words of the code in order, marked while there is time."""
     began, done = time.thread_time(), 0
     # By itself get_tokens would write other ends of lines first, so that nobody knew how far it is.
     code = code.replace("\r\n", "\n").replace("\r", "\n")

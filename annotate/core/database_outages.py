@@ -76,7 +76,7 @@ SQLITE_MESSAGES = {
 
 
 def outage_of(error: BaseException | None) -> Outage | None:
-    """Returns the outage that a database's error stands for; None for every other error."""
+    """Return the outage that a database's error stands for; None for every other error."""
     if not isinstance(error, DatabaseError | InterfaceError):
         return None
     if connection.vendor == "sqlite":
@@ -122,7 +122,7 @@ class Breaker:
 
 
 def probe_server() -> None:
-    """Connects outside the pool. Raises DatabaseError."""
+    """Connect outside the pool. Raises DatabaseError."""
     own = connection.copy()
     own.settings_dict["OPTIONS"] = {key: value for key, value in own.settings_dict["OPTIONS"].items() if key != "pool"}
     try:
@@ -133,7 +133,7 @@ def probe_server() -> None:
 
 
 def drop_pool() -> None:
-    """Ends the pool, whose connections are dead and which waits ever longer before it tries again."""
+    """End the pool, whose connections are dead and which waits ever longer before it tries again."""
     connection.close()
     close_pool = getattr(connection, "close_pool", None)
     if close_pool:
@@ -141,7 +141,7 @@ def drop_pool() -> None:
 
 
 def require_database() -> None:
-    """Raises CommandError, in one sentence, where the database cannot be reached."""
+    """Raise CommandError, in one sentence, where the database cannot be reached."""
     try:
         probe_server()
     except DatabaseError as error:
@@ -170,7 +170,7 @@ class DatabaseOutageMiddleware:
 
 
 def answer_failure(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
-    """Returns the answer to a database's failure and opens the breaker; None for other errors."""
+    """Return the answer to a database's failure and open the breaker; None for other errors."""
     outage = outage_of(error)
     if outage is None:
         return None
@@ -181,7 +181,7 @@ def answer_failure(request: HttpRequest, error: BaseException | None) -> HttpRes
 
 
 def outage_response(request: HttpRequest, outage: Outage) -> HttpResponse:
-    """Renders the outage without a look at the database: a page, for the API problem details."""
+    """Render the outage without a look at the database: a page, for the API problem details."""
     if request.path.startswith("/api/"):
         body = {
             "type": f"urn:crowdrank:problem:{outage.code}",

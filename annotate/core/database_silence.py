@@ -36,7 +36,7 @@ class SilenceWatch:
             pause(self.look())
 
     def look(self) -> float:
-        """Ends all waiting for a server that is silent; returns for how many seconds to pause before the next look."""
+        """End all waiting for a server that is silent; return for how many seconds to pause before the next look."""
         if self.silent:
             self.silent = self.breaker.is_open()
         elif self.waits.longest() > SLOW_SECONDS:
@@ -49,7 +49,7 @@ class SilenceWatch:
         return LOOK_SECONDS
 
     def _answers(self) -> bool:
-        """Returns whether the server answers within the limit; the thread that asks is left to its own time-out."""
+        """Return whether the server answers within the limit; the thread that asks is left to its own time-out."""
         told: queue.SimpleQueue[bool] = queue.SimpleQueue()
         threading.Thread(target=self._ask, args=[told], name="database silence probe", daemon=True).start()
         try:
@@ -67,6 +67,6 @@ class SilenceWatch:
 
 
 def watch_for_silence() -> None:
-    """Starts the watch in a process that answers requests; with SQLite there is no server to be silent."""
+    """Start the watch in a process that answers requests; with SQLite there is no server to be silent."""
     if connection.vendor == "postgresql":
         SilenceWatch(WAITS, BREAKER, connection.settings_dict["OPTIONS"]["pool"]["timeout"]).start()

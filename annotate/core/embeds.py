@@ -22,14 +22,14 @@ def is_web_address(text: str) -> bool:
 
 
 def player_url(link: str) -> str:
-    """Returns the address that a frame may show, by https at a host of EMBED_HOSTS; empty if there is none."""
+    """Return the address that a frame may show, by https at a host of EMBED_HOSTS; empty if there is none."""
     address = to_player_address(link)
     parts = urlsplit(address)
     return address if parts.scheme == "https" and parts.netloc.lower() in settings.EMBED_HOSTS else ""
 
 
 def to_player_address(link: str) -> str:
-    """Converts a page at YouTube or Vimeo to its player; leaves every other address as it is."""
+    """Convert a page at YouTube or Vimeo to its player; leave every other address as it is."""
     parts = urlsplit(link)
     host = parts.netloc.lower().removeprefix("www.").removeprefix("m.")
     if host == "youtu.be" or (host == "youtube.com" and parts.path == "/watch"):

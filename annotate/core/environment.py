@@ -40,7 +40,7 @@ class Environment(environ.Env):
     """django-environ's, but stricter: there a slip in HTTPS reads as false, and a number's names no variable."""
 
     def get_value(self, var: str, *args: Any, **kwargs: Any) -> Any:
-        """Reads the variable, or the one of its old name where only that is set."""
+        """Read the variable, or the one of its old name where only that is set."""
         old = RENAMED.get(var)
         if old and self.ENVIRON.get(old) and not self.ENVIRON.get(var):
             warnings.warn(f"{old} is called {var} now; rename it before version 0.3.", FutureWarning, stacklevel=2)

@@ -23,7 +23,7 @@ class UserError(Exception):
 
 
 def format_moment(at: datetime | None) -> str:
-    """Formats a moment in the site's time zone, with the zone's name."""
+    """Format a moment in the site's time zone, with the zone's name."""
     return date_format(timezone.localtime(at), _("j F Y, H:i e"))
 
 

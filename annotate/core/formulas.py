@@ -61,5 +61,5 @@ def written(element: Element, more: str = "") -> str:
 
 
 def escaped(text: Any) -> str:
-    """The library writes symbols as references (&#x02211;) and words as they are."""
+    """Return the text escaped; the library writes symbols as references (&#x02211;) and words as they are."""
     return escape(unescape(text)) if text else ""

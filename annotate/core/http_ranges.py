@@ -56,7 +56,7 @@ def send_stored_file(
 
 
 def parse_range(asked: str, size: int) -> tuple[int, int] | None:
-    """Parses a Range header to (first byte, length): the whole file where it is malformed, None if it lies outside."""
+    """Parse a Range header to (first byte, length): the whole file where it is malformed, None if it lies outside."""
     found = RANGE.fullmatch(asked)
     if not found or asked == "bytes=-":
         return 0, size

@@ -10,7 +10,7 @@ MINUS = "\N{MINUS SIGN}"
 
 
 def format_number(value: float, decimals: int = 2) -> str:
-    """Formats a number with a true minus sign, never "-0.00", and the decimal sign of the language."""
+    """Format a number with a true minus sign, never "-0.00", and the decimal sign of the language."""
     text = f"{value:.{decimals}f}"
     if float(text) == 0:
         text = text.lstrip("-")
@@ -18,18 +18,18 @@ def format_number(value: float, decimals: int = 2) -> str:
 
 
 def format_two_digits(value: float) -> str:
-    """Formats a positive number with its first two digits, such as 0.0042, 0.42 or 4.2, and a whole one from 10 on."""
+    """Format a positive number with its first two digits, such as 0.0042, 0.42 or 4.2, and a whole one from 10 on."""
     decimals = 1 - math.floor(math.log10(value)) if 0 < value < 1 else 1
     return format_number(value, decimals) if value < 10 else format_integer(value)
 
 
 def format_integer(value: float) -> str:
-    """Formats a whole number with the thousands separator of the language."""
+    """Format a whole number with the thousands separator of the language."""
     return number_format(round(value), force_grouping=True)
 
 
 def format_percent(share: float, decimals: int = 0) -> str:
-    """Formats a share of 1 as a percentage, with a space before the sign where the language has one."""
+    """Format a share of 1 as a percentage, with a space before the sign where the language has one."""
     return _("%(n)s%%") % {"n": format_number(100 * share, decimals)}
 
 
@@ -39,13 +39,13 @@ def is_unknown(value: Any) -> bool:
 
 
 def _without_leading_zero(value: float) -> str:
-    """Formats a number below 1: without the zero before a decimal point, with it before a comma."""
+    """Format a number below 1: without the zero before a decimal point, with it before a comma."""
     text = format_number(value)
     return text.removeprefix("0") if text.startswith("0.") else text
 
 
 def format_probability(value: Any) -> str:
-    """Formats a probability as .98, or 0,98 in German.
+    """Format a probability as .98, or 0,98 in German.
 
     Draws that all agree prove no certainty, so 0 and 1 are never shown.
     """

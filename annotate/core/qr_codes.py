@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 
 def qr_svg(address: str, css_class: str = "live-code") -> SafeString:
-    """Returns a QR code as an SVG element, dark on light in either colour scheme."""
+    """Return a QR code as an SVG element, dark on light in either colour scheme."""
     file = io.BytesIO()
     segno.make(address, micro=False).save(
         file, kind="svg", border=4, light="white", xmldecl=False, svgns=True, omitsize=True, svgclass=css_class

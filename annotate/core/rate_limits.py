@@ -19,7 +19,7 @@ _at_once = threading.BoundedSemaphore(settings.MAX_CONCURRENT_ANSWERS)
 
 
 def counted_as(who: str) -> str:
-    """Returns what a client is counted as: the cache holds no network address, which would outlive an erased person."""
+    """Return what a client is counted as: the cache holds no network address, which would outlive an erased person."""
     return hmac.new(settings.SECRET_KEY.encode(), who.encode(), "sha256").hexdigest()[:32]
 
 
@@ -33,7 +33,7 @@ class _Limit(SimpleRateThrottle):
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Returns the client's address; behind proxies the one that the outermost of ours saw (NUM_PROXIES)."""
+    """Return the client's address; behind proxies the one that the outermost of ours saw (NUM_PROXIES)."""
     told: str | None = BaseThrottle().get_ident(request)  # type: ignore[arg-type]
     try:
         return str(ip_address(told or ""))
@@ -42,14 +42,14 @@ def client_address(request: HttpRequest) -> str | None:
 
 
 def check_rate_limit(request: HttpRequest, scope: str, who: str = "") -> None:
-    """Counts one use of `scope` by `who` (else by the client's address); raises RateLimited beyond the rate set."""
+    """Count one use of `scope` by `who` (else by the client's address); raise RateLimited beyond the rate set."""
     throttle = _Limit(scope, who)
     if not throttle.allow_request(request, None):  # type: ignore[arg-type]
         raise RateLimited(throttle.wait())
 
 
 def check_not_exhausted(request: HttpRequest, scope: str, who: str = "") -> None:
-    """Raises RateLimited where check_rate_limit would, and counts nothing."""
+    """Raise RateLimited where check_rate_limit would, and count nothing."""
     throttle = _Limit(scope, who)
     throttle.history = throttle.cache.get(throttle.get_cache_key(request, None), [])
     throttle.now = throttle.timer()

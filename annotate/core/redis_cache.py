@@ -13,7 +13,7 @@ MAX_ENTRIES = 20_000
 
 
 def fail_over(name: str) -> Callable[..., Any]:
-    """Wraps a method of RedisCache: while Redis does not answer, the process's own cache does."""
+    """Wrap a method of RedisCache: while Redis does not answer, the process's own cache does."""
     method = getattr(RedisCache, name)
 
     def call(self: "FailOverRedisCache", *args: Any, **kwargs: Any) -> Any:

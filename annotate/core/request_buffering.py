@@ -48,7 +48,7 @@ class BufferRequests:
 
 
 def drop_ambiguous_headers(headers: Iterable[Header]) -> list[Header]:
-    """Drops headers whose names have an underscore: WSGI can't tell them from those with a dash, so that anybody could
+    """Drop headers whose names have an underscore: WSGI can't tell them from those with a dash, so that anybody could
     add to what a proxy says, as to X-Forwarded-For."""
     return [(name, value) for name, value in headers if b"_" not in name]
 

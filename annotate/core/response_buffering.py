@@ -61,7 +61,7 @@ class WaitingAnswer:
         self.room = asyncio.Event()  # something was sent
 
     async def take(self, message: Message) -> None:
-        """Takes a message of the application at once, and only beyond the limits waits for the reader."""
+        """Take a message of the application at once, and only beyond the limits waits for the reader."""
         if message["type"] == "http.response.start":
             self.started = message
         else:
@@ -73,7 +73,7 @@ class WaitingAnswer:
         self.changed.set()
 
     def keep(self, body: bytes) -> bool:
-        """Keeps the bytes behind those that wait; returns False where there is no room."""
+        """Keep the bytes behind those that wait; return False where there is no room."""
         if self.file is None and (not self.pieces or self.held + len(body) <= MAX_BYTES_IN_MEMORY):
             self.pieces.append(body)
             self.held += len(body)
@@ -92,7 +92,7 @@ class WaitingAnswer:
         return True
 
     async def send_all(self) -> None:
-        """Sends what waits, as fast as the reader takes it."""
+        """Send what waits, as fast as the reader takes it."""
         try:
             while True:
                 body = self.next_bytes()
@@ -136,7 +136,7 @@ class WaitingAnswer:
         return body
 
     def drop(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         if self.file is not None:
             self.file.close()
         self.budget.used -= self.end

@@ -77,7 +77,7 @@ def render_fence(_renderer: RendererHTML, tokens: Sequence[Token], index: int, _
 
 
 def make_parser(*, brackets: bool) -> MarkdownIt:
-    """Returns a parser of Markdown with formulas between dollars, and with `brackets` also in \\(…\\) and \\[…\\]."""
+    """Return a parser of Markdown with formulas between dollars, and with `brackets` also in \\(…\\) and \\[…\\]."""
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
     dollarmath_plugin(parser, allow_labels=False, allow_space=False, allow_digits=False, double_inline=True)
     if brackets:
@@ -133,7 +133,7 @@ FLAT = frozenset("area base br col dd dt hr img input li link meta option p td t
 
 
 def sanitize_html(text: str) -> SafeString:
-    """Cleans a person's HTML to words, structure and links, safe to show on any page."""
+    """Clean a person's HTML to words, structure and links, safe to show on any page."""
     if is_deep(text):
         return mark_safe(linebreaks(unescape(TAG.sub(" ", text)), autoescape=True))  # noqa: S308
     clean = HTML_CLEANER.clean(text)
@@ -156,28 +156,28 @@ def lower_heading(found: re.Match[str]) -> str:
 
 
 def strip_tags(text: str) -> str:
-    """Returns the text of a person's HTML; not safe to show as HTML."""
+    """Return the text of a person's HTML; not safe to show as HTML."""
     if is_deep(text):
         return unescape(TAG.sub(" ", text))
     return unescape(nh3.clean(BLOCK_END.sub(" ", text), tags=set()))
 
 
 def render_text(text: str, kind: str) -> SafeString:
-    """Renders a text of this kind (plain, Markdown, HTML) as safe HTML."""
+    """Render a text of this kind (plain, Markdown, HTML) as safe HTML."""
     if kind == "markdown":
         return render_markdown(text)
     return rendered_once(text, kind, sanitize_html) if kind == "html" else escape(text)
 
 
 def render_markdown(text: str) -> SafeString:
-    """Renders Markdown to HTML that is safe to show on any page."""
+    """Render Markdown to HTML that is safe to show on any page."""
     if len(text) > MAX_LENGTH:
         return mark_safe(linebreaks(text, autoescape=True))  # noqa: S308
     return rendered_once(text, "markdown", parse_markdown)
 
 
 def rendered_once(text: str, kind: str, render: Callable[[str], SafeString]) -> SafeString:
-    """Returns what `render` makes of the text, from the cache where the text is long and was rendered before."""
+    """Return what `render` makes of the text, from the cache where the text is long and was rendered before."""
     if len(text) < CACHED_LENGTH:
         return render(text)
     key = f"{CACHED_AS}-{kind}-{hashlib.sha256(text.encode()).hexdigest()}"

@@ -52,7 +52,7 @@ class Section(NamedTuple):
 
 
 def parse_sections(text: str) -> list[Section]:
-    """Raises ValueError with what to correct."""
+    """Raise ValueError with what to correct."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -27,7 +27,7 @@ def address_family(host: str) -> socket.AddressFamily:
 
 
 def address(host: str, port: int) -> str:
-    """Returns what to type into a browser on this machine."""
+    """Return what to type into a browser on this machine."""
     shown = "127.0.0.1" if host in ("0.0.0.0", "") else f"[{host}]" if ":" in host else host  # noqa: S104
     return f"http://{shown}:{port}/"
 
@@ -46,14 +46,14 @@ class Server(uvicorn.Server):
 
 
 def web_processes(listener: socket.socket, n: int) -> list[Child]:
-    """Returns `n` further web processes that take connections from the same socket."""
+    """Return `n` further web processes that take connections from the same socket."""
     number = listener.fileno()
     arguments = ["serve", "--no-worker", "--socket", str(number)]
     return [Child(*arguments, name=f"web process {i + 2}", inherits=[number]) for i in range(n)]
 
 
 def run(listener: socket.socket, children: Sequence[Child], welcome: str) -> None:
-    """Serves until Ctrl-C or SIGTERM, then ends the children; should this process be killed, they end by themselves."""
+    """Serve until Ctrl-C or SIGTERM, then end the children; should this process be killed, they end by themselves."""
     config = uvicorn.Config(
         "annotate.asgi:application",
         lifespan="off",

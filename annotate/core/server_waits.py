@@ -36,7 +36,7 @@ class Waits:
             self._since.pop(connection, None)
 
     def longest(self) -> float:
-        """Returns for how many seconds somebody has waited; 0.0 where nobody does."""
+        """Return for how many seconds somebody has waited; 0.0 where nobody does."""
         with self._lock:
             return time.monotonic() - min(self._since.values()) if self._since else 0.0
 
@@ -51,7 +51,7 @@ class Waits:
 
 
 def shut(number: int) -> None:
-    """Ends the socket of this number for whoever reads it, as if the other side had closed it."""
+    """End the socket of this number for whoever reads it, as if the other side had closed it."""
     with socket.socket(fileno=os.dup(number)) as one:
         try:
             one.shutdown(socket.SHUT_RDWR)

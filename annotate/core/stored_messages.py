@@ -75,12 +75,12 @@ class NotEnoughData(InsufficientData):
 
 
 def store_message(msgid: str, **arguments: int | str) -> str:
-    """Returns the text to be stored; render_message shows it. `msgid` is marked with gettext_noop."""
+    """Return the text to be stored; render_message shows it. `msgid` is marked with gettext_noop."""
     return json.dumps({"msgid": msgid, "arguments": arguments}, ensure_ascii=False)
 
 
 def store_engine_message(message: str) -> str:
-    """Returns the text to be stored of what the engine said; what is not to be translated is quoted in a sentence."""
+    """Return the text to be stored of what the engine said; what is not to be translated is quoted in a sentence."""
     if not message or is_stored(message):
         return message
     if isinstance(message, Message) and message.parts:
@@ -89,7 +89,7 @@ def store_engine_message(message: str) -> str:
 
 
 def store_error(error: Exception) -> str:
-    """Returns the text to be stored of why work failed: the engine's own words, or any other error with its name."""
+    """Return the text to be stored of why work failed: the engine's own words, or any other error with its name."""
     if isinstance(error, EngineError) and (text := message_of(error)):
         return store_engine_message(text)
     return store_message(UNFORESEEN, error=f"{type(error).__name__}: {error}")
@@ -101,7 +101,7 @@ def is_stored(text: str) -> bool:
 
 
 def parsed(text: str) -> Any:
-    """Returns the JSON that the text is, None where it is none."""
+    """Return the JSON that the text is, None where it is none."""
     try:
         return json.loads(text)
     except ValueError:
@@ -109,7 +109,7 @@ def parsed(text: str) -> Any:
 
 
 def render_message(text: str) -> str:
-    """Translates a stored message; any other text is an error's own and stays as it is."""
+    """Translate a stored message; any other text is an error's own and stays as it is."""
     message = parsed(text)
     if not isinstance(message, dict):
         return text
@@ -122,7 +122,7 @@ def render_message(text: str) -> str:
 
 
 def localized(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Returns the engine's arguments with the decimal sign of the language in numbers; a `text` is a message itself."""
+    """Return the engine's arguments with the decimal sign of the language in numbers; a `text` is a message itself."""
     sign, values = get_format("DECIMAL_SEPARATOR"), dict(arguments)
     for name, value in arguments.items():
         if name == "text":

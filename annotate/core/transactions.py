@@ -17,7 +17,7 @@ _turn = threading.Lock()
 
 @contextmanager
 def write_transaction() -> Iterator[None]:
-    """Opens a transaction for which, on SQLite, the threads and processes that write queue.
+    """Open a transaction for which, on SQLite, the threads and processes that write queue.
 
     SQLite lets one write at a time, and who waits for it looks again after pauses of up to a tenth of a second: sixteen
     threads would spend most of their time so. The kernel wakes the next in a queue at once, and frees the place of a
@@ -33,7 +33,7 @@ def write_transaction() -> Iterator[None]:
 
 @contextmanager
 def _lock_among_processes() -> Iterator[None]:
-    """Holds the lock of a file beside the database: never of the database's own, which SQLite locks in its way."""
+    """Hold the lock of a file beside the database: never of the database's own, which SQLite locks in its way."""
     name = str(connection.settings_dict["NAME"])
     if ":memory:" in name or "mode=memory" in name:  # seen by this process alone
         yield
@@ -52,7 +52,7 @@ def _lock_among_processes() -> Iterator[None]:
 
 @contextmanager
 def yielding_write_transaction() -> Iterator[None]:
-    """Opens one of the many transactions of a long job; on SQLite it pauses afterwards for as long as it took.
+    """Open one of the many transactions of a long job; on SQLite it pauses afterwards for as long as it took.
 
     Whoever writes out of turn then finds the lock free.
     """

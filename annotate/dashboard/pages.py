@@ -12,7 +12,7 @@ from annotate.dashboard.heading import page_heading
 
 
 def render_page(request: HttpRequest, criterion: Criterion, name: str, context: dict[str, Any]) -> HttpResponse:
-    """Renders the template `name`.html, or for htmx `name`_fragment.html, the part that changes.
+    """Render the template `name`.html, or for htmx `name`_fragment.html, the part that changes.
 
     Both come from one address, so caches must tell them apart.
     """

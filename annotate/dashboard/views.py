@@ -103,7 +103,7 @@ def ranking_html(
 
 
 def items_version(project: Project) -> tuple[Any, ...]:
-    """Changes whenever the project's items do."""
+    """Change whenever the project's items do."""
     values = project.items.aggregate(n=Count("pk"), last=Max("pk"), retired=Count("retired_at"), when=Max("retired_at"))
     return tuple(values.values())
 

@@ -146,7 +146,7 @@ def answer_columns(labels: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def check_manifest(manifest: Any, where: Path) -> None:
-    """Raises BadFolder naming the first key that is missing, unknown or of no use."""
+    """Raise BadFolder naming the first key that is missing, unknown or of no use."""
     if not isinstance(manifest, dict):
         raise BadFolder(f"{where} has to be one JSON object.")
     items, labels = manifest.get("items", {}), manifest.get("labels")

@@ -201,7 +201,7 @@ def decode_table(file: File, sheet: str = "") -> str:
 
 
 def sheet_called(sheets: list[SheetText], name: str) -> SheetText:
-    """Raises BadFile."""
+    """Raise BadFile."""
     for sheet in sheets:
         if name in ("", sheet.name):
             return sheet

@@ -9,7 +9,7 @@ from annotate.models import Project
 
 
 def count_best_worst(project: Project, labels: Labels) -> dict[str, NDArray[np.int64]]:
-    """Returns (n_items,) arrays to be kept with the fit; {} where other tasks are asked, too or alone."""
+    """Return (n_items,) arrays to be kept with the fit; {} where other tasks are asked, too or alone."""
     if project.task_type != Project.TaskType.BEST_WORST or is_mixed(project):
         return {}
     data = labels.data

@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 
 def fit_on_cluster(fit: Callable[[], Result]) -> tuple[Result, dict[str, Any]]:
-    """Returns what `fit` returns, computed on the cluster where there is one and the fit is large; and what is to be
+    """Return what `fit` returns, computed on the cluster where there is one and the fit is large; and what is to be
     stored of that: n_workers, or the failure that kept it in this process. Nothing where none was asked for.
 
     `fit` may be called twice, and must begin with the same random numbers.

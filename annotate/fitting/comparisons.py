@@ -13,8 +13,9 @@ Ints = NDArray[np.int64]
 
 
 def to_comparisons(project: Project, sets: Ints, chosen: Ints, ranks: Ints, **counts: Any) -> Comparisons:
-    """sets (n_labels, k): item numbers in the order shown.   chosen (n_labels,): the chosen item's number, else -1.
+    """Build the engine's comparisons from one label per row.
 
+    sets (n_labels, k): item numbers in the order shown.   chosen (n_labels,): the chosen item's number, else -1.
     ranks (n_labels,): Label.ranks read as a number, 0 where it is empty.   counts: annotators, n_items, n_annotators,
     grades (n_labels,) where it was asked how much better the item is.
     """

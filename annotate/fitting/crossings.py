@@ -12,7 +12,7 @@ from models_engine.models import Fit
 
 
 def record_crossed_fit(claim: Claim, *, message: str, now: datetime) -> None:
-    """Marks the running fit as failed; the project, or of several criteria that one, is fitted again after a pause."""
+    """Mark the running fit as failed; the project, or of several criteria that one, is fitted again after a pause."""
     fit = Fit.objects.filter(project_id=claim.project_id, data_version=claim.version).order_by("-number").first()
     if fit is not None and fit.status == Fit.Status.RUNNING:
         Fit.objects.filter(pk=fit.pk).update(status=Fit.Status.FAILED, message=message, finished_at=now)
@@ -41,7 +41,7 @@ def set_criterion_aside(project: Project, criterion: int, claim: Claim, *, messa
 
 
 def record_crossed_job(queue: JobQueue, row: Any, *, message: str, now: datetime, killed: bool) -> None:
-    """Ends the row's job and, where the queue says so, writes it into the project's log."""
+    """End the row's job and, where the queue says so, write it into the project's log."""
     noteworthy = queue.record_crossing(row, message=message, now=now, killed=killed)
     project = Project.objects.filter(pk=row.project_id).first()
     if noteworthy and project is not None:

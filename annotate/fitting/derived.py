@@ -18,7 +18,7 @@ COLUMNS = (
 
 
 def rank_items(fit: Fit, project: Project, posterior: BasePosterior, item_ids: Ints, compared: Ints) -> dict[str, Any]:
-    """Returns equally long lists by name, best first: places, intervals, P(first), P(top k), scores, classes.
+    """Return equally long lists by name, best first: places, intervals, P(first), P(top k), scores, classes.
 
     posterior: over these items and no others.   item_ids, compared: (n_items,) primary keys, numbers of comparisons.
     """

@@ -230,7 +230,7 @@ def count_answers(data: Comparisons, utilities: Floats) -> dict[str, Ints | None
 
 
 def beta_interval(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:
-    """Ends of the central 90% of the Beta distribution with this mean and standard deviation: it stays inside 0..1.
+    """End of the central 90% of the Beta distribution with this mean and standard deviation: it stays inside 0..1.
 
     Widened to hold the mean, which a very skewed distribution has beyond most of itself.
     """

@@ -33,7 +33,7 @@ GROWTH = 1.5
 
 
 def outdated_fits() -> QuerySet[Fit]:
-    """Returns published fits whose labels have changed much since their evaluation, or whose estimator has."""
+    """Return published fits whose labels have changed much since their evaluation, or whose estimator has."""
     has_one = Evaluation.objects.filter(
         project_id=OuterRef("project_id"), criterion=OuterRef("criterion"), estimator=OuterRef("estimator")
     )
@@ -43,7 +43,7 @@ def outdated_fits() -> QuerySet[Fit]:
 
 
 def record_due(now: datetime) -> None:
-    """Records since when evaluations have been due, and forgets it of those that no longer are."""
+    """Record since when evaluations have been due, and forget it of those that no longer are."""
     own = Evaluation.objects.filter(project_id=OuterRef("project_id"), criterion=OuterRef("criterion"))
     live = Project.objects.filter(pk=OuterRef("project_id"), archived_at=None)
     new = outdated_fits().filter(Exists(live)).exclude(Exists(own.exclude(due_since=None)))
@@ -78,7 +78,7 @@ class EvaluationJobs(IdleJobs[Evaluation]):
 
 
 def work(row: Evaluation, progress: Progress) -> None:
-    """Evaluates every estimator that suits the labels and the one in use, and ranks halves of the labels apart.
+    """Evaluate every estimator that suits the labels and the one in use, and rank halves of the labels apart.
 
     Raises Cancelled and LeaseLost.
     """

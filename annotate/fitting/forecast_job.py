@@ -68,7 +68,7 @@ class ForecastJobs:
         row.retry(at=now + RETRY_PAUSE, message=message)
 
     def record_crossing(self, row: LabelForecast, *, message: str, now: datetime, killed: bool) -> bool:
-        """Waits longer each time, 10 minutes to a day; the first belongs in the log."""
+        """Wait longer each time, 10 minutes to a day; the first belongs in the log."""
         pause = min(RETRY_PAUSE * 2 ** min(row.crossings, 10), MAX_RETRY_PAUSE)
         row.retry(at=now + pause, message=message, crossings=min(row.crossings + 1, 100))
         return row.crossings == 0
@@ -78,7 +78,7 @@ class ForecastJobs:
 
 
 def work(row: LabelForecast, progress: Progress) -> None:
-    """Computes and stores the forecast; tells webhooks what is news. Raises Cancelled, LeaseLost."""
+    """Compute and store the forecast; tell webhooks what is news. Raises Cancelled, LeaseLost."""
     project, now = Project.objects.filter(pk=row.project_id).first(), timezone.now()
     if project is None:
         raise LeaseLost(str(row.project_id))

@@ -50,7 +50,7 @@ def clip_leases(now: datetime) -> int:
 
 
 def clip_pauses(now: datetime) -> int:
-    """Ends pauses that are longer than any that is ever set."""
+    """End pauses that are longer than any that is ever set."""
     fits = now + scheduling.MAX_RETRY_PAUSE + TOLERANCE
     idle_jobs = now + idle.MAX_RETRY_PAUSE + TOLERANCE
     n = FitState.objects.filter(not_before__gt=fits).update(not_before=now)
@@ -70,7 +70,7 @@ def clip_failing_criteria(now: datetime, latest: datetime) -> int:
 
 
 def clip_past_moments(now: datetime) -> int:
-    """Sets what has happened already to now at the latest."""
+    """Set what has happened already to now at the latest."""
     n = FitState.objects.filter(last_fit_at__gt=now + TOLERANCE).update(last_fit_at=now)
     n += Evaluation.objects.filter(due_since__gt=now + TOLERANCE).update(due_since=now)
     n += LabelForecast.objects.filter(as_of__gt=now + TOLERANCE).update(as_of=now, next_at=now)

@@ -40,7 +40,7 @@ def evaluate_goal(
     n_parts: int,
     unit: float,
 ) -> dict[str, Any] | None:
-    """Returns whether "you can stop" may be said, and the labels still needed; None without a goal.
+    """Return whether "you can stop" may be said, and the labels still needed; None without a goal.
 
     unit: what turns utilities into logits of an average person's answer: widths in them mean the same whichever the
     estimator.
@@ -82,7 +82,7 @@ def evaluate_goal(
 
 
 def label_history(fit: Fit, n_labels: int) -> list[int]:
-    """Returns the labels of the fits so far, oldest first; `fit`, with `n_labels`, comes last."""
+    """Return the labels of the fits so far, oldest first; `fit`, with `n_labels`, comes last."""
     former = Fit.objects.filter(project_id=fit.project_id, criterion=fit.criterion, status=Fit.Status.DONE)
     counts = list(former.exclude(pk=fit.pk).order_by("-number").values_list("n_labels", flat=True)[:MAX_HISTORY])
     return [*counts[::-1], n_labels]

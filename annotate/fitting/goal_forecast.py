@@ -140,7 +140,7 @@ class Known:
 
 
 def find_reachable(known: Known, value: float, wrong: float | None) -> float | None:
-    """Returns the value nearest to the goal's that has a forecast: of the top its size; None where none is found.
+    """Return the value nearest to the goal's that has a forecast: of the top its size; None where none is found.
 
     wrong: what is expected to be wrong now.
     """

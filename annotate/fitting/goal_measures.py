@@ -47,7 +47,7 @@ class Standing:
 
 
 def allowed(goal: str, value: float) -> float:
-    """Returns what a goal of this value allows to be wrong."""
+    """Return what a goal of this value allows to be wrong."""
     return {Goal.TOP: LEVELS[0], Goal.RELIABILITY: 1 - value, Goal.BOUNDARIES: BOUNDARY_GOAL}.get(Goal(goal), value)
 
 
@@ -57,7 +57,7 @@ def is_plain(posterior: BasePosterior) -> bool:
 
 
 def measured_error(project: Project, estimator: str, labels: Labels) -> StoppingError | None:
-    """Returns how often "you can stop" was said too early in simulations of this goal, estimator and way of choosing
+    """Return how often "you can stop" was said too early in simulations of this goal, estimator and way of choosing
     questions; None where that is not known, as of all but pairs."""
     if project.goal in COUNTED or not (labels.data.sizes == 2).all():
         return None
@@ -66,12 +66,12 @@ def measured_error(project: Project, estimator: str, labels: Labels) -> Stopping
 
 
 def limit_of(goal: str, value: float, *, plain: bool) -> float | None:
-    """Returns up to which expected error "you can stop" is said of a goal; None of one that is counted."""
+    """Return up to which expected error "you can stop" is said of a goal; None of one that is counted."""
     return None if goal in COUNTED else threshold(MEASURES[goal], allowed(goal, value), plain=plain)
 
 
 def value_reached(goal: str, wrong: float, *, plain: bool) -> float:
-    """Returns the value of a goal that would just be reached with this error; of widths, reliability, places."""
+    """Return the value of a goal that would just be reached with this error; of widths, reliability, places."""
     now = wrong / threshold(MEASURES[goal], 1.0, plain=plain)
     return 1 - now if goal == Goal.RELIABILITY else now
 
@@ -85,7 +85,7 @@ def measure_goal(
     labels: Labels,
     unit: float,
 ) -> Standing:
-    """Returns where the goal stands, from the rows as they are shown.
+    """Return where the goal stands, from the rows as they are shown.
 
     unit: what turns utilities into logits of an average person's answer.
     """
@@ -113,7 +113,7 @@ def measure_goal_in_largest_part(
     labels: Labels,
     unit: float,
 ) -> Standing:
-    """Returns where a goal of one ranking stands in the largest part."""
+    """Return where a goal of one ranking stands in the largest part."""
     largest = next(labels.ranked_parts(), None)
     if largest is None or len(largest[1]) < 2:
         return Standing(None)
@@ -142,7 +142,7 @@ def measure_goal_in_largest_part(
 
 
 def looks_within(kept: dict[str, Any], wrong: float, n_labels: int, former: Fit | None) -> Looks:
-    """Returns the first and the last of the fits in a row, up to this one, that were within the limit; [] if it is not.
+    """Return the first and the last of the fits in a row, up to this one, that were within the limit; [] if it is not.
 
     kept: kind, value and limit of the goal.   former: the fit before.
     """
@@ -156,5 +156,5 @@ def looks_within(kept: dict[str, Any], wrong: float, n_labels: int, former: Fit 
 
 
 def n_confirming(looks: Looks) -> int:
-    """Returns how many labels are still to come until rankings over enough of them agree."""
+    """Return how many labels are still to come until rankings over enough of them agree."""
     return max(MIN_APART - (looks[-1][0] - looks[0][0]), 1)

@@ -31,11 +31,11 @@ class Graded:
     cuts: Floats
 
     def probabilities(self) -> Floats:
-        """Returns (n_items, n_grades) P(grade), the best grade first."""
+        """Return (n_items, n_grades) P(grade), the best grade first."""
         return grade_probabilities(self.means, self.deviations, self.cuts)[:, ::-1]
 
     def states(self) -> list[BoundaryState]:
-        """Returns the state of each boundary, the highest first."""
+        """Return the state of each boundary, the highest first."""
         return boundary_states(self.means, self.deviations, self.cuts)[::-1]
 
 
@@ -52,7 +52,7 @@ def grade_estimates(project: Project, rows: Iterable[Estimate]) -> Graded | None
 
 
 def cuts_of(project: Project, means: Floats) -> Floats:
-    """Returns the boundaries, the lowest first; `means` (n_items,) fall."""
+    """Return the boundaries, the lowest first; `means` (n_items,) fall."""
     limits = [float(grade["limit"]) for grade in project.grades[:-1]]
     cuts = log_odds(limits) if project.grades_by == GradesBy.SCORE else cuts_of_shares(limits, means)
     steps = APART * np.arange(len(cuts))
@@ -60,7 +60,7 @@ def cuts_of(project: Project, means: Floats) -> Floats:
 
 
 def cuts_of_shares(shares: Sequence[float], means: Floats) -> Floats:
-    """Returns halfway points between the last item that has a grade and the first that has the next one."""
+    """Return halfway points between the last item that has a grade and the first that has the next one."""
     n = len(means)
     last = np.clip(np.round(np.cumsum(shares) / 100 * n).astype(int), 0, n)
     ends = np.concatenate([[means[0] + 1], means, [means[-1] - 1]])
@@ -68,18 +68,18 @@ def cuts_of_shares(shares: Sequence[float], means: Floats) -> Floats:
 
 
 def log_odds(scores: ArrayLike) -> Floats:
-    """Returns the logarithmic odds of scores in per cent."""
+    """Return the logarithmic odds of scores in per cent."""
     share = np.clip(np.asarray(scores, dtype=np.float64) / 100, LEAST_ODDS, 1 - LEAST_ODDS)
     return np.asarray(np.log(share / (1 - share)))
 
 
 def score_at(cut: float) -> float:
-    """Returns the score in per cent with these logarithmic odds."""
+    """Return the score in per cent with these logarithmic odds."""
     return float(100 / (1 + np.exp(-cut)))
 
 
 def settled(graded: Graded | None) -> tuple[bool, int]:
-    """Returns whether every boundary is settled, and how many are."""
+    """Return whether every boundary is settled, and how many are."""
     states: list[Any] = graded.states() if graded else []
     n = sum(state.is_settled for state in states)
     return bool(states) and n == len(states), n

@@ -65,11 +65,11 @@ class JobProcess:
         return time.monotonic() - self.began_at
 
     def handles(self) -> list[Any]:
-        """Returns what is ready when there is an outcome."""
+        """Return what is ready when there is an outcome."""
         return [self.connection, self.process.sentinel]
 
     def outcome(self) -> Outcome | None:
-        """Returns what came of the task; None while it is worked on. Kills the process when its time is over."""
+        """Return what came of the task; None while it is worked on. Kills the process when its time is over."""
         try:
             if self.connection.poll():
                 return self.connection.recv()
@@ -125,7 +125,7 @@ class JobProcess:
 
 
 def start_job_process(create_jobs: Callable[[], WorkerJobs]) -> JobProcess:
-    """Starts a process; once more where the fork server ended in the middle, which the next start replaces.
+    """Start a process; once more where the fork server ended in the middle, which the next start replaces.
 
     Raises EOFError or OSError.
     """

@@ -57,7 +57,7 @@ class Task:
         return self.claim.project_id if self.claim else self.row.project_id
 
     def renew(self, now: datetime) -> bool:
-        """Extends the lease; False where it is lost."""
+        """Extend the lease; False where it is lost."""
         return scheduling.renew(self.claim, now=now) if self.claim else bool(self.row.renew(now=now))
 
 
@@ -86,7 +86,7 @@ class JobRunner:
         self._renewed_at = 0.0
 
     def run(self, task: Task) -> Outcome:
-        """Runs the task and records its failure; a crossed limit is in the outcome. Raises DatabaseError."""
+        """Run the task and record its failure; a crossed limit is in the outcome. Raises DatabaseError."""
         self.task, self._renewed_at = task, time.monotonic()
         try:
             if task.claim:
@@ -153,7 +153,7 @@ class JobRunner:
         return False
 
     def report_fit(self, step: int, total: int, objective: float) -> bool:
-        """Records how far the fit is, twice a second at most; False to give up."""
+        """Record how far the fit is, twice a second at most; False to give up."""
         if self.should_stop() or self.task is None or self.task.claim is None:
             return False
         if time.monotonic() - self._renewed_at < RENEW_SECONDS:
@@ -164,7 +164,7 @@ class JobRunner:
 
 
 def raise_crossed_limit(error: Exception) -> None:
-    """Raises LimitCrossed in place of a MemoryError at the limit of this process."""
+    """Raise LimitCrossed in place of a MemoryError at the limit of this process."""
     named = named_error(error)
     if isinstance(named, LimitCrossed):
         raise named from error

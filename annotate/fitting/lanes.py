@@ -60,7 +60,7 @@ class Lanes:
         return queue in self.background
 
     def excluded_projects(self) -> set[UUID]:
-        """Returns projects that are being fitted, and those whose fits have no place in the background."""
+        """Return projects that are being fitted, and those whose fits have no place in the background."""
         fitted = {task.project_id for task in self.tasks() if task.claim}
         if not self.is_occupied(FITS):
             return fitted
@@ -90,7 +90,7 @@ class Lanes:
                 self.make_room()
 
     def next_process(self) -> JobProcess:
-        """Returns a process that is ready; a new one where there is none, or it has ended meanwhile.
+        """Return a process that is ready; a new one where there is none, or it has ended meanwhile.
 
         Raises EOFError or OSError where none can be started.
         """
@@ -100,7 +100,7 @@ class Lanes:
         return start_job_process(self.create_jobs)
 
     def make_room(self) -> None:
-        """Sends the job in front to the background; where that has no place for it, asks it to stop."""
+        """Send the job in front to the background; where that has no place for it, ask it to stop."""
         process = self.front
         if process is None or process.task is None:
             return
@@ -114,14 +114,14 @@ class Lanes:
         self.background[place], self.front = process, None
 
     def free_place(self, task: Task) -> int | None:
-        """Returns the place in the background that the task may have; None where it is taken."""
+        """Return the place in the background that the task may have; None where it is taken."""
         places = [task.queue]
         if task.claim:
             places = [FITS] if task.project_id in self.long_projects else [FITS, SHORT_FITS]
         return next((place for place in places if not self.is_occupied(place)), None)
 
     def end_short_turn(self) -> None:
-        """Moves a fit that is no short one to the other place, or asks it to stop until that is free."""
+        """Move a fit that is no short one to the other place, or ask it to stop until that is free."""
         process = self.background.get(SHORT_FITS)
         if process is None or process.task is None or process.seconds <= SHORT_FIT_SECONDS:
             return
@@ -132,7 +132,7 @@ class Lanes:
             self.background[FITS] = self.background.pop(SHORT_FITS)
 
     def wait(self, seconds: float) -> None:
-        """Waits so long at most, or until a job is done; records what came of every job that is."""
+        """Wait so long at most, or until a job is done; record what came of every job that is."""
         if not self.busy():
             self.stopping.wait(seconds)
             return
@@ -147,7 +147,7 @@ class Lanes:
         self.end_short_turn()
 
     def finish(self, process: JobProcess, outcome: Outcome) -> None:
-        """Takes the process off its task and records what came of that."""
+        """Take the process off its task and record what came of that."""
         task = process.task
         if task is None:
             return

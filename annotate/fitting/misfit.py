@@ -18,20 +18,20 @@ MAX_SIMULATED_PAIRS = 30_000
 
 
 def measure_misfit(posterior: BasePosterior, labels: Labels) -> Misfit | None:
-    """Returns the misfit of items and annotators; None without labels, and for too many of larger sets."""
+    """Return the misfit of items and annotators; None without labels, and for too many of larger sets."""
     if not labels.data.n_labels or count_simulated_pairs(labels.data) > MAX_SIMULATED_PAIRS:
         return None
     return compute_misfit(posterior, labels.data)
 
 
 def count_simulated_pairs(data: Comparisons) -> int:
-    """Counts the pairs of all sets if any is larger than two; pairs alone need no simulation."""
+    """Count the pairs of all sets if any is larger than two; pairs alone need no simulation."""
     sizes = data.sizes
     return int((sizes * (sizes - 1) // 2).sum()) if (sizes > 2).any() else 0
 
 
 def flagged_json(misfit: Misfit | None, labels: Labels) -> dict[str, Any] | None:
-    """Returns what pages show: {"items": ..., "annotators": ...}, each with n, n_flagged and the worst, as JSON."""
+    """Return what pages show: {"items": ..., "annotators": ...}, each with n, n_flagged and the worst, as JSON."""
     if misfit is None:
         return None
     are_people = np.arange(len(labels.annotator_ids)) < labels.n_people
@@ -50,7 +50,7 @@ def _flagged(found: MeanSquares, keys: Ints, kept: NDArray[np.bool_]) -> dict[st
 
 
 def misfit_arrays(misfit: Misfit | None) -> dict[str, NDArray[np.float32]]:
-    """Returns infit and its standardised value of every item and annotator, to be kept with the published fit."""
+    """Return infit and its standardised value of every item and annotator, to be kept with the published fit."""
     if misfit is None:
         return {}
     sides = {"items": misfit.items, "annotators": misfit.annotators}

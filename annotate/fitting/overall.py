@@ -45,7 +45,7 @@ class FittedCriterion:
 
 
 def compute_overall(project: Project, fit: Fit, now: datetime) -> list[DerivedRanking]:
-    """Returns the weighted total and its tracks, not yet stored, with `fit`, which is written but not yet published, in
+    """Return the weighted total and its tracks, not yet stored, with `fit`, which is written but not yet published, in
     place of the published fit of its criterion; nothing for a project without named criteria.
 
     Columns are empty where a criterion that counts has no fit, or fewer than two items have a place by each of them:
@@ -66,7 +66,7 @@ def compute_overall(project: Project, fit: Fit, now: datetime) -> list[DerivedRa
 
 
 def overall_tracks(row: DerivedRanking, fit: Fit, posterior: BasePosterior | None) -> list[DerivedRanking]:
-    """Returns the total ranked within each track."""
+    """Return the total ranked within each track."""
     if posterior is None:
         return []
     names = [name for name in row.columns if name != "item_id"]
@@ -83,7 +83,7 @@ def overall_tracks(row: DerivedRanking, fit: Fit, posterior: BasePosterior | Non
 
 
 def total_of(project: Project, fit: Fit) -> tuple[dict[str, Any], dict[str, Any], BasePosterior | None]:
-    """Returns columns and details of the weighted total, and its posterior over the items by ascending primary key."""
+    """Return columns and details of the weighted total, and its posterior over the items by ascending primary key."""
     weights = weights_of(project)
     counted = [criterion for criterion in list_criteria(project) if weights[criterion.number - 1] > 0]
     found, missing = [], {}
@@ -116,7 +116,7 @@ def rank_total(
 
 
 def told(one: FittedCriterion, total: WeightedTotal, place: int) -> dict[str, Any]:
-    """Returns what the page says of a criterion: the fit it was taken from, and its share of the differences."""
+    """Return what the page says of a criterion: the fit it was taken from, and its share of the differences."""
     share = None if total.shares is None else float(total.shares[place])
     return {
         "number": one.criterion.number,
@@ -129,7 +129,7 @@ def told(one: FittedCriterion, total: WeightedTotal, place: int) -> dict[str, An
 
 
 def load_criterion(criterion: Criterion, new: Fit) -> FittedCriterion | str:
-    """Returns the posterior of the criterion's fit as it was stored; or why there is none.
+    """Return the posterior of the criterion's fit as it was stored; or why there is none.
 
     A posterior too large to store its covariances (annotate.fitting.arrays.MAX_BYTES) has variances alone: items'
     errors then count as independent.

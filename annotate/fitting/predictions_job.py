@@ -31,7 +31,7 @@ GROWTH = 1.5
 
 
 def outdated_fits() -> QuerySet[Fit]:
-    """Returns published fits of projects with features whose labels, features or estimator have changed since."""
+    """Return published fits of projects with features whose labels, features or estimator have changed since."""
     has_features = FeatureNames.objects.filter(project_id=OuterRef("project_id")).exclude(names=[])
     own = PredictionGain.objects.filter(
         project_id=OuterRef("project_id"), criterion=OuterRef("criterion"), estimator=OuterRef("estimator")
@@ -66,7 +66,7 @@ def work(row: PredictionGain, progress: Progress) -> None:
 
 
 def measure_gain(criterion: Criterion, fit: Fit, labels: Labels, progress: Progress) -> HeldOutGain | None:
-    """Returns what features tell of items left out, by the fit's estimator; None where there is too little."""
+    """Return what features tell of items left out, by the fit's estimator; None where there is too little."""
     data = labels.data
     if data.item_features is None:
         return None

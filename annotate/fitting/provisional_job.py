@@ -67,7 +67,7 @@ class ProvisionalQueue:
 
 
 def make_step(row: ProvisionalRanking, progress: Progress) -> None:
-    """Computes and stores what answers newer than the published fit change. Raises Cancelled and LeaseLost."""
+    """Compute and store what answers newer than the published fit change. Raises Cancelled and LeaseLost."""
     began, criterion = time.perf_counter(), Criterion(row.project, row.criterion)
     version = FitState.objects.values_list("wanted", flat=True).get(pk=row.project_id)
     fit = Fit.objects.filter(
@@ -85,7 +85,7 @@ def make_step(row: ProvisionalRanking, progress: Progress) -> None:
 
 
 def add_newest_answers(criterion: Criterion, fit: Fit, last_label: int) -> tuple[list[Estimate], int]:
-    """Returns the estimates of the parts that newer labels are about, by part and rank, and how many labels these are.
+    """Return the estimates of the parts that newer labels are about, by part and rank, and how many labels these are.
 
     Labels that reach from one part to another, or tell of an item that the fit ranks nowhere, are left to the next fit,
     as are those taken back since. Nothing where the fit keeps no posterior, or too few of its draws agree with them.
@@ -114,7 +114,7 @@ def add_newest_answers(criterion: Criterion, fit: Fit, last_label: int) -> tuple
 
 
 def places_of(fit: Fit, item_ids: Ints) -> tuple[Ints, Ints]:
-    """Returns (part, comparisons), both (n_items,), as published; part -1 of items that have no place."""
+    """Return (part, comparisons), both (n_items,), as published; part -1 of items that have no place."""
     parts, compared = np.full(len(item_ids), -1), np.zeros(len(item_ids), dtype=np.int64)
     rows = Estimate.objects.filter(fit=fit, n_comparisons__gt=0).values_list("item_id", "part", "n_comparisons")
     table = np.array(list(rows), dtype=np.int64).reshape(-1, 3)

@@ -21,7 +21,7 @@ HALVES: dict[str, Literal["judges", "answers"]] = {"annotators": "judges", "answ
 
 
 def measure_separation(posterior: BasePosterior, labels: RankedItems) -> dict[str, Any] | None:
-    """Returns the scale-separation reliability of the largest part as JSON; None for fewer than MIN_ITEMS items."""
+    """Return the scale-separation reliability of the largest part as JSON; None for fewer than MIN_ITEMS items."""
     largest = next(labels.ranked_parts(), None)
     if largest is None or len(largest[1]) < MIN_ITEMS:
         return None
@@ -30,7 +30,7 @@ def measure_separation(posterior: BasePosterior, labels: RankedItems) -> dict[st
 
 
 def measure_halves(labels: Labels, progress: Progress) -> dict[str, Any]:
-    """Returns split-half reliabilities of the largest part as JSON, {} for too many labels; None where too few.
+    """Return split-half reliabilities of the largest part as JSON, {} for too many labels; None where too few.
 
     Raises Cancelled where `progress` says so.
     """
@@ -47,7 +47,7 @@ def measure_halves(labels: Labels, progress: Progress) -> dict[str, Any]:
 
 
 def largest_part(labels: Labels) -> Comparisons:
-    """Returns the labels about items of the largest part; a label never reaches across parts."""
+    """Return the labels about items of the largest part; a label never reaches across parts."""
     parts, data = labels.parts(), labels.data
     return data.subset(np.flatnonzero(parts[data.items[data.starts[:-1]]] == 0))
 
@@ -65,5 +65,5 @@ class Watched:
 
 
 def finite_json(figures: Any) -> dict[str, Any]:
-    """Returns a dataclass as JSON: None for what is not known."""
+    """Return a dataclass as JSON: None for what is not known."""
     return {name: value if np.isfinite(value) else None for name, value in asdict(figures).items()}

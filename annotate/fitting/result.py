@@ -66,7 +66,7 @@ class Stopwatch:
 
 
 def unit_of(posterior: BasePosterior, labels: RankedItems) -> float | None:
-    """Returns what turns utilities of the largest part into logits of an average answer, None where none is ranked."""
+    """Return what turns utilities of the largest part into logits of an average answer, None where none is ranked."""
     largest = next(labels.ranked_parts(), None)
     return common_unit(posterior.restrict(largest[1])) if largest else None
 
@@ -97,7 +97,7 @@ class FitResult:
     ROWS = ("estimates", "annotator_estimates", "leaderboard", "last_label")
 
     def columns(self) -> dict[str, Any]:
-        """Returns the values of the Fit's columns."""
+        """Return the values of the Fit's columns."""
         return {name: value for name, value in vars(self).items() if name not in self.ROWS}
 
     @classmethod
@@ -116,7 +116,7 @@ class FitResult:
         undecided: Undecided | None = None,
         predicted: PredictedItems | None = None,
     ) -> Self:
-        """Builds the result of `fit`, the row that its estimates refer to."""
+        """Build the result of `fit`, the row that its estimates refer to."""
         posterior, diagnostics = fitted.posterior, fitted.posterior.diagnostics
         told = None if predicted is None else predicted.figures
         rows = tuple(row for part in estimate_rows(fit, project, labels, posterior, told) for row in part)
@@ -183,7 +183,7 @@ class FittedPosterior:
 def compute_result(
     fit: Fit, criterion: Criterion, former: Fit | None, progress: Progress, watch: Stopwatch, quick: bool = False
 ) -> FitResult:
-    """Reads the labels, fits the project's estimator and builds the result; writes nothing.
+    """Read the labels, fit the project's estimator and build the result; write nothing.
 
     `fit` is the row that the result's estimates refer to.   `former`: the published fit, to start from.
     quick: of a project that chooses its estimator, by the one it chose last, without choosing.
@@ -258,7 +258,7 @@ def site_settings(project: Project) -> dict[str, Any]:
 
 
 def shorten_trace(objective: Any) -> list[float | None]:
-    """Returns at most MAX_TRACE_LENGTH values of the objective; None for what is not finite, as JSON has it."""
+    """Return at most MAX_TRACE_LENGTH values of the objective; None for what is not finite, as JSON has it."""
     trace = np.asarray(objective, dtype=np.float64)
     if len(trace) > MAX_TRACE_LENGTH:
         trace = trace[np.linspace(0, len(trace) - 1, MAX_TRACE_LENGTH).round().astype(int)]

@@ -71,7 +71,7 @@ def run(claim: Claim, *, progress: Progress, clock: Clock = timezone.now) -> Fit
 
 
 def fit_criteria(project: Project, claim: Claim, progress: Progress, clock: Clock) -> Fit:
-    """Runs the fits of several criteria; one that failed is left out until its retry is due."""
+    """Run the fits of several criteria; one that failed is left out until its retry is due."""
     watch, before = Stopwatch(), FitState.objects.values_list("failing", flat=True).get(pk=project.pk)
     failing = {number: one for number, one in before.items() if int(number) <= len(project.criteria)}
     due = [one for one in outdated_criteria(project, claim) if not waits_for_retry(one, failing, clock(), claim)]
@@ -110,7 +110,7 @@ def waits_for_retry(criterion: Criterion, failing: dict[str, Any], now: datetime
 
 
 def outdated_criteria(project: Project, claim: Claim) -> list[Criterion]:
-    """Returns each criterion whose published fit has not seen this version of the labels."""
+    """Return each criterion whose published fit has not seen this version of the labels."""
     seen = Fit.objects.filter(project_id=project.pk, published=True, data_version=claim.version).defer("arrays")
     fitted = {fit.criterion for fit in seen if not fit.diagnostics.get("choosing")}
     return [one for one in list_criteria(project) if one.number not in fitted]
@@ -129,7 +129,7 @@ def fit_criterion(criterion: Criterion, claim: Claim, progress: Progress, clock:
 def try_quick_fit(
     criterion: Criterion, claim: Claim, former: Fit | None, progress: Progress, clock: Clock
 ) -> Fit | None:
-    """Publishes a fit by the estimator chosen last; None where it fails, which the choice goes on without."""
+    """Publish a fit by the estimator chosen last; None where it fails, which the choice goes on without."""
     try:
         return fit_and_publish(criterion, claim, former, progress, clock, settles=False, quick=True)
     except (Cancelled, LeaseLost, LimitCrossed, DatabaseError):
@@ -148,7 +148,7 @@ def fit_and_publish(
     settles: bool,
     quick: bool = False,
 ) -> Fit:
-    """Computes, writes and publishes one fit, in place of the former one."""
+    """Compute, write and publish one fit, in place of the former one."""
     fit = create_fit(criterion, claim, clock())
     watch = Stopwatch()
     try:
@@ -184,7 +184,7 @@ def derived_rankings(criterion: Criterion, fit: Fit, now: datetime) -> list[Deri
 
 
 def create_fit(criterion: Criterion, claim: Claim, now: datetime) -> Fit:
-    """Creates the row of a new fit, its number one more than the last that the project ever had."""
+    """Create the row of a new fit, its number one more than the last that the project ever had."""
     project = criterion.project
     with write_transaction():
         last = Fit.objects.filter(project_id=project.pk).aggregate(n=Max("number"))["n"] or 0

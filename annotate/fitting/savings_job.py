@@ -38,7 +38,7 @@ LEVEL = 0.9
 
 
 def outdated_fits() -> QuerySet[Fit]:
-    """Returns published fits of projects with a policy whose labels have grown much since they were compared."""
+    """Return published fits of projects with a policy whose labels have grown much since they were compared."""
     adaptive = Project.objects.filter(pk=OuterRef("project_id"), n_sets=None, given_order="")
     adaptive = adaptive.exclude(policy=Policy.BALANCED)
     own = MeasuredSaving.objects.filter(project_id=OuterRef("project_id"), criterion=OuterRef("criterion"))
@@ -57,7 +57,7 @@ class Arms:
 
 
 def work(row: MeasuredSaving, progress: Progress) -> None:
-    """Compares the arms and stores what came of it. Raises Cancelled and LeaseLost."""
+    """Compare the arms and store what came of it. Raises Cancelled and LeaseLost."""
     criterion = Criterion(row.project, row.criterion)
     fit, labels = published_fit(criterion), read_labels(criterion, machines=False)
     if fit is None or labels is None or fit.estimator not in ESTIMATORS:
@@ -77,12 +77,12 @@ def work(row: MeasuredSaving, progress: Progress) -> None:
 
 
 def arms_of(labels: Labels) -> tuple[Ints, Ints]:
-    """Returns the numbers of the control arm's labels, and of these with the adaptive ones; of labels of people."""
+    """Return the numbers of the control arm's labels, and of these with the adaptive ones; of labels of people."""
     return np.flatnonzero(labels.rules == RULES[AskedBy.CONTROL]), np.flatnonzero(labels.rules > 0)
 
 
 def measure_savings(project: Project, arms: Arms, fit: Fit, progress: Progress) -> dict[str, Any]:
-    """Returns MeasuredSaving.figures: what thinned answers of both rules leave open, to what the control arm does."""
+    """Return MeasuredSaving.figures: what thinned answers of both rules leave open, to what the control arm does."""
     rng = np.random.default_rng(SEED)
     data, n = arms.labels.of_people, min(len(arms.control), MAX_LABELS)
     control = rng.choice(arms.control, n, replace=False)
@@ -109,7 +109,7 @@ def measure_savings(project: Project, arms: Arms, fit: Fit, progress: Progress) 
 def open_after(
     project: Project, data: Comparisons, labels: Labels, estimator: Estimator, progress: Progress
 ) -> dict[str, float]:
-    """Returns what these labels leave open, by the project's estimator: the mean width of the intervals and the
+    """Return what these labels leave open, by the project's estimator: the mean width of the intervals and the
     expected loss of what the policy is for, both in or from logits of an average answer."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
@@ -125,7 +125,7 @@ def open_after(
 
 
 def ratio_of(alone: float, thinned: Floats, share: float) -> dict[str, float | None]:
-    """Returns the ratio of the thinned figures to the control arm's, with its 90% interval.
+    """Return the ratio of the thinned figures to the control arm's, with its 90% interval.
 
     The control arm is one draw of as many labels as each thinning has, and varies as these do; thinnings that hold
     `share` of all labels vary less than draws of new ones, by the factor 1 - share of their variance. On the logarithm,

@@ -44,7 +44,7 @@ class Claim:
 
 
 def outdated_projects() -> QuerySet[FitState]:
-    """Returns projects whose labels have changed since their published fit, or of which a criterion failed.
+    """Return projects whose labels have changed since their published fit, or of which a criterion failed.
 
     Archived projects are left out.
     """
@@ -53,7 +53,7 @@ def outdated_projects() -> QuerySet[FitState]:
 
 
 def is_claimable(now: datetime, pause: timedelta) -> Q:
-    """Returns the condition under which a row may be claimed; of the row alone, as LeasedJob says why."""
+    """Return the condition under which a row may be claimed; of the row alone, as LeasedJob says why."""
     paused_enough = Q(last_fit_at=None) | Q(last_fit_at__lte=now - pause)
     may_start = Q(not_before=None) | Q(not_before__lte=now)
     behind = Q(wanted__gt=F("fitted")) | Q(retry_at__lte=now)
@@ -62,7 +62,7 @@ def is_claimable(now: datetime, pause: timedelta) -> Q:
 
 
 def claimable_projects(now: datetime, pause: timedelta = MIN_PAUSE) -> QuerySet[FitState]:
-    """Returns what may be claimed now, longest unfitted first: else busy projects would starve the others."""
+    """Return what may be claimed now, longest unfitted first: else busy projects would starve the others."""
     return outdated_projects().filter(is_claimable(now, pause)).order_by(F("last_fit_at").asc(nulls_first=True), "pk")
 
 
@@ -96,7 +96,7 @@ def claim_next(
 
 
 def retry_pause(attempts: int) -> timedelta:
-    """Returns how long to wait after this many attempts without success: 2 s, 4 s, 8 s, ... 5 minutes."""
+    """Return how long to wait after this many attempts without success: 2 s, 4 s, 8 s, ... 5 minutes."""
     return min(timedelta(seconds=2**attempts), MAX_RETRY_PAUSE) if attempts < 20 else MAX_RETRY_PAUSE
 
 
@@ -105,13 +105,13 @@ def pause_after_fit(seconds: float) -> timedelta:
 
 
 def renew(claim: Claim, *, now: datetime, step: int | None = None, steps: int | None = None) -> bool:
-    """Extends the lease and records how far the fit is; False where the claim is lost."""
+    """Extend the lease and record how far the fit is; False where the claim is lost."""
     progress = {} if step is None else {"step": step, "steps": steps or 0}
     return claim.state.renew(now=now, **progress)
 
 
 def complete(claim: Claim, *, number: int, seconds: float, now: datetime) -> None:
-    """Marks the claim as done. Call inside the transaction that publishes fit `number`, which took `seconds`.
+    """Mark the claim as done. Call inside the transaction that publishes fit `number`, which took `seconds`.
 
     Raises LeaseLost.
     """
@@ -119,7 +119,7 @@ def complete(claim: Claim, *, number: int, seconds: float, now: datetime) -> Non
 
 
 def complete_except(claim: Claim, *, failing: dict[str, Any], seconds: float, now: datetime) -> None:
-    """Marks the claim as done for all criteria but the failing ones (FitState.failing), which are retried later.
+    """Mark the claim as done for all criteria but the failing ones (FitState.failing), which are retried later.
 
     Raises LeaseLost.
     """
@@ -143,7 +143,7 @@ def _complete(claim: Claim, *, seconds: float, now: datetime, **values: Any) -> 
 def next_failure(
     former: dict[str, Any] | None, *, estimator: str, message: str, now: datetime, crossed: int | None = None
 ) -> dict[str, Any]:
-    """Returns what FitState.failing keeps of a criterion whose fit has just failed; `former`: what it kept before.
+    """Return what FitState.failing keeps of a criterion whose fit has just failed; `former`: what it kept before.
 
     crossed: the version of the data where the fit crossed a limit, which ends after MAX_CROSSINGS attempts.
     """
@@ -159,7 +159,7 @@ def next_failure(
 
 
 def record_published(claim: Claim, *, number: int, now: datetime) -> None:
-    """Records that fit `number` is published while the project's other criteria are still to be fitted.
+    """Record that fit `number` is published while the project's other criteria are still to be fitted.
 
     Call inside the transaction that publishes it. Raises LeaseLost.
     """
@@ -187,7 +187,7 @@ def release_former_claims(name: str) -> int:
 
 
 def record_heartbeat(name: str, *, started_at: datetime, now: datetime, project_id: UUID | None = None) -> None:
-    """Records that the worker is alive and what it is fitting; removes workers that have long been silent."""
+    """Record that the worker is alive and what it is fitting; remove workers that have long been silent."""
     values = {"started_at": started_at, "seen_at": now, "project_id": project_id}
     WorkerProcess.objects.update_or_create(name=name, defaults=values)
     WorkerProcess.objects.filter(seen_at__lt=now - MAX_SILENCE).delete()

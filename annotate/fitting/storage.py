@@ -32,7 +32,7 @@ SLOW_SECONDS = 0.5  # of a fit, from which newer answers are added in a quick st
 def write_result(
     fit: Fit, result: FitResult, progress: Progress, watch: Stopwatch, clock: Callable[[], datetime]
 ) -> None:
-    """Writes the result: its rows, then the columns of `fit`, which must be there still.
+    """Write the result: its rows, then the columns of `fit`, which must be there still.
 
     Nobody sees them before `publish`. Raises Cancelled where `progress` says so, and LeaseLost where the fit is gone: a
     fit whose labels were erased meanwhile never comes back.
@@ -73,7 +73,7 @@ def publish(
     derived: Sequence[DerivedRanking] = (),
     last_label: int | None = None,
 ) -> None:
-    """Publishes the fit instead of the one before, at once, with what is derived from it; the last of the
+    """Publish the fit instead of the one before, at once, with what is derived from it; the last of the
     project's fits completes the claim.
 
     last_label: as FitResult has it. Raises LeaseLost, with nothing changed.
@@ -94,13 +94,13 @@ def publish(
 
 
 def replace_derived(fit: Fit, derived: Sequence[DerivedRanking]) -> None:
-    """Replaces the project's rankings derived from fits by this criterion, and those of the total."""
+    """Replace the project's rankings derived from fits by this criterion, and those of the total."""
     DerivedRanking.objects.filter(project=fit.project_id, criterion__in=[OVERALL, fit.criterion]).delete()
     DerivedRanking.objects.bulk_create(derived)
 
 
 def replace_provisional(fit: Fit, last_label: int | None) -> None:
-    """Ends the provisional ranking before this fit; where fits take long, another may be made of newer labels."""
+    """End the provisional ranking before this fit; where fits take long, another may be made of newer labels."""
     own = ProvisionalRanking.objects.filter(project=fit.project_id, criterion=fit.criterion)
     own.delete()
     if last_label is not None and (fit.seconds or 0.0) >= SLOW_SECONDS:
@@ -132,13 +132,13 @@ def enqueue_fit_published(fit: Fit) -> None:
 
 
 def delete_fit(fit: Fit) -> None:
-    """Deletes a fit that was given up."""
+    """Delete a fit that was given up."""
     delete_rows(fit.pk)
     Fit.objects.filter(pk=fit.pk).delete()
 
 
 def delete_superseded(fit: Fit, former: Fit | None) -> None:
-    """Deletes what the new fit supersedes: estimates older than the former fit's, its arrays, and old fits.
+    """Delete what the new fit supersedes: estimates older than the former fit's, its arrays, and old fits.
 
     The former fit's estimates stay until the next, for pages that were being rendered when this one was published.
     """
@@ -163,7 +163,7 @@ def delete_rows(fit_id: int) -> None:
 
 
 def thin_out_fits(fit: Fit) -> None:
-    """Deletes, of the fits before the last 50, all but the last of each hour."""
+    """Delete, of the fits before the last 50, all but the last of each hour."""
     own = Fit.objects.filter(project_id=fit.project_id, criterion=fit.criterion, published=False).order_by("-number")
     seen, superfluous = set(), []
     for pk, started_at in own.values_list("pk", "started_at")[MAX_FITS_KEPT - 1 :]:

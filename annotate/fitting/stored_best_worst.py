@@ -21,7 +21,7 @@ class BestWorstCounts:
 
 
 def best_worst_counts(fit: Fit | None) -> dict[int, BestWorstCounts]:
-    """Returns the counts of every item shown, by primary key, of the published fit of a best-worst project."""
+    """Return the counts of every item shown, by primary key, of the published fit of a best-worst project."""
     columns = site_columns(fit.arrays if fit else None, "items", "best_count", "worst_count", "shown_count") or []
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return {key: BestWorstCounts(*counts) for key, *counts in rows if counts[2]}

@@ -18,13 +18,13 @@ class Deviation:
 
 
 def flagged_deviations(fit: Fit | None, side: str) -> dict[int, Deviation]:
-    """Returns the flagged items or annotators by primary key, the worst first."""
+    """Return the flagged items or annotators by primary key, the worst first."""
     kept = ((fit.diagnostics.get("misfit") or {}) if fit else {}).get(side) or {}
     return {row[0]: Deviation(*row) for row in kept.get("worst", [])}
 
 
 def stored_misfit(fit: Fit | None, side: str) -> dict[int, tuple[float, float]]:
-    """Returns infit and its standardised value of every item or annotator (`side`) of the published fit with one."""
+    """Return infit and its standardised value of every item or annotator (`side`) of the published fit with one."""
     columns = site_columns(fit.arrays if fit else None, side, f"infit_{side}", f"infit_z_{side}") or []
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return {key: (infit, z) for key, infit, z in rows if math.isfinite(infit)}

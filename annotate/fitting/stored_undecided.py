@@ -31,7 +31,7 @@ class Times:
 
 
 def stored_undecided(fit: Fit | None, side: str) -> dict[int, Times]:
-    """Returns the figures of every item or annotator (`side`) with answers enough, of the published fit with them."""
+    """Return the figures of every item or annotator (`side`) with answers enough, of the published fit with them."""
     names = (f"undecided_{side}", f"undecided_times_{side}", f"undecided_counts_{side}")
     columns = site_columns(fit.arrays if fit else None, *names) or []
     rows = zip(*(column.tolist() for column in columns), strict=True)
@@ -39,11 +39,11 @@ def stored_undecided(fit: Fit | None, side: str) -> dict[int, Times]:
 
 
 def often_undecided(fit: Fit | None, side: str) -> dict[int, Times]:
-    """Returns the items or annotators for which it is more often than chance explains, the worst first."""
+    """Return the items or annotators for which it is more often than chance explains, the worst first."""
     kept = ((fit.diagnostics.get("undecided") or {}) if fit else {}).get(side) or {}
     return {key: Times(*row) for key, *row in kept.get("worst", [])}
 
 
 def undecided_figures(times: Times | None) -> list[float | None]:
-    """Returns what the columns of exports hold."""
+    """Return what the columns of exports hold."""
     return [times.value, times.low, times.high] if times else [None, None, None]

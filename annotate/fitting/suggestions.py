@@ -28,7 +28,7 @@ DECISIVE = ("policy", "class_shares", "top_k", "grades", "grades_by", "tie_margi
 
 
 def write_suggestions(criterion: Criterion, fit: Fit) -> int:
-    """Replaces the suggested sets of the criterion by those of its published fit; returns how many there are.
+    """Replace the suggested sets of the criterion by those of its published fit; return how many there are.
 
     Where the policy is balanced or a plan decides, there are none. A failure leaves none, too: the balanced rule goes
     on then, and the fit stands.
@@ -49,7 +49,7 @@ def write_suggestions(criterion: Criterion, fit: Fit) -> int:
 
 
 def replace_suggestions(project: Project, fit: Fit, keys: Sequence[str]) -> int:
-    """Writes these sets in the place of the former ones, in one transaction; none where a newer fit is published, or
+    """Write these sets in the place of the former ones, in one transaction; none where a newer fit is published, or
     where the policy is no longer the one that they were chosen by."""
     same = {name: getattr(project, name) for name in DECISIVE}
     with write_transaction():
@@ -78,7 +78,7 @@ def replace_suggestions(project: Project, fit: Fit, keys: Sequence[str]) -> int:
 
 
 def mark_predicted_items(project: Project, fit: Fit) -> None:
-    """Notes at each item whether it is asked about by its prediction, so that the balanced rule does not go first.
+    """Note at each item whether it is asked about by its prediction, so that the balanced rule does not go first.
 
     Once so it stays so while answers come, until no criterion's fit predicts anything or the policy goes without.
     """
@@ -96,7 +96,7 @@ def mark_predicted_items(project: Project, fit: Fit) -> None:
 
 
 def suggested_keys(criterion: Criterion, fit: Fit) -> list[str]:
-    """Returns the keys of the sets worth asking about, best round first, random within a round; none that is full.
+    """Return the keys of the sets worth asking about, best round first, random within a round; none that is full.
 
     Where there are FEW of them the whole list comes several times.
     """
@@ -128,7 +128,7 @@ def suggested_keys(criterion: Criterion, fit: Fit) -> list[str]:
 
 
 def aim_of(project: Project, means: Floats) -> Aim | None:
-    """Returns what the project wants to know; None where that cannot be said of items with these means.
+    """Return what the project wants to know; None where that cannot be said of items with these means.
 
     means: (n_items,) of the largest part, in logits.
     """
@@ -150,7 +150,7 @@ def aim_of(project: Project, means: Floats) -> Aim | None:
 
 
 def unsettled(means: Floats, deviations: Floats, aim: Aim, contexts: Ints, project: Project) -> Bools:
-    """Returns (n_items,) which are to be asked about: those not settled; all where these are too few for a set."""
+    """Return (n_items,) which are to be asked about: those not settled; all where these are too few for a set."""
     open_still = ~settled(means, deviations, aim, margin=project.tie_margin, parts=contexts)
     if 0 < open_still.sum() < project.k:
         return np.ones(len(means), dtype=bool)
@@ -158,18 +158,18 @@ def unsettled(means: Floats, deviations: Floats, aim: Aim, contexts: Ints, proje
 
 
 def contexts_of(project: Project, items: Ints) -> Ints:
-    """Returns (n_items,) the number of each item's context: only items of one are shown together."""
+    """Return (n_items,) the number of each item's context: only items of one are shown together."""
     known = dict(Item.objects.filter(project=project).values_list("pk", "context_id"))
     return np.array([known.get(item) or 0 for item in items.tolist()], dtype=np.int64)
 
 
 def order_of(found: Candidates, rng: np.random.Generator) -> Ints:
-    """Returns the order of the rounds, random within each."""
+    """Return the order of the rounds, random within each."""
     return np.lexsort((rng.random(len(found.rounds)), found.rounds))
 
 
 def full_sets(project: Project, items: Ints) -> Ints | None:
-    """Returns (n, k) places among the items, which ascend, of the sets that have all their annotators."""
+    """Return (n, k) places among the items, which ascend, of the sets that have all their annotators."""
     full = ItemSet.objects.filter(project=project, n_taken__gte=project.overlap).values_list("key", flat=True)
     sets: Ints = np.array([items_of_key(key) for key in full.iterator(20_000)], dtype=np.int64)
     sets = sets.reshape(-1, project.k)

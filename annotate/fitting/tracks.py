@@ -23,7 +23,7 @@ OF_ALL = ("utility", "sd", "low", "high", "score", "score_low", "score_high")
 
 
 def items_by_tag(project: Project) -> dict[str, set[int]]:
-    """Returns the items that carry each tag, by its name."""
+    """Return the items that carry each tag, by its name."""
     links = Item.tags.through.objects.filter(item__project=project, item__retired_at=None)
     found: dict[str, set[int]] = {}
     for name, item in links.values_list("tag__name", "item_id"):
@@ -32,7 +32,7 @@ def items_by_tag(project: Project) -> dict[str, set[int]]:
 
 
 def choose_tracks(tags: Mapping[str, set[int]], ranked: set[int]) -> dict[str, Ints]:
-    """Returns the ranked items of each track, ascending; the largest tracks come first.
+    """Return the ranked items of each track, ascending; the largest tracks come first.
 
     A tag of fewer than two ranked items, or of all, is none. What is beyond MAX_TRACKS or MAX_ITEMS is left out.
     """
@@ -53,7 +53,7 @@ def rank_tracks(
     restrict: Callable[[Ints], BasePosterior],
     now: datetime,
 ) -> list[DerivedRanking]:
-    """Returns a ranking for each track, not yet stored.
+    """Return a ranking for each track, not yet stored.
 
     whole: figures of every ranked item by primary key, named as in Estimate.   restrict: returns the posterior over
     items given by ascending primary key.
@@ -69,7 +69,7 @@ def rank_tracks(
 
 
 def estimates_by_item(fit: Fit) -> dict[int, dict[str, Any]]:
-    """Returns figures of the items with a place in the largest part."""
+    """Return figures of the items with a place in the largest part."""
     ranked = Estimate.objects.filter(fit=fit, part=0, n_comparisons__gt=0)
     return {row["item_id"]: row for row in ranked.values("item_id", "n_comparisons", *OF_ALL)}
 
@@ -77,7 +77,7 @@ def estimates_by_item(fit: Fit) -> dict[int, dict[str, Any]]:
 def compute_tracks(
     criterion: Criterion, fit: Fit, restrict: Callable[[], Callable[[Ints], BasePosterior] | None], now: datetime
 ) -> list[DerivedRanking]:
-    """Returns the tracks of a fit that is written but not yet published; none where the project has no tags.
+    """Return the tracks of a fit that is written but not yet published; none where the project has no tags.
 
     restrict: loads the posterior; None where it was not stored. An error leaves the tracks out: the fit is sound.
     """

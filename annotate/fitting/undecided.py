@@ -38,7 +38,7 @@ class Side:
     shown: Floats
 
     def times(self) -> Floats:
-        """Returns (n, 3): how many times as often as on average, with its 90% interval."""
+        """Return (n, 3): how many times as often as on average, with its 90% interval."""
         return np.exp(self.effects[:, None] + np.array([0, -Z90, Z90]) * self.deviations[:, None])
 
     def restrict(self, kept: NDArray[np.bool_]) -> "Side":
@@ -73,7 +73,7 @@ def measure_undecided(criterion: Criterion, labels: Labels) -> Undecided | None:
 
 
 def undecided_json(found: Undecided | None, labels: Labels) -> dict[str, Any] | None:
-    """Returns what the page of trust shows, as JSON.
+    """Return what the page of trust shows, as JSON.
 
     "items" and "annotators" have n, n_listed and the worst: primary key, how many times as often as on average with its
     90% interval, undecided answers, answers. Items that are not ranked are left out.
@@ -86,7 +86,7 @@ def undecided_json(found: Undecided | None, labels: Labels) -> dict[str, Any] | 
 
 
 def undecided_arrays(found: Undecided | None) -> dict[str, NDArray[Any]]:
-    """Returns the figures of all with MIN_SHOWN answers, to be kept with the published fit."""
+    """Return the figures of all with MIN_SHOWN answers, to be kept with the published fit."""
     if found is None:
         return {}
     arrays: dict[str, NDArray[Any]] = {}
@@ -100,7 +100,7 @@ def undecided_arrays(found: Undecided | None) -> dict[str, NDArray[Any]]:
 
 
 def count_undecided(criterion: Criterion, labels: Labels) -> tuple[CountCells, Ints, Ints, int]:
-    """Returns the counts by item and annotator, their primary keys, and how many answers were undecided."""
+    """Return the counts by item and annotator, their primary keys, and how many answers were undecided."""
     people = labels.of_people
     ties = count_ties(people)
     items, annotators = labels.item_ids[ties.items], labels.annotator_ids[ties.annotators]
@@ -119,7 +119,7 @@ def count_undecided(criterion: Criterion, labels: Labels) -> tuple[CountCells, I
 
 
 def n_ties(people: Comparisons) -> int:
-    """Returns how many labels put all their items in one place."""
+    """Return how many labels put all their items in one place."""
     if not people.n_labels:
         return 0
     last = np.maximum.reduceat(people.ranks, people.starts[:-1])
@@ -133,7 +133,7 @@ def n_not_judged(criterion: Criterion) -> int:
 
 
 def not_judged(criterion: Criterion) -> Ints:
-    """Returns (n, 2) item and annotator of every item shown in an answer that judged nothing."""
+    """Return (n, 2) item and annotator of every item shown in an answer that judged nothing."""
     kept = filter_of_not_judged(criterion)
     rows = PresentedItem.objects.filter(presentation__label__project=criterion.project, **kept)
     found = rows.values_list("item_id", f"{LABEL}annotator_id").iterator(20_000)

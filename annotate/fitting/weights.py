@@ -6,7 +6,7 @@ MAX_WEIGHT = 1000.0
 
 
 def weights_of(project: Project) -> list[float]:
-    """Returns each criterion's share of the total, summing to 1; the same for all where none are set."""
+    """Return each criterion's share of the total, summing to 1; the same for all where none are set."""
     n = len(project.criteria)
     given = [float(weight) for weight in project.weights]
     if len(given) != n or sum(given) <= 0:
@@ -15,7 +15,7 @@ def weights_of(project: Project) -> list[float]:
 
 
 def carry_weights(before: list[dict[str, str]], after: list[dict[str, str]], weights: list[float]) -> list[float]:
-    """Returns weights for changed criteria: each keeps its own, by name, or else by place; a new one counts 1."""
+    """Return weights for changed criteria: each keeps its own, by name, or else by place; a new one counts 1."""
     if len(weights) != len(before):
         return []
     own = {one["name"]: weight for one, weight in zip(before, weights, strict=True)}

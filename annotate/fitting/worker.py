@@ -89,7 +89,7 @@ class Worker:
                     self._wait(poll)
 
     def tasks(self) -> list[Task]:
-        """Returns what is being worked on."""
+        """Return what is being worked on."""
         return self.lanes.tasks() if self.lanes else [self.runner.task] if self.runner.task else []
 
     def _wait(self, seconds: float) -> None:
@@ -102,7 +102,7 @@ class Worker:
             self._wait_for_database()
 
     def run_fit(self, *, pause: timedelta) -> bool | None:
-        """Runs one fit and tells whether it was published; None where nothing was due or the database failed."""
+        """Run one fit and tell whether it was published; None where nothing was due or the database failed."""
         try:
             claim = scheduling.claim_next(
                 owner=self.owner,
@@ -117,14 +117,14 @@ class Worker:
             return None
 
     def run_overdue_job(self) -> bool:
-        """Runs one idle job that has waited too long, ahead of fits, if it is time to look for one."""
+        """Run one idle job that has waited too long, ahead of fits, if it is time to look for one."""
         if self._shared_at is not None and time.monotonic() - self._shared_at < SHARE_SECONDS:
             return False
         self._shared_at = time.monotonic()
         return any(self.run_job(queue, queue.claim_overdue) for queue in self.jobs.idle)
 
     def run_job(self, queue: JobQueue, claim: Callable[..., Any] | None = None) -> bool:
-        """Runs one job of the queue and tells whether there was one, whatever its result."""
+        """Run one job of the queue and tell whether there was one, whatever its result."""
         number = self.jobs.queues.index(queue)
         if not self.is_steady() or (self.lanes and self.lanes.is_occupied(number)):
             return False
@@ -155,7 +155,7 @@ class Worker:
         self.stopping.wait(1)
 
     def run_idle_job(self) -> bool:
-        """Runs one idle job, if it is time to look for one; tells whether there was one."""
+        """Run one idle job, if it is time to look for one; tell whether there was one."""
         if time.monotonic() - self._looked_at < IDLE_SECONDS:
             return False
         self._looked_at = time.monotonic()

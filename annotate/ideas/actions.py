@@ -98,7 +98,7 @@ def merge_idea(*, idea: Idea, actor: User, item: Item, now: datetime) -> None:
 
 
 def refuse_idea(*, idea: Idea, actor: User, reason: str, now: datetime) -> None:
-    """Raises IdeaDecided and NoReason."""
+    """Raise IdeaDecided and NoReason."""
     reason = " ".join(reason.split())
     if not reason:
         raise NoReason

@@ -57,14 +57,14 @@ class IdeaEmpty(UserError):
 
 
 def check_possible(project: Project) -> None:
-    """Raises IdeasNotPossible where items are no plain texts, or are compared within contexts only."""
+    """Raise IdeasNotPossible where items are no plain texts, or are compared within contexts only."""
     others = project.items.filter(retired_at=None).exclude(Q(kind=Item.Kind.TEXT) & Q(context=None)).count()
     if others:
         raise IdeasNotPossible(others)
 
 
 def check_can_add(annotator: Annotator, now: datetime) -> None:
-    """Raises what keeps this person from adding an idea; who has finished may still add one."""
+    """Raise what keeps this person from adding an idea; who has finished may still add one."""
     project = annotator.project
     if annotator.excluded_at:
         raise AnnotatorExcluded
@@ -77,7 +77,7 @@ def check_can_add(annotator: Annotator, now: datetime) -> None:
 
 
 def check_room(annotator: Annotator) -> None:
-    """Raises TooManyIdeas. Refused ideas count too: each was read by somebody."""
+    """Raise TooManyIdeas. Refused ideas count too: each was read by somebody."""
     project = annotator.project
     if Idea.objects.filter(annotator=annotator).count() >= project.ideas_each:
         raise TooManyIdeas(project.ideas_each, own=True)

@@ -72,7 +72,7 @@ def start_import(
     leave_out: bool = False,
     keys: bytes = b"",
 ) -> ImportJob:
-    """Keeps the file and lets the engine have it. at_once: write if every row is right, without asking again.
+    """Keep the file and let the engine have it. at_once: write if every row is right, without asking again.
 
     keys: of features, the items' keys in the order of the matrix, a line each, in UTF-8; else that of the import.
 
@@ -134,7 +134,7 @@ def measure_texts(*, project: Project, actor: User | None, now: datetime) -> Imp
 
 
 def start_measuring(project: Project, actor: User | None, kind: str, source: str, now: datetime) -> ImportJob:
-    """What is measured is stored already: the import has an empty file, and asks nothing."""
+    """Request a measurement: what is measured is stored already, so the import has an empty file and asks nothing."""
     return start_import(
         project=project,
         actor=actor,
@@ -167,7 +167,7 @@ def check_is_new(project: Project, kind: str, digest: str) -> None:
 
 
 def resume_import(*, job: ImportJob, actor: User, now: datetime) -> None:
-    """The owner's word: import the right rows and leave the others out, or go on where it stopped or failed.
+    """Import the right rows and leave the others out, or go on where it stopped or failed, as the owner asked.
 
     Raises NotNow, NothingToImport and ImportRunning.
     """
@@ -190,7 +190,7 @@ def resume_import(*, job: ImportJob, actor: User, now: datetime) -> None:
 
 
 def stop_import(*, job: ImportJob, actor: User | None, now: datetime) -> None:
-    """Writes no row more; what is written stays. Stopped or done already, nothing changes."""
+    """Write no row more; what is written stays. Stopped or done already, nothing changes."""
     with write_transaction():
         stoppable = [State.UPLOADED, State.CHECKED, State.RUNNING]
         changes = {"state": State.CANCELLED, "owner": "", "lease_until": None, "finished_at": now}
@@ -201,20 +201,20 @@ def stop_import(*, job: ImportJob, actor: User | None, now: datetime) -> None:
 
 
 def fit_imported_labels(job: ImportJob) -> None:
-    """Imported labels are fitted once the import rests, not after every chunk."""
+    """Mark the project for a fit: once the import rests, not after every chunk."""
     if job.n_written and (job.project.labels.exists() or job.project.counts.exists()):
         request_fit(job.project)
 
 
 def discard(folder: str, keep: str = "") -> None:
-    """Deletes the files of an import, but one."""
+    """Delete the files of an import, but one."""
     for name in (UPLOAD, KEYS, ROWS, PAGES, LEFT_OUT):
         if name != keep:
             default_storage.delete(f"{folder}/{name}")
 
 
 def empty_imports(project: Project) -> None:
-    """Uploads and rows left out may name whom they must not any more: all of the project's go, but of one under way.
+    """Upload and rows left out may name whom they must not any more: all of the project's go, but of one under way.
 
     What such an import wrote stays; one that was stopped can't go on.
     """

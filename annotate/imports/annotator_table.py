@@ -28,7 +28,7 @@ def annotators_given(project: Project, file: File, sheet: str = "") -> tuple[Fil
 
 
 def check_columns(columns: list[str]) -> None:
-    """Raises BadFile."""
+    """Raise BadFile."""
     names = columns[1:]
     if not 1 <= len(names) <= MAX_QUESTION_FIELDS:
         raise BadFile(
@@ -72,7 +72,7 @@ class AnnotatorTable(FeatureTable):
         return pk, values
 
     def check(self, name: str, column: str, value: float) -> None:
-        """Raises Unusable where a question that is asked does not take the value, or has been answered otherwise."""
+        """Raise Unusable where a question that is asked does not take the value, or has been answered otherwise."""
         field = self.fields[column]
         least = -MAX_NUMBER if field.least is None else field.least
         most = MAX_NUMBER if field.most is None else field.most

@@ -159,7 +159,7 @@ class Sink:
             self.people |= annotators_called(self.project, new, self.now, IMPORTED)
 
     def complete(self) -> None:
-        """What follows from the whole import."""
+        """Do what follows from the whole import."""
         job, actor = self.job, self.job.asked_by
         n_refused = job.n_bad if job.leave_out else 0
         if job.kind == ImportJob.Kind.COMPARISONS:
@@ -200,7 +200,7 @@ class Sink:
             record_import(self.project, actor, self.now, upload=upload, n=job.n_written, source=job.source)
 
     def complete_questions(self, n_refused: int) -> None:
-        """What follows from questions, and from the items and votes that came with them."""
+        """Do what follows from questions, and from the items and votes that came with them."""
         job, actor, kinds = self.job, self.job.asked_by, self.job.mapping["kinds"]
         if kinds.get("item"):
             record_import(self.project, actor, self.now, upload=f"job {job.pk}", n=kinds["item"], source=job.source)

@@ -29,7 +29,7 @@ SHOWN_ERRORS = 100
 
 
 def comparisons_contents(file: UploadedFile) -> Contents:
-    """Raises BadFile."""
+    """Raise BadFile."""
     name = file.name or _("a file")
     text = decode_table(file)
     return Contents(name, {"mapping": guess_votes(text, name)}, {"text": text.encode()})
@@ -75,7 +75,7 @@ class ComparisonsWizard(Wizard[ParsedComparisons]):
         return parsed
 
     def count(self, text: str, upload: Upload, parsed: ParsedComparisons) -> None:
-        """Reads the first rows. Raises BadFile."""
+        """Read the first rows. Raises BadFile."""
         items = dict(self.project.items.order_by("pk").values_list("key", "pk"))
         source = Votes(StringIO(text, newline=""), self.project, parsed.mapping, items, seed=upload.id)
         rows = iter(source.sheet.rows)
@@ -114,7 +114,7 @@ class ComparisonsWizard(Wizard[ParsedComparisons]):
 
 
 def fields_of(form: VotingForm, voting: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The same reading as fields of a form."""
+    """Return the same reading as fields of a form."""
     values = initial_of(voting)
     named = [(name, values.get(name)) for name in form.fields]
     return [

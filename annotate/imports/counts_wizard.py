@@ -29,7 +29,7 @@ SHOWN_ERRORS = 100
 
 
 def counts_contents(file: UploadedFile) -> Contents:
-    """Raises BadFile."""
+    """Raise BadFile."""
     name = file.name or _("a file")
     text = decode_table(file)
     return Contents(name, {"mapping": guess_counts(text, name)}, {"text": text.encode()})
@@ -71,7 +71,7 @@ class CountsWizard(Wizard[ParsedCounts]):
         return parsed
 
     def count(self, text: str, parsed: ParsedCounts) -> None:
-        """Reads the first rows. Raises BadFile."""
+        """Read the first rows. Raises BadFile."""
         items = dict(self.project.items.order_by("pk").values_list("key", "pk"))
         source = CountTable(StringIO(text, newline=""), self.project, parsed.mapping, items)
         rows = iter(source.sheet.rows)

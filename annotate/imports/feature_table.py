@@ -48,7 +48,7 @@ def named_columns(text: str, name: str) -> tuple[dict[str, Any], list[str]]:
 
 
 def check_columns(columns: list[str]) -> None:
-    """Raises BadFile."""
+    """Raise BadFile."""
     names = columns[1:]
     if not names or len(names) > MOST_FEATURES:
         raise BadFile(
@@ -59,7 +59,7 @@ def check_columns(columns: list[str]) -> None:
 
 
 def check_names(names: list[str]) -> None:
-    """Raises BadFile."""
+    """Raise BadFile."""
     if all(is_figure(name) for name in names):
         raise BadFile(_("The first row has to name the columns; it holds numbers. Put names above them."))
     for place, name in enumerate(names):
@@ -90,7 +90,7 @@ class FeatureTable:
         self.of_record = self.features == feature_columns(len(self.features))
 
     def check_columns(self, columns: list[str]) -> None:
-        """Raises BadFile."""
+        """Raise BadFile."""
         check_columns(columns)
 
     def ahead(self) -> Iterable[Line]:

@@ -68,7 +68,7 @@ def guess_items(
 
 
 def check_known_columns(columns: Mapping[str, Any], known: Collection[str]) -> Mapping[str, Any]:
-    """Raises BadFile where something is said that is not known."""
+    """Raise BadFile where something is said that is not known."""
     if unknown := [what for what in columns if what not in known]:
         raise BadFile(
             _("There is no column for “%(what)s”. Use one of: %(known)s.")
@@ -78,7 +78,7 @@ def check_known_columns(columns: Mapping[str, Any], known: Collection[str]) -> M
 
 
 def place_of(column: Any, names: Sequence[str]) -> int | None:
-    """Raises BadFile where no column has the name."""
+    """Raise BadFile where no column has the name."""
     if column is None:
         return None
     if column not in names:
@@ -109,7 +109,7 @@ def guess_votes(text: str, name: str, *, columns: Mapping[str, Any] | None = Non
 
 
 def guessed_votes(text: str, name: str) -> dict[str, Any]:
-    """Raises BadFile."""
+    """Raise BadFile."""
     if looks_like_orders(text, name):
         return votes_mapping(Voting("orders"), Layout("lines"))
     if looks_like_indices(text):
@@ -128,7 +128,7 @@ def votes_mapping(voting: Voting, layout: Layout) -> dict[str, Any]:
 
 
 def sheet_of(text: str, mapping: dict[str, Any]) -> Sheet:
-    """Raises BadFile."""
+    """Raise BadFile."""
     format = mapping["voting"]["format"]
     if format == "indices":
         return indices(text)
@@ -139,7 +139,7 @@ def sheet_of(text: str, mapping: dict[str, Any]) -> Sheet:
 
 
 def check_votes(mapping: dict[str, Any], names: list[str]) -> None:
-    """Raises BadFile where a column that the format needs is not chosen."""
+    """Raise BadFile where a column that the format needs is not chosen."""
     voting = mapping["voting"]
     needed = NEEDED.get(voting["format"], ())
     missing = [str(COLUMNS.get(what, what)) for what in needed if voting["columns"].get(what) is None]

@@ -41,7 +41,7 @@ MAX_SLICE_SECONDS = 2.0  # seconds after which pending fits have their turn
 
 
 def claimable_imports(now: datetime) -> QuerySet[ImportJob]:
-    """Returns the imports to be checked or written that no worker holds, oldest first."""
+    """Return the imports to be checked or written that no worker holds, oldest first."""
     return ImportJob.objects.filter(ImportJob.is_free(now), project__archived_at=None).order_by("asked_at", "pk")
 
 
@@ -73,7 +73,7 @@ def record_failure(row: ImportJob, *, message: str, now: datetime) -> None:
 
 
 def import_now(job: ImportJob) -> None:
-    """Does the whole import in this process: for files so small that nobody would wait for a worker."""
+    """Do the whole import in this process: for files so small that nobody would wait for a worker."""
     row = claim_next(owner=f"here#{secrets.token_hex(4)}", now=timezone.now(), only=job.pk)
     if row:
         try:
@@ -83,7 +83,7 @@ def import_now(job: ImportJob) -> None:
 
 
 def work(row: ImportJob, *, progress: Progress, should_yield: bool = True) -> None:
-    """Checks and writes the claimed import as far as it goes. Raises Cancelled and LeaseLost."""
+    """Check and write the claimed import as far as it goes. Raises Cancelled and LeaseLost."""
     if not row.renew(now=timezone.now()):
         raise LeaseLost(str(row.pk))
     with override(row.mapping.get("language", settings.LANGUAGE_CODE)):  # whoever asked reads what is wrong with rows
@@ -100,13 +100,13 @@ def work(row: ImportJob, *, progress: Progress, should_yield: bool = True) -> No
 
 @contextmanager
 def open_stored_file(name: str) -> Iterator[IO[bytes]]:
-    """Opens the stored file so that every reader may seek."""
+    """Open the stored file so that every reader may seek."""
     with default_storage.open(name) as stored:
         yield stored.file if isinstance(stored, File) and stored.file else stored
 
 
 def check_rows(row: ImportJob, progress: Progress) -> None:
-    """Reads all rows into two files: those to write, and those left out with the reason."""
+    """Read all rows into two files: those to write, and those left out with the reason."""
 
     def keep_lease() -> None:
         if not progress(row.n_rows, 0, 0.0):
@@ -207,7 +207,7 @@ class ImportJobs:
 
     @staticmethod
     def n_rows(row: ImportJob) -> int:
-        """Takes a row for 50 bytes: the file is not counted before it is checked."""
+        """Take a row for 50 bytes: the file is not counted before it is checked."""
         try:
             return max(row.n_rows, default_storage.size(f"{row.folder}/{UPLOAD}") // 50)
         except OSError:

@@ -72,6 +72,6 @@ def act(request: SignedInRequest, job: ImportJob) -> HttpResponse:
 @login_required
 @require_safe
 def left_out(request: SignedInRequest, project_id: UUID, job_id: int) -> StreamingHttpResponse:
-    """Returns the rows that were not imported, each with the reason, as CSV."""
+    """Return the rows that were not imported, each with the reason, as CSV."""
     project = access.project_for(request, project_id, access.MANAGE)
     return left_out_file(request, get_object_or_404(ImportJob, project=project, pk=job_id))

@@ -33,7 +33,7 @@ CONTENT_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp"}
 
 
 def media_contents(pictures: Sequence[UploadedFile], context: str) -> Contents:
-    """Raises BadFile."""
+    """Raise BadFile."""
     details, contents = [], dict[str, bytes | File]()
     for place, medium in enumerate(read_media(pictures)):
         picture = medium.picture
@@ -86,7 +86,7 @@ class Row:
 
 
 def rows_of(project: Project, upload: Upload, data: Mapping[str, Any] | None) -> list[Row]:
-    """The usable pictures, their forms filled from `data` or else from the files' names, and checked."""
+    """Return the usable pictures, their forms filled from `data` or else from the files' names, and checked."""
     keys, rows = Keys(queries.keys(project), _("file")), []
     for place, picture in enumerate(upload.details["pictures"]):
         if picture["problem"]:
@@ -144,7 +144,7 @@ def import_rows(user: User, project: Project, upload: Upload, rows: Sequence[Row
 
 
 def opened_files(upload: Upload, names: Sequence[str]) -> Iterator[tuple[str, File]]:
-    """The suffix and content of each, open while it is the one in turn."""
+    """Yield the suffix and content of each, open while it is the one in turn."""
     for name in names:
         with upload.open(name) as content:
             yield name.rpartition(".")[2], content

@@ -29,7 +29,7 @@ SHOWN_ERRORS = 100
 
 
 def questions_contents(file: UploadedFile | None, text: str) -> Contents:
-    """Raises BadFile."""
+    """Raise BadFile."""
     name = (file and file.name) or _("pasted text")
     text = decode_table(file) if file else text
     return Contents(name, {"mapping": guess_questions(text, file.name or "" if file else "")}, {"text": text.encode()})
@@ -87,7 +87,7 @@ class QuestionsWizard(Wizard[ParsedQuestions]):
         return parsed
 
     def count(self, text: str, upload: Upload, parsed: ParsedQuestions) -> None:
-        """Reads the first rows. Raises BadFile."""
+        """Read the first rows. Raises BadFile."""
         source = GivenQuestions(StringIO(text, newline=""), self.project, parsed.mapping, seed=upload.id)
         rows = iter(source.sheet.rows)
         source.sheet = Sheet(source.sheet.columns, islice(rows, SMALL))

@@ -52,7 +52,7 @@ class Source(Protocol):
 
 @contextmanager
 def source_of(job: ImportJob, file: IO[bytes], pages: Path, on_page: Callable[[], None]) -> Iterator[Source]:
-    """What the file holds, while it is open. Raises BadFile.
+    """Yield what the file holds, while it is open. Raises BadFile.
 
     pages: where pictures of documents go; on_page: called after each, because a document may take long.
     """
@@ -175,7 +175,7 @@ class Votes:
             yield Read(row.place, row.cells, lines, is_weighted=is_weighted)
 
     def check(self, one: Comparison) -> None:
-        """Raises Unusable."""
+        """Raise Unusable."""
         known = self.items
         missing = [key for key in one.shown if key not in known]
         if missing and self.voting.create:

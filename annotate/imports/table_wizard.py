@@ -34,7 +34,7 @@ SHOWN_ITEMS, SHOWN_ERRORS = 20, 100
 
 
 def file_contents(file: UploadedFile) -> Contents:
-    """Raises BadFile."""
+    """Raise BadFile."""
     name = file.name or _("a file")
     if is_workbook(name, head := read_head(file)):
         return workbook_contents(read_workbook(file, name), name)

@@ -62,7 +62,7 @@ def keep(
     files: dict[str, bytes | File],
     now: datetime,
 ) -> Upload:
-    """Stores the files until they are imported or an hour has passed; clears what others have left behind."""
+    """Store the files until they are imported or an hour has passed; clear what others have left behind."""
     clear(user, now)
     upload_id = f"{user.pk}-{int(now.timestamp())}-{secrets.token_hex(16)}"
     upload = Upload(upload_id, str(project.pk), kind, name, details)

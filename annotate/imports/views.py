@@ -60,20 +60,20 @@ def archive_job(archive: UploadedFile) -> JobValues:
 
 
 def documents_job(documents: list[UploadedFile]) -> JobValues:
-    """Raises BadFile."""
+    """Raise BadFile."""
     source = documents[0].name or "" if len(documents) == 1 else _("%(n)d documents") % {"n": len(documents)}
     return {"kind": ImportJob.Kind.MEDIA, "source": source, "file": pack_documents(documents), "mapping": {}}
 
 
 def features_job(file: UploadedFile, keys: UploadedFile | None, called: str) -> JobValues:
-    """Raises BadFile."""
+    """Raise BadFile."""
     content, mapping, given_keys = features_given(file, keys, called)
     values = {"kind": ImportJob.Kind.FEATURES, "source": file.name, "file": content, "mapping": mapping}
     return {**values, "at_once": True, "keys": given_keys}
 
 
 def annotators_job(project: Project, file: UploadedFile) -> JobValues:
-    """Raises BadFile and NotAnImportedNumber."""
+    """Raise BadFile and NotAnImportedNumber."""
     content, mapping = annotators_given(project, file)
     return {
         "kind": ImportJob.Kind.ANNOTATORS,
@@ -180,7 +180,7 @@ def refused_now(project: Project) -> str:
 @login_required
 @require_POST
 def measure(request: SignedInRequest, project_id: UUID) -> HttpResponseBase:
-    """The engine measures the pictures: 24 features of each; or the texts, where `what` says so: 51 of each."""
+    """Have the engine measure the pictures, 24 features of each; or the texts, where `what` says so: 51 of each."""
     project = access.project_for(request, project_id, access.MANAGE)
     rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
     start = measure_texts if request.POST.get("what") == "texts" else measure_pictures

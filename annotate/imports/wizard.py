@@ -48,18 +48,18 @@ class Wizard(ABC, Generic[Parsed]):
 
     @abstractmethod
     def parse(self, upload: Upload, data: Mapping[str, Any]) -> Parsed:
-        """Reads the upload as the form says."""
+        """Read the upload as the form says."""
 
     @abstractmethod
     def context(self, upload: Upload, parsed: Parsed) -> dict[str, Any]:
-        """Returns what the template shows: rows that are right and rows that are not."""
+        """Return what the template shows: rows that are right and rows that are not."""
 
     @abstractmethod
     def store(self, upload: Upload, parsed: Parsed) -> HttpResponseBase:
-        """Stores a small import at once and leaves a long one to a worker. Raises UserError where nothing is stored."""
+        """Store a small import at once and leave a long one to a worker. Raises UserError where nothing is stored."""
 
     def stage(self, contents: Contents) -> HttpResponseBase:
-        """Keeps the contents until they are confirmed and leads to their preview."""
+        """Keep the contents until they are confirmed and lead to their preview."""
         upload = uploads.keep(
             user=self.request.user, project=self.project, kind=self.kind, now=timezone.now(), **contents._asdict()
         )
@@ -73,7 +73,7 @@ class Wizard(ABC, Generic[Parsed]):
         return render(self.request, self.template, {"project": self.project, "upload": upload, **context})
 
     def confirm(self, upload: Upload) -> HttpResponseBase:
-        """Stores what the preview showed; where that can't be, says why and shows the preview again."""
+        """Store what the preview showed; where that can't be, say why and show the preview again."""
         data = self.request.POST
         try:
             response = self.store(upload, self.parse(upload, data))
@@ -116,7 +116,7 @@ class Start(NamedTuple):
     receive: Receive
 
     def submit(self, request: SignedInRequest, project: Project) -> tuple[forms.Form, HttpResponseBase | None]:
-        """Returns the form, and where to go on if it was sent and has no errors."""
+        """Return the form, and where to go on if it was sent and has no errors."""
         form = self.form(request.POST or None, request.FILES or None)
         if form.is_valid():
             try:
@@ -127,12 +127,12 @@ class Start(NamedTuple):
 
 
 def staging(wizard: type[Wizard[Any]], contents: Callable[..., Contents]) -> Receive:
-    """Returns what stages the contents of a form for its preview. contents: takes the form's fields by their names."""
+    """Return what stages the contents of a form for its preview. contents: takes the form's fields by their names."""
     return lambda request, project, given: wizard(request, project).stage(contents(**given))
 
 
 def starting(values: Callable[..., dict[str, Any]]) -> Receive:
-    """Returns what leaves the file of a form to a worker at once. values: those of start_import, from its fields."""
+    """Return what leaves the file of a form to a worker at once. values: those of start_import, from its fields."""
 
     def receive(request: SignedInRequest, project: Project, given: dict[str, Any]) -> HttpResponseBase:
         taken = values(**given)

@@ -64,7 +64,7 @@ def import_items(
     rng: random.Random,
     features: Sequence[str] = (),
 ) -> int:
-    """Adds all rows or none. upload: an id that can be imported once; source: what the history calls it.
+    """Add all rows or none. upload: an id that can be imported once; source: what the history calls it.
 
     features: the names of the rows' features. Raises ImportedBefore, KeyTaken and TooManyFeatures.
     """
@@ -146,7 +146,7 @@ def check_is_new(project: Project, upload: str) -> None:
 
 
 def add_contexts(project: Project, items: Sequence[Item], rows: Sequence[NewItem]) -> None:
-    """Gives each item the context of its row; a text that several name is one context, written as the first says."""
+    """Give each item the context of its row; a text that several name is one context, written as the first says."""
     first: dict[str, NewItem] = {}
     for row in rows:
         if row.context:
@@ -198,7 +198,7 @@ def add_captions(items: Sequence[Item], rows: Sequence[NewItem]) -> None:
 
 
 def set_captions(*, item: Item, actor: User, text: str, language: str, now: datetime) -> None:
-    """Gives the recording these captions and no others; with an empty text, none."""
+    """Give the recording these captions and no others; with an empty text, none."""
     with write_transaction():
         if text:
             Captions.objects.update_or_create(item=item, defaults={"text": text, "language": language})
@@ -237,7 +237,7 @@ class InQuestions(UserError):
 
 
 def retire_item(*, item: Item, actor: User, now: datetime) -> None:
-    """Shows the item to nobody any more; its labels stay. Retired already, nothing changes."""
+    """Show the item to nobody any more; its labels stay. Retired already, nothing changes."""
     with write_transaction():
         lock_project(item.project_id)
         if Item.objects.filter(pk=item.pk, retired_at=None).update(retired_at=now):
@@ -256,7 +256,7 @@ def bring_back_item(*, item: Item, actor: User, now: datetime) -> None:
 
 
 def delete_item(*, item: Item, actor: User, now: datetime) -> None:
-    """Deletes an item that has never been presented; raises WasShown for others."""
+    """Delete an item that has never been presented; raise WasShown for others."""
     with write_transaction():
         lock_project(item.project_id)
         if item.presented.exists():
@@ -287,7 +287,7 @@ def request_fit_if_labelled(project: Project) -> None:
 
 
 def set_tags(*, item: Item, actor: User, names: Sequence[str], now: datetime) -> None:
-    """Gives the item these tags and no others."""
+    """Give the item these tags and no others."""
     with write_transaction():
         before = sorted(item.tags.values_list("name", flat=True))
         after = sorted(set(names))
@@ -307,7 +307,7 @@ def set_tags(*, item: Item, actor: User, names: Sequence[str], now: datetime) ->
 
 
 def set_title(*, item: Item, actor: User, title: str, now: datetime) -> None:
-    """Gives the item this title; with an empty one, none. The log keeps neither: titles are often people's names."""
+    """Give the item this title; with an empty one, none. The log keeps neither: titles are often people's names."""
     title = " ".join(title.split())
     if title != item.name:
         with write_transaction():

@@ -17,7 +17,7 @@ TOLD = 100  # items that the history names by their keys
 
 
 def tag_items(*, project: Project, actor: User, items: Sequence[int], names: Sequence[str], now: datetime) -> int:
-    """Puts these tags to these items (primary keys); how many items got one."""
+    """Put these tags to these items (primary keys); how many items got one."""
     links = Item.tags.through
     with write_transaction():
         Tag.objects.bulk_create((Tag(project=project, name=name) for name in names), ignore_conflicts=True)
@@ -35,7 +35,7 @@ def tag_items(*, project: Project, actor: User, items: Sequence[int], names: Seq
 
 
 def untag_items(*, project: Project, actor: User, items: Sequence[int], names: Sequence[str], now: datetime) -> int:
-    """Takes these tags from these items; how many items had one."""
+    """Take these tags from these items; how many items had one."""
     links = Item.tags.through
     with write_transaction():
         changed: list[int] = []
@@ -50,7 +50,7 @@ def untag_items(*, project: Project, actor: User, items: Sequence[int], names: S
 
 
 def retire_items(*, project: Project, actor: User, items: Sequence[int], retire: bool, now: datetime) -> int:
-    """Shows these items to nobody any more, or (retire=False) again; how many changed. Labels stay."""
+    """Show these items to nobody any more, or (retire=False) again; how many changed. Labels stay."""
     with write_transaction():
         lock_project(project.pk)
         changed: list[int] = []

@@ -24,7 +24,7 @@ class TooManyFeatures(UserError):
 
 
 def add_features(project: Project, names: Sequence[str], rows: Sequence[tuple[int, Sequence[float]]]) -> None:
-    """Gives items (by primary key) these features, beside those they have, inside the caller's transaction.
+    """Give items (by primary key) these features, beside those they have, inside the caller's transaction.
 
     Raises TooManyFeatures.
     """

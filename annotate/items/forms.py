@@ -16,7 +16,7 @@ class TagsField(forms.CharField):
     """Names of tags in one line; a list without repeats."""
 
     def clean(self, value: Any) -> list[str]:
-        """Raises ValidationError for a tag that is too long and for too many."""
+        """Raise ValidationError for a tag that is too long and for too many."""
         text = super().clean(value)
         tags = list(dict.fromkeys(name.strip() for name in TAG_SEPARATORS.split(text) if name.strip()))
         for tag in tags:

@@ -73,7 +73,7 @@ def metadata_names(project: Project) -> list[str]:
 
 
 def set_metadata(*, item: Item, actor: User, metadata: Mapping[str, Any], now: datetime) -> None:
-    """Gives the item these metadata and no others. Raises Unusable. The log keeps none: they may name people."""
+    """Give the item these metadata and no others. Raises Unusable. The log keeps none: they may name people."""
     after = dict(checked_metadata({name: str(value) for name, value in metadata.items()}))
     if after != item.metadata:
         with write_transaction():

@@ -41,7 +41,7 @@ def labels_in(project: Project, language: str) -> QuerySet[Label]:
 
 
 def add_languages(project: Project, languages: Sequence[str]) -> None:
-    """Gives the project these further languages besides those it has; raises TooManyLanguages."""
+    """Give the project these further languages besides those it has; raise TooManyLanguages."""
     known = {project.language, *project.languages}
     new = [one for one in dict.fromkeys(languages) if one not in known]
     if len(project.languages) + len(new) > MAX_LANGUAGES:

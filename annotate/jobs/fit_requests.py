@@ -7,7 +7,7 @@ from annotate.models import FitState, Project
 
 
 def request_fit(project: Project) -> None:
-    """Raises the project's data version; call in the transaction that changes its labels or features."""
+    """Raise the project's data version; call in the transaction that changes its labels or features."""
     if not raise_version(project=project.pk):
         FitState.objects.bulk_create([FitState(project=project)], ignore_conflicts=True)  # another may be first
         raise_version(project=project.pk)
@@ -19,5 +19,5 @@ raise_version = UpdateStatement(
 
 
 def data_version(project: Project) -> int:
-    """Returns the version: a fit of it or of a later one has seen every change so far."""
+    """Return the version: a fit of it or of a later one has seen every change so far."""
     return FitState.objects.values_list("wanted", flat=True).get(project=project)

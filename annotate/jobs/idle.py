@@ -70,7 +70,7 @@ class IdleJobs(Generic[Row]):
         row.retry(at=now + RETRY_PAUSE, message=message)
 
     def record_crossing(self, row: Row, *, message: str, now: datetime, killed: bool) -> bool:
-        """Waits longer each time, 10 minutes to a day, and gives the present fit up after MAX_CROSSINGS."""
+        """Wait longer each time, 10 minutes to a day, and give the present fit up after MAX_CROSSINGS."""
         crossings = row.crossings + 1
         pause = min(RETRY_PAUSE * 2 ** min(row.crossings, 10), MAX_RETRY_PAUSE)
         is_last = crossings >= MAX_CROSSINGS

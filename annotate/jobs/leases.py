@@ -10,5 +10,5 @@ ENDED = gettext_noop(
 
 
 def worker_died(owner: str) -> str:
-    """Returns the stored message that the worker of this claim ended; `owner` is NAME#TOKEN."""
+    """Return the stored message that the worker of this claim ended; `owner` is NAME#TOKEN."""
     return store_message(ENDED, name=owner.partition("#")[0] or "?")

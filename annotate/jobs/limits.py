@@ -74,7 +74,7 @@ class JobLimits:
 
 
 def job_limits(project_id: UUID, n_rows: int = 0) -> JobLimits:
-    """Returns the limits of a job of this project that also reads `n_rows` rows of a file."""
+    """Return the limits of a job of this project that also reads `n_rows` rows of a file."""
     n_items = Item.objects.filter(project=project_id).count() + n_rows
     n_counts = Count.objects.filter(project=project_id).count()  # a project has either labels or counts
     n_labels = Label.objects.filter(project=project_id).count() + n_counts + n_rows
@@ -90,7 +90,7 @@ def job_limits(project_id: UUID, n_rows: int = 0) -> JobLimits:
 
 
 def machine_mb() -> float:
-    """Returns the memory of the machine, or of the container, in megabytes; infinity where it is not known."""
+    """Return the memory of the machine, or of the container, in megabytes; infinity where it is not known."""
     try:
         found = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**20]
     except (AttributeError, OSError, ValueError):
@@ -103,7 +103,7 @@ def machine_mb() -> float:
 
 @contextmanager
 def limited(limits: JobLimits) -> Iterator[None]:
-    """Holds this process to the limits of memory and processor time, counted from now on.
+    """Hold this process to the limits of memory and processor time, counted from now on.
 
     Too large an allocation raises MemoryError; when the processor time is used up, the kernel kills the process.
     """
@@ -131,7 +131,7 @@ def lift_limits() -> None:
 
 
 def set_soft_limit(kind: int, value: int) -> None:
-    """Sets the soft limit, up to the hard one that the operator has set for the process."""
+    """Set the soft limit, up to the hard one that the operator has set for the process."""
     hard = resource.getrlimit(kind)[1]
     unlimited = resource.RLIM_INFINITY
     allowed = hard if value == unlimited else value if hard == unlimited else min(value, hard)
@@ -139,12 +139,12 @@ def set_soft_limit(kind: int, value: int) -> None:
 
 
 def mapped_bytes() -> int:
-    """Returns how much address space this process has mapped; 0 where /proc does not say."""
+    """Return how much address space this process has mapped; 0 where /proc does not say."""
     return _pages(0)
 
 
 def resident_bytes() -> int:
-    """Returns how much memory this process holds; 0 where /proc does not say."""
+    """Return how much memory this process holds; 0 where /proc does not say."""
     return _pages(1)
 
 
@@ -156,7 +156,7 @@ def _pages(column: int) -> int:
 
 
 def named_error(error: Exception) -> Exception:
-    """Returns the crossed limit of memory in words in place of a MemoryError; any other error as it is."""
+    """Return the crossed limit of memory in words in place of a MemoryError; any other error as it is."""
     limits = JobLimits.active
     out_of_memory = isinstance(error, MemoryError) and not isinstance(error, EngineError)
     return LimitCrossed(limits.memory_message()) if out_of_memory and limits else error

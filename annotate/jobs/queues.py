@@ -16,11 +16,11 @@ class JobQueue(Protocol):
     def record_failure(self, row: Any, *, message: str, now: datetime) -> None: ...
 
     def record_crossing(self, row: Any, *, message: str, now: datetime, killed: bool) -> bool:
-        """Ends a job that crossed a limit, or whose process was killed; tells whether that belongs in the log."""
+        """End a job that crossed a limit, or whose process was killed; tell whether that belongs in the log."""
         ...
 
     def n_rows(self, row: Any) -> int:
-        """Returns how many rows of a file the work reads, besides what the project holds already."""
+        """Return how many rows of a file the work reads, besides what the project holds already."""
         ...
 
     def may_yield(self, row: Any) -> bool:

@@ -10,7 +10,7 @@ logger = logging.getLogger(__name__)
 
 
 def repeat_until(stopping: threading.Event, step: Callable[[], bool], pause: float) -> None:
-    """Calls `step` at once again while it says that it did something, else after `pause` seconds.
+    """Call `step` at once again while it says that it did something, else after `pause` seconds.
 
     A thread of its own, so that slow receivers block nothing; it outlives a database that is away.
     """

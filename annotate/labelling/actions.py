@@ -241,13 +241,13 @@ def write_criterion_answers(project: Project, label: Label, answer: Answer, item
 
 
 def update_practice(annotator: Annotator, now: datetime) -> None:
-    """Counts the answer, and ends the practice where it was the last."""
+    """Count the answer, and end the practice where it was the last."""
     annotator.practised += 1
     settle_practice(annotator, now)
 
 
 def settle_practice(annotator: Annotator, now: datetime) -> None:
-    """Ends the practice where all of it is answered: passed, or screened out after the last try."""
+    """End the practice where all of it is answered: passed, or screened out after the last try."""
     verdict = special_tasks.practice_state(annotator).verdict
     if verdict == special_tasks.PASSED:
         annotator.practice_over_at = now

@@ -235,7 +235,7 @@ def lease_duration() -> timedelta:
 
 
 def claim_set(annotator: Annotator, choice: ChosenSet, n: int = 1) -> int | None:
-    """Counts `n` more presentations of the set if it has room and is new to the annotator; the set's id, else None.
+    """Count `n` more presentations of the set if it has room and is new to the annotator; the set's id, else None.
 
     Where questions are given, the set has to be one of them, too: it may have been withdrawn since it was chosen.
     """
@@ -260,7 +260,7 @@ def get_or_create_set(project_id: UUID, key: str) -> int:
 def reopen_presentation(
     *, annotator: Annotator, items: list[int], now: datetime, reopens: Presentation | None = None, take: bool = True
 ) -> Presentation:
-    """Opens a presentation of these items in this order; `take` counts it (an undone label's count is kept instead)."""
+    """Open a presentation of these items in this order; `take` counts it (an undone label's count is kept instead)."""
     item_set, _ = ItemSet.objects.get_or_create(project_id=annotator.project_id, key=set_key(items))
     if take:
         count_presentation(item_set.pk, items, +1)
@@ -308,7 +308,7 @@ def create_presentation(
 
 
 def count_presentation(item_set_id: int, items: list[int], change: int) -> None:
-    """Adds to the counts that overlap and balance go by, and draws the tie-breakers anew."""
+    """Add to the counts that overlap and balance go by, and draw the tie-breakers anew."""
     ItemSet.objects.filter(pk=item_set_id).update(n_taken=F("n_taken") + change, shuffle=Random())
     count_items(items, change)
 
@@ -321,7 +321,7 @@ def count_items(items: Sequence[int], change: int, *, control: bool = False) -> 
 
 
 def release_expired(project: Project, now: datetime, but: Annotator | None = None) -> int:
-    """Gives the sets of up to 50 presentations whose lease ran out back to the pool, but for one annotator's own.
+    """Give the sets of up to 50 presentations whose lease ran out back to the pool, but for one annotator's own.
 
     A check that nobody has seen yet holds no set back; given back, it would count as shown.
     """
@@ -334,7 +334,7 @@ def release_expired(project: Project, now: datetime, but: Annotator | None = Non
 
 
 def release(project: Project, presentation_id: int, item_set_id: int) -> bool:
-    """Gives one presentation's set back, unless it was answered or released meanwhile."""
+    """Give one presentation's set back, unless it was answered or released meanwhile."""
     with write_transaction():
         advisory_lock(project.pk, shared=True)
         still_open = Presentation.objects.filter(pk=presentation_id, state=Presentation.State.OPEN)
@@ -369,7 +369,7 @@ def reclaim_expired_set(project: Project, presentation: Presentation, items: lis
 
 
 def release_open_presentation(annotator: Annotator) -> None:
-    """Takes the annotator's open presentation back, and the one leased ahead: their sets return to the pool."""
+    """Take the annotator's open presentation back, and the one leased ahead: their sets return to the pool."""
     for presentation in annotator.presentations.filter(state=Presentation.State.OPEN):
         presentation.state = Presentation.State.EXPIRED
         presentation.save(update_fields=["state"])

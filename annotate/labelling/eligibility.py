@@ -20,7 +20,7 @@ SITTING_GAP = timedelta(minutes=30)  # without an answer, after which the next o
 
 
 def check_open(project: Project, now: datetime) -> None:
-    """Raises ProjectNotOpen outside the project's open state and hours."""
+    """Raise ProjectNotOpen outside the project's open state and hours."""
     if project.state != Project.State.OPEN:
         raise ProjectNotOpen(project.state)
     if project.opens_at and now < project.opens_at:
@@ -40,7 +40,7 @@ def check_can_answer(project: Project, annotator: Annotator, now: datetime) -> N
 
 
 def check_can_get_task(project: Project, annotator: Annotator, now: datetime) -> None:
-    """Raises what keeps the annotator from the next task; an answer to the last one may still be stored."""
+    """Raise what keeps the annotator from the next task; an answer to the last one may still be stored."""
     check_can_answer(project, annotator, now)
     check_requirements(project, annotator)
 
@@ -70,7 +70,7 @@ def n_counted_labels(annotator: Annotator) -> int:
 
 
 def check_caps(annotator: Annotator, now: datetime, n_done: int | None = None) -> bool:
-    """Raises CapReached or SittingCapReached; returns whether the answer to come leaves room for another after it.
+    """Raise CapReached or SittingCapReached; return whether the answer to come leaves room for another after it.
 
     n_done: how many answers count, where that is known.
     """
@@ -115,7 +115,7 @@ def remaining_reading_time(project: Project, presentation: Presentation, now: da
 
 
 def check_reading_time(project: Project, presentation: Presentation, now: datetime) -> None:
-    """Raises AnsweredTooSoon. Time runs by the server's clock from when the items were handed out."""
+    """Raise AnsweredTooSoon. Time runs by the server's clock from when the items were handed out."""
     left = remaining_reading_time(project, presentation, now)
     if left:
         raise AnsweredTooSoon(project.min_seconds, left)

@@ -87,7 +87,7 @@ class NotFinished(UserError):
 
 
 def check_requirements(project: Project, annotator: Annotator) -> None:
-    """Raises the Detour that comes before the next task; looks at nothing but the two rows."""
+    """Raise the Detour that comes before the next task; look at nothing but the two rows."""
     if project.consent_version and annotator.consent_version != project.consent_version:
         raise ConsentRequired
     if project.fields_before > annotator.fields_before:

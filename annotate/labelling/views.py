@@ -44,7 +44,7 @@ from annotate.models import Annotator, Label, Presentation, Project, Purpose
 @require_POST
 @rate_limits.limit_concurrency
 def submit(request: HttpRequest, token: str) -> HttpResponse:
-    """Stores the answer to one presentation; sent again it is the same answer."""
+    """Store the answer to one presentation; sent again it is the same answer."""
     try:
         presentation = access.presentation_for(request, token)
     except access.SignInRequired as refusal:
@@ -77,7 +77,7 @@ def submit(request: HttpRequest, token: str) -> HttpResponse:
 @require_POST
 @rate_limits.limit_concurrency
 def undo(request: HttpRequest, project_id: UUID) -> HttpResponse:
-    """Takes the named answer back and asks the same again."""
+    """Take the named answer back and ask the same again."""
     annotator = access.annotator_or_404(request, project_id)
     rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
     try:
@@ -109,7 +109,7 @@ def session_code(request: HttpRequest) -> str:
 
 
 def show_next_task(request: HttpRequest, annotator: Annotator) -> HttpResponse:
-    """Opens the next presentation and shows it, or why there is none."""
+    """Open the next presentation and show it, or why there is none."""
     try:
         assignment.next_presentation(annotator=annotator, now=timezone.now(), rng=RNG, ahead=is_htmx(request))
     except UserError as refusal:
@@ -215,7 +215,7 @@ def answer_notice(project: Project, answer: Answer, stored: Label, now: datetime
 
 
 def open_first_task(annotator: Annotator) -> None:
-    """Opens the first presentation if there is one; if not, the label page says why."""
+    """Open the first presentation if there is one; if not, the label page says why."""
     try:
         assignment.next_presentation(annotator=annotator, now=timezone.now(), rng=RNG)
     except UserError:

@@ -116,7 +116,7 @@ def item_texts(items: Iterable[int], language: str) -> dict[int, ItemTranslation
 
 
 def translate_items(items: Iterable[Item], language: str) -> None:
-    """Gives items, for pages alone, text and title of this language where they have them; never save them after."""
+    """Give items, for pages alone, text and title of this language where they have them; never save them after."""
     shown = list(items)
     texts = item_texts([item.pk for item in shown], language)
     for item in shown:
@@ -125,7 +125,7 @@ def translate_items(items: Iterable[Item], language: str) -> None:
 
 
 def translate_context(context: Context | None, wording: "Wording") -> bool:
-    """Gives a context, for pages alone, the text of this language; return whether it lacks one."""
+    """Give a context, for pages alone, the text of this language; return whether it lacks one."""
     if context is None:
         return False
     language = wording.language

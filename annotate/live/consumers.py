@@ -111,7 +111,7 @@ hub = Hub()
 
 
 def publish(project_id: UUID, event: Mapping[str, Any]) -> None:
-    """Sends the event to the pages of this process that watch the project; callable from any thread."""
+    """Send the event to the pages of this process that watch the project; callable from any thread."""
     for socket in list(hub.sockets.get(project_id, ())):
         socket.loop.call_soon_threadsafe(socket.queue, dict(event))
 
@@ -132,7 +132,7 @@ async def run_relay(hub: Hub) -> None:
 
 
 async def publish_changes(hub: Hub, labels_sent_at: dict[UUID, float]) -> None:
-    """Reads all watched projects once; `labels_sent_at`: when each was last sent anything."""
+    """Read all watched projects once; `labels_sent_at`: when each was last sent anything."""
     for project_id, seen in (await database_sync_to_async(revisions)(list(hub.sockets))).items():
         sent = hub.sent.get(project_id, {})
         news = {name: value for name, value in seen.items() if name not in sent or sent[name] != value}

@@ -26,7 +26,7 @@ class Viewer:
 
 
 def fit_states() -> QuerySet[FitState]:
-    """Returns the rows that `revision` reads, with evaluated_at: when the estimators were last evaluated, and
+    """Return the rows that `revision` reads, with evaluated_at: when the estimators were last evaluated, and
     newest_at: when answers newer than the published fit were last added in a quick step."""
     made = Evaluation.objects.filter(project=OuterRef("pk")).exclude(made_at=None).order_by("-made_at")
     with_newest = ProvisionalRanking.objects.filter(project=OuterRef("pk")).exclude(made_at=None).order_by("-made_at")
@@ -36,7 +36,7 @@ def fit_states() -> QuerySet[FitState]:
 
 
 def revision(state: FitState) -> Revision:
-    """Returns what a page compares to know whether it is up to date.
+    """Return what a page compares to know whether it is up to date.
 
     `labels` counts changes of the labels, `fit` names the published fit, `engine` changes with what the worker is
     doing, `evaluation` tells when the estimators were last tried on hidden labels, `newest` when the ranking last
@@ -53,18 +53,18 @@ def revision(state: FitState) -> Revision:
 
 
 def count_attempts(state: FitState) -> int:
-    """Counts the attempts of its failing criteria."""
+    """Count the attempts of its failing criteria."""
     return sum(one["attempts"] for one in state.failing.values())
 
 
 def revisions(projects: Collection[UUID]) -> dict[UUID, Revision]:
-    """Returns the revision of each project that has one, from one query."""
+    """Return the revision of each project that has one, from one query."""
     columns = ["published_fit", "wanted", "owner", "step", "attempts", "failing"]
     return {state.project_id: revision(state) for state in fit_states().filter(pk__in=projects).only(*columns)}
 
 
 def allowed_viewers(viewers: Collection[Viewer]) -> set[Viewer]:
-    """Returns the viewers still allowed: they may see the project, are active, and have neither signed out nor changed
+    """Return the viewers still allowed: they may see the project, are active, and have neither signed out nor changed
     their password; two queries, however many there are."""
     members = set(
         Membership.objects.filter(

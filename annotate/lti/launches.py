@@ -98,7 +98,7 @@ def platform_answering(state: str, kept: str) -> tuple[LtiPlatform, str]:
 
 
 def check_began_here(kept: str, nonce: str) -> None:
-    """Raises CookieMissing in a browser other than the one in which the launch with this nonce began."""
+    """Raise CookieMissing in a browser other than the one in which the launch with this nonce began."""
     try:
         said = signing.loads(kept, salt="lti state", max_age=SECONDS)
     except signing.BadSignature:

@@ -20,7 +20,7 @@ LEASE = timedelta(minutes=1)
 
 
 def send_until(stopping: threading.Event) -> None:
-    """Sends grades that are due until told to stop; runs in a thread of the worker process."""
+    """Send grades that are due until told to stop; run in a thread of the worker process."""
     repeat_until(stopping, lambda: send_next(timezone.now()), POLL_SECONDS)
 
 
@@ -35,7 +35,7 @@ def due(now: datetime) -> QuerySet[LtiLearner]:
 
 
 def send_next(now: datetime) -> bool:
-    """Sends the grade that has waited longest; returns False where none is due."""
+    """Send the grade that has waited longest; return False where none is due."""
     learner = due(now).first()
     if learner is None:
         return False
@@ -56,7 +56,7 @@ def send_next(now: datetime) -> bool:
 
 
 def send_score(learner: LtiLearner, now: datetime) -> None:
-    """Sends full marks for having finished. Raises Unreachable and Refused."""
+    """Send full marks for having finished. Raises Unreachable and Refused."""
     score = {
         "userId": learner.subject,
         "scoreGiven": 1,

@@ -426,5 +426,5 @@ class EventVerb(StrEnum):
 
     @classmethod
     def parse(cls, verb: str) -> Self | None:
-        """Returns the member, or None for a verb that an earlier version stored and this one does not know."""
+        """Return the member, or None for a verb that an earlier version stored and this one does not know."""
         return cls._value2member_map_.get(verb)  # type: ignore[return-value]

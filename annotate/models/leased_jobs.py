@@ -37,11 +37,11 @@ class LeasedJob(models.Model):
         return Q(owner="") | Q(lease_until=None) | Q(lease_until__lt=now)
 
     def lease(self, owner: str, now: datetime) -> dict[str, Any]:
-        """Returns the columns that give the row to `owner`."""
+        """Return the columns that give the row to `owner`."""
         return {"owner": owner, "lease_until": now + lease_duration()}
 
     def claim(self, condition: Q, *, owner: str, now: datetime, **changes: Any) -> bool:
-        """Takes the row for `owner` if `condition` still holds; False where another worker was first."""
+        """Take the row for `owner` if `condition` still holds; False where another worker was first."""
         values = self.lease(owner, now) | changes
         if not type(self)._default_manager.filter(condition, pk=self.pk).update(**values):
             return False
@@ -50,27 +50,27 @@ class LeasedJob(models.Model):
         return True
 
     def is_held(self) -> Q:
-        """Returns the condition under which the lease is not lost."""
+        """Return the condition under which the lease is not lost."""
         return Q(owner=self.owner)
 
     def held(self) -> QuerySet[Self]:
-        """Returns the row as long as its owner holds it: empty once another worker has taken it, or it is gone."""
+        """Return the row as long as its owner holds it: empty once another worker has taken it, or it is gone."""
         return type(self)._default_manager.filter(self.is_held(), pk=self.pk)
 
     def renew(self, *, now: datetime, **changes: Any) -> bool:
-        """Extends the lease; False where it is lost."""
+        """Extend the lease; False where it is lost."""
         return bool(self.held().update(lease_until=now + lease_duration(), **changes))
 
     def release(self, **changes: Any) -> bool:
-        """Ends the lease, so that any worker may claim the row; False where it is lost."""
+        """End the lease, so that any worker may claim the row; False where it is lost."""
         return bool(self.held().update(**self.FREE | changes))
 
     def retry(self, *, at: datetime, **changes: Any) -> bool:
-        """Ends the lease; no worker may claim the row before `at`. False where the lease is lost."""
+        """End the lease; no worker may claim the row before `at`. False where the lease is lost."""
         return self.release(not_before=at, **changes)
 
     def complete(self, **values: Any) -> None:
-        """Writes the result and ends the lease. Raises LeaseLost, with nothing written."""
+        """Write the result and end the lease. Raises LeaseLost, with nothing written."""
         if not self.release(**values):
             raise LeaseLost(str(self))
 

@@ -33,7 +33,7 @@ class BackupError(database_dumps.DumpError):
 
 
 def back_up(target: Path, *, now: datetime) -> dict[str, Any]:
-    """Writes the archive, whole or not at all; its manifest. The site may go on meanwhile."""
+    """Write the archive, whole or not at all; its manifest. The site may go on meanwhile."""
     if target.exists():
         raise BackupError(f"{target} already exists. Choose another file name.")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -80,7 +80,7 @@ def write_archive(target: Path, copy: Path, counts: dict[str, int], media: list[
 
 
 def add(archive: tarfile.TarFile, name: str, content: IO[bytes], size: int) -> str:
-    """Adds a file while hashing it."""
+    """Add a file while hashing it."""
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = size, 0o600
     hashed = Hashing(content)
@@ -154,7 +154,7 @@ def hash_of(path: Path) -> str:
 
 
 def restore(source: Path, *, force: bool) -> dict[str, Any]:
-    """Puts the archive's data in place of what there is; refuses where that holds anything, unless forced.
+    """Put the archive's data in place of what there is; refuse where that holds anything, unless forced.
 
     Migrating forward is left to the caller. Raises BackupError, with nothing changed.
     """
@@ -174,7 +174,7 @@ def restore(source: Path, *, force: bool) -> dict[str, Any]:
 
 
 def check_site_stopped() -> None:
-    """Raises BackupError where a worker was seen within its lease or another process has SQLite's file open."""
+    """Raise BackupError where a worker was seen within its lease or another process has SQLite's file open."""
     tables = connection.introspection.table_names()
     workers = list(scheduling.live_workers(timezone.now())) if WorkerProcess._meta.db_table in tables else []
     if workers or has_other_connections():

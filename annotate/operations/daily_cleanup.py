@@ -18,7 +18,7 @@ logger = logging.getLogger("annotate.cleanup")
 
 
 def clean_up(now: datetime) -> None:
-    """Deletes what has expired. Safe to repeat, and from several workers."""
+    """Delete what has expired. Safe to repeat, and from several workers."""
     for project in closed_projects(now):
         n = apply_retention(project=project, now=now)
         if n is not None:
@@ -39,7 +39,7 @@ def clean_up(now: datetime) -> None:
 
 
 def closed_projects(now: datetime) -> Iterator[Project]:
-    """Returns the closed projects whose retention period may have ended."""
+    """Return the closed projects whose retention period may have ended."""
     over = Q(state=Project.State.CLOSED) | Q(closes_at__lte=now)
     chosen = Q(retention__days__gt=0)
     if settings.RETENTION_DAYS:

@@ -24,12 +24,12 @@ def file_name() -> str:
 
 
 def dump(target: Path) -> tuple[dict[str, int], list[str]]:
-    """Copies the database as it is at one moment; its rows by table and the files that it names, at that moment."""
+    """Copy the database as it is at one moment; its rows by table and the files that it names, at that moment."""
     return dump_sqlite(target) if connection.vendor == "sqlite" else dump_postgresql(target)
 
 
 def load(source: Path) -> None:
-    """Replaces all tables by the copy's."""
+    """Replace all tables by the copy's."""
     load_sqlite(source) if connection.vendor == "sqlite" else load_postgresql(source)
 
 
@@ -106,7 +106,7 @@ def tool(name: str) -> str:
 
 
 def run(command: list[str]) -> str:
-    """Runs one of PostgreSQL's programs on the site's database; the password is in its environment, not its words."""
+    """Run one of PostgreSQL's programs on the site's database; the password is in its environment, not its words."""
     database = connection.settings_dict
     values = {
         "PGHOST": database["HOST"],
@@ -139,7 +139,7 @@ def dump_postgresql(target: Path) -> tuple[dict[str, int], list[str]]:
 
 
 def load_postgresql(source: Path) -> None:
-    """Drops the tables there are and loads the copy; a copy that pg_restore can't read drops nothing."""
+    """Drop the tables there are and load the copy; a copy that pg_restore can't read drops nothing."""
     program = tool("pg_restore")
     run([program, "--list", str(source)])
     with transaction.atomic(), connection.cursor() as cursor:

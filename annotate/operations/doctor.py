@@ -49,7 +49,7 @@ class Finding:
 
 
 def examine(*topics: str) -> Iterator[Finding]:
-    """Yields the findings of every check, or of those named; an unexpected failure is a finding too."""
+    """Yield the findings of every check, or of those named; an unexpected failure is a finding too."""
     for topic in topics or CHECKS:
         try:
             for level, text, advice in CHECKS[topic]():
@@ -61,7 +61,7 @@ def examine(*topics: str) -> Iterator[Finding]:
 
 
 def explain_database_error(error: DatabaseError) -> tuple[str, str]:
-    """Returns why a check got no answer from the database, and where to read on."""
+    """Return why a check got no answer from the database, and where to read on."""
     if isinstance(error, ProgrammingError) or "no such " in str(error):
         return f"The database is not as this version needs it ({first_line(error)}).", "See Migrations."
     return f"The database did not answer ({first_line(error)}).", "See Database."

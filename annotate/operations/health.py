@@ -20,7 +20,7 @@ BEFORE_ALL = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def check_health(now: datetime) -> dict[str, Any]:
-    """Returns plain values from two queries; none names a project or host. Raises DatabaseError without a database.
+    """Return plain values from two queries; none names a project or host. Raises DatabaseError without a database.
 
     `status` is "ok", "degraded" where no worker has been heard of within its lease, or "down" where SQLite's disk is
     full or read-only.
@@ -43,7 +43,7 @@ def check_health(now: datetime) -> dict[str, Any]:
 
 
 def check_disk() -> str:
-    """Returns "full" or "read-only" where SQLite's file cannot grow or change, else "ok"; a server has its own disk."""
+    """Return "full" or "read-only" where SQLite's file cannot grow or change, else "ok"; a server has its own disk."""
     path = Path(str(connection.settings_dict["NAME"]))
     if connection.vendor != "sqlite" or not path.is_file():
         return "ok"
@@ -53,7 +53,7 @@ def check_disk() -> str:
 
 
 def since() -> Subquery:
-    """Returns when the first label came that the published fit has not seen; null where only an undo is pending."""
+    """Return when the first label came that the published fit has not seen; null where only an undo is pending."""
     published = Fit.objects.filter(project_id=OuterRef(OuterRef("project_id")), published=True)
     earliest = published.order_by("started_at").values("started_at")[:1]  # of several criteria's
     read_at = Coalesce(Subquery(earliest), Value(BEFORE_ALL, output_field=DateTimeField()))

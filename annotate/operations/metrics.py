@@ -60,7 +60,7 @@ class Figure:
 
 
 def collect(now: datetime) -> list[Figure]:
-    """Returns every figure. Their number of queries does not depend on the size of the site."""
+    """Return every figure. Their number of queries does not depend on the size of the site."""
     return [*requests(), *answers(), *fits(now), *jobs(now), *failures(now), *disk()]
 
 
@@ -177,7 +177,7 @@ def failures(now: datetime) -> Iterator[Figure]:
 
 
 def disk() -> Iterator[Figure]:
-    """The free space of the folders that this process writes to."""
+    """Yield the free space of the folders that this process writes to."""
     places = {"media": Path(settings.MEDIA_ROOT)}
     if connection.vendor == "sqlite":
         places["database"] = Path(str(connection.settings_dict["NAME"])).parent
@@ -186,7 +186,7 @@ def disk() -> Iterator[Figure]:
 
 
 def render_text(figures: list[Figure]) -> str:
-    """Returns the figures in Prometheus' text format, version 0.0.4."""
+    """Return the figures in Prometheus' text format, version 0.0.4."""
     lines = []
     with override("en"):
         for figure in figures:
@@ -204,7 +204,7 @@ def escape(value: str) -> str:
 
 
 def latency_table() -> list[dict[str, Any]]:
-    """Returns for each kind of request its number, errors, and the spans within which half and 95% were answered."""
+    """Return for each kind of request its number, errors, and the spans within which half and 95% were answered."""
     found: dict[str, list[RequestCount]] = defaultdict(list)
     for one in RequestCount.objects.order_by("kind"):
         found[one.kind].append(one)
@@ -224,7 +224,7 @@ def summarise(kind: str, counts: list[RequestCount]) -> dict[str, Any]:
 
 
 def span_of(counts: list[RequestCount], wanted: float) -> int | None:
-    """Returns the upper end, in milliseconds, of the span in which the request of this place lies; None beyond all."""
+    """Return the upper end, in milliseconds, of the span in which the request of this place lies; None beyond all."""
     so_far = 0
     for span in SPANS:
         so_far += sum(one.n for one in counts if one.at_most_ms == span)

@@ -66,7 +66,7 @@ class RequestCounts:
                 self._counts[key] = had + n, took + milliseconds
 
     def flush(self) -> None:
-        """Adds the counts to the table; while the database is away they are kept for the next time."""
+        """Add the counts to the table; while the database is away they are kept for the next time."""
         with self._lock:
             counts, self._counts = self._counts, {}
         if not counts:
@@ -95,7 +95,7 @@ class RequestCounts:
 
 
 def add_to_row(key: Key, n: int, milliseconds: int) -> None:
-    """Raises DatabaseError."""
+    """Raise DatabaseError."""
     kind, status, at_most_ms = key
     rows = RequestCount.objects.filter(kind=kind, status=status, at_most_ms=at_most_ms)
     added = {"n": F("n") + n, "milliseconds": F("milliseconds") + milliseconds}

@@ -50,7 +50,7 @@ TOO_MANY = Outage(
 
 
 def limits_of(threads: int, answers: int, of_project: int, of_person: int) -> dict[str, Limit]:
-    """Returns how many of so many threads each kind of request may have, beside one for those that never wait."""
+    """Return how many of so many threads each kind of request may have, beside one for those that never wait."""
     exports, files, of_person = max(1, threads // 5), max(1, threads * 3 // 8), max(1, of_person)
     pages = max(1, threads - answers - exports - files - 1)
     return {
@@ -94,7 +94,7 @@ class RefuseMiddleware:
 
 
 async def use_of(scope: Mapping[str, Any]) -> Use | None:
-    """Returns what a request is counted as; None for what never waits."""
+    """Return what a request is counted as; None for what never waits."""
     path, person = str(scope["path"]), person_of(scope)
     if embedded := EMBEDDED.fullmatch(path):
         path, person = embedded[2], digest(embedded[1]) if embedded[1] != "new" else ""
@@ -109,7 +109,7 @@ async def use_of(scope: Mapping[str, Any]) -> Use | None:
 
 
 def person_of(scope: Mapping[str, Any]) -> str:
-    """Returns a digest of what says who asks, an access token or a session; "" where there is neither.
+    """Return a digest of what says who asks, an access token or a session; "" where there is neither.
 
     Not the address: a whole school may share one.
     """
@@ -129,7 +129,7 @@ def digest(text: str) -> str:
 
 
 async def project_of(match: ResolverMatch, name: str) -> str:
-    """Returns the project that an address is about, else the token in it: that of a link, say; "" without any."""
+    """Return the project that an address is about, else the token in it: that of a link, say; "" without any."""
     if project_id := match.kwargs.get("project_id"):
         return str(project_id)
     token = str(match.kwargs.get("token", ""))
@@ -147,7 +147,7 @@ _finder = ThreadPoolExecutor(max_workers=1, thread_name_prefix="projects of answ
 
 
 def find_project(token: str) -> str:
-    """Returns the project of a presentation; "" where there is none, or the database is away."""
+    """Return the project of a presentation; "" where there is none, or the database is away."""
     if BREAKER.is_open():
         return ""
     try:

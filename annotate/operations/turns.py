@@ -54,7 +54,7 @@ class Turns:
         self.began: dict[tuple[str, ...], float] = {}  # the latest of a project's that run
 
     async def begin(self, use: Use) -> bool:
-        """Waits for a turn; returns False where too many wait already or it waited too long."""
+        """Wait for a turn; return False where too many wait already or it waited too long."""
         if len(self.waiting) >= MAX_WAITING or self.waiting_of(use.person) >= MAX_WAITING_OF_PERSON:
             return False
         mine = Waiting(use, asyncio.get_running_loop().create_future())
@@ -80,7 +80,7 @@ class Turns:
         self.start_waiting(use.kind)
 
     def withdraw(self, mine: Waiting) -> bool:
-        """Takes it out of those who wait; returns True where its turn had come after all."""
+        """Take it out of those who wait; return True where its turn had come after all."""
         if mine.may_go.done():
             return True
         self.waiting.remove(mine)

@@ -27,7 +27,7 @@ def claim_place(project: Project, now: datetime, besides: str | None = None) -> 
 
 
 def check_places(entry: ParticipationRules, now: datetime) -> None:
-    """Raises NoPlaceLeft where all places are taken."""
+    """Raise NoPlaceLeft where all places are taken."""
     if entry.places is not None and n_places_taken(entry, now) >= entry.places:
         raise NoPlaceLeft(entry.places)
 

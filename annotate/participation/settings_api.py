@@ -99,14 +99,14 @@ def detail(request: ApiRequest, project: Project) -> dict[str, Any]:
 class EntryView(ApiView):
     @extend_schema(operation_id="entry_read", responses=EntryDetail)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Returns who may take part: links, places, consent text, codes, and the study in numbers."""
+        """Return who may take part: links, places, consent text, codes, and the study in numbers."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         return Response(detail(request, project))
 
     @extend_schema(operation_id="entry_update", request=EntryRules, responses=EntryDetail)
     def patch(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Changes the rules that are sent. If the consent text changes, everybody is asked to agree again."""
+        """Change the rules that are sent. If the consent text changes, everybody is asked to agree again."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         given, entry = validated_body(request, EntryRules, partial=True), participation_rules(project)
@@ -123,7 +123,7 @@ class EntryView(ApiView):
 class PlatformLink(ApiView):
     @extend_schema(operation_id="entry_replace_platform_link", request=None, responses=EntryDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Replaces the platform link. The old one stops working; people who joined by it stay."""
+        """Replace the platform link. The old one stops working; people who joined by it stay."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         replace_platform_link(project=project, actor=request.user, now=timezone.now())
@@ -133,7 +133,7 @@ class PlatformLink(ApiView):
 class JoinLink(ApiView):
     @extend_schema(operation_id="entry_replace_join_link", request=None, responses=EntryDetail)
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Replaces the join link. The old one stops working; people who have joined stay."""
+        """Replace the join link. The old one stops working; people who have joined stay."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         replace_join_link(project=project, actor=request.user, now=timezone.now())
@@ -214,14 +214,14 @@ class Questions(serializers.Serializer):
 class QuestionnaireView(ApiView):
     @extend_schema(operation_id="questionnaire_read", responses=Questions)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Lists the questions to annotators about themselves, in order."""
+        """List the questions to annotators about themselves, in order."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         return Response(Questions({"questions": active_questions(project)}).data)
 
     @extend_schema(operation_id="questionnaire_replace", request=WantedFields, responses=Questions)
     def put(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Replaces the questions by these, in this order. Those left out are removed; answers to them stay.
+        """Replace the questions by these, in this order. Those left out are removed; answers to them stay.
 
         A question with another wording, kind or limits is a new one and asked again.
         """
@@ -271,7 +271,7 @@ class InvitationsView(ApiView):
     )
     @idempotent
     def post(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Sends the join link to up to 100 addresses and returns what happened to each."""
+        """Send the join link to up to 100 addresses and return what happened to each."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
         given = validated_body(request, NewInvitations)

@@ -210,7 +210,7 @@ def change_project(*, project: Project, actor: User, values: dict[str, Any], now
 
 
 def check_sizes(project: Project) -> None:
-    """Raises SizesDiffer where the sets of a plan would be of another size than a further kind of task shows."""
+    """Raise SizesDiffer where the sets of a plan would be of another size than a further kind of task shows."""
     if project.has_plan and any(task.k != project.k for task in tasks_now(project)):
         raise SizesDiffer(project.k)
 
@@ -224,7 +224,7 @@ def raise_overlap(*, project: Project, actor: User, to: int, now: datetime) -> b
 
 
 def check_criteria(project: Project, before: list[dict[str, str]], after: list[dict[str, str]]) -> None:
-    """Raises CriteriaFixed: who has a task open, or has answered, was asked by these criteria in this order.
+    """Raise CriteriaFixed: who has a task open, or has answered, was asked by these criteria in this order.
 
     Names may change at any time; questions until the first label; all else in a draft without labels.
     """
@@ -242,7 +242,7 @@ def return_open_presentations(project: Project, **which: bool) -> None:
 
 
 def set_state(*, project: Project, actor: User, state: str, now: datetime) -> bool:
-    """Opens, pauses, closes or reopens; False if the project was in this state already.
+    """Open, pause, close or reopen; False if the project was in this state already.
 
     Raises ProjectArchived, TooFewItems, RanksCounts and NoSuchStep.
     """
@@ -277,7 +277,7 @@ def n_comparable(project: Project) -> int:
 
 
 def delete_project(*, project: Project) -> None:
-    """Deletes the project with everything in it: items, labels, annotators, members, history, fits, media."""
+    """Delete the project with everything in it: items, labels, annotators, members, history, fits, media."""
     with write_transaction():
         lock_project(project.pk)
         Project.objects.select_for_update().get(pk=project.pk)  # nothing that refers to it comes in any more

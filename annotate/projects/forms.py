@@ -318,7 +318,7 @@ class ProjectForm(forms.ModelForm):
             said[words] = name
 
     def clean(self) -> dict[str, Any]:
-        """Holds k and m to what the task takes; those it has no use for are left out."""
+        """Hold k and m to what the task takes; those it has no use for are left out."""
         values: dict[str, Any] = super().clean() or self.cleaned_data
         if not values.get("task_type") or "k" in self.errors or "m" in self.errors:
             return values

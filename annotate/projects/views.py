@@ -44,7 +44,7 @@ def list_projects(request: SignedInRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def edit_settings(request: SignedInRequest, project_id: UUID, section: str) -> HttpResponse:
-    """Shows and changes the settings of one section: a page of its own."""
+    """Show and change the settings of one section: a page of its own."""
     project = access.project_for(request, project_id, access.MANAGE)
     form = ProjectForm(request.POST or None, instance=project, has_labels=project.labels.exists(), section=section)
     if request.method == "POST" and form.is_valid():

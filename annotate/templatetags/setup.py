@@ -12,6 +12,6 @@ register = template.Library()
 
 @register.inclusion_tag("projects/steps.html")
 def setup_steps(project: Project, here: str) -> dict[str, Any]:
-    """here: the name of the page's address."""
+    """Show the steps of a project's set-up. here: the name of the page's address."""
     state = setup_state(project)
     return {"project": project, "steps": state.steps, "at": state.at(here), "following": state.after(here)}

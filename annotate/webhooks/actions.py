@@ -27,7 +27,7 @@ class TooManyWebhooks(UserError):
 
 
 def add_webhook(*, project: Project, actor: User, url: str, events: list[str], now: datetime) -> Webhook:
-    """Raises TooManyWebhooks."""
+    """Raise TooManyWebhooks."""
     with write_transaction():
         lock_project(project.pk)
         n = project.webhooks.count()
@@ -49,7 +49,7 @@ def switch_webhook(*, webhook: Webhook, actor: User, on: bool, now: datetime) ->
 
 
 def replace_secret(*, webhook: Webhook, actor: User, now: datetime) -> str:
-    """Replaces the secret and returns the new one; every later message is signed with it."""
+    """Replace the secret and return the new one; every later message is signed with it."""
     secret = new_webhook_secret()
     with write_transaction():
         Webhook.objects.filter(pk=webhook.pk).update(secret=secret)
@@ -66,7 +66,7 @@ def remove_webhook(*, webhook: Webhook, actor: User, now: datetime) -> None:
 
 
 def update_notes_answers(project: Project) -> None:
-    """Stores in the project whether some active webhook is told of answers; call while the project is locked."""
+    """Store in the project whether some active webhook is told of answers; call while the project is locked."""
     wanted = project.webhooks.filter(active=True).values_list("events", flat=True)
     notes = any(not ANSWER_EVENTS.isdisjoint(events) for events in wanted)
     Project.objects.filter(pk=project.pk).update(notes_answers=notes)

@@ -42,7 +42,7 @@ def enqueue_answer_events(now: datetime) -> bool:
 
 
 def wanted_events(project_id: UUID) -> set[str]:
-    """Returns which events of answers some active webhook is told; a second worker waits here for the first."""
+    """Return which events of answers some active webhook is told; a second worker waits here for the first."""
     webhooks = Webhook.objects.filter(project=project_id, active=True).order_by("pk")
     if connection.features.has_select_for_update:
         webhooks = webhooks.select_for_update()
@@ -72,7 +72,7 @@ def answer_row(label: Label, shown: dict[int, list[str]]) -> dict[str, Any]:
 
 
 def items_shown(labels: Iterable[Label]) -> dict[int, list[str]]:
-    """Returns the keys of the items of each presentation, in the order shown."""
+    """Return the keys of the items of each presentation, in the order shown."""
     presented = PresentedItem.objects.filter(presentation__in=[label.presentation_id for label in labels])
     shown: dict[int, list[str]] = {}
     for presentation, key in presented.order_by("position").values_list("presentation", "item__key"):
@@ -101,7 +101,7 @@ def enqueue_complete_sets(project_id: UUID, batch: list[AnswerNotice], now: date
 
 
 def n_counting(sets: Iterable[int], batch: list[int]) -> dict[int, int]:
-    """Returns how many labels count for each of these sets; one that a later batch tells is left to that."""
+    """Return how many labels count for each of these sets; one that a later batch tells is left to that."""
     later = AnswerNotice.objects.filter(label=OuterRef("pk"), undone=False).exclude(pk__in=batch)
     labels = Label.objects.filter(
         ~Exists(later), presentation__item_set__in=sets, presentation__purpose=Purpose.ORDINARY, voided_at=None

@@ -48,7 +48,7 @@ def deliver_due(now: datetime) -> bool:
 
 
 def deliver_next(now: datetime) -> bool:
-    """Attempts the delivery that has waited longest; returns False where none is due."""
+    """Attempt the delivery that has waited longest; return False where none is due."""
     delivery = claim_next(now)
     if delivery is None:
         return False
@@ -75,7 +75,7 @@ def send_delivery(delivery: WebhookDelivery, now: datetime) -> DeliveryResult:
 
 
 def signed_headers(delivery: WebhookDelivery, body: bytes, now: datetime) -> dict[str, str]:
-    """Returns the headers of Standard Webhooks: HMAC-SHA256 of “id.timestamp.body”; the id never changes."""
+    """Return the headers of Standard Webhooks: HMAC-SHA256 of “id.timestamp.body”; the id never changes."""
     name, stamp = f"msg_{delivery.pk}", str(int(now.timestamp()))
     return {
         "Content-Type": "application/json",
@@ -93,7 +93,7 @@ def sign(secret: str, name: str, stamp: str, body: bytes) -> str:
 
 
 def record_result(delivery: WebhookDelivery, result: DeliveryResult, now: datetime) -> None:
-    """Records the result and when to retry; deletes the webhook's old deliveries."""
+    """Record the result and when to retry; delete the webhook's old deliveries."""
     values: dict[str, Any] = {"last_status": result.status, "last_error": result.error}
     if result.succeeded:
         delivery.release(**values, state=State.DELIVERED, done_at=now)

@@ -38,18 +38,18 @@ class Answer:
 
 
 def post(url: str, body: bytes, headers: dict[str, str]) -> int:
-    """Returns the status of the answer, whose body is not read. Raises Unreachable."""
+    """Return the status of the answer, whose body is not read. Raises Unreachable."""
     return exchange(url, body, headers)[0]
 
 
 def exchange(url: str, body: bytes, headers: dict[str, str], *, max_bytes: int = 0) -> tuple[int, bytes]:
-    """Returns the status of the answer to a POST and the first bytes of its body. Raises Unreachable."""
+    """Return the status of the answer to a POST and the first bytes of its body. Raises Unreachable."""
     answer = send("POST", url, body, headers, max_bytes=max_bytes)
     return answer.status, answer.body
 
 
 def fetch(url: str, headers: dict[str, str], *, max_bytes: int) -> Answer:
-    """Returns the answer to a GET. Raises Unreachable."""
+    """Return the answer to a GET. Raises Unreachable."""
     return send("GET", url, None, headers, max_bytes=max_bytes)
 
 
@@ -86,7 +86,7 @@ def send(method: str, url: str, body: bytes | None, headers: dict[str, str], *, 
 
 
 def parse_url(url: str) -> SplitResult:
-    """Splits an address that may be called into its parts; raises Unreachable."""
+    """Split an address that may be called into its parts; raise Unreachable."""
     try:
         parts = urlsplit(url)
         has_port = parts.port is None or parts.port > 0
@@ -134,7 +134,7 @@ def is_public(address: Address) -> bool:
 
 
 def resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple]:
-    """Looks the name up; every one of its addresses has to be public. What was checked is what is called."""
+    """Look the name up; every one of its addresses has to be public. What was checked is what is called."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -156,7 +156,7 @@ def resolve(host: str, port: int) -> tuple[socket.AddressFamily, tuple]:
 
 
 def connect(family: socket.AddressFamily, address: tuple, parts: SplitResult) -> socket.socket:
-    """Opens the socket; for TLS before its handshake."""
+    """Open the socket; for TLS before its handshake."""
     plain = socket.socket(family, socket.SOCK_STREAM)
     try:
         plain.settimeout(STEP_TIMEOUT)
@@ -171,7 +171,7 @@ def connect(family: socket.AddressFamily, address: tuple, parts: SplitResult) ->
 
 
 def shut_down(connection: http.client.HTTPConnection) -> None:
-    """Ends a call whose other side drips its answer: closing alone would wait for whoever reads from the socket.
+    """End a call whose other side drips its answer: closing alone would wait for whoever reads from the socket.
 
     Of TLS it is the plain socket below that ends, since the TLS above is being read by another thread.
     """

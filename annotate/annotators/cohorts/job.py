@@ -51,7 +51,7 @@ class NotComparable(NotEnoughData):
 
 
 def work(row: CohortComparison, progress: Progress) -> None:
-    """Raises Cancelled, LeaseLost and NotComparable.
+    """Raise Cancelled, LeaseLost and NotComparable.
 
     Each cohort is fitted alone, and not averaged from the members' own utilities in one fit of all: that fit takes
     everybody's taste to be scattered around one consensus, so it pulls cohorts together, and its intervals for their

@@ -72,7 +72,7 @@ def add_machine(
     currency: str = "",
     now: datetime,
 ) -> Machine:
-    """Raises MachineNameTaken and TooManyMachines. prompt_hash: of a prompt that is not told."""
+    """Raise MachineNameTaken and TooManyMachines. prompt_hash: of a prompt that is not told."""
     name = normalize_name(name)
     if prompt:
         prompt_hash = sha256(prompt.encode()).hexdigest()

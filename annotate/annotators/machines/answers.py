@@ -51,7 +51,7 @@ class GivenAnswer:
 
 
 def read_answer(project: Project, items: tuple[int, ...], given: GivenAnswer, **more: Any) -> NewAnswer:
-    """Raises WrongAnswer."""
+    """Raise WrongAnswer."""
     task = task_for(project, len(items), given.task)
     own = with_task(project, task)
     if given.grade and (not task.type.is_graded or given.chosen is None):

@@ -46,7 +46,7 @@ class NothingToReport(NotEnoughData):
 
 
 def work(row: MachineReport, progress: Progress) -> None:
-    """Raises Cancelled, LeaseLost and NothingToReport."""
+    """Raise Cancelled, LeaseLost and NothingToReport."""
     criterion = Criterion(row.project, row.criterion)
     fit = published_fit(criterion)
     estimator = fit.estimator if fit and fit.estimator in ESTIMATORS else "BradleyTerry"
@@ -73,7 +73,7 @@ def work(row: MachineReport, progress: Progress) -> None:
 
 
 def machine_figures(criterion: Criterion, labels: Labels, progress: Progress) -> list[dict[str, Any]]:
-    """Raises Cancelled and LeaseLost."""
+    """Raise Cancelled and LeaseLost."""
     data = informative_labels(labels)
     answers, sets = implied_answers(data)
     people = answers.subset(answers.who < labels.n_people)

@@ -139,7 +139,7 @@ class StoredAnswers(serializers.Serializer):
 class MachineSets(ApiView):
     @extend_schema(operation_id="machines_sets", parameters=[SetsQuery], responses=SetList)
     def get(self, request: ApiRequest, project_id: UUID, machine_key: UUID) -> Response:
-        """Lists sets that the machine is still to be asked, each with its kind of task and the orders missing."""
+        """List sets that the machine is still to be asked, each with its kind of task and the orders missing."""
         project = access.project_for(request, project_id, access.MANAGE)
         query = validated_query(request, SetsQuery)
         criterion = validated_criterion(project, query)
@@ -184,7 +184,7 @@ def text_of(item: Item) -> str:
 class MachineAnswersView(ApiView):
     @extend_schema(operation_id="machines_answer", request=MachineAnswers, responses=StoredAnswers)
     def post(self, request: ApiRequest, project_id: UUID, machine_key: UUID) -> Response:
-        """Stores up to 200 answers, all or none. The first answer to a set in an order stays: sending it again is
+        """Store up to 200 answers, all or none. The first answer to a set in an order stays: sending it again is
         safe."""
         project = access.project_for(request, project_id, access.MANAGE)
         validated_query(request, NoQuery)
@@ -197,7 +197,7 @@ class MachineAnswersView(ApiView):
 
 
 def checked_rows(project: Project, rows: list[dict[str, Any]]) -> list[NewAnswer]:
-    """Raises Unprocessable, which names the rows that are wrong."""
+    """Raise Unprocessable, which names the rows that are wrong."""
     if len(rows) > MAX_ANSWERS:
         text = _("There are %(n)d rows; the limit is %(limit)d. Send them in several requests.")
         raise Unprocessable({"rows": [text % {"n": len(rows), "limit": MAX_ANSWERS}]})
@@ -215,7 +215,7 @@ def checked_rows(project: Project, rows: list[dict[str, Any]]) -> list[NewAnswer
 
 
 def checked_row(project: Project, row: dict[str, Any], known: dict[str, int]) -> NewAnswer:
-    """Raises WrongAnswer."""
+    """Raise WrongAnswer."""
     more = dict(row)
     keys = more.pop("items")
     given = GivenAnswer(**{name: more.pop(name) for name in ("chosen", "order", "shared", "grade", "task")})

@@ -65,7 +65,7 @@ class OwnResult:
 
 
 def check_may_view(annotator: Annotator, now: datetime) -> None:
-    """Raises what keeps this annotator from the page; a project that is paused or closed does not."""
+    """Raise what keeps this annotator from the page; a project that is paused or closed does not."""
     if annotator.excluded_at:
         raise AnnotatorExcluded
     if annotator.screened_out_at:

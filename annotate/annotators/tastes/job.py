@@ -38,7 +38,7 @@ CHUNK = 50
 
 
 def outdated_fits() -> QuerySet[Fit]:
-    """Returns published fits with components of taste that have no taste map yet."""
+    """Return published fits with components of taste that have no taste map yet."""
     has_one = TasteMap.objects.filter(
         project_id=OuterRef("project_id"), criterion=OuterRef("criterion"), fit_number=OuterRef("number")
     )
@@ -68,7 +68,7 @@ class Tastes:
 
 
 def work(row: TasteMap, progress: Progress) -> None:
-    """Raises Cancelled, LeaseLost and InsufficientData."""
+    """Raise Cancelled, LeaseLost and InsufficientData."""
     started = time.perf_counter()
     fit = Fit.objects.filter(project_id=row.project_id, criterion=row.criterion, published=True).first()
     if fit is None or not fit.components:
@@ -149,7 +149,7 @@ def map_arrays(fit: Fit, known: FittedTastes, kept: NDArray[np.int64], tastes: T
 
 
 def write_tastes(row: TasteMap, fit: Fit, known: FittedTastes, tastes: Tastes, progress: Progress) -> None:
-    """Writes the rows of this fit; nobody sees them before the taste map names it."""
+    """Write the rows of this fit; nobody sees them before the taste map names it."""
     delete_tastes(AnnotatorTaste.objects.filter(annotator__project=row.project_id, fit_number=fit.number))
     here = set(row.project.annotators.values_list("pk", flat=True))
     rows = (one for one in taste_rows(fit, known, tastes) if one.annotator_id in here)

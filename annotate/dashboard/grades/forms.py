@@ -60,7 +60,7 @@ class GradesForm(forms.Form):
         return values
 
     def values(self) -> dict[str, Any]:
-        """Returns the columns of Project."""
+        """Return the columns of Project."""
         return {"grades_by": self.cleaned_data["grades_by"], "grades": self.grades}
 
 
@@ -83,7 +83,7 @@ def grade_fields(shown: int, number: int) -> dict[str, forms.Field]:
 
 
 def find_problems(by: str, grades: list[dict[str, Any]]) -> list[tuple[int, str, str]]:
-    """Returns what is wrong: the grade's place in the list, the field, a message; nothing where there are none."""
+    """Return what is wrong: the grade's place in the list, the field, a message; nothing where there are none."""
     if len(grades) == 1:
         text = _("“%(name)s” is the only grade; it takes two or more. Add another, or empty the name for no grades.")
         return [(0, "name", text % grades[0])]

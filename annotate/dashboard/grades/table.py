@@ -23,7 +23,7 @@ EVERYTHING = 10**9
 
 
 def columns(project: Project) -> list[Column]:
-    """The same for every project, then one for each grade, the best first."""
+    """Return the columns: those of every project, then one for each grade, the best first."""
     meaning = _("Probability of the grade “{name}”.")
     own = [
         Column(f"p_{number}", format_lazy(meaning, name=grade["name"]), Kind.NUMBER)

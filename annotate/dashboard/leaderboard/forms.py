@@ -26,7 +26,7 @@ class StyleForm(forms.Form):
         self.fields["features"].choices = choices  # type: ignore[attr-defined]
 
     def clean_features(self) -> list[str]:
-        """Raises ValidationError for too many."""
+        """Raise ValidationError for too many."""
         names: list[str] = self.cleaned_data["features"]
         if len(names) > MAX_STYLE_FEATURES:
             raise forms.ValidationError(

@@ -37,7 +37,7 @@ class CompetitorTotal:
 
 
 def competitor_total(project: Project, row: DerivedRanking | None) -> CompetitorTotal | None:
-    """Returns the total of the competitors without a further query; None where there are no competitors or criteria."""
+    """Return the total of the competitors without a further query; None where there are no competitors or criteria."""
     if not project.has_competitors or not project.criteria:
         return None
     stored = row.details.get("leaderboard") if row else None
@@ -74,7 +74,7 @@ def why_none(stored: dict[str, Any], names: dict[int, str]) -> str:
 
 
 def columns(project: Project) -> list[Column]:
-    """The same for every project, then one for each criterion."""
+    """Return the columns: those of every project, then one for each criterion."""
     meaning = gettext_lazy("Score by the criterion “{name}”; empty where it does not count.")
     own = [
         Column(f"score_{number}", format_lazy(meaning, name=one["name"]), Kind.NUMBER)

@@ -37,7 +37,7 @@ class Place:
 
 
 def stored_places(row: DerivedRanking | None) -> list[Place]:
-    """Returns every place, the best first; none where there is no ranking."""
+    """Return every place, the best first; none where there is no ranking."""
     if row is None or not row.columns:
         return []
     names = [field.name for field in fields(Place)]
@@ -45,7 +45,7 @@ def stored_places(row: DerivedRanking | None) -> list[Place]:
 
 
 def track_places(project: Project, criterion: int, track: str, fit_number: int | None) -> list[Place]:
-    """Returns the places within a track, the best first; none where the published fit did not rank it."""
+    """Return the places within a track, the best first; none where the published fit did not rank it."""
     if not track or fit_number is None:
         return []
     rows = DerivedRanking.objects.filter(project=project, criterion=criterion, track=track, fit_number=fit_number)
@@ -53,11 +53,11 @@ def track_places(project: Project, criterion: int, track: str, fit_number: int |
 
 
 def tracks_of(project: Project, criterion: int) -> list[str]:
-    """Returns the names of the tracks that are ranked."""
+    """Return the names of the tracks that are ranked."""
     rows = DerivedRanking.objects.filter(project=project, criterion=criterion).exclude(track="")
     return list(rows.order_by("track").values_list("track", flat=True))
 
 
 def may_be_first(places: Sequence[Place], least: float = 0.05) -> list[Place]:
-    """Returns the items besides the leader that may be the best: by their chance, else by the interval of places."""
+    """Return the items besides the leader that may be the best: by their chance, else by the interval of places."""
     return [one for one in places[1:] if (one.rank_low == 1 if one.p_first is None else one.p_first >= least)]

@@ -34,7 +34,7 @@ class Podium:
 def podium(
     places: Sequence[Place], titles: Mapping[int, str], *, hidden: bool = False, n_items: int | None = None
 ) -> Podium | None:
-    """Returns the podium of a ranking, best first; None for fewer than two items. hidden: nothing names an item.
+    """Return the podium of a ranking, best first; None for fewer than two items. hidden: nothing names an item.
 
     places: the first three and all that may be first; n_items: of all, where these are not all.
     """
@@ -84,7 +84,7 @@ def first_sentence(first: Place, names: Mapping[int, SafeString]) -> SafeString:
 
 
 def with_chance(place: Place, names: Mapping[int, SafeString]) -> SafeString:
-    """Returns the name, and the chance to be first where it is known."""
+    """Return the name, and the chance to be first where it is known."""
     if place.p_first is None:
         return names[place.item_id]
     return format_html("{} ({})", names[place.item_id], format_probability(place.p_first))

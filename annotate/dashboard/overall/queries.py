@@ -80,7 +80,7 @@ def overall_ranking(project: Project) -> DerivedRanking | None:
 
 
 def overall_of(project: Project, page: int | str = 1, size: int = PAGE_SIZE, track: str = "") -> Overall:
-    """Returns one page of the total, in the same number of queries however many items there are.
+    """Return one page of the total, in the same number of queries however many items there are.
 
     track: the tag within whose items places are shown.
     """
@@ -113,7 +113,7 @@ def overall_of(project: Project, page: int | str = 1, size: int = PAGE_SIZE, tra
 
 
 def counted_criteria(project: Project, row: DerivedRanking | None) -> list[CountedCriterion]:
-    """Returns every criterion with the weight that the stored total has, or that is set where none is stored."""
+    """Return every criterion with the weight that the stored total has, or that is set where none is stored."""
     details = row.details if row and row.columns else {}
     weights = details.get("weights") or weights_of(project)
     told = {one["number"]: one for one in details.get("criteria", [])}
@@ -134,7 +134,7 @@ def counted_criteria(project: Project, row: DerivedRanking | None) -> list[Count
 def overall_rows(
     places: list[Place], items: dict[int, Item], criteria: list[CountedCriterion], scale: Scale, n: int
 ) -> list[OverallRow]:
-    """Returns the rows of one page; an item erased since has nothing to show."""
+    """Return the rows of one page; an item erased since has nothing to show."""
     counted = [one for one in criteria if one.weight > 0]
     scores = scores_by_criterion(counted, [one.item_id for one in places])
     return [
@@ -153,7 +153,7 @@ def overall_rows(
 
 
 def scores_by_criterion(criteria: list[CountedCriterion], items: list[int]) -> dict[tuple[int, int], float | None]:
-    """Returns scores by the published fits, by number of the criterion and item."""
+    """Return scores by the published fits, by number of the criterion and item."""
     if not criteria:
         return {}
     numbers = [one.criterion.number for one in criteria]
@@ -170,7 +170,7 @@ def why_no_track(track: str) -> str:
 
 
 def why_none(project: Project, row: DerivedRanking | None) -> str:
-    """Returns why there is no total, with what to do."""
+    """Return why there is no total, with what to do."""
     if not project.criteria:
         return _("This project asks one question, so there is nothing to add up. See its ranking.")
     if row is None:

@@ -34,7 +34,7 @@ EVERYTHING = 10**9
 
 
 def columns(project: Project) -> list[Column]:
-    """The same for every project, then one for each criterion."""
+    """Return the columns: those of every project, then one for each criterion."""
     meaning = _("Score by the criterion “{name}”; empty where it does not count.")
     own = [
         Column(f"score_{number}", format_lazy(meaning, name=one["name"]), Kind.NUMBER)

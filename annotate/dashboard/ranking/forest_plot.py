@@ -63,7 +63,7 @@ class ForestPlot:
 
 
 def forest_plots(ranking: Ranking) -> list[ForestPlot]:
-    """Returns the drawing twice, for wide pages and for phones; the page's style shows one of them."""
+    """Return the drawing twice, for wide pages and for phones; the page's style shows one of them."""
     return [forest_plot(ranking), forest_plot(ranking, NARROW)]
 
 

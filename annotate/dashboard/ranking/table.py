@@ -146,7 +146,7 @@ VALUES = [
 
 
 def columns(project: Project) -> list[Column]:
-    """The same for every project, and the values where it keeps a scale."""
+    """Return the columns: those of every project, and the values where it keeps a scale."""
     return [*COLUMNS, *(VALUES if project.anchors else [])]
 
 

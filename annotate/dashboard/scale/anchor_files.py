@@ -43,7 +43,7 @@ def cell_at(cells: list, place: int | None) -> str:
 
 
 def anchor_of(place: int, cells: dict[str, str]) -> tuple[str, float, float | None]:
-    """Raises BadFile."""
+    """Raise BadFile."""
     value, deviation = read_number(cells["value"]), read_number(cells["deviation"] or "0")
     if value is None or deviation is None or deviation < 0:
         raise BadFile(

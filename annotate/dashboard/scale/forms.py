@@ -99,7 +99,7 @@ class ScaleForm(forms.Form):
         return values
 
     def clean_source_anchors(self, source: Project | None) -> None:
-        """Takes the values of the items that both projects have."""
+        """Take the values of the items that both projects have."""
         self.rows = [list(row) for row in values_to_carry(self.project, source)] if source else []
         if source is None:
             self.add_error("source", _("Choose the project whose scale is carried on."))
@@ -108,7 +108,7 @@ class ScaleForm(forms.Form):
             self.add_error("source", text % {"name": source.name})
 
     def scale(self) -> Scale:
-        """Returns the choice, after is_valid; the usual scale of a form without data."""
+        """Return the choice, after is_valid; the usual scale of a form without data."""
         if not self.is_bound:
             return self.kept or Scale()
         if self.cleaned_data["kind"] == KEPT and self.kept:
@@ -119,7 +119,7 @@ class ScaleForm(forms.Form):
 
 
 def read_anchors(project: Project, text: str) -> tuple[list[list[Any]], list[str]]:
-    """Returns rows of (key, value, deviation or None), and what is wrong with the lines."""
+    """Return rows of (key, value, deviation or None), and what is wrong with the lines."""
     lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     if not lines:
         return [], [_("There is no anchor. Write one a line, or choose an earlier project.")]

@@ -236,7 +236,7 @@ def kept_scale(criterion: Criterion) -> Scale | None:
 
 
 def anchors_to_keep(project: Project, fit: Fit | None, scale: Scale) -> Anchors:
-    """The anchors that fix this scale: its own, or up to MAX_ANCHORS items over the whole ranking; none without one."""
+    """Return the anchors that fix this scale: its own, or up to MAX_ANCHORS items over the whole ranking."""
     if scale.anchors:
         return scale.anchors[:MAX_ANCHORS]
     found = scaled_ranking(project, fit, scale, size=10**9)
@@ -246,7 +246,7 @@ def anchors_to_keep(project: Project, fit: Fit | None, scale: Scale) -> Anchors:
 
 
 def read_number(cell: str) -> float | None:
-    """The number, with a decimal point or comma; None where it is none."""
+    """Return the number, with a decimal point or comma; None where it is none."""
     try:
         number = float(cell.replace(",", "."))
     except ValueError:

@@ -48,7 +48,7 @@ class FittedBoard:
 
 
 def compute_board_total(project: Project, fit: Fit) -> dict[str, Any]:
-    """Returns the details to add to those of the items' total, {} without competitors. `fit` is written but not yet
+    """Return the details to add to those of the items' total, {} without competitors. `fit` is written but not yet
     published, and counts in place of the published fit of its criterion."""
     if not project.has_competitors:
         return {}
@@ -88,7 +88,7 @@ def board_total(project: Project, fit: Fit) -> dict[str, Any]:
 def total_rows(
     project: Project, fit: Fit, found: list[FittedBoard], weights: list[float], names: list[str]
 ) -> list[dict[str, Any]]:
-    """Returns the rows, the best first."""
+    """Return the rows, the best first."""
     counted = [weights[one.criterion.number - 1] for one in found]
     posteriors = [one.restrict(names) for one in found]
     total = weighted_total(posteriors, counted, rng=np.random.default_rng(fit.seed))
@@ -115,7 +115,7 @@ def fewest(found: list[FittedBoard], name: str, count: str) -> int:
 
 
 def load_board(criterion: Criterion, new: Fit) -> FittedBoard | str:
-    """Returns the leaderboard of the criterion with its posterior as it was stored; or why there is none."""
+    """Return the leaderboard of the criterion with its posterior as it was stored; or why there is none."""
     boards = Leaderboard.objects.filter(fit__project_id=criterion.project.pk, fit__criterion=criterion.number)
     boards = boards.filter(fit=new) if criterion.number == new.criterion else boards.filter(fit__published=True)
     board = boards.values_list("board", flat=True).first()

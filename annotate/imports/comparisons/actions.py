@@ -81,7 +81,7 @@ def import_comparisons(
     progress: Callable[[int, int], None] | None = None,
     annotators_are: str = Annotator.Source.IMPORT,
 ) -> Report:
-    """Adds a label for every row that can be one and reports the others; `progress(done, of)` after each chunk.
+    """Add a label for every row that can be one and report the others; `progress(done, of)` after each chunk.
 
     comparisons: by ascending `row`.   annotators_are: the source of those who are named.
 

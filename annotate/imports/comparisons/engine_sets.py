@@ -31,7 +31,7 @@ class SetReader:
         self.texts: dict[str, str] = {}
 
     def comparisons(self, row: SheetRow) -> Iterator[Comparison]:
-        """Raises Unusable."""
+        """Raise Unusable."""
         if row.problem:
             raise Unusable(row.problem)
         values = {what: cell_in(row, place) for what, place in self.voting.columns.items()}

@@ -116,7 +116,7 @@ class ListReader:
         self.voters = 0
 
     def comparisons(self, row: SheetRow) -> Iterator[Comparison]:
-        """Raises Unusable."""
+        """Raise Unusable."""
         if row.problem:
             raise Unusable(row.problem)
         if self.voting.format == "indices":

@@ -182,7 +182,7 @@ def presentations(
 
 
 def add_counts(model: type[Item] | type[ItemSet], counts: Counter[int]) -> None:
-    """Adds to n_taken, with one UPDATE for all rows that get the same number, and draws the tie-breakers anew."""
+    """Add to n_taken, with one UPDATE for all rows that get the same number, and draw the tie-breakers anew."""
     by_number = defaultdict(list)
     for pk, number in counts.items():
         by_number[number].append(pk)

@@ -154,7 +154,7 @@ class TableReader:
         self.is_scored = folded(self.names[place : place + 1]) == [SCORED]
 
     def comparisons(self, row: SheetRow) -> Iterator[Comparison]:
-        """Raises Unusable."""
+        """Raise Unusable."""
         if row.problem:
             raise Unusable(row.problem)
         own = self.voting.format == "labels"

@@ -147,7 +147,7 @@ def key_of(text: str) -> str:
 
 
 def read_json(cell: Cell) -> Any:
-    """Raises ValueError."""
+    """Raise ValueError."""
     try:
         return json.loads(cell) if isinstance(cell, str) else cell
     except RecursionError as error:

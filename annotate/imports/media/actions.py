@@ -24,7 +24,7 @@ def import_media(
     source: str,
     now: datetime,
 ) -> int:
-    """Adds all rows with their files or none. files: the suffix and content of each; the rest is as for import_items,
+    """Add all rows with their files or none. files: the suffix and content of each; the rest is as for import_items,
     which says what it raises."""
     with stored(files) as names:
         return import_items(
@@ -40,7 +40,7 @@ def import_media(
 
 @contextmanager
 def stored(files: Iterable[tuple[str, File]]) -> Iterator[list[str]]:
-    """Stores files under random names; takes them away on any error."""
+    """Store files under random names; take them away on any error."""
     names: list[str] = []
     try:
         for suffix, content in files:

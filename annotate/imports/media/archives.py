@@ -357,13 +357,13 @@ def finite(name: str, value: object) -> float:
 
 
 def picture_in(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Picture:
-    """Raises Unusable for what can't be unfolded; other problems are the picture's own."""
+    """Raise Unusable for what can't be unfolded; other problems are the picture's own."""
     data = content(archive, info, max(MAX_IMAGE_BYTES, MAX_RECORDING_BYTES))
     return read_picture(SimpleUploadedFile(PurePosixPath(info.filename).name, data))
 
 
 def store(file: IO[bytes], entries: Sequence[Entry], prefix: str) -> list[str]:
-    """Stores the entries' files where items keep theirs. A second attempt finds the same names and writes over them.
+    """Store the entries' files where items keep theirs. A second attempt finds the same names and writes over them.
 
     Returns a name for each, empty for documents (store_pages).
     """

@@ -60,7 +60,7 @@ def is_document(name: str) -> bool:
 
 
 def refuse_other_formats(name: str) -> None:
-    """Raises Unusable for documents of formats that are not read."""
+    """Raise Unusable for documents of formats that are not read."""
     if name.lower().endswith(OTHERS):
         raise Unusable(
             _("%(suffix)s files are not read. Save it as PDF or .docx and upload that.")
@@ -136,7 +136,7 @@ def clean(text: str) -> str:
 
 
 def limited(text: str) -> str:
-    """Raises Unusable for a text longer than an item's may be."""
+    """Raise Unusable for a text longer than an item's may be."""
     if len(text) > MAX_TEXT:
         raise Unusable(
             _("The text has %(length)d characters; the limit is %(limit)d. Divide it.")

@@ -23,7 +23,7 @@ class Medium(NamedTuple):
 
 
 def read_media(files: Sequence[UploadedFile]) -> list[Medium]:
-    """Reads every file, then what is wrong with captions. Raises BadFile where all together are too much."""
+    """Read every file, then what is wrong with captions. Raises BadFile where all together are too much."""
     texts, problems = read_captions([file for file in files if is_captions(file)])
     media = [
         Medium(picture, None if picture.kind == Item.Kind.IMAGE else texts.pop(PurePath(picture.name).stem, None))
@@ -38,7 +38,7 @@ def is_captions(file: UploadedFile) -> bool:
 
 
 def read_captions(files: Sequence[UploadedFile]) -> tuple[dict[str, dict[str, str]], list[tuple[str, str]]]:
-    """The captions by the name of the recording that they are for; and the files that are none, with what is wrong."""
+    """Return captions by the name of the recording that they are for, and files that are none, with what is wrong."""
     found: dict[str, dict[str, str]] = {}
     problems: list[tuple[str, str]] = []
     for file in files:
@@ -60,5 +60,5 @@ def left_over(texts: Mapping[str, Mapping[str, str]]) -> list[tuple[str, str]]:
 
 
 def longest_text(kind: str) -> int:
-    """What an image shows is a line; the words of a recording are a text."""
+    """Return how long the text may be: what an image shows is a line, the words of a recording are a text."""
     return LONGEST_DESCRIPTION if kind == Item.Kind.IMAGE else MAX_TEXT

@@ -27,7 +27,7 @@ class Pages:
             self.zip.close()
 
     def read(self, name: str, data: bytes, place: int) -> Document:
-        """Raises Unusable, with the document's name."""
+        """Raise Unusable, with the document's name."""
         try:
             return read_document(
                 name, data, lambda picture, suffix: self.keep(place, picture, suffix), MAX_IMPORT_PAGES - self.n
@@ -45,7 +45,7 @@ class Pages:
 
 
 def store_pages(file: IO[bytes], documents: Mapping[int, Sequence[str]], prefix: str) -> dict[int, tuple[str, ...]]:
-    """Stores the pictures of documents, by their place; returns the names that they are stored under."""
+    """Store the pictures of documents, by their place; return the names that they are stored under."""
     with zipfile.ZipFile(file) as pages:
         return {
             place: tuple(store_over(f"items/{prefix}-{page}", pages.read(page)) for page in names)
@@ -54,6 +54,6 @@ def store_pages(file: IO[bytes], documents: Mapping[int, Sequence[str]], prefix:
 
 
 def store_over(name: str, data: bytes) -> str:
-    """Stores a file under this name, over what a first attempt has left there."""
+    """Store a file under this name, over what a first attempt has left there."""
     default_storage.delete(name)
     return default_storage.save(name, ContentFile(data))

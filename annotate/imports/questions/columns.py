@@ -156,7 +156,7 @@ def guess_questions(text: str, name: str, *, columns: Mapping[str, Any] | None =
 
 
 def check_columns(asking: Asking, k: int, names: Sequence[str]) -> None:
-    """Raises BadFile where a column that the format needs is not chosen."""
+    """Raise BadFile where a column that the format needs is not chosen."""
     if asking.format == "keys" and "set" in asking.columns:
         return
     first = OF_ITEM[asking.format][:1]

@@ -66,7 +66,7 @@ class GivenQuestions:
                 yield Read(row.place, row.cells, problem=str(problem))
 
     def read(self, row: SheetRow) -> Read:
-        """Raises Unusable; nothing is noted of such a row."""
+        """Raise Unusable; nothing is noted of such a row."""
         if row.problem:
             raise Unusable(row.problem)
         values = {what: self.cell(row, place) for what, place in self.asking.columns.items()}

@@ -8,7 +8,7 @@ CHUNK = 500  # databases limit the parameters of one query
 
 
 def delete_media(names: Sequence[str]) -> None:
-    """Deletes those of these files that no item has any more; to be called when the items' end is committed.
+    """Delete those of these files that no item has any more; to be called when the items' end is committed.
 
     Of two projects that share a file and end at once, the later commit finds no item left, whichever it is.
     """

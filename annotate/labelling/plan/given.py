@@ -146,7 +146,7 @@ def change_order(*, project: Project, actor: User, order: str, now: datetime) ->
 
 
 def change_priority(*, project: Project, actor: User, numbers: Collection[int], priority: int, now: datetime) -> int:
-    """Gives these questions another priority; how many had another one before."""
+    """Give these questions another priority; how many had another one before."""
     with write_transaction():
         project = lock_project(project.pk)
         n = sum(rows.exclude(priority=priority).update(priority=priority) for rows in numbered(project, numbers))

@@ -59,7 +59,7 @@ class Ranking(TaskType):
         return _("you ranked %(letters)s") % {"letters": ", ".join(letters)}
 
     def parse_order(self, data: Mapping[str, str], project: Project) -> Order:
-        """Raises InvalidAnswer where a rank is given twice or left out before a lower one, unless places are shared."""
+        """Raise InvalidAnswer where a rank is given twice or left out before a lower one, unless places are shared."""
         ranks = ranks_by_place(data)
         order = sorted(ranks, key=lambda place: ranks[place])
         if self.shares_places(project):

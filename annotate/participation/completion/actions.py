@@ -32,7 +32,7 @@ class CodeCheck:
 
 
 def finish(*, annotator: Annotator, now: datetime) -> Completion:
-    """Ends the annotator's part; sent again it is the same end. Raises NotFinished, and FieldsFirst before the code.
+    """End the annotator's part; sent again it is the same end. Raises NotFinished, and FieldsFirst before the code.
 
     Who had nothing to answer at all found no place; who answered before the project closed has finished.
     """
@@ -143,7 +143,7 @@ def check_code(*, project: Project, code: str) -> CodeCheck:
 
 
 def use_code(*, project: Project, actor: User, code: str, now: datetime) -> CodeCheck:
-    """Marks an individual code as used; used before, nothing changes."""
+    """Mark an individual code as used; used before, nothing changes."""
     owner = unfinished_owner(project, codes.normalize_code(code))
     if owner is not None:
         finish(annotator=owner, now=now)

@@ -19,7 +19,7 @@ def save_consent_text(project: Project, text: str, now: datetime) -> str:
 
 
 def give_consent(*, annotator: Annotator, version: str, now: datetime) -> bool:
-    """Stores that the annotator agreed to this text, in the language in which they read it; False if it is not the
+    """Store that the annotator agreed to this text, in the language in which they read it; False if it is not the
     project's text any more."""
     with write_transaction():
         project = lock_project(annotator.project_id)

@@ -28,7 +28,7 @@ class SitesForm(forms.Form):
 
 
 def check_origins(origins: list[str]) -> None:
-    """Raises ValidationError for the first that is no https address of a site, and for too many."""
+    """Raise ValidationError for the first that is no https address of a site, and for too many."""
     for origin in origins:
         if not is_site_origin(origin):
             raise forms.ValidationError(

@@ -48,7 +48,7 @@ class Ticket:
 
     @classmethod
     def read(cls, text: str) -> "Ticket":
-        """Raises Http404."""
+        """Raise Http404."""
         try:
             key, _mark, language = signer.unsign(text, max_age=MAX_AGE).partition("-")
             return cls(UUID(key).hex, language)
@@ -167,7 +167,7 @@ def redirect_to_ticket(
 
 
 def check_origin(request: HttpRequest, sites: Sequence[str]) -> None:
-    """Raises PermissionDenied for what a page sends that is neither ours nor of a site that may show the vote.
+    """Raise PermissionDenied for what a page sends that is neither ours nor of a site that may show the vote.
 
     Browsers say with every POST from where it comes, in Origin or at least in Referer; "null", which pages send that
     hide it, is refused. A program says nothing, and needs nobody's browser to send what it likes.

@@ -80,7 +80,7 @@ def join_by_link(*, project: Project, pseudonym: str, resume_token: str, version
 
 
 def record_refused_browser(annotator: Annotator, now: datetime) -> None:
-    """Logs that another browser came with this participant's id and was turned away; once a day."""
+    """Log that another browser came with this participant's id and was turned away; once a day."""
     known = Event.objects.filter(annotator=annotator, verb=EventVerb.OTHER_BROWSER_REFUSED)
     if not known.filter(at__gt=now - timedelta(days=1)).exists():
         record_event(annotator.project, None, EventVerb.OTHER_BROWSER_REFUSED, now, annotator=annotator)

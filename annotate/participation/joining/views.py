@@ -42,7 +42,7 @@ def join(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def join_page(request: HttpRequest, project: Project, user: User | None) -> HttpResponse:
-    """Shows the form that makes an annotator, of `user` if there is one, or makes it and opens its first task."""
+    """Show the form that makes an annotator, of `user` if there is one, or make it and open its first task."""
     closed = not_open_page(request, project)
     if closed:
         return closed

@@ -49,7 +49,7 @@ class QuestionsChanged(UserError):
 def change_questions(
     *, project: Project, actor: User, wanted: Sequence[RequestedQuestion], removed: Collection[int], now: datetime
 ) -> bool:
-    """Makes the fields these, in this order, and removes others; whether anything was different.
+    """Make the fields these, in this order, and remove others; whether anything was different.
 
     Answers stay: a field that somebody answered is retired instead of deleted. Raises FieldsChanged.
     """
@@ -129,7 +129,7 @@ def note_newest_questions(project: Project) -> None:
 
 
 def save_question_answers(*, annotator: Annotator, at_end: bool, values: Mapping[int, str], now: datetime) -> None:
-    """Stores what was said to the fields shown, by primary key; "" takes an earlier answer back.
+    """Store what was said to the fields shown, by primary key; "" takes an earlier answer back.
 
     A field that was retired meanwhile takes no answer; one that was added meanwhile is still to be asked.
     """

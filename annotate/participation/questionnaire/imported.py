@@ -79,7 +79,7 @@ def save_numbers(
     rows: Sequence[tuple[int, Sequence[float]]],
     now: datetime,
 ) -> None:
-    """Gives annotators, by primary key, these numbers, in the caller's transaction; fields that are not there are made.
+    """Give annotators, by primary key, these numbers, in the caller's transaction; fields that are not there are made.
 
     Who was erased meanwhile gets none. Raises NotAnImportedNumber and AnsweredMeanwhile.
     """

@@ -46,7 +46,7 @@ def asked_questions(project: Project) -> list[QuestionField]:
 
 
 def translate_questions(project: Project, fields: Sequence[QuestionField], language: str) -> None:
-    """Gives fields, for pages alone, the words of this language: `shown_label`, `shown_choices`; in one query.
+    """Give fields, for pages alone, the words of this language: `shown_label`, `shown_choices`; in one query.
 
     What is said is stored in the own language's words, so that answers are the same in every language.
     """

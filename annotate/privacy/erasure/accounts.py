@@ -56,7 +56,7 @@ def projects_owned_alone(user: User) -> list[Project]:
 
 
 def erase_account(*, user: User, by: str = BY_ACCOUNT, now: datetime) -> int:
-    """Deletes the account and everything of its person; the number of labels that were. Raises StillOwner."""
+    """Delete the account and everything of its person; the number of labels that were. Raises StillOwner."""
     with write_transaction():
         of_user = Q(memberships__user=user) | Q(annotators__user=user)
         keys = set(Project.objects.filter(of_user).values_list("pk", flat=True))

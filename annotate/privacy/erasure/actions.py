@@ -61,7 +61,7 @@ BY_THEMSELF, BY_OWNER, BY_ACCOUNT, BY_OPERATOR, BY_RETENTION = "themself", "owne
 
 
 def erase_annotator(*, annotator: Annotator, by: str, actor: User | None = None, now: datetime) -> int:
-    """Deletes everything of one annotator; the number of labels that were. Erased already, there are none.
+    """Delete everything of one annotator; the number of labels that were. Erased already, there are none.
 
     The project's fits that counted them go too, the published one included, and one under way is not published. What
     an archive of labels holds is taken out of its file within a day (annotate.operations.label_archives).
@@ -112,7 +112,7 @@ def delete_answers(annotator: Annotator, labels: QuerySet[Label]) -> int:
 
 
 def erase_names(annotators: Sequence[Annotator]) -> None:
-    """Takes what names these annotators of one project out of the rows that stay: its history, stored answers of the
+    """Take what names these annotators of one project out of the rows that stay: its history, stored answers of the
     API, webhooks' messages, the ids of participants turned away."""
     for start in range(0, len(annotators), TOGETHER):
         some = annotators[start : start + TOGETHER]
@@ -128,7 +128,7 @@ def erase_names(annotators: Sequence[Annotator]) -> None:
 
 
 def delete_fits_since(project: Project, since: datetime) -> None:
-    """Deletes what was computed from the project's labels since then; what is being computed is not published.
+    """Delete what was computed from the project's labels since then; what is being computed is not published.
 
     The engine's claim is taken first: an engine that is about to publish waits for this transaction, or has published
     before it, and then that fit is among those deleted.

@@ -47,7 +47,7 @@ def change_retention(*, project: Project, actor: User, days: int | None, drops: 
 
 
 def apply_retention(*, project: Project, now: datetime) -> int | None:
-    """Drops what is to be dropped; how many annotators it was about, None where nothing is due."""
+    """Drop what is to be dropped; how many annotators it was about, None where nothing is due."""
     with write_transaction():
         project = lock_project(project.pk)
         closed = retention_due_since(project, now)

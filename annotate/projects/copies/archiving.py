@@ -13,7 +13,7 @@ State = Project.State
 
 
 def archive_project(*, project: Project, actor: User, now: datetime) -> bool:
-    """Archives, and closes first what is open or paused; False if it was archived already."""
+    """Archive, and close first what is open or paused; False if it was archived already."""
     with write_transaction():
         project = lock_project(project.pk)
         if project.archived_at:

@@ -194,7 +194,7 @@ def copy_features(source: Project, clone: Project, items: dict[int, int]) -> Non
 
 
 def clone_rows(rows: Any, **values: Any) -> dict[int, int]:
-    """Copies these rows with these values; from each primary key to that of its copy."""
+    """Copy these rows with these values; from each primary key to that of its copy."""
     known: dict[int, int] = {}
     for batch in in_batches(rows):
         made = rows.model.objects.bulk_create(rows.model(**copy_values(row, **values)) for row in batch)

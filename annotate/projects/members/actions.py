@@ -34,7 +34,7 @@ class MemberAlready(UserError):
 
 
 def add_member(*, project: Project, actor: User, address: str, role: str, now: datetime) -> Membership | None:
-    """Makes the account with this e-mail address a member; without one it is invited to make one, and None returned.
+    """Make the account with this e-mail address a member; without one it is invited to make one, and None returned.
 
     Raises OwnersOnly and MemberAlready.
     """
@@ -68,7 +68,7 @@ def change_role(*, membership: Membership, actor: User, role: str, now: datetime
 
 
 def remove_member(*, membership: Membership, actor: User, now: datetime) -> None:
-    """Ends the membership; labels stay. Raises OwnersOnly and LastOwner."""
+    """End the membership; labels stay. Raises OwnersOnly and LastOwner."""
     with write_transaction():
         project = check_is_owner(membership.project, actor)
         check_owner_remains(membership)
@@ -77,7 +77,7 @@ def remove_member(*, membership: Membership, actor: User, now: datetime) -> None
 
 
 def withdraw_invitation(*, invitation: MemberInvitation, actor: User, now: datetime) -> None:
-    """Deletes the invitation, whose link then no longer works. Raises OwnersOnly."""
+    """Delete the invitation, whose link then no longer works. Raises OwnersOnly."""
     with write_transaction():
         project = check_is_owner(invitation.project, actor)
         record_event(project, actor, EventVerb.INVITATION_WITHDRAWN, now, address=invitation.address)

@@ -43,7 +43,7 @@ def members(request: SignedInRequest, project_id: UUID) -> HttpResponse:
 
 
 def add_or_invite(request: SignedInRequest, project: Project, address: str, role: str) -> None:
-    """Adds the account, if there is one, and writes to the address; what is said does not give away whether."""
+    """Add the account, if there is one, and write to the address; what is said does not give away whether."""
     rate_limits.check_rate_limit(request, "invite", who=str(request.user.pk))
     try:
         membership = actions.add_member(

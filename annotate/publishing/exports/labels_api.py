@@ -108,7 +108,7 @@ class LabelPage(serializers.Serializer):
 class Labels(ApiView):
     @extend_schema(operation_id="labels_list", parameters=[LabelQuery], responses=LabelPage)
     def get(self, request: ApiRequest, project_id: UUID) -> Response:
-        """Lists every answer ever given, including void ones, by one criterion."""
+        """List every answer ever given, including void ones, by one criterion."""
         project = access.project_for(request, project_id, access.SEE)
         query = validated_query(request, LabelQuery)
         require_labels(project)

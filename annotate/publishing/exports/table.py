@@ -34,5 +34,5 @@ def always(columns: Sequence[Column]) -> Callable[[Project], Sequence[Column]]:
 
 
 def of_project(rows: Callable[[Project], Iterator[Row]]) -> Callable[[Criterion], Iterator[Row]]:
-    """The same rows whatever the criterion."""
+    """Return the same rows whatever the criterion."""
     return lambda criterion: rows(criterion.project)

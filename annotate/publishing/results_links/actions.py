@@ -24,7 +24,7 @@ class TooManyLinks(UserError):
 def make_link(
     *, project: Project, actor: User, criterion: int, expires_at: datetime | None, now: datetime, **live: Any
 ) -> ResultsLink:
-    """Makes a link; live: other columns of ResultsLink, such as track and invites. Raises TooManyLinks."""
+    """Make a link; live: other columns of ResultsLink, such as track and invites. Raises TooManyLinks."""
     with write_transaction():
         lock_project(project.pk)
         n = sum(not link.is_over(now) for link in project.results_links.filter(revoked_at=None))
@@ -69,7 +69,7 @@ def set_names(*, link: ResultsLink, actor: User, shown: bool, now: datetime) -> 
 
 
 def set_deadline(*, link: ResultsLink, actor: User, deadline: datetime | None, now: datetime) -> bool:
-    """Sets what the projector view counts down to, or nothing; returns False if nothing changed."""
+    """Set what the projector view counts down to, or nothing; return False if nothing changed."""
     with write_transaction():
         link = ResultsLink.objects.select_for_update(of=("self",)).select_related("project").get(pk=link.pk)
         if link.deadline == deadline:

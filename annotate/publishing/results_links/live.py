@@ -58,7 +58,7 @@ class LiveView:
 
 
 def live_view(link: ResultsLink) -> LiveView:
-    """Returns the first places; what names an item is not in it while names are hidden."""
+    """Return the first places; what names an item is not in it while names are hidden."""
     places, n_items, fit, title = read_places(link)
     titles: dict[int, str] = {}
     if link.shows_names:
@@ -77,7 +77,7 @@ def live_view(link: ResultsLink) -> LiveView:
 
 
 def version_of(link: ResultsLink, fit: Fit | None) -> str:
-    """Returns a text that changes whenever the page does."""
+    """Return a text that changes whenever the page does."""
     project = link.project
     ends = deadline_of(link)
     shown = [fit.number if fit else 0, int(link.shows_names), ends.timestamp() if ends else 0, project.state]
@@ -85,12 +85,12 @@ def version_of(link: ResultsLink, fit: Fit | None) -> str:
 
 
 def current_version(link: ResultsLink) -> str:
-    """Returns what `live_view` would say its version is, from two queries."""
+    """Return what `live_view` would say its version is, from two queries."""
     return version_of(link, fit_of(link))
 
 
 def fit_of(link: ResultsLink) -> Fit | None:
-    """Returns the published fit that the link shows."""
+    """Return the published fit that the link shows."""
     if link.criterion != OVERALL:
         return published_fit(Criterion(link.project, link.criterion))
     row = overall_ranking(link.project)
@@ -98,7 +98,7 @@ def fit_of(link: ResultsLink) -> Fit | None:
 
 
 def read_places(link: ResultsLink) -> tuple[list[Place], int, Fit | None, str]:
-    """Returns the first places and all others that may be first, the number of items, the fit, the ranking's name."""
+    """Return the first places and all others that may be first, the number of items, the fit, the ranking's name."""
     project = link.project
     if link.criterion == OVERALL:
         row = overall_ranking(project)
@@ -118,7 +118,7 @@ def read_places(link: ResultsLink) -> tuple[list[Place], int, Fit | None, str]:
 
 
 def too_early(fit: Fit) -> str:
-    """Returns why nothing should be made of the places yet; empty where nothing speaks against them."""
+    """Return why nothing should be made of the places yet; empty where nothing speaks against them."""
     if fit.converged is False:
         return _("No result to rely on yet: the calculation did not converge.")
     thin = Estimate.objects.filter(fit=fit, n_comparisons__lt=MIN_COMPARISONS).count()
@@ -141,7 +141,7 @@ def live_rows(places: Sequence[Place], titles: dict[int, str]) -> list[LiveRow]:
 
 
 def deadline_of(link: ResultsLink) -> datetime | None:
-    """Returns the link's own deadline, else when the project closes."""
+    """Return the link's own deadline, else when the project closes."""
     return link.deadline or link.project.closes_at
 
 
@@ -151,7 +151,7 @@ def countdown(link: ResultsLink, now: datetime) -> Countdown | None:
 
 
 def format_left(left: timedelta) -> str:
-    """Returns hours, minutes and seconds: 1:02:05; never less than 0:00:00."""
+    """Return hours, minutes and seconds: 1:02:05; never less than 0:00:00."""
     seconds = max(0, int(left.total_seconds()))
     return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
 
@@ -162,7 +162,7 @@ def shows_join(link: ResultsLink) -> bool:
 
 
 def live_context(link: ResultsLink, origin: str) -> dict[str, Any]:
-    """Returns what the part that changes shows to anybody; `origin`: scheme and host by which they reached the site."""
+    """Return what the part that changes shows to anybody; `origin`: scheme and host by which they reached the site."""
     now = timezone.now()
     context: dict[str, Any] = {"project": link.project, "link": link, "live": live_view(link), "now": now}
     context["countdown"] = countdown(link, now)

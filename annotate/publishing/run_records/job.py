@@ -64,7 +64,7 @@ Names are percent-encoded where a spreadsheet would run them or a list would bre
 
 
 def write_run_record(criterion: Criterion, folder: Path, *, progress: Progress, now: datetime) -> dict[str, Any]:
-    """Writes the record of today's labels, by the published fit's estimator and settings; returns record.json.
+    """Write the record of today's labels, by the published fit's estimator and settings; return record.json.
 
     Raises NotEnoughData before the first fit.
     """
@@ -126,7 +126,7 @@ def machines_counted(labels: Labels) -> list[dict[str, str]]:
 
 
 def write_leaderboard_files(folder: Path, criterion: Criterion, labels: Labels, fit: Fit) -> None:
-    """Writes competitors.csv, as the engine's command line reads it, and the published board, where there is one."""
+    """Write competitors.csv, as the engine's command line reads it, and the published board, where there is one."""
     board = Leaderboard.objects.filter(fit=fit).values_list("board", flat=True).first()
     if board is None:
         return
@@ -137,7 +137,7 @@ def write_leaderboard_files(folder: Path, criterion: Criterion, labels: Labels, 
 
 
 def work(row: RunRecord, progress: Progress) -> None:
-    """Makes the claimed record and keeps it in place of the project's earlier ones.
+    """Make the claimed record and keep it in place of the project's earlier ones.
 
     Raises what the fit raises, and LeaseLost.
     """
@@ -173,7 +173,7 @@ def zip_folder(folder: Path, archive: Path) -> None:
 
 
 def store_parts(record: RunRecord, archive: Path) -> None:
-    """Stores the file as rows, each in its own transaction, after deleting those of an earlier attempt."""
+    """Store the file as rows, each in its own transaction, after deleting those of an earlier attempt."""
     RunRecordPart.objects.filter(record=record).delete()
     with archive.open("rb") as file:
         number = 0

@@ -10,7 +10,7 @@ EVENT = Webhook.Event.FLAG_RAISED
 
 
 def notify_new_flags(*, project: Project, since: datetime | None, now: datetime) -> int:
-    """Looks at annotators with labels since then, where some webhook wants to know; how many flags were new.
+    """Look at annotators with labels since then, where some webhook wants to know; how many flags were new.
 
     A flag that has gone and comes again is told again.
     """

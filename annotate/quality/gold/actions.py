@@ -24,7 +24,7 @@ class NotScreenedOut(UserError):
 def add_gold_sets(
     *, project: Project, actor: User, rows: Sequence[NewGoldSet], only_for_checks: bool, now: datetime
 ) -> int:
-    """Adds these or, where the purpose has the set already, replaces its right answer; the number of sets.
+    """Add these or, where the purpose has the set already, replace its right answer; the number of sets.
 
     only_for_checks: their items are retired, so that no ordinary task shows them and the ranking leaves them out.
     """
@@ -66,7 +66,7 @@ def add_gold_sets(
 
 
 def change_gold_set(*, known: GoldSet, actor: User, row: NewGoldSet, only_for_checks: bool, now: datetime) -> None:
-    """Puts this set in the place of the other; what was answered to that one stays held against what was right then.
+    """Put this set in the place of the other; what was answered to that one stays held against what was right then.
 
     Where only the words told after practice differ, it stays the same set.
     """
@@ -89,7 +89,7 @@ def change_gold_set(*, known: GoldSet, actor: User, row: NewGoldSet, only_for_ch
 
 
 def remove_gold_set(*, known: GoldSet, actor: User, now: datetime) -> None:
-    """Shows the set for its purpose no more; what was answered stays held against it."""
+    """Show the set for its purpose no more; what was answered stays held against it."""
     with write_transaction():
         if known.retired_at is None:
             keys = dict(known.items.values_list("pk", "key"))

@@ -126,7 +126,7 @@ def _build_shard(sites: PairSites, rows: slice) -> FactorShard:
 
 
 def _build_groups(sites: PairSites) -> list[NodeGroup]:
-    """Number nodes by (annotator, ranking, item), find their parts, and group these by size."""
+    """Give nodes numbers by (annotator, ranking, item), find their parts, and group these by size."""
     m, width = len(sites), max(1, sites.n_items)
     ranking = np.zeros(m, np.int64) if sites.ranking is None else sites.ranking + 1
     _, ranking = np.unique(ranking, return_inverse=True)  # 0: pairs, if there are any
