@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotate.audit_log.sentences import Told, shown_value, told
+from annotate.audit_log.sentences import DescribedEvent, describe_event, shown_value
 from annotate.models import Event, EventVerb, ParticipationRules, Project
 
 PAGE_SIZE = 50
@@ -44,7 +44,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Line:
-    told: Told
+    event: DescribedEvent
     changes: list[Change]
     compare: int | None = None  # the event by which the rankings before and after it are compared
 
@@ -64,7 +64,7 @@ def events_of(project: Project, log_filter: LogFilter) -> QuerySet[Event]:
 
 def log_page(project: Project, log_filter: LogFilter, number: str | None) -> tuple[Page, list[Line]]:
     page = Paginator(events_of(project, log_filter), PAGE_SIZE).get_page(number)
-    return page, [Line(told(event), changes_of(event), compared_by(event)) for event in page]
+    return page, [Line(describe_event(event), changes_of(event), compared_by(event)) for event in page]
 
 
 def compared_by(event: Event) -> int | None:

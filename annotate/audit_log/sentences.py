@@ -17,19 +17,19 @@ MAX_REFUSALS = 5  # shown of one import
 
 
 @dataclass(frozen=True)
-class Told:
+class DescribedEvent:
     at: datetime
     who: str
     what: str
 
 
-def recent_events(project: Project, limit: int = 20) -> list[Told]:
+def recent_events(project: Project, limit: int = 20) -> list[DescribedEvent]:
     """Return the latest first, without those that come often."""
     events = Event.objects.filter(project=project, verb__in=RECENT).select_related("actor", "annotator")
-    return [told(event) for event in events.order_by("-at", "-pk")[:limit]]
+    return [describe_event(event) for event in events.order_by("-at", "-pk")[:limit]]
 
 
-def told(event: Event) -> Told:
+def describe_event(event: Event) -> DescribedEvent:
     who = event.actor.email or event.actor.username if event.actor else _("Somebody")
     if event.verb in BY_ANNOTATORS:
         who = str(event.annotator or _("an annotator"))
@@ -50,7 +50,7 @@ def told(event: Event) -> Told:
         details["refusals"] = refusals(event.details["refusals"])
     verb = EventVerb.parse(event.verb)
     sentence = str(verb.sentence) if verb and verb.sentence else event.verb.replace("%", "%%")
-    return Told(event.at, who, (sentence % Blank(details)).strip())
+    return DescribedEvent(event.at, who, (sentence % Blank(details)).strip())
 
 
 class Blank(dict[str, str]):

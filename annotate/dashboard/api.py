@@ -189,7 +189,7 @@ def requested_track(project: Project, fit: Fit, query: dict[str, Any]) -> Track:
 
 def ranked(estimates: list[Estimate], fit: Fit, track: Track | None = None) -> list[Any]:
     if track:
-        track.put_places(estimates)
+        track.replace_places(estimates)
     besides = table.figures_besides(fit)
     small = table.small_parts(fit, {table.part_of(estimate) for estimate in estimates})
     items = Item.objects.prefetch_related("tags").in_bulk([estimate.item_id for estimate in estimates])

@@ -100,7 +100,7 @@ def people_of(project: Project) -> list[Person]:
     return judges() if project.expected_people.filter(name__in=JUDGES).exists() else people()
 
 
-def worth(project: Project, person: Person, item: Item) -> float:
+def utility_of(project: Project, person: Person, item: Item) -> float:
     """Return the person's utility of the item: what all agree on, what their camp sees in it, and a whim of
     their own."""
     item_rng = random.Random(f"{project.name}/{item.key}")  # noqa: S311
@@ -132,7 +132,7 @@ class Crowd:
         self.project, self.rng = project, rng
         self.people = people_of(project)
         self.n_labels = project.labels.count()
-        # Who has nothing left to compare: asked again only after `look_again`.
+        # Who has nothing left to compare: asked again only after `restart`.
         self.finished: set[str] = set()
         self.annotators = {person.name: self.annotator(person) for person in self.people}
 
@@ -151,7 +151,7 @@ class Crowd:
     def has_finished(self) -> bool:
         return len(self.finished) == len(self.people)
 
-    def look_again(self) -> None:
+    def restart(self) -> None:
         self.finished.clear()
 
     def answer(self, now: datetime) -> Label | None:
@@ -215,7 +215,7 @@ class Crowd:
         return replace(answer, further=tuple(further))
 
     def judge(self, person: Person, items: Sequence[Item]) -> Answer:
-        utilities = [worth(self.project, person, item) for item in items]
+        utilities = [utility_of(self.project, person, item) for item in items]
         outcome, order = self.outcome(person, utilities)
         seconds = self.rng.lognormvariate(math.log(person.seconds), 0.5) * (1 + (len(items) - 2) / 2)
         chosen = order[0] if outcome == Outcome.CHOICE else None

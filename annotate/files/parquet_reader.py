@@ -111,7 +111,7 @@ def run_child(file: IO[bytes], limits: Mapping[str, int]) -> "subprocess.Complet
 def refusal_of(done: "subprocess.CompletedProcess[bytes] | None", name: str, limits: Mapping[str, int]) -> BadFile:
     told: dict[str, Any] = {"why": "seconds"}
     if done is not None:
-        told = said_by(done)
+        told = read_refusal(done)
     megabytes = {what: limits[what] // 2**20 for what in ("unfolded", "bytes", "memory")}
     values = {**limits, **megabytes, **told, "name": name}
     if "size" in told:
@@ -122,7 +122,7 @@ def refusal_of(done: "subprocess.CompletedProcess[bytes] | None", name: str, lim
     return BadFile(f"{text} {FEWER_COLUMNS}" if told["why"] in TOO_MUCH else text)
 
 
-def said_by(done: "subprocess.CompletedProcess[bytes]") -> dict[str, Any]:
+def read_refusal(done: "subprocess.CompletedProcess[bytes]") -> dict[str, Any]:
     """Return why the process refused the file; where it could not say so, what ended it."""
     try:
         told = json.loads(done.stderr.rpartition(b"\n")[2])

@@ -62,8 +62,8 @@ def keep(
     files: dict[str, bytes | File],
     now: datetime,
 ) -> Upload:
-    """Store the files until they are imported or an hour has passed; clear what others have left behind."""
-    clear(user, now)
+    """Store the files until they are imported or an hour has passed; discard what others have left behind."""
+    discard_expired(user, now)
     upload_id = f"{user.pk}-{int(now.timestamp())}-{secrets.token_hex(16)}"
     upload = Upload(upload_id, str(project.pk), kind, name, details)
     for file_name, content in files.items():
@@ -102,7 +102,7 @@ def inside(folder: str) -> tuple[list[str], list[str]]:
         return [], []
 
 
-def clear(user: User, now: datetime) -> None:
+def discard_expired(user: User, now: datetime) -> None:
     """Discards everybody's expired uploads and, of this user's, all but as many as leave room for one more."""
     waiting = [name for name in inside(FOLDER)[0] if ID.fullmatch(name)]
     own = sorted((name for name in waiting if name.startswith(f"{user.pk}-")), key=since, reverse=True)

@@ -11,7 +11,7 @@ from annotate.core.errors import CapReached, InvalidAnswer, NothingToUndo, TaskC
 from annotate.core.transactions import write_transaction
 from annotate.jobs.fit_requests import request_fit
 from annotate.labelling import assignment, special_tasks
-from annotate.labelling.asked_tasks import as_asked, is_asked
+from annotate.labelling.asked_tasks import is_asked, project_for_task
 from annotate.labelling.comments import check_comment, check_comments, write_item_comments
 from annotate.labelling.eligibility import (
     break_is_due,
@@ -114,7 +114,7 @@ def record_and_assign_next(
         if is_new:  # last, since all who answer write this one row
             request_fit(annotator.project)
     if is_next_to_hold:
-        assignment.hold_next(annotator, now, rng)
+        assignment.lease_next(annotator, now, rng)
     return label, refusal
 
 
@@ -129,7 +129,7 @@ def go_on(
     ahead: bool,
 ) -> tuple[UserError | None, bool]:
     """Open the next presentation and lease the one after it. Return the refusal that says why there is none, and
-    whether the one after it is to be leased in a step of its own (assignment.hold_next).
+    whether the one after it is to be leased in a step of its own (assignment.lease_next).
 
     none_open: whether the annotator is known to have none open and to have answered just now.
     """
@@ -172,7 +172,7 @@ def write_label(annotator: Annotator, presentation: Presentation, answer: Answer
     check_can_answer(project, annotator, now)
     if not is_asked(project, presentation.task):
         raise TaskChanged
-    check_answers(as_asked(project, presentation.task), answer, len(items))
+    check_answers(project_for_task(project, presentation.task), answer, len(items))
     check_reading_time(project, presentation, now)
     if presentation.state == Presentation.State.OPEN:
         if not close_answered(id=presentation.pk):  # it was read before the lock

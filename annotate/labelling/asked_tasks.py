@@ -105,7 +105,7 @@ def is_asked(project: Project, code: str) -> bool:
     return not code or read_task(code) in tasks_of(project)
 
 
-def as_asked(project: Project, code: str) -> Project:
+def project_for_task(project: Project, code: str) -> Project:
     """Return the project as the kind with this code asks it: itself for "", else a copy that is never saved."""
     return with_task(project, read_task(code)) if code else project
 

@@ -57,7 +57,7 @@ def next_presentation(*, annotator: Annotator, now: datetime, rng: random.Random
         annotator = lock_annotator(annotator)
         presentation = open_or_renew(annotator, likely, now, rng)
     if ahead:
-        hold_next(annotator, now, rng)
+        lease_next(annotator, now, rng)
     return presentation
 
 
@@ -153,7 +153,7 @@ def count_if_needed(project: Project, annotator: Annotator) -> int | None:
     return n_counted_labels(annotator)
 
 
-def hold_next(annotator: Annotator, now: datetime, rng: random.Random) -> None:
+def lease_next(annotator: Annotator, now: datetime, rng: random.Random) -> None:
     """Lease the question after the open one in a step of its own, unless one is leased already.
 
     A step counts one set, so that no two steps wait for each other's items.

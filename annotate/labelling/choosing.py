@@ -14,7 +14,7 @@ from itertools import combinations, islice
 from django.db.models import Avg, Exists, F, OuterRef, Q, QuerySet
 
 from annotate.core.errors import NothingToCompare
-from annotate.labelling.asked_tasks import as_asked, codes_to_try, draw_task, is_mixed, of_size
+from annotate.labelling.asked_tasks import codes_to_try, draw_task, is_mixed, of_size, project_for_task
 from annotate.labelling.item_sets import (
     MAX_WAITING_SETS,
     ChosenSet,
@@ -70,7 +70,7 @@ def choose_items(project: Project, annotator: Annotator, token: str = "") -> Cho
     first_refusal = None
     for code in codes_to_try(project, draw_task(project, token)):
         try:
-            return replace(choose_for_task(as_asked(project, code), annotator, token), task=code)
+            return replace(choose_for_task(project_for_task(project, code), annotator, token), task=code)
         except NothingToCompare as refusal:
             first_refusal = first_refusal or refusal
     raise first_refusal or NothingToCompare(0, project.k)

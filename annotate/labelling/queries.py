@@ -10,7 +10,7 @@ from annotate.core.languages import language_name
 from annotate.core.sections import Section, sections_in
 from annotate.labelling import eligibility
 from annotate.labelling.answer_options import ExtraAnswer, GradeStep, button_text, extra_answers, grade_steps
-from annotate.labelling.asked_tasks import as_asked
+from annotate.labelling.asked_tasks import project_for_task
 from annotate.labelling.criterion_fields import CriterionFields, fields_by_criterion
 from annotate.labelling.keys.bindings import Keys
 from annotate.labelling.last_answers import LastAnswer, last_answer_or_declaration
@@ -207,7 +207,7 @@ def current_task(
     n_open = bool(token) + bool(following.token)
     is_shown = bool(token) and token == shown and not given
     task = build_task(
-        replace(words, project=as_asked(words.project, current.task)),
+        replace(words, project=project_for_task(words.project, current.task)),
         token=token,
         rows=[] if is_shown else current.rows,
         n_done=n_done,
@@ -223,7 +223,7 @@ def current_task(
         feedback=None if token or stop else practice_feedback(annotator, n_done),
     )
     lease_ms = following.lease_ms(now) if holds_ahead and token else 0
-    ahead_words = replace(words, project=as_asked(words.project, following.task))
+    ahead_words = replace(words, project=project_for_task(words.project, following.task))
     ahead = ahead_task(ahead_words, task, following.rows, following.token, lease_ms) if lease_ms else None
     return replace(task, is_shown=is_shown, ahead=ahead)
 

@@ -27,7 +27,7 @@ from annotate.core.errors import (
 from annotate.labelling import assignment
 from annotate.labelling.actions import Answer, record_and_assign_next
 from annotate.labelling.answer_text import describe_answers, summarize_answer, summarize_label_by_criterion
-from annotate.labelling.asked_tasks import as_asked
+from annotate.labelling.asked_tasks import project_for_task
 from annotate.labelling.forms import AnswerForm
 from annotate.labelling.known_items import undo_last
 from annotate.labelling.last_answers import LastAnswer
@@ -56,7 +56,7 @@ def submit(request: HttpRequest, token: str) -> HttpResponse:
     now = timezone.now()
     try:
         answer = AnswerForm(request.POST).to_answer(
-            session_code(request), as_asked(presentation.annotator.project, presentation.task)
+            session_code(request), project_for_task(presentation.annotator.project, presentation.task)
         )
         stored, nothing_next = record_and_assign_next(
             presentation=presentation, answer=answer, now=now, rng=RNG, ahead=is_htmx(request)

@@ -137,14 +137,14 @@ def check(folder: Path, manifest: dict[str, Any]) -> None:
             f"database of its own kind."
         )
     known = MigrationLoader(None).disk_migrations
-    newer = [f"{app}.{name}" for app, name in manifest["migrations"] if app in ours() and (app, name) not in known]
+    newer = [f"{app}.{name}" for app, name in manifest["migrations"] if app in own_apps() and (app, name) not in known]
     if newer:
         raise BackupError(
             f"The backup is of a newer version ({manifest['version']}; it has {', '.join(newer)}). Install that one."
         )
 
 
-def ours() -> set[str]:
+def own_apps() -> set[str]:
     return {"annotate", "models_engine"}
 
 

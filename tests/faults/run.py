@@ -84,10 +84,10 @@ def try_fault(fault: Fault, scene: Scene, n: int) -> bool:
             crowd.over.set()
         connections[ALIAS].close()
         scene.stop_processes()
-        scene.patiently(put_away)
+        scene.patiently(archive_projects)
 
 
-def put_away() -> None:
+def archive_projects() -> None:
     """Spares the engine what this fault leaves behind, the poisonous projects above all."""
     Project.objects.using(ALIAS).update(state=Project.State.CLOSED, archived_at=timezone.now())
 

@@ -8,7 +8,7 @@ from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
 
 from annotate.audit_log.queries import CHANGES_OF_DATA
-from annotate.audit_log.sentences import Told, told
+from annotate.audit_log.sentences import DescribedEvent, describe_event
 from annotate.criteria import Criterion
 from annotate.dashboard.fits.changes import MOST_SLOPES, SlopeChart, TagChange, change_by_tag, slope_chart
 from annotate.dashboard.fits.figures import ItemFigures, figures_of
@@ -56,7 +56,7 @@ def is_beyond_error(first: ItemFigures, second: ItemFigures) -> bool:
 class FitsAroundEvent:
     """An exclusion or readmission with the last fit before it and the first fit after it, where they are kept."""
 
-    told: Told
+    event: DescribedEvent
     before: Fit | None
     after: Fit | None
 
@@ -106,7 +106,7 @@ def fits_around_event(criterion: Criterion, *, event: str = "", annotator: str =
     # A fit that was running at that moment may or may not include the change, so it is neither.
     before = fits.filter(finished_at__lte=found.at).order_by("-number").first()
     after = fits.filter(data_version__gte=found.details["version"]).order_by("number").first()
-    return FitsAroundEvent(told(found), before, after)
+    return FitsAroundEvent(describe_event(found), before, after)
 
 
 def is_uuid(text: str) -> bool:

@@ -184,7 +184,7 @@ def ranking(
     rows = list(page.object_list)
     rows = newest.replace(fit, rows) if newest else rows
     if track:
-        track.put_places(rows)
+        track.replace_places(rows)
     classes = (
         classes_of_places(track.places)
         if track

@@ -29,7 +29,7 @@ class Track:
         """Return the estimates of the track's items."""
         return estimates.filter(item_id__in=[place.item_id for place in self.places])
 
-    def put_places(self, estimates: Iterable[Estimate]) -> None:
+    def replace_places(self, estimates: Iterable[Estimate]) -> None:
         """Replace, in estimates that are not stored again, places among all items by those within the track."""
         own = {place.item_id: place for place in self.places}
         for estimate in estimates:

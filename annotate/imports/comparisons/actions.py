@@ -14,7 +14,7 @@ from annotate.audit import record_event
 from annotate.core.errors import UserError
 from annotate.core.transactions import write_transaction
 from annotate.imports.comparisons.rows import Checked, raise_overlap, write_labels
-from annotate.labelling.asked_tasks import as_asked, code_for, is_mixed
+from annotate.labelling.asked_tasks import code_for, is_mixed, project_for_task
 from annotate.labelling.outcomes import EXTRA_OUTCOMES, TIES, main_outcome, n_ranked
 from annotate.labelling.task_types.registry import task_type_of
 from annotate.models import MAX_COMMENT_LENGTH, Annotator, Event, EventVerb, Label, Presentation, Project, User
@@ -181,7 +181,7 @@ def outcomes_of(project: Project) -> list[str]:
 
 def problems(project: Project, row: Comparison, items: dict[str, int], taken: set[str]) -> Iterator[str]:
     """Yield what keeps a row from becoming a label, in words; nothing if it can."""
-    project = as_asked(project, task_for(project, row))
+    project = project_for_task(project, task_for(project, row))
     for key in row.shown:
         if key not in items:
             yield _("There is no item with the key “%(key)s” in this project.") % {"key": key[:80]}

@@ -82,7 +82,7 @@ def write_questions(project: Project, questions: Sequence[NewQuestion], order: s
     """Write what add_questions says, in the caller's transaction, which holds the project alone; logs nothing."""
     if project.archived_at:
         raise ProjectArchived
-    begin_asking(project, order)
+    replace_drawn_sets(project, order)
     last = project.item_sets.aggregate(last=Max("number"))["last"] or 0
     wanted = {set_key(one.items): one.priority for one in reversed(questions)}  # the first that names a set counts
     known = {
@@ -114,7 +114,7 @@ def write_questions(project: Project, questions: Sequence[NewQuestion], order: s
     return Added(n_added, len(questions) - n_added)
 
 
-def begin_asking(project: Project, order: str) -> None:
+def replace_drawn_sets(project: Project, order: str) -> None:
     """Let given questions take the place of drawn sets; those that somebody was shown stay, with their answers."""
     if not project.given_order:
         planned = project.item_sets.filter(place__isnull=False)

@@ -38,7 +38,7 @@ class Command(BaseCommand):
                     self.one_answer(crowd, stopping)
             elif not stopping.wait(LOOK_AGAIN):
                 for crowd in crowds:
-                    crowd.look_again()
+                    crowd.restart()
 
     def one_answer(self, crowd: Crowd, stopping: threading.Event) -> None:
         try:

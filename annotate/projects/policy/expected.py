@@ -64,7 +64,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Expectations:
     """n_items: of the project, or the example where there are none yet.   simulated: the most items that were."""
 
     pictures: list[Picture]
@@ -79,7 +79,7 @@ class Outlook:
         return largest_size()
 
 
-def outlook_of(project: Project) -> Outlook:
+def expectations_of(project: Project) -> Expectations:
     """Return what to expect of the project's goal first, then of the others; one query."""
     there = project.items.filter(retired_at=None).aggregate(n=Count("pk"), contexts=Count("context", distinct=True))
     n_items, n_rankings = there["n"] or EXAMPLE_ITEMS, max(there["contexts"], 1)
@@ -94,7 +94,7 @@ def outlook_of(project: Project) -> Outlook:
         is_scaled |= found.is_scaled
         if kept.sum() >= MIN_POINTS:
             pictures.append(draw(goal, size, n_answers[kept], found.balanced[kept], found.chosen[kept]))
-    return Outlook(pictures, n_items, not there["n"], is_scaled, n_rankings, project.k == 2)
+    return Expectations(pictures, n_items, not there["n"], is_scaled, n_rankings, project.k == 2)
 
 
 def goals_of(project: Project, n_items: int) -> list[tuple[Goal, int]]:

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 from annotate import access
 from annotate.access import SignedInRequest
 from annotate.projects.actions import change_project
-from annotate.projects.policy.expected import outlook_of
+from annotate.projects.policy.expected import expectations_of
 from annotate.projects.policy.forms import PolicyForm
 from annotate.projects.policy.queries import asked
 
@@ -32,5 +32,5 @@ def policy(request: SignedInRequest, project_id: UUID) -> HttpResponse:
         return redirect("policy", project.pk)
     if form.errors:  # checking them has put what was typed into the project
         project = access.project_for(request, project_id, access.MANAGE)
-    context = {"project": project, "form": form, "asked": asked(project), "outlook": outlook_of(project)}
+    context = {"project": project, "form": form, "asked": asked(project), "outlook": expectations_of(project)}
     return render(request, "projects/policy.html", context, status=400 if form.errors else 200)

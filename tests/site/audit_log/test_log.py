@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from annotate.audit import record_event
 from annotate.audit_log.forms import LogForm
-from annotate.audit_log.sentences import told
+from annotate.audit_log.sentences import describe_event
 from annotate.models import (
     Annotator,
     AnnotatorTag,
@@ -236,7 +236,7 @@ def test_each_verb_with_a_sentence_has_a_name_in_the_filter():
 
 def test_a_verb_of_an_earlier_version_is_shown_as_it_was_stored(project, alice):
     Event.objects.create(project=project, actor=alice, verb="100% counted", at=NOW)
-    assert [event.what for event in map(told, project.events.all())] == ["100% counted"]
+    assert [event.what for event in map(describe_event, project.events.all())] == ["100% counted"]
     assert ("100% counted", "100% counted") in LogForm({}, project=project).fields["what"].choices
 
 
@@ -295,7 +295,7 @@ def eventful(project, alice, manuel):
 def test_it_is_filtered(eventful, alice, manuel):
     def told(**query):
         lines = client.get(reverse("log", args=[eventful.pk]), query).context["lines"]
-        return [line.told.what for line in lines]
+        return [line.event.what for line in lines]
 
     client = signed_in(alice)
     settings, excluded = "changed annotators per set (2 → 5), name (A → <b>B</b>)", "excluded Ada; 4 labels voided."

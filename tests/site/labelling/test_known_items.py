@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotate.audit_log.sentences import told
+from annotate.audit_log.sentences import describe_event
 from annotate.core import errors
 from annotate.labelling import assignment
 from annotate.labelling.actions import Answer, record_label
@@ -48,7 +48,7 @@ def test_the_item_never_comes_again_and_the_log_says_so(project, otter, alice):
     with pytest.raises(errors.NothingToCompare):
         answer_one(otter, now=NOW)
     assert not [one for one in otter.presentations.exclude(pk=shown.pk) if one.items.filter(key=key).exists()]
-    event = told(Event.objects.get(verb="item known"))
+    event = describe_event(Event.objects.get(verb="item known"))
     assert (event.who, event.what) == ("Quiet Otter", f"knows the item “{key}” and is not shown it again")
     assert "said so" in page(signed_in(alice), project, "never-shown")
 

@@ -14,7 +14,7 @@ from annotate.criteria import Criterion
 from annotate.dashboard.leaderboard.queries import stored_board
 from annotate.demo.answers import make_leaderboard
 from annotate.demo.board_texts import MODELS, PROMPTS, answer_of
-from annotate.demo.crowd import CLICKER, CONTRARY, JUDGES, SIZE, Crowd, people, share_of_rate, worth
+from annotate.demo.crowd import CLICKER, CONTRARY, JUDGES, SIZE, Crowd, people, share_of_rate, utility_of
 from annotate.demo.jury import make_jury
 from annotate.demo.poll import make_poll
 from annotate.demo.posters import CONTEST, posters
@@ -66,7 +66,7 @@ def test_they_answer_until_every_pair_has_its_overlap_and_then_rest(project, cro
     assert crowd.has_finished
     assert crowd.answer(NOW) is None
     Item.objects.create(project=project, key="new", body="One more")
-    crowd.look_again()
+    crowd.restart()
     assert crowd.answer(NOW).presentation.items.filter(key="new").exists()
 
 
@@ -89,9 +89,9 @@ def test_tastes_are_hidden_but_fixed_and_differ(project):
     one, two = people()[0], people()[2]
     assert people() == people()
     assert one.camp > 0 > two.camp
-    first = [worth(project, one, item) for item in items]
-    assert first == [worth(project, one, item) for item in items]
-    assert first != [worth(project, two, item) for item in items]
+    first = [utility_of(project, one, item) for item in items]
+    assert first == [utility_of(project, one, item) for item in items]
+    assert first != [utility_of(project, two, item) for item in items]
 
 
 def test_texts_are_forty_different_ones():
@@ -129,7 +129,7 @@ def test_the_demo_projects_and_what_the_engine_makes_of_them(db, settings, tmp_p
         claim = scheduling.claim_next(owner="test", now=NOW)
         fitting_run.run(claim, progress=lambda *_: True, clock=lambda: NOW)
     rows = Estimate.objects.filter(fit__project_id=ideas.pk)
-    truth = {item.pk: sum(worth(ideas, person, item) for person in people()) for item in ideas.items.all()}
+    truth = {item.pk: sum(utility_of(ideas, person, item) for person in people()) for item in ideas.items.all()}
     assert kendall([(truth[row.item_id], row.utility) for row in rows]) > 0.4
 
 
@@ -184,7 +184,7 @@ def test_the_rankings_of_the_demo_and_what_the_engine_makes_of_them(db):
     assert labels.filter(outcome="ranking").count() > 250
     claim = scheduling.claim_next(owner="test", now=NOW)
     fitting_run.run(claim, progress=lambda *_: True, clock=lambda: NOW)
-    truth = {item.pk: sum(worth(mottoes, person, item) for person in people()) for item in mottoes.items.all()}
+    truth = {item.pk: sum(utility_of(mottoes, person, item) for person in people()) for item in mottoes.items.all()}
     rows = Estimate.objects.filter(fit__project_id=mottoes.pk)
     assert kendall([(truth[row.item_id], row.utility) for row in rows]) > 0.4
 

@@ -8,7 +8,7 @@ from django.urls import reverse
 from numpy.testing import assert_allclose
 
 from annotate.models import Context, Project
-from annotate.projects.policy.expected import answers_for, goals_of, outlook_of
+from annotate.projects.policy.expected import answers_for, expectations_of, goals_of
 from models_engine.analysis.expected_quality import expected_quality
 from tests.conftest import make_items
 from tests.site.pages import signed_in
@@ -40,7 +40,7 @@ def test_the_page_shows_pictures_and_the_same_figures_as_tables(project, alice):
 
 def test_one_best_item_is_said_in_the_singular(project):
     project.top_k = 1
-    assert outlook_of(project).pictures[1].measure == "How often the best item is found."
+    assert expectations_of(project).pictures[1].measure == "How often the best item is found."
 
 
 def test_the_goal_of_the_projects_own_rule_comes_first(project):
@@ -54,9 +54,9 @@ def test_the_goal_of_the_projects_own_rule_comes_first(project):
 
 
 def test_an_answer_to_a_larger_set_counts_for_more_pairs(project):
-    pairs = outlook_of(project).pictures[0].n_answers
+    pairs = expectations_of(project).pictures[0].n_answers
     project.task_type, project.k = "ranking", 4
-    sets = outlook_of(project)
+    sets = expectations_of(project)
     assert not sets.is_of_pairs
     # A ranking of four is worth 3 x 3/5 comparisons for each of four items: 3.6 pairs.
     assert [round(int(n.replace(",", "")) / 3.6) for n in pairs] == [int(n) for n in sets.pictures[0].n_answers]
@@ -65,9 +65,9 @@ def test_an_answer_to_a_larger_set_counts_for_more_pairs(project):
 def test_no_more_answers_are_shown_than_the_project_holds(project):
     project.items.filter(pk__in=project.items.values_list("pk", flat=True)[20:]).delete()
     project.overlap = 1  # 20 items, 190 pairs: 7 answers an item fit, 10 do not
-    assert outlook_of(project).pictures[0].n_answers[-1] == "140"
+    assert expectations_of(project).pictures[0].n_answers[-1] == "140"
     project.items.filter(pk__in=project.items.values_list("pk", flat=True)[2:]).delete()
-    told = outlook_of(project)
+    told = expectations_of(project)
     assert (told.n_items, told.pictures) == (2, [])
 
 
@@ -76,7 +76,7 @@ def test_contexts_are_rankings_of_their_own(project):
     keys = list(project.items.order_by("pk").values_list("pk", flat=True))
     project.items.filter(pk__in=keys[:20]).update(context=one)
     project.items.filter(pk__in=keys[20:]).update(context=other)
-    told = outlook_of(project)
+    told = expectations_of(project)
     assert told.n_rankings == 2
     assert_allclose(
         [float(mean) for _, mean, _ in told.pictures[0].chosen.points],
@@ -88,7 +88,7 @@ def test_contexts_are_rankings_of_their_own(project):
 def test_a_draft_without_items_gets_an_example(project, alice, django_assert_num_queries):
     project.items.all().delete()
     with django_assert_num_queries(1):
-        told = outlook_of(project)
+        told = expectations_of(project)
     assert (told.is_example, told.n_items) == (True, 100)
     assert told.pictures
     assert "There are no items yet; this is an example of 100 items." in (
