@@ -102,7 +102,7 @@ GROUPS = (
             Page("grades", _("Grades"), SEE, by_criterion=True),
             Page("scale", _("Scaled scores"), SEE, by_criterion=True),
             Page("report", _("Report"), SEE, by_criterion=True),
-            Page("results-links", _("Share"), OWN),
+            Page("results-links", _("Results links"), OWN),
         ),
     ),
     Group(
@@ -125,7 +125,7 @@ GROUPS = (
             Page("never-shown", _("Conflicts of interest"), MANAGE),
             Page("ideas", _("Ideas"), MANAGE, ("idea-decide",)),
             Page("comments", _("Comments"), MANAGE),
-            Page("participants", _("Arrivals and codes"), MANAGE),
+            Page("participants", _("Who took part"), MANAGE),
             Page("retention", _("Data protection"), MANAGE),
         ),
     ),
@@ -171,7 +171,7 @@ GROUPS = (
             "archive the project."
         ),
         (
-            Page("engine", _("Estimators"), SEE, ("compare",), by_criterion=True),
+            Page("engine", _("Engine"), SEE, ("compare",), by_criterion=True),
             Page("settings-ranking", _("Ranking rules"), MANAGE),
             Page("exports", _("Export"), SEE, by_criterion=True),
             Page("log", _("Log"), MANAGE),
@@ -184,7 +184,7 @@ GROUPS = (
         _("Invite"),
         _("Open the project, then share its link or print its QR code. Say who may take part, and how many."),
         (
-            Page("share", _("Link and QR code"), MANAGE),
+            Page("share", _("Invite people"), MANAGE),
             Page("expected-people", _("People you expect"), MANAGE, ("expected-send",)),
             Page("entry", _("Who may take part"), MANAGE),
             Page("embedding", _("Embed"), OWN),

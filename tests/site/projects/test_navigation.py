@@ -28,7 +28,7 @@ def test_whoever_sees_a_link_may_open_it():
 def test_owners_see_six_groups_and_the_pages_of_one(project):
     found = navigation(project, "owner", "tastes")
     assert titles(found.groups) == ["Results", "People", "Trust and progress", "Set up", "More", "Invite"]
-    assert titles(found.pages) == ["Ranking", "Groups", "Grades", "Scaled scores", "Report", "Share"]
+    assert titles(found.pages) == ["Ranking", "Groups", "Grades", "Scaled scores", "Report", "Results links"]
     assert [link.current for link in found.groups] == ["true", "", "", "", "", ""]
     assert [link.current for link in found.pages] == ["", "page", "", "", "", ""]
 
