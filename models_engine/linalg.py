@@ -9,7 +9,7 @@ from models_engine.errors import TooLarge
 from models_engine.messages import Message, gettext_noop
 
 __all__ = [
-    "MAX_DENSE_ITEMS",
+    "MAX_MATRIX_ITEMS",
     "centre",
     "centre_covariance",
     "centre_parts",
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-MAX_DENSE_ITEMS = 5_000
+MAX_MATRIX_ITEMS = 5_000  # of more no matrix over all items is made
 MAX_LAPACK_WIDTH = 16  # width of a matrix up to which LAPACK is quicker than the blockwise inverse
 
 
@@ -132,10 +132,10 @@ def chunk_slices(total: int, width: int, *, budget: int = 4_000_000) -> list[sli
 
 def check_dense(n_items: int) -> None:
     """Raise TooLarge if an (n_items, n_items) matrix would be too large."""
-    if n_items > MAX_DENSE_ITEMS:
+    if n_items > MAX_MATRIX_ITEMS:
         gib = 8 * n_items**2 / 2**30
         told = gettext_noop(
             "a covariance of %(n)d items takes %(gib)s GiB; the limit is %(limit)d items. Use "
             "difference_variance(left, right) for the pairs you need, or sample(n, rng=rng) for joint draws."
         )
-        raise TooLarge(Message.of(told, n=n_items, gib=f"{gib:.1f}", limit=MAX_DENSE_ITEMS))
+        raise TooLarge(Message.of(told, n=n_items, gib=f"{gib:.1f}", limit=MAX_MATRIX_ITEMS))

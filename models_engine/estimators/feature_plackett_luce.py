@@ -17,7 +17,7 @@ from models_engine.estimators.settings import check_settings
 from models_engine.inference.plackett_luce.bounds import ChoiceBounds
 from models_engine.inference.plackett_luce.fits import GaussianFit, fit_bound, fit_mode
 from models_engine.inference.plackett_luce.graph_mode import FeaturePrior, GraphMode, fit_graph_mode
-from models_engine.linalg import MAX_DENSE_ITEMS, cholesky
+from models_engine.linalg import MAX_MATRIX_ITEMS, cholesky
 from models_engine.messages import Message, gettext_noop
 from models_engine.posterior import Likelihood, Posterior
 from models_engine.progress import FitLog, Progress
@@ -81,8 +81,8 @@ class FeaturePlackettLuce:
     def _posterior(
         self, data: Comparisons, search: "_Search", scales: list[SdPair], fits: list[Fitted]
     ) -> FeaturePosterior:
-        """Return the moments of the mixture of fits, weighted by evidence; of the best alone above MAX_DENSE_ITEMS."""
-        if data.n_items > MAX_DENSE_ITEMS:
+        """Return the moments of the mixture of fits, weighted by evidence; of the best alone above MAX_MATRIX_ITEMS."""
+        if data.n_items > MAX_MATRIX_ITEMS:
             best = int(np.argmax([fit.evidence for fit in fits]))
             scales, fits = [scales[best]], [fits[best]]
         share = softmax(np.array([fit.evidence for fit in fits]))
@@ -150,7 +150,7 @@ class _Search:
         for one in self._neighbours(place, diagonal=True):
             self._fit_roughly(one, top.mean)
         kept = [one for one, fit in self.seen.items() if fit.evidence > top.evidence - 7]  # the rest weigh under 0.1%
-        if self.n_items > MAX_DENSE_ITEMS:
+        if self.n_items > MAX_MATRIX_ITEMS:
             kept = [max(kept, key=lambda one: self.seen[one].evidence)]
         scales = [self._scales(one) for one in kept]
         refined = [
@@ -174,7 +174,7 @@ class _Search:
         }
         if self.bounds is not None:
             return fit_bound(self._root(*scale), self.bounds, start, **steps)
-        if self.n_items > MAX_DENSE_ITEMS and (item_sd or self.x is None):
+        if self.n_items > MAX_MATRIX_ITEMS and (item_sd or self.x is None):
             x, own = (np.zeros((self.n_items, 0)), float(np.hypot(*scale))) if self.x is None else (self.x, item_sd)
             return fit_graph_mode(FeaturePrior(x, prior_sd, own), self.choices, start, **steps)
         return fit_mode(self._root(*scale), self.choices, start, **steps)
@@ -210,7 +210,7 @@ def _moments(share: Floats, fits: list[Fitted]) -> tuple[Floats, Covariance]:
     if isinstance(fits[0], GraphMode):
         return fits[0].mean, fits[0].covariance()
     plain = [fit for fit in fits if isinstance(fit, GaussianFit)]
-    if len(plain[0].root) > MAX_DENSE_ITEMS:
+    if len(plain[0].root) > MAX_MATRIX_ITEMS:
         return plain[0].mean, LowRankCovariance(plain[0].root @ plain[0].w_root(), np.zeros(len(plain[0].root)))
     mean, covariance = _mix(share, [fit.mean for fit in plain], [fit.covariance() for fit in plain])
     return mean, DenseCovariance.of(covariance)

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from models_engine.errors import TooLarge
-from models_engine.linalg import MAX_DENSE_ITEMS, check_dense
+from models_engine.linalg import MAX_MATRIX_ITEMS, check_dense
 from models_engine.messages import Message, gettext_noop, message_of
 
 STEP = Message.of("largest step %(size)s of %(n)d", size="1e-08", n=7)
@@ -32,8 +32,8 @@ def test_copies_are_messages(copied):
 
 
 def test_an_error_has_the_message_that_it_was_raised_with():
-    with pytest.raises(TooLarge, match=f"limit is {MAX_DENSE_ITEMS} items") as failure:
-        check_dense(MAX_DENSE_ITEMS + 1)
-    assert message_of(failure.value).parts[0][1]["n"] == MAX_DENSE_ITEMS + 1
+    with pytest.raises(TooLarge, match=f"limit is {MAX_MATRIX_ITEMS} items") as failure:
+        check_dense(MAX_MATRIX_ITEMS + 1)
+    assert message_of(failure.value).parts[0][1]["n"] == MAX_MATRIX_ITEMS + 1
     assert message_of(ValueError("a", 3)) == "('a', 3)"
     assert message_of(ValueError()) == ""

@@ -346,8 +346,8 @@ def test_many_items_are_fitted_at_the_best_scale(monkeypatch, featured, item_sd)
     """With a limit of one item in place of 5,000, beside the dense fit at the scale that was found."""
     rng, x, people = simulate_linear(5, n_items=40)
     data = given_features(people.rankings(300, 4, rng), x) if featured else people.rankings(300, 4, rng)
-    for module in ("feature_plackett_luce", "plackett_luce"):
-        monkeypatch.setattr(f"models_engine.estimators.{module}.MAX_DENSE_ITEMS", 1)
+    monkeypatch.setattr("models_engine.estimators.feature_plackett_luce.MAX_MATRIX_ITEMS", 1)
+    monkeypatch.setattr("models_engine.estimators.plackett_luce.MAX_DENSE_ITEMS", 1)
     if not featured and item_sd is not None:
         item_sd = 0.5
     sparse = FeaturePlackettLuce(item_sd=item_sd).fit(data)
