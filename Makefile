@@ -45,6 +45,8 @@ EMBEDDED := env -u DATABASE_URL -u REDIS_URL $(BIN)/python -m pytest
 SERVICES := $(BIN)/python -m pytest
 # Each process begins with neighbouring tests, so that what a module or a browser is made ready for is made once.
 TOGETHER := -n auto --maxprocesses 4 --dist worksteal
+# Tests that start nothing wait for nothing either: one process a core, each of which collects all tests first.
+CHECKED := -n $$(getconf _NPROCESSORS_ONLN) --dist worksteal
 # Only the files that hold tests with this mark: collecting everything for some takes longer than most of them.
 marked = -m $(1) $$(grep -rl --include='*.py' 'mark\.$(1)\b' $(2))
 
@@ -89,7 +91,7 @@ lint: $(VENV)/dev  ## style, types and import directions
 # Lint and tests beside each other: most of lint is one process, and tests wait now and then.
 check: $(VENV)/dev  ## before every commit: lint, and every test that needs neither browser nor process nor more than a quarter of a second
 	@told=$$(mktemp); $(MAKE) --no-print-directory lint >"$$told" 2>&1 & lint=$$!; \
-	$(EMBEDDED) $(TOGETHER) -m "not browser and not process and not slow and not alone"; tests=$$?; \
+	$(EMBEDDED) $(CHECKED) -m "not browser and not process and not slow and not alone"; tests=$$?; \
 	wait $$lint; linted=$$?; cat "$$told"; rm -f "$$told"; test $$tests = 0 -a $$linted = 0
 
 COMPILE := uv pip compile --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 --quiet
