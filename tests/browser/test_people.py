@@ -45,7 +45,7 @@ def look_at_all(page, axe, live_site: str, criterion: Criterion) -> None:
     person = project.annotators.order_by("pk").first()
     paths = [
         (reverse("annotator", args=[project.pk, person.key]), "Annotator"),
-        (reverse("tastes", args=[project.pk]), "Taste map"),
+        (reverse("tastes", args=[project.pk]), "Groups and taste map"),
         (reverse("cohorts", args=[project.pk]), "Cohorts side by side"),
         (reverse("annotators", args=[project.pk]), "Annotators"),
     ]

@@ -1,5 +1,8 @@
 """The navigation of a project: which pages are in it, for whom, and where one stands."""
 
+import re
+from html import unescape
+
 import pytest
 from django.urls import get_resolver, reverse
 
@@ -59,3 +62,7 @@ def test_a_page_marks_its_place(project, alice, one):
     address = reverse(one.url_name, args=[project.pk])
     assert html.count('aria-current="page"') >= 1
     assert f'<a href="{address}" aria-current="page">' in html
+    heading = re.search(r"<h1[^>]*>(.*?)</h1>", html, re.S)
+    assert heading
+    if one.url_name != "setup":  # whose heading is the next step
+        assert str(one.title).casefold() in unescape(heading[1]).casefold(), "it is called otherwise in the menu"
