@@ -20,6 +20,7 @@ __all__ = [
     "inverse_from_cholesky",
     "laplacian",
     "leading_eigenvectors",
+    "normalise_rows",
     "sum_by_group",
 ]
 
@@ -122,6 +123,18 @@ def inverse_and_log_determinant(stack: NDArray[np.float64]) -> tuple[NDArray[np.
 def sum_by_group(groups: NDArray[np.integer], values: ArrayLike, n_groups: int) -> NDArray[np.float64]:
     """Sum the values in each group, (n_groups,); 0 for an empty one."""
     return np.bincount(groups, np.asarray(values, dtype=np.float64), minlength=n_groups).astype(np.float64)
+
+
+def normalise_rows(log_mass: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return exp(log_mass) (n, n_nodes) divided by each row's sum, and the logs of these sums, (n,).
+
+    log_mass: finite. As softmax and logsumexp, in one pass and without what those check.
+    """
+    top = log_mass.max(axis=1, keepdims=True)
+    mass = np.exp(log_mass - top)
+    total = mass.sum(axis=1, keepdims=True)
+    mass /= total
+    return mass, (np.log(total) + top)[:, 0]
 
 
 def chunk_slices(total: int, width: int, *, budget: int = 4_000_000) -> list[slice]:

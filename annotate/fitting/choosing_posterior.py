@@ -7,9 +7,10 @@ from django.db.models import Q
 from numpy.typing import NDArray
 
 from annotate.criteria import Criterion
+from annotate.fitting.answers import Ints, read_answers
 from annotate.fitting.overall import load_criterion
 from annotate.fitting.predicted_start import uses_predictions
-from annotate.fitting.reading import ITEM, POSITION, Floats, Ints, comparisons_in, read_answers
+from annotate.fitting.reading import Floats, comparisons_in
 from annotate.models import Item
 from models_engine.acquisition import add_answers
 from models_engine.analysis.unseen_items import learned_from_features
@@ -87,13 +88,13 @@ def with_late_answers(
     known of.
     """
     asked = Item.objects.filter(project=criterion.project, n_taken__gt=0).values_list("pk", flat=True)
-    table = read_answers(criterion, about=np.intersect1d(items[predicted], list(asked)).tolist())
-    if not len(table):
+    answers = read_answers(criterion, about=np.intersect1d(items[predicted], list(asked)).tolist())
+    if not len(answers):
         return means, deviations
-    named = np.unique(table[:, ITEM])
+    named = np.unique(answers.items)
     counts = {"n_items": len(named), "n_annotators": 1}
-    nobody = np.zeros(np.count_nonzero(table[:, POSITION] == 0), dtype=np.int64)
-    pairs = comparisons_in(criterion.project, table, named, annotators=nobody, **counts).pairs()
+    nobody = np.zeros(len(answers), dtype=np.int64)
+    pairs = comparisons_in(criterion.project, answers, named, annotators=nobody, **counts).pairs()
     place = np.where(np.isin(named, items), np.searchsorted(items, named), -1)
     left, right = place[pairs.left], place[pairs.right]
     told = (left >= 0) & (right >= 0) & (pairs.outcome != 0.5)

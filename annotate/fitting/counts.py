@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from annotate.core.stored_messages import store_engine_message
 from annotate.criteria import Criterion
+from annotate.fitting.answers import Ints
 from annotate.fitting.arrays import pack
 from annotate.fitting.estimates import LEVEL, estimate_rows
-from annotate.fitting.reading import Ints, RankedItems, number_by_first_use
+from annotate.fitting.reading import RankedItems, number_by_first_use
 from annotate.fitting.reliability import measure_separation
 from annotate.fitting.result import FitResult, Stopwatch, finite_values, shorten_trace, unit_of, versions
 from annotate.fitting.settling import measure_settling

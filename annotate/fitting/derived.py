@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from annotate.fitting.answers import Ints
 from annotate.fitting.estimates import LEVEL, EstimateColumns, estimates_of_part
-from annotate.fitting.reading import Ints
 from annotate.models import Project
 from models_engine.models import Fit
 from models_engine.posterior import BasePosterior

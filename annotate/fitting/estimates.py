@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv
 
-from annotate.fitting.reading import Floats, Ints, Labels, RankedItems
+from annotate.fitting.answers import Ints
+from annotate.fitting.reading import Floats, Labels, RankedItems
 from annotate.fitting.tastes import gamma_interval, loadings_of, scores_of
 from annotate.models import Project
 from models_engine.analysis.agreement import consensus_inflation, count_first_shown_wins

@@ -11,9 +11,10 @@ from django.utils import timezone
 
 from annotate.core.stored_messages import store_engine_message
 from annotate.criteria import Criterion
+from annotate.fitting.answers import RULES
 from annotate.fitting.cluster import fit_on_cluster
 from annotate.fitting.published import published_fit
-from annotate.fitting.reading import RULES, read_labels
+from annotate.fitting.reading import read_labels
 from annotate.fitting.reliability import measure_halves
 from annotate.fitting.run import SEED
 from annotate.jobs.idle import IdleJobs, has_many_labels

@@ -1,18 +1,17 @@
 """Reads what machines answered, for a fit that counts it or a report that holds it against people's answers."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from annotate.criteria import Criterion
+from annotate.fitting.answers import GRADES, KINDS, ROWS_AT_A_TIME, Answers, Ints
 from annotate.labelling.asked_tasks import tasks_of
 from annotate.labelling.item_sets import items_of_key
 from annotate.models import MachineAnswer, Project
 from models_engine.models import AnnotatorEstimate
-
-Ints = NDArray[np.int64]
 
 
 def counts_machines(project: Project) -> bool:
@@ -20,12 +19,10 @@ def counts_machines(project: Project) -> bool:
     return bool(project.count_machines)
 
 
-def machine_rows(criterion: Criterion, kinds: Mapping[str, int], grades: Mapping[str, int]) -> Ints:
-    """Return (n_shown, 8), the items of each answer in the order shown: item, annotator, chosen item or 0, ranks as a
-    number or 0, grade or 0, 0, position, kind of outcome.
+def machine_answers(criterion: Criterion) -> Answers:
+    """Return what machines answered, the annotators their keys. One query.
 
-    kinds, grades: a number for each outcome and grade. Machines that were excluded are left out, and answers to kinds
-    of task that the project neither asks nor asked. One query.
+    Machines that were excluded are left out, and answers to kinds of task that the project neither asks nor asked.
     """
     answers = MachineAnswer.objects.filter(
         machine__annotator__project=criterion.project,
@@ -34,15 +31,15 @@ def machine_rows(criterion: Criterion, kinds: Mapping[str, int], grades: Mapping
         task__in=[task.code for task in tasks_of(criterion.project)],
     )
     columns = ("item_set__key", "shown", "machine_id", "chosen_id", "ranks", "grade", "outcome")
-    rows = answers.order_by("pk").values_list(*columns).iterator(20_000)
-    return np.fromiter(shown_rows(rows, kinds, grades), dtype=np.dtype((np.int64, 8)))
-
-
-def shown_rows(rows: Iterator[Any], kinds: Mapping[str, int], grades: Mapping[str, int]) -> Iterator[tuple[int, ...]]:
+    rows = answers.order_by("pk").values_list(*columns).iterator(ROWS_AT_A_TIME)
+    sets, others = [], []
     for key, shown, machine, chosen, ranks, grade, outcome in rows:
-        items, said = items_of_key(key), (machine, chosen or 0, int(ranks or 0), grades.get(grade, 0), 0)
-        for position, place in enumerate(shown):
-            yield items[int(place)], *said, position, kinds[outcome]
+        items = items_of_key(key)
+        sets.append([items[int(place)] for place in shown])
+        others.append((machine, chosen or 0, int(ranks or 0), GRADES.get(grade, 0), 0, KINDS[outcome]))
+    everything: Ints = np.fromiter(chain.from_iterable(sets), dtype=np.int64)
+    sizes: Ints = np.fromiter(map(len, sets), dtype=np.int64)
+    return Answers(everything, sizes, *np.array(others, dtype=np.int64).reshape(-1, 6).T)
 
 
 def machines_in_fit(estimates: Sequence[AnnotatorEstimate], shares: Sequence[float]) -> list[dict[str, Any]]:

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotate.fitting.reading import Ints, Labels
+from annotate.fitting.answers import Ints
+from annotate.fitting.reading import Labels
 from models_engine.analysis.misfit import MeanSquares, Misfit, compute_misfit
 from models_engine.data import Comparisons
 from models_engine.posterior import BasePosterior

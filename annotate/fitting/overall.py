@@ -9,10 +9,10 @@ import numpy as np
 from django.conf import settings
 
 from annotate.criteria import Criterion, list_criteria
+from annotate.fitting.answers import Ints
 from annotate.fitting.arrays import from_bytes, restore_covariances
 from annotate.fitting.derived import rank_items
 from annotate.fitting.leaderboard.total import compute_board_total
-from annotate.fitting.reading import Ints
 from annotate.fitting.stored_columns import SITE
 from annotate.fitting.tracks import rank_tracks
 from annotate.fitting.weights import weights_of

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.criteria import Criterion
+from annotate.fitting.answers import Ints
 from annotate.fitting.features import known_items
-from annotate.fitting.reading import Ints, Labels
+from annotate.fitting.reading import Labels
 from annotate.models import FeatureNames, Item, PredictionGain, Project
 from models_engine.analysis.unseen_items import (
     MIN_ITEMS,

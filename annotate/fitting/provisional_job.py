@@ -13,9 +13,10 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from annotate.criteria import Criterion
+from annotate.fitting.answers import Ints
 from annotate.fitting.arrays import stored_posterior
 from annotate.fitting.estimates import EstimateColumns, estimates_of_part
-from annotate.fitting.reading import Ints, newer_answers
+from annotate.fitting.reading import newer_answers
 from annotate.fitting.stored_columns import SITE
 from annotate.fitting.stored_provisional import to_bytes
 from annotate.jobs.queues import Progress

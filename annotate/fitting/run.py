@@ -13,12 +13,12 @@ from annotate.core.stored_messages import store_error
 from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion, list_criteria
 from annotate.fitting import scheduling
+from annotate.fitting.answers import Ints
 from annotate.fitting.automatic import needs_quick_fit
 from annotate.fitting.counts import compute_count_result
 from annotate.fitting.full import notify_when_full
 from annotate.fitting.overall import compute_overall, load_criterion
 from annotate.fitting.pausing import pause_at_goal
-from annotate.fitting.reading import Ints
 from annotate.fitting.result import Stopwatch, compute_result
 from annotate.fitting.scheduling import Claim
 from annotate.fitting.storage import Clock, delete_fit, delete_superseded, publish, write_result

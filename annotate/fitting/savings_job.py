@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from annotate.criteria import Criterion
+from annotate.fitting.answers import RULES
 from annotate.fitting.published import published_fit
-from annotate.fitting.reading import RULES, Labels, read_labels
+from annotate.fitting.reading import Labels, read_labels
 from annotate.fitting.run import SEED
 from annotate.fitting.suggestions import aim_of
 from annotate.jobs.idle import IdleJobs, has_many_labels

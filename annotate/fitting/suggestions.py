@@ -7,10 +7,11 @@ import numpy as np
 
 from annotate.core.transactions import write_transaction
 from annotate.criteria import Criterion
+from annotate.fitting.answers import Ints
 from annotate.fitting.choosing_posterior import Bools, read_choosing_posterior
 from annotate.fitting.grades import cuts_of, cuts_of_shares
 from annotate.fitting.predicted_start import predicts_anywhere, uses_predictions
-from annotate.fitting.reading import Floats, Ints
+from annotate.fitting.reading import Floats
 from annotate.labelling.item_sets import items_of_key, set_key
 from annotate.locks import lock_project
 from annotate.models import MAX_SUGGESTED_SETS, Item, ItemSet, Policy, Project, SuggestedSet

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from annotate.criteria import Criterion
+from annotate.fitting.answers import Ints
 from annotate.fitting.derived import rank_items
-from annotate.fitting.reading import Ints
 from annotate.models import DerivedRanking, Item, Project
 from models_engine.models import Estimate, Fit
 from models_engine.posterior import BasePosterior

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.criteria import Criterion
-from annotate.fitting.reading import LABEL, Ints, Labels, answer_path, counted_label_filter
+from annotate.fitting.answers import LABEL, Ints, answer_path, counted_label_filter
+from annotate.fitting.reading import Labels
 from annotate.models import Label, PresentedItem
 from models_engine.analysis.undecided import count_ties
 from models_engine.constants import Z90

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import logsumexp, softmax
 
-from models_engine.linalg import centre_covariance, leading_eigenvectors
+from models_engine.linalg import centre_covariance, leading_eigenvectors, normalise_rows
 
 
 @pytest.mark.parametrize("n", [1, 2, 60, 200])
@@ -17,3 +18,14 @@ def test_leading_eigenvectors_are_all_there_where_eigenvalues_repeat(n, matrix):
         assert_allclose(values, np.sort(np.linalg.eigvalsh(found))[::-1][:count], atol=1e-10)
         assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-10)
         assert_allclose(found @ vectors, vectors * values, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [0, 1, 7])
+def test_rows_are_normalised_however_large_their_logs(n):
+    rng = np.random.default_rng(n)
+    log_mass = rng.normal(size=(n, 5)) * 10.0 ** rng.integers(-3, 4, size=(n, 5)) + 1e5 * rng.normal(size=(n, 1))
+    before = log_mass.copy()
+    mass, total = normalise_rows(log_mass)
+    assert_allclose(mass, softmax(log_mass, axis=1), rtol=1e-12, atol=1e-300)
+    assert_allclose(total, logsumexp(log_mass, axis=1), rtol=1e-14)
+    assert np.array_equal(log_mass, before)

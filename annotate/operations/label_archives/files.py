@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
 from django.db import transaction
@@ -24,6 +25,7 @@ from annotate.operations.label_archives.layout import (
     PROJECT_KEY,
     arrow,
     parquet,
+    schema_of,
 )
 
 
@@ -90,16 +92,36 @@ def opened(archive: LabelArchive) -> Iterator[Any]:
             yield file
 
 
-def pieces_of(file: Any, schema: Any, missing: list[str], *, backwards: bool = False) -> Iterator[Any]:
-    """Yield the row groups with the columns of a schema. missing: columns that an older file lacks, left empty."""
-    pa = arrow()
-    groups = range(file.num_row_groups)
-    for number in reversed(groups) if backwards else groups:
-        piece = file.read_row_group(number)
-        for name in missing:
-            field = schema.field(name)
-            piece = piece.append_column(field, pa.nulls(piece.num_rows, field.type))
-        yield piece.select(schema.names)
+@contextmanager
+def opened_pieces(archive: LabelArchive, *, backwards: bool = False) -> Iterator[tuple[Any, Iterator[Any]]]:
+    """Open the archive's file as `opened` does; give the columns that this version has, and the row groups with these.
+
+    Columns that an older file lacks are empty. Raises LabelArchiveError.
+    """
+    schema = schema_of(archive.project_id, settings.VERSION)
+    with opened(archive) as file:
+        missing = missing_columns(file.schema_arrow, schema)
+        groups = range(file.num_row_groups)
+        ordered = reversed(groups) if backwards else groups
+        yield schema, (with_columns(file.read_row_group(number), schema, missing) for number in ordered)
+
+
+def missing_columns(found: Any, expected: Any) -> list[str]:
+    """Return the columns that this version has and the file lacks, since it is older. Raises LabelArchiveError."""
+    if unknown := set(found.names) - set(expected.names):
+        raise LabelArchiveError(
+            f"The file has the column “{min(unknown)}”, which this version does not know. Install the version that "
+            "wrote it, or a newer one."
+        )
+    return [name for name in expected.names if name not in found.names]
+
+
+def with_columns(piece: Any, schema: Any, missing: list[str]) -> Any:
+    """Return the piece with the columns of the schema, the missing ones empty."""
+    for name in missing:
+        field = schema.field(name)
+        piece = piece.append_column(field, arrow().nulls(piece.num_rows, field.type))
+    return piece.select(schema.names)
 
 
 def replace_file(archive: LabelArchive, path: Path, counts: Counts) -> None:

@@ -26,10 +26,10 @@ from annotate.models import (
     Project,
 )
 from annotate.operations.label_archives.errors import LabelArchiveError
-from annotate.operations.label_archives.files import hash_of, opened, pieces_of, store, write_pieces
+from annotate.operations.label_archives.files import hash_of, opened_pieces, store, write_pieces
 from annotate.operations.label_archives.layout import schema_of
 from annotate.operations.label_archives.redaction import redact_file
-from annotate.operations.label_archives.rows import check_columns, presentation_chunks, read_piece, write_piece
+from annotate.operations.label_archives.rows import presentation_chunks, read_piece, write_piece
 
 State = LabelArchive.State
 Report = Callable[[str, int, int], None]
@@ -105,11 +105,8 @@ def write_archive(project: Project, now: datetime, report: Report) -> LabelArchi
 def remove_rows(archive: LabelArchive, report: Report) -> None:
     """Delete from the database what the stored file holds in the same words, the last rows first."""
     project, done = archive.project, 0
-    with opened(archive) as file:
-        schema = schema_of(project.pk, settings.VERSION)
-        for piece in pieces_of(
-            file, schema, check_columns(file.schema_arrow, project, settings.VERSION), backwards=True
-        ):
+    with opened_pieces(archive, backwards=True) as (schema, pieces):
+        for piece in pieces:
             keys = piece.column("id")
             first, last = keys[0].as_py(), keys[-1].as_py()
             with yielding_write_transaction():
@@ -171,9 +168,8 @@ def restore_labels(archive: LabelArchive, report: Report) -> int:
     if archive.is_outdated:
         redact_file(archive)
     done = 0
-    with opened(archive) as file:
-        schema = schema_of(project.pk, settings.VERSION)
-        for piece in pieces_of(file, schema, check_columns(file.schema_arrow, project, settings.VERSION)):
+    with opened_pieces(archive) as (_schema, pieces):
+        for piece in pieces:
             with yielding_write_transaction():
                 lock_project(project.pk)
                 write_piece(project, piece)

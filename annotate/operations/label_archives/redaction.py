@@ -6,13 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
 from annotate.models import Annotator, LabelArchive
 from annotate.operations.label_archives.errors import LabelArchiveError
-from annotate.operations.label_archives.files import opened, pieces_of, replace_file, write_pieces
-from annotate.operations.label_archives.layout import COMMENTS, LABEL, arrow, schema_of
-from annotate.operations.label_archives.rows import check_columns
+from annotate.operations.label_archives.files import opened_pieces, replace_file, write_pieces
+from annotate.operations.label_archives.layout import COMMENTS, LABEL, arrow
 
 logger = logging.getLogger("annotate.cleanup")
 TEXTS = ("comment", "reason", "session")  # as apply_retention empties them
@@ -33,17 +30,16 @@ def redact_file(archive: LabelArchive) -> None:
     comments, sessions and the browsers' clocks. Raises LabelArchiveError.
     """
     project, drops_texts = archive.project, archive.drops_texts
-    schema = schema_of(project.pk, settings.VERSION)
     people = arrow().array(sorted(Annotator.objects.filter(project=project).values_list("pk", flat=True)), type="int64")
 
-    def kept(file: Any) -> Iterator[Any]:
-        for piece in pieces_of(file, schema, check_columns(file.schema_arrow, project, settings.VERSION)):
+    def kept(pieces: Iterator[Any]) -> Iterator[Any]:
+        for piece in pieces:
             stay = piece.filter(is_in(piece.column("annotator_id"), people))
             yield without_texts(stay) if drops_texts else stay
 
-    with tempfile.TemporaryDirectory(prefix="crowdrank-labels-") as folder, opened(archive) as file:
+    with tempfile.TemporaryDirectory(prefix="crowdrank-labels-") as folder, opened_pieces(archive) as (schema, pieces):
         path = Path(folder) / "redacted.parquet"
-        counts = write_pieces(path, schema, kept(file))
+        counts = write_pieces(path, schema, kept(pieces))
         replace_file(archive, path, counts)
 
 

@@ -16,7 +16,6 @@ from annotate.models import (
     Project,
     User,
 )
-from annotate.operations.label_archives.errors import LabelArchiveError
 from annotate.operations.label_archives.layout import (
     COMMENTS,
     CONFLICTS,
@@ -29,7 +28,6 @@ from annotate.operations.label_archives.layout import (
     further_fields,
     label_fields,
     presentation_fields,
-    schema_of,
 )
 
 CHUNK = 20_000  # presentations of one piece of the file
@@ -167,14 +165,3 @@ def insert_rows(model: type[Any], names: list[str], rows: list[tuple[Any, ...]])
             f"INSERT INTO {target} VALUES ({marks})",  # noqa: S608 (names of our own tables)
             [[to(value, connection) for to, value in zip(convert, row, strict=True)] for row in rows],
         )
-
-
-def check_columns(schema: Any, project: Project, version: str) -> list[str]:
-    """Return the columns that this version has and the file lacks, since it is older. Raises LabelArchiveError."""
-    expected = schema_of(project.pk, version)
-    if unknown := set(schema.names) - set(expected.names):
-        raise LabelArchiveError(
-            f"The file has the column “{min(unknown)}”, which this version does not know. Install the version that "
-            "wrote it, or a newer one."
-        )
-    return [name for name in expected.names if name not in schema.names]

@@ -14,24 +14,38 @@ class Anderson:
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
-        self._points: list[Floats] = []
-        self._residuals: list[Floats] = []
+        self._last: tuple[Floats, Floats] | None = None  # point and residual
+        self._moves: Floats = np.empty((depth, 0))  # (depth, n) of points, and of residuals
+        self._changes: Floats = np.empty((depth, 0))
+        self._n_moves = 0
 
     def propose(self, point: Floats, image: Floats, metric: Floats) -> Floats:
         """Return the next point to try after `point`; metric: a positive weight per number. Plain iteration at
         first.
         """
-        self._points = [*self._points, point][-self.depth - 1 :]
-        self._residuals = [*self._residuals, image - point][-self.depth - 1 :]
-        if len(self._points) == 1:
+        residual = image - point
+        self._keep(point, residual)
+        n_kept = min(self._n_moves, self.depth)
+        if n_kept == 0:
             return image
-        moves, changes = np.diff(self._points, axis=0), np.diff(self._residuals, axis=0)
+        moves, changes = self._moves[:n_kept], self._changes[:n_kept]
         weighted = changes * metric
         gram = weighted @ weighted.T
         gram[np.diag_indices_from(gram)] += 1e-10 * np.trace(gram) + 1e-300
-        mix = np.linalg.solve(gram, weighted @ (metric * self._residuals[-1]))
-        return image - mix @ (moves + changes)
+        mix = np.linalg.solve(gram, weighted @ (metric * residual))
+        return image - mix @ moves - mix @ changes
+
+    def _keep(self, point: Floats, residual: Floats) -> None:
+        """Keep how far both are from the last ones, in place of the oldest such move; their order does not matter."""
+        if self._last is None:
+            self._moves, self._changes = np.empty((2, self.depth, len(point)))
+        else:
+            oldest = self._n_moves % self.depth
+            np.subtract(point, self._last[0], out=self._moves[oldest])
+            np.subtract(residual, self._last[1], out=self._changes[oldest])
+            self._n_moves += 1
+        self._last = point, residual
 
     def reset(self) -> None:
         """Discard the stored points, after a proposal that was rejected."""
-        self._points, self._residuals = [], []
+        self._last, self._n_moves = None, 0

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betaln, expit, log_expit, logsumexp
+from scipy.special import betaln, expit, log_expit
 
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
-from models_engine.linalg import sum_by_group
+from models_engine.linalg import normalise_rows, sum_by_group
 
 __all__ = ["BetaPrior", "Grid", "Reliabilities", "build_grid", "find_posterior_modes", "integrate_reliabilities"]
 
@@ -132,8 +132,7 @@ def integrate_reliabilities(
             log_answer = pairs.weight[wins, None] * np.log(answer)
             log_likelihoods[present] = np.add.reduceat(log_answer, starts, axis=0)
         log_mass = log_weights[annotators] + log_likelihoods[annotators]
-        log_annotators[annotators] = logsumexp(log_mass, axis=1)
-        mass[annotators] = np.exp(log_mass - log_annotators[annotators, None])
+        mass[annotators], log_annotators[annotators] = normalise_rows(log_mass)
         chance = mass.take(own, axis=0)
         right[wins] = np.einsum("ij,ij->i", chance, r)
         spread[wins] = right[wins] - np.einsum("ij,ij,ij->i", chance, r, r)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import betaln, digamma, expit, log_expit, logit, logsumexp
+from scipy.special import betaln, digamma, expit, log_expit, logit
 
 from models_engine.inference.crowd_bt.reliability import BetaPrior, Reliabilities
 from models_engine.inference.graded.cut_points import CutScores, cuts_from_gaps, log_cut_prior
+from models_engine.linalg import normalise_rows
 
 __all__ = ["DEFAULT_SCALES", "ScaleLearner", "Scales"]
 
@@ -172,8 +173,7 @@ def _reliability_loss(crowd: Reliabilities) -> Callable[[Floats], tuple[float, F
     def loss(v: Floats) -> tuple[float, Floats]:
         beta = _beta(v)
         joint = base + beta.alpha * right + beta.beta * wrong - betaln(beta.alpha, beta.beta)
-        total = logsumexp(joint, axis=1)
-        mass = np.exp(joint - total[:, None])
+        mass, total = normalise_rows(joint)
         common, size = n * digamma(beta.alpha + beta.beta), beta.alpha + beta.beta
         by_alpha = (mass * right).sum() - n * digamma(beta.alpha) + common
         by_beta = (mass * wrong).sum() - n * digamma(beta.beta) + common

@@ -280,6 +280,23 @@ def test_anderson_solves_a_linear_iteration_in_as_many_steps_as_it_has_unknowns(
     assert_allclose(x, np.linalg.solve(np.eye(4) - matrix, shift), atol=1e-5)
 
 
+def test_anderson_mixes_the_last_points_so_that_the_residual_is_smallest():
+    rng = np.random.default_rng(1)
+    metric, anderson, points, images = rng.uniform(0.5, 2.0, 30), Anderson(depth=3), [], []
+    for step in range(9):
+        point, image = rng.normal(size=(2, 30))
+        points, images = [*points, point][-4:], [*images, image][-4:]
+        if step == 5:
+            anderson.reset()
+            points, images = [point], [image]
+        found = anderson.propose(point, image, metric)
+        # Weights that sum to 1: the last is 1 less the others; least squares by numpy.
+        residuals = [(b - a) * metric for a, b in zip(points, images, strict=True)]
+        differences = np.reshape([one - residuals[-1] for one in residuals[:-1]], (-1, 30)).T
+        weights = np.linalg.lstsq(differences, -residuals[-1], rcond=None)[0]
+        assert_allclose(found, np.append(weights, 1 - weights.sum()) @ images, atol=1e-7)
+
+
 def test_scale_uncertainty_matches_refits_at_shifted_scales():
     data = simulate_crowd(np.random.default_rng(3), 10, 8, utility_sd=1.0).pairs(150, np.random.default_rng(1))
     learner = ScaleLearner(True, False, False, 3.0)
