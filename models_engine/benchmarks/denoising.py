@@ -60,7 +60,7 @@ class Denoiser:
     chosen by the states of quad trees). variational: posterior means; else modes, whose variances are nothing.
 
     Passes go on until one raises the objective by less than `tolerance` a coefficient: rates and variances follow each
-    other slowly, so that the trees' 15th pass is .3 to .5 dB short of their last.
+    other slowly, so that the trees' 15th pass is .5 to .7 dB short of their last.
     """
 
     prior: str
