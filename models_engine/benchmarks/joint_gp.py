@@ -165,8 +165,12 @@ class JointGP:
             return float(x @ x) / 2 - last.found.log_evidence
 
         simplex = np.vstack([np.zeros(4), np.eye(4)])
-        options = {"maxfev": self.max_trials, "xatol": 0.05, "fatol": 0.05, "initial_simplex": simplex}
-        best = minimize(loss, simplex[0], method="Nelder-Mead", options=options)
+        best = minimize(
+            loss,
+            simplex[0],
+            method="Nelder-Mead",
+            options={"maxfev": self.max_trials, "xatol": 0.05, "fatol": 0.05, "initial_simplex": simplex},
+        )
         return fit_at(self.prior(data, best.x), pairs, last)
 
     def prior(self, data: Comparisons, x: Floats) -> JointPrior:
