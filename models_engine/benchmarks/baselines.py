@@ -1,6 +1,9 @@
-"""Baselines for the estimators: a GP for each annotator alone, MAP matrix factorisation, and crowd_gppl's."""
+"""Baselines for the estimators: GPs for each annotator alone or for all at once, MAP factorisation, crowd_gppl's."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -9,6 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import log_ndtr, ndtr
 
 from models_engine.benchmarks.gp_baselines import CrowdBTThenGP, GPPLPerAnnotator
+from models_engine.benchmarks.joint_gp import JointGP
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidSetting
 from models_engine.estimators.collaborative.gp import CollaborativeGP
@@ -142,9 +146,12 @@ class MapFactorisation:
         return value, unit * (prior * theta + slope)
 
 
-BASELINES = {
+BASELINES: dict[str, Callable[[], Any]] = {
     "IndependentGPs": IndependentGPs,
     "MapFactorisation": MapFactorisation,
     "GPPLPerAnnotator": GPPLPerAnnotator,
     "CrowdBTThenGP": CrowdBTThenGP,
+    "JointGP": JointGP,
+    "JointGP-u": partial(JointGP, features=False),  # without features of annotators, as crowd_gppl names it
+    "JointGP-t": partial(JointGP, consensus=False),
 }

@@ -35,22 +35,32 @@ def read_readability(folder: Path) -> tuple[Comparisons, Ints]:
     return labels, grades
 
 
-def read_ukp(folder: Path) -> tuple[Comparisons, Ints]:
+def read_ukp(folder: Path, *, sample: bool = False) -> tuple[Comparisons, Ints]:
     """Read (labels, topic (n_items,) of each argument): which argument convinces more (Habernal & Gurevych, ACL 2016).
 
+    sample: only the one label of each pair that is in UKPConvArgCrowdSample (Simpson & Gurevych 2018, 2020), and its
+    annotators, numbered anew.
+
     Left is item1, a tie is "equal"; only arguments of one topic are compared. `folder`, or its subfolder ukpconvarg1,
-    holds labels.csv.gz (worker, item1, item2, label) and arguments.csv.gz (item, topic_id). Raises InvalidData.
+    holds labels.csv.gz (worker, item1, item2, label, and in_crowdsample for the sample) and arguments.csv.gz (item,
+    topic_id). Raises InvalidData.
     """
     table = read_columns(found_file(folder, "ukpconvarg1", "labels.csv.gz"))
     arguments = read_columns(found_file(folder, "ukpconvarg1", "arguments.csv.gz"))
     topics = np.zeros(len(arguments["item"]), dtype=np.int64)
     topics[read_numbers(arguments["item"])] = read_numbers(arguments["topic_id"])
+    kept = np.ones(len(table["label"]), dtype=bool)
+    if sample:
+        if "in_crowdsample" not in table:
+            raise InvalidData("labels.csv.gz has no column in_crowdsample; leave --sample out.")
+        kept = read_numbers(table["in_crowdsample"]) == 1
     outcome = np.array([UKP_OUTCOMES[label] for label in table["label"]])
+    worker = read_numbers(table["worker"])[kept]
     labels = Comparisons.from_pairs(
-        read_numbers(table["item1"]),
-        read_numbers(table["item2"]),
-        outcome,
-        read_numbers(table["worker"]),
+        read_numbers(table["item1"])[kept],
+        read_numbers(table["item2"])[kept],
+        outcome[kept],
+        np.unique(worker, return_inverse=True)[1] if sample else worker,
         n_items=len(topics),
     )
     return labels, topics

@@ -10,19 +10,20 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.analysis.haar import analyse, synthesise
+from models_engine.benchmarks.denoising import DEPTH, Denoiser
 from models_engine.benchmarks.machine import describe_machine
-from models_engine.benchmarks.wavelets import infer_tree
 from models_engine.errors import InvalidData, InvalidSetting
 
 __all__ = [
     "METHODS",
-    "Denoiser",
+    "SIGMA",
     "ImageRow",
     "draw_picture",
     "main",
@@ -33,73 +34,12 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-SIGMA, DEPTH = 0.1, 5
+SIGMA = 0.1
 N_SHAPES = 14
-ALMOST_NOTHING = 1e-8  # the variance of a mode, so that its prior stays finite at 0
 
 
-@dataclass(frozen=True)
-class Denoiser:
-    """prior: "one" (a Laplace for all coefficients), "levels" (one for each level) or "tree" (two for each level,
-    chosen by the states of quad trees). variational: posterior means; else modes, whose variances are nothing."""
-
-    prior: str
-    variational: bool
-    n_steps: int = 15
-
-    def fit(self, image: Floats, sigma: float) -> Floats:
-        """Return the picture without noise of this standard deviation (Ko's thesis 2.2; rates are learned with it)."""
-        scaling, seen = analyse(image, DEPTH)
-        mean = [band.copy() for band in seen]
-        variance = [np.full(band.shape, sigma**2 if self.variational else ALMOST_NOTHING) for band in seen]
-        chances = [np.full((2, *band.shape), 0.5) for band in seen]
-        rates = np.tile([50.0, 5.0], (DEPTH, 1)) if self.prior == "tree" else np.full((DEPTH, 2), 20.0)
-        root, steps = np.full(2, 0.5), [np.array([[0.9, 0.1], [0.3, 0.7]])] * (DEPTH - 1)
-        for _step in range(self.n_steps):
-            sizes = [np.sqrt(z + s**2) for z, s in zip(variance, mean, strict=True)]
-            if self.variational:
-                weights = expected(rates, chances)
-                variance = [1 / (1 / sigma**2 + w / size) for w, size in zip(weights, sizes, strict=True)]
-            for _inner in range(3):
-                weights = expected(rates, chances)
-                mean = [reweigh(*one, sigma) for one in zip(seen, mean, variance, weights, strict=True)]
-                sizes = [np.sqrt(z + s**2) for z, s in zip(variance, mean, strict=True)]
-                if self.prior == "tree":
-                    chances, pairs = infer_tree(log_evidence(rates, sizes), root, steps)
-            rates = self.learn_rates(chances, sizes)
-            if self.prior == "tree":
-                root = shares(chances[0].sum(axis=(1, 2, 3)))
-                steps = [shares(one) for one in pairs]
-        return synthesise(scaling, mean)
-
-    def learn_rates(self, chances: list[Floats], sizes: list[Floats]) -> Floats:
-        totals = np.array(
-            [[(one.sum(), (one * size).sum()) for one in q] for q, size in zip(chances, sizes, strict=True)]
-        )
-        if self.prior == "one":
-            totals = np.broadcast_to(totals.sum(axis=(0, 1)), totals.shape)
-        elif self.prior == "levels":
-            totals = np.broadcast_to(totals.sum(axis=1, keepdims=True), totals.shape)
-        return np.asarray((totals[..., 0] + 1e-3) / (totals[..., 1] + 1e-6))
-
-
-def expected(rates: Floats, chances: list[Floats]) -> list[Floats]:
-    return [np.tensordot(rate, q, axes=1) for rate, q in zip(rates, chances, strict=True)]
-
-
-def reweigh(seen: Floats, mean: Floats, variance: Floats, weight: Floats, sigma: float) -> Floats:
-    """Return the mean after three reweighted least squares."""
-    for _step in range(3):
-        mean = seen / (1 + sigma**2 * weight / np.sqrt(variance + mean**2))
-    return mean
-
-
-def log_evidence(rates: Floats, sizes: list[Floats]) -> list[Floats]:
-    return [np.stack([np.log(one / 2) - one * size for one in rate]) for rate, size in zip(rates, sizes, strict=True)]
-
-
-def shares(counts: Floats) -> Floats:
-    return np.asarray((counts + 0.1) / (counts + 0.1).sum(axis=-1, keepdims=True))
+def remove(method: Denoiser, image: Floats, sigma: float) -> Floats:
+    return method.fit(image, sigma).picture
 
 
 def leave(image: Floats, sigma: float) -> Floats:
@@ -186,7 +126,7 @@ def run(pictures: Sequence[Floats], rng: np.random.Generator) -> list[ImageRow]:
     n_pictures = len(pictures)
     noisy = [picture + SIGMA * rng.normal(size=picture.shape) for picture in pictures]
     ways: dict[str, Callable[[Floats, float], Floats]] = {"as it is": leave, "BayesShrink": shrink}
-    ways |= {name: method.fit for name, method in METHODS.items()}
+    ways |= {name: partial(remove, method) for name, method in METHODS.items()}
     rows = []
     for name, way in ways.items():
         began = time.process_time()

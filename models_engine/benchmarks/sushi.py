@@ -1,6 +1,7 @@
 """Personal preferences on the Sushi data: crowd_gppl's section 5.3 and Table 2, with paired differences.
 
-Protocol thesis, with its models MF, GPitem, VU and GPVU and errors in bits, is that of Ko's thesis, Tables 3.5 and 3.6.
+Protocol thesis, with its models MF, GPfull, GPitem, VU and GPVU and errors in bits, is that of Ko's thesis, Tables 3.5
+and 3.6; protocol B with VU and GPVU that of its Table 3.7.
 """
 
 import argparse
@@ -32,6 +33,7 @@ __all__ = ["SushiScore", "main", "mean_difference", "score_fit"]
 Floats = NDArray[np.float64]
 THESIS: dict[str, tuple[str, dict[str, Any]]] = {  # names of the thesis: an estimator or a baseline, and its settings
     "MF": ("MapFactorisation", {}),
+    "GPfull": ("JointGP-t", {}),
     "GPitem": ("IndependentGPs", {}),
     "VU": ("CollaborativeGP", {"features": False, "covariance": "low-rank"}),
     "GPVU": ("CollaborativeGP", {}),

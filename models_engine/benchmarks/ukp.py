@@ -23,8 +23,18 @@ from models_engine.data import Comparisons
 from models_engine.errors import NotConverged
 from models_engine.estimators.settings import build_estimator
 from models_engine.estimators.table import ESTIMATORS
+from models_engine.posterior import BasePosterior
 
-__all__ = ["CHANCE", "LENGTH", "TopicScore", "length_slope", "main", "run", "summarise_scores"]
+__all__ = [
+    "CHANCE",
+    "LENGTH",
+    "TopicScore",
+    "length_slope",
+    "main",
+    "personal_probabilities",
+    "run",
+    "summarise_scores",
+]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,9 +65,23 @@ def length_slope(train: Comparisons, lengths: Floats) -> float:
     return float(best.x)
 
 
-def run(folder: Path, names: Sequence[str], width: int, n_topics: int | None = None) -> list[TopicScore]:
-    """Score every predictor on each of the first n_topics topics."""
-    data, topics = read_ukp(folder)
+def run(
+    folder: Path,
+    names: Sequence[str],
+    width: int,
+    n_topics: int | None = None,
+    *,
+    personal: bool = False,
+    min_pairs: int = 0,
+    sample: bool = False,
+) -> list[TopicScore]:
+    """Score every predictor on each of the first n_topics topics.
+
+    personal: estimators that know of tastes also predict each answer by its annotator's own utilities ("NAME, own").
+    min_pairs: of how many answers on the other topics an annotator needs more for theirs to be scored (0: any).
+    sample: of the labels, as `read_ukp`.
+    """
+    data, topics = read_ukp(folder, sample=sample)
     texts = read_ukp_texts(folder)
     if texts is not None:
         data = replace(data, item_features=text_features(texts, width))
@@ -66,8 +90,11 @@ def run(folder: Path, names: Sequence[str], width: int, n_topics: int | None = N
     scores = []
     for topic in np.unique(topics)[:n_topics]:
         train, test = data.subset(own != topic), data.subset(own == topic).pairs()
-        decided = test.outcome != 0.5
-        left, right, outcome = test.left[decided], test.right[decided], test.outcome[decided]
+        known = np.bincount(train.annotators, minlength=data.n_annotators)[test.annotator]
+        scoring = (test.outcome != 0.5) & ((known > min_pairs) | (min_pairs == 0))
+        left, right, outcome, who = (
+            column[scoring] for column in (test.left, test.right, test.outcome, test.annotator)
+        )
         if not len(left):
             continue
 
@@ -85,8 +112,19 @@ def run(folder: Path, names: Sequence[str], width: int, n_topics: int | None = N
                 warnings.simplefilter("ignore", NotConverged)  # predictions are scored even if not converged
                 posterior, cost = measure_fit(estimator, train)
             scores.append(scored(name, posterior.pairwise_probabilities(left, right), cost.cpu_s))
+            if personal and posterior.is_personal:
+                scores.append(scored(f"{name}, own", personal_probabilities(posterior, left, right, who)))
             print(f"{scores[-1]}", file=sys.stderr, flush=True)
     return scores
+
+
+def personal_probabilities(posterior: BasePosterior, left: Ints, right: Ints, annotators: Ints) -> Floats:
+    """Return P(left preferred) of each answer by its annotator's own utilities, (n,)."""
+    found = np.empty(len(left))
+    for annotator in np.unique(annotators):
+        rows = np.flatnonzero(annotators == annotator)
+        found[rows] = posterior.pairwise_probabilities(left[rows], right[rows], int(annotator))
+    return found
 
 
 def summarise_scores(scores: Sequence[TopicScore]) -> list[dict[str, Any]]:
@@ -135,12 +173,21 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--estimators", default="GPPL,FeaturePlackettLuce", help="names, separated by commas")
     parser.add_argument("--width", type=int, default=50, help="number of singular vectors of the words")
     parser.add_argument("--topics", type=int, help="number of topics to hold out, one at a time (default all)")
+    parser.add_argument("--personal", action="store_true", help="also by each annotator's own utilities")
+    parser.add_argument("--min-pairs", type=int, default=0, help="score only annotators of more answers elsewhere")
+    parser.add_argument("--sample", action="store_true", help="one label of each pair, as crowd_gppl's Table 3")
     parser.add_argument("--json", type=Path, help="also write every figure to this file")
     options = parser.parse_args(arguments)
     names = parse_estimator_names(options.estimators)
     texts = read_ukp_texts(options.data)
-    scores = run(options.data, names, options.width, options.topics)
-    known = {"measured": describe_machine(), "width": options.width, "texts": texts is not None, "settings": SETTINGS}
+    chosen = {"personal": options.personal, "min_pairs": options.min_pairs, "sample": options.sample}
+    scores = run(options.data, names, options.width, options.topics, **chosen)
+    known = chosen | {
+        "measured": describe_machine(),
+        "width": options.width,
+        "texts": texts is not None,
+        "settings": SETTINGS,
+    }
     print(known["measured"])
     print("Per topic: accuracy and log loss on its untied answers, all held out; its texts are known.")
     if texts is None:

@@ -36,3 +36,5 @@ def test_the_thesis_counts_rounded_roots():
     entropy = -float(share[share > 0] @ np.log(share[share > 0]))
     assert abs(rows["one mean, negative binomial"].nats - entropy) < 0.2, "one mean knows no more than the shares"
     assert rows["effects, Poisson"].error < 0.2
+    for way in ("MAP", "EM"):
+        assert rows[f"the same, {way}"].nats < rows["one mean, negative binomial"].nats, "effects know more"

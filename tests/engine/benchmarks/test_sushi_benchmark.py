@@ -57,6 +57,7 @@ def test_models_of_the_thesis_go_by_their_names_and_are_told_in_bits():
     built = {name: sushi.build_named_estimator(name, {}) for name in sushi.THESIS}
     assert (built["VU"].features, built["VU"].covariance) == (False, "low-rank")
     assert (built["GPVU"].features, type(built["GPVU"]).__name__) == (True, "CollaborativeGP")
+    assert (built["GPfull"].consensus, built["GPfull"].features) == (False, True)
     scores = [sushi.SushiScore("GPVU", k, 0.7, cee, 0.5, 0.5, 1.0, 1.0, True) for k, cee in enumerate((0.5, 0.6))]
     assert f"{0.55 / np.log(2):.4f} bits (± {0.05 / np.log(2):.4f}" in sushi.format_table(scores)
     assert "bits" not in sushi.format_table([sushi.SushiScore("GPPL", 0, 0.7, 0.5, 0.5, 0.5, 1.0, 1.0, True)])

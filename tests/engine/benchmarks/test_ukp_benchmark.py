@@ -15,6 +15,7 @@ from models_engine.benchmarks import ukp
 from models_engine.benchmarks.__main__ import main as benchmarks
 from models_engine.benchmarks.crowd_data import read_ukp, read_ukp_texts
 from models_engine.data import Comparisons
+from models_engine.errors import InvalidData
 from tests.paths import DATA
 
 GOOD, POOR = ["because", "therefore", "evidence"], ["whatever", "lol", "dunno"]
@@ -106,6 +107,37 @@ def test_a_folder_without_texts_is_reported(folder, capsys):
     assert ukp.NO_TEXTS in capsys.readouterr().out
     scores = {one.predictor: one for one in ukp.run(folder, ["BradleyTerry"], 6, 1)}
     assert scores["BradleyTerry"].loss == pytest.approx(np.log(2)) == scores[ukp.CHANCE].loss
+
+
+@pytest.mark.slow
+def test_answers_are_predicted_by_the_annotators_own_utilities(folder):
+    """Workers 0 to 3 prefer the poor arguments: a consensus is wrong about them on a topic nobody judged."""
+    rng = np.random.default_rng(1)
+    rows = []
+    for _ in range(900):
+        a, b = rng.integers(4) * 6 + rng.choice(6, 2, replace=False)
+        worker = rng.integers(9)
+        margin = 2.0 * (int(b % 2 == 0) - int(a % 2 == 0)) * (-1 if worker < 4 else 1)
+        rows.append([worker, a, b, "a2" if rng.random() < expit(margin) else "a1"])
+    rows += [[9, 0, 2, "a1"]] * 3
+    write_gzip(folder / "labels.csv.gz", [["worker", "item1", "item2", "label"], *rows])
+    scores = {one.predictor: one for one in ukp.run(folder, ["CollaborativeGP"], 6, 1, personal=True)}
+    assert scores["CollaborativeGP, own"].accuracy > scores["CollaborativeGP"].accuracy + 0.1
+    few = {one.predictor: one for one in ukp.run(folder, [], 6, 1, min_pairs=2)}
+    topic = sum(a < 6 for _, a, _, _ in rows)
+    assert few[ukp.CHANCE].n_answers == topic - 3, "worker 9 has no answer on another topic"
+
+
+def test_the_sample_has_its_own_labels_and_annotators(folder):
+    rows = [[5, 0, 1, "a1", 0], [7, 0, 1, "a2", 1], [5, 2, 3, "equal", 1], [7, 2, 3, "a1", 0], [2, 6, 7, "a1", 0]]
+    write_gzip(folder / "labels.csv.gz", [["worker", "item1", "item2", "label", "in_crowdsample"], *rows])
+    data, topics = read_ukp(folder, sample=True)
+    pairs = data.pairs()
+    assert (data.n_annotators, data.n_items, len(topics)) == (2, 24, 24)
+    assert list(zip(pairs.annotator, pairs.left, pairs.outcome, strict=True)) == [(1, 0, 0.0), (0, 2, 0.5)]
+    write_gzip(folder / "labels.csv.gz", [["worker", "item1", "item2", "label"], [5, 0, 1, "a1"]])
+    with pytest.raises(InvalidData, match="in_crowdsample"):
+        read_ukp(folder, sample=True)
 
 
 @pytest.mark.skipif(
