@@ -23,7 +23,7 @@ ANSWERS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ANSWERS)
 @pytest.mark.parametrize("link", ["logit", "probit"])
-@pytest.mark.parametrize(("scale", "sd"), [(1.0, 1.0), (30.0, 1e-6), (1.0, 100.0), (1e5, 1e-6), (1e5, 100.0)])
+@pytest.mark.parametrize(("scale", "sd"), [(1.0, 1.0), (30.0, 1e-6), (1.0, 100.0), (1e5, 1e-6)])
 def test_the_answers_to_a_question_add_up_to_one_however_far_apart_items_are(kind, link, scale, sd):
     posterior = GaussianPosterior(
         np.array([-1.0, 0.0, 0.3, 1.0]) * scale,
