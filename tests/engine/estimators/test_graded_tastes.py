@@ -2,6 +2,7 @@
 sampler against numerical integration, and both estimators on crowds whose utilities are known."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -202,11 +203,20 @@ def test_perceived_margins_of_a_grade_are_truncated_normals_and_reversed_as_ofte
     assert seen.perceived.sum(axis=1).std() == pytest.approx(2 * NOISE_SD / np.sqrt(2), rel=0.05)
 
 
+@cache
+def fitted_to(kind, cuts, n_annotators: int, n_labels: int) -> CollaborativePosterior:
+    return kind().fit(graded(cuts, n_annotators, n_labels))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", BOTH)
-@pytest.mark.parametrize(("cuts", "n_annotators"), [(CUTS[0], 3), (CUTS[1], 9), (CUTS[2], 9)])
-def test_the_predictions_of_all_grades_add_up_to_one_for_every_annotator(kind, cuts, n_annotators):
-    fitted = kind().fit(graded(cuts, n_annotators))
+@pytest.mark.parametrize(
+    ("kind", "cuts", "n_annotators", "n_labels"),
+    [(kind, cuts, 3, 120) for kind in BOTH for cuts in CUTS]
+    + [(CollaborativeGP, CUTS[0], 9, 400), (CrowdGPPL, CUTS[1], 9, 120)],
+)
+def test_the_predictions_of_all_grades_add_up_to_one_for_every_annotator(kind, cuts, n_annotators, n_labels):
+    """Of three the posterior is by EP, of nine by draws, with the chance of a reversed answer."""
+    fitted = fitted_to(kind, cuts, n_annotators, n_labels)
     grades = [0, *range(1, len(cuts) + 1), *range(1, len(cuts) + 1)]
     outcome = [0.5] + [1.0] * len(cuts) + [0.0] * len(cuts)
     ends = (np.zeros(len(grades), int), np.ones(len(grades), int))
@@ -251,7 +261,7 @@ def test_a_stored_posterior_keeps_grades_and_a_refit_starts_from_it(n_annotators
     assert stored.likelihood == first.likelihood
     assert (stored.tastes.pair_sites.keys == first.tastes.pair_sites.keys).all()
     assert {"cut_0", "cut_0_sd", "cut_1", "cut_1_sd"} <= set(first.hyperparameters())
-    refit, cold = CollaborativeGP().fit(data, start=stored), CollaborativeGP().fit(data)
+    refit, cold = CollaborativeGP().fit(data, start=stored), fitted_to(CollaborativeGP, (0.4, 1.5), n_annotators, 400)
     assert_allclose(refit.likelihood.cuts, cold.likelihood.cuts, rtol=0.1)
     assert np.corrcoef(refit.utilities(), cold.utilities())[0, 1] > 0.99
     without = {name: values for name, values in first.to_arrays().items() if name != "tastes/grade"}
@@ -259,8 +269,7 @@ def test_a_stored_posterior_keeps_grades_and_a_refit_starts_from_it(n_annotators
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", BOTH)
-@pytest.mark.parametrize("n_annotators", [3, 9])
+@pytest.mark.parametrize(("kind", "n_annotators"), [(CollaborativeGP, 3), (CrowdGPPL, 3), (CollaborativeGP, 9)])
 def test_ignored_grades_are_as_none(kind, n_annotators):
     data = graded((0.4, 1.5), n_annotators)
     ignored, without = kind(grades="ignore").fit(data), kind().fit(data.without_grades())
@@ -291,11 +300,14 @@ def test_sites_of_rankings_have_no_grade():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", BOTH)
-@pytest.mark.parametrize("n_annotators", [6, 20])
-def test_grades_narrow_intervals_at_equal_coverage_and_predict_better(kind, n_annotators):
+@pytest.mark.parametrize(
+    ("kinds", "n_annotators"),
+    [((CollaborativeGP, CollaborativeGP), 6), ((CrowdGPPL, CrowdGPPL), 6), ((CollaborativeGP, CrowdGPPL), 20)],
+)
+def test_grades_narrow_intervals_at_equal_coverage_and_predict_better(kinds, n_annotators):
+    """Two crowds. Of 20 annotators both estimators draw, by the same model but for a prior, and each has one crowd."""
     width, covered, gain = {}, {}, []
-    for seed in range(2):
+    for seed, kind in enumerate(kinds):
         rng = np.random.default_rng(seed)
         crowd = simulate_crowd(rng, 30, n_annotators, taste_sd=0.7, link="probit")
         data = crowd.graded(600, (0.3, 1.2), rng)
@@ -308,6 +320,6 @@ def test_grades_narrow_intervals_at_equal_coverage_and_predict_better(kind, n_an
             losses[how] = -fitted.log_predictive(tested)
         losses["ignore"] -= grade_shares(train)[tested.grades]
         gain.append(losses["ignore"].mean() - losses["ordered"].mean())
-    assert np.mean(width["ordered"]) < 0.95 * np.mean(width["ignore"])
+    assert max(np.divide(width["ordered"], width["ignore"])) < 0.95
     assert 0.8 < np.mean(covered["ordered"]) < 0.98
-    assert np.mean(gain) > 0
+    assert min(gain) > 0
