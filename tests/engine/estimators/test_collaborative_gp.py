@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -27,6 +28,11 @@ def simulate_people(seed: int = 0, *, n_items: int = 10, n_annotators: int = 40,
     options = {"utility_sd": 1.0, "taste_sd": 1.0, "link": "probit"} | options
     truth = simulate_crowd(rng, n_items, n_annotators, **options)
     return truth, truth.pairs(n_labels, rng)
+
+
+@cache
+def fitted_to_people() -> CollaborativePosterior:
+    return CollaborativeGP().fit(simulate_people(n_labels=2000)[1])
 
 
 def test_annotator_utilities_match_the_joint_gaussian_given_the_sites():
@@ -91,8 +97,7 @@ def test_personal_predictions_beat_the_consensus_where_tastes_differ():
 
 @pytest.mark.slow
 def test_components_explain_annotator_utilities():
-    _, data = simulate_people(n_labels=2400)
-    posterior = CollaborativeGP(n_components=9).fit(data)
+    posterior = fitted_to_people()
     components = posterior.components()
     assert components.share.sum() == pytest.approx(1, abs=1e-6), "nine components hold all that ten items differ in"
     assert (np.diff(components.share) <= 0).all()
@@ -189,7 +194,7 @@ def test_a_refit_after_a_few_labels_reuses_scales_and_is_close_to_a_cold_fit():
     start = CollaborativeGP().fit(data.subset(np.arange(1950)))
     steps: list[int] = []
     warm = CollaborativeGP().fit(data, start=start, progress=lambda step, total, objective: steps.append(step))
-    cold = CollaborativeGP().fit(data)
+    cold = fitted_to_people()
     assert len(steps) < 40
     assert_allclose(warm.utilities(), cold.utilities(), atol=0.5 * cold.standard_deviations().mean())
     assert warm.tastes.n_learned == len(start.tastes.annotator)
