@@ -59,10 +59,9 @@ class CutSampler:
             if np.log(rng.random()) < then - now:
                 self.log_gaps, now = proposed, then
 
-    def gain(self, before: Floats, after: Floats, lapse: Floats, factor: float) -> float:
-        """Return by how much the log density grows as the winners' margins change, the cut points times `factor`."""
-        changed = self._log_density(self.log_gaps + np.log(factor), after, lapse)
-        return changed - self._log_density(self.log_gaps, before, lapse)
+    def log_density(self, margin: Floats, lapse: Floats, factor: float) -> float:
+        """Return the log density, were the winners' margins these (n,) and the cut points times `factor`."""
+        return self._log_density(self.log_gaps + np.log(factor), margin, lapse)
 
     def ends(self, cuts: Floats) -> tuple[Floats, Floats]:
         """Return between what the winner's perceived margin lies, (n,) each."""

@@ -15,6 +15,7 @@ __all__ = ["NOISE_SD", "AnswerGroup", "Perception", "truncated_normal"]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+TINY = np.finfo(np.float64).tiny
 NOISE_SD = np.sqrt(0.5)  # of the perceived utility of an item in one answer
 
 
@@ -116,21 +117,19 @@ class Perception:
         count, total = told
         return count, total
 
-    def gain(self, before: Floats, after: Floats, factor: float, reliability: Floats) -> float:
-        """Return by how much the log density grows as the utilities of the items shown, (m, k) each, change.
+    def log_density(self, utilities: Floats, factor: float, reliability: Floats) -> float:
+        """Return the log density, up to a constant, were the utilities of the items shown these (m, k).
 
-        Of pairs by the probability of the answers; of larger sets by the density of what was perceived, which is
-        multiplied by `factor`, the change of volume counted.
+        Of pairs the probability of the answers; of larger sets the density of what was perceived times `factor`, the
+        change of volume counted.
         """
-        if before.shape[1] != 2:
-            squares = (factor * self.perceived - after) ** 2 - (self.perceived - before) ** 2
-            return before.size * float(np.log(factor)) - float(squares.sum()) / (2 * NOISE_SD**2)
+        if utilities.shape[1] != 2:
+            squares = (factor * self.perceived - utilities) ** 2
+            return utilities.size * float(np.log(factor)) - float(squares.sum()) / (2 * NOISE_SD**2)
         own = reliability[self.annotators]
-        utilities = np.stack([after, before])
-        margins = self.towards_first * (utilities[..., 0] - utilities[..., 1])
-        probability = ndtr(margins) * own + ndtr(-margins) * (1 - own)
-        found = np.log(np.maximum(probability, np.finfo(np.float64).tiny))
-        return float((found[0] - found[1]).sum())
+        margin = self.towards_first * (utilities[:, 0] - utilities[:, 1])
+        probability = ndtr(margin) * own + ndtr(-margin) * (1 - own)
+        return float(np.log(np.maximum(probability, TINY)).sum())
 
     def _draw_pairs(self, mean: Floats, reliability: Floats, rng: np.random.Generator) -> None:
         """Draw reversed or not, then the difference and the sum of both perceived utilities, which are independent.
@@ -154,7 +153,7 @@ class Perception:
         """Return by how much the winners' utilities are larger, (m,), of a tie the first item's; of pairs."""
         return self._first * (mean[:, 0] - mean[:, 1])
 
-    @property
+    @cached_property
     def _first(self) -> Floats:
         return np.where(self.level[:, 0] <= self.level[:, 1], 1.0, -1.0)
 

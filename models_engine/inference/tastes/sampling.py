@@ -209,32 +209,40 @@ class _Chain:
         the chain needs not wait until those, which are many, drift along (Liu & Sabatti 2000). Densities given the
         scales stay as they are, times the change of volume; only the likelihood and the prior of the scales count.
         """
+        old = np.rint(np.log(np.array([self.tau, self.r, *self.s]) / GRID[0]) / LOG_STEP).astype(np.int64)
+        now: float | None = None
         for consensus, tastes in ((True, True), (True, False), (False, True)):
-            steps = int(self.rng.choice(STEPS)) * (1 if self.rng.random() < 0.5 else -1)
-            old = np.rint(np.log(np.array([self.tau, self.r, *self.s]) / GRID[0]) / LOG_STEP).astype(np.int64)
+            steps = STEPS[self.rng.integers(len(STEPS))] * (1 if self.rng.random() < 0.5 else -1)
             new = old + steps * np.array([consensus, *[tastes] * (len(old) - 1)])
-            if new.min() >= 0 and new.max() < len(GRID):
-                factor = float(np.exp(steps * LOG_STEP))
-                gain = self._log_prior(new) - self._log_prior(old)
-                self._propose(new, gain, factor if consensus else 1.0, factor if tastes else 1.0)
+            if new.min() < 0 or new.max() >= len(GRID):
+                continue
+            factor = float(np.exp(steps * LOG_STEP))
+            of_t, of_rest = factor if consensus else 1.0, factor if tastes else 1.0
+            of_both = of_t if of_t == of_rest else 1.0
+            t = self.t[self.item]
+            f = of_t * t + of_rest * (self.f - t)
+            if now is None:
+                now = self._log_prior(old) + self._log_likelihood(self.f, 1.0)
+            if np.log(self.rng.random()) < self._log_prior(new) + self._log_likelihood(f, of_both) - now:
+                self._rescale_to(new, f, of_t, of_rest, of_both)
+                old, now = new, None
 
-    def _propose(self, scales: Ints, gain: float, of_t: float, of_rest: float) -> None:
-        """Propose the scales at these places of GRID, of whose prior the log grows by `gain`, with the consensus and
-        the rest of utilities times these factors; cut points and what was perceived in sets grow only with both."""
-        of_both = of_t if of_t == of_rest else 1.0
-        t = self.t[self.item]
-        f = of_t * t + of_rest * (self.f - t)
+    def _log_likelihood(self, f: Floats, of_both: float) -> float:
+        """Return the log density of all answers were each cell's utility `f`, with cut points and what was perceived in
+        sets times `of_both`, up to a constant."""
+        found = 0.0
         for one, cells, cut_points in zip(self.answers, self.cells, self.cut_points, strict=True):
-            before, after = (
-                one.shown(values[cells].reshape(one.level.shape), self.sides.value) for values in (self.f, f)
-            )
+            utilities = one.shown(f[cells].reshape(one.level.shape), self.sides.value)
             if cut_points is None:
-                gain += one.gain(before, after, of_both, self.reliability)
+                found += one.log_density(utilities, of_both, self.reliability)
             else:
                 lapse = 1 - self.reliability[one.annotators]
-                gain += cut_points.gain(one.winners_margin(before), one.winners_margin(after), lapse, of_both)
-        if np.log(self.rng.random()) >= gain:
-            return
+                found += cut_points.log_density(one.winners_margin(utilities), lapse, of_both)
+        return found
+
+    def _rescale_to(self, scales: Ints, f: Floats, of_t: float, of_rest: float, of_both: float) -> None:
+        """Take the scales at these places of GRID, with the consensus, the rest of utilities, and cut points and what
+        was perceived times these factors."""
         self.tau, self.r, self.s = float(GRID[scales[0]]), float(GRID[scales[1]]), GRID[scales[2:]]
         self.t, self.v, self.f = of_t * self.t, of_rest * self.v, f
         for one, cut_points in zip(self.answers, self.cut_points, strict=True):

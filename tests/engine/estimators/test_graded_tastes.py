@@ -144,7 +144,8 @@ def test_other_margins_and_larger_cut_points_change_the_density_as_the_normal_di
         kept, turned = (norm.cdf(high - way * margin) - norm.cdf(low - way * margin) for way in (1, -1))
         prior = log_cut_prior(np.log([cuts[0], cuts[1] - cuts[0]]), "probit")[0]
         densities.append(np.log((1 - lapse) * kept + lapse * turned).sum() + prior)
-    assert sampler.gain(before, after, lapse, 1.3) == pytest.approx(densities[0] - densities[1])
+    gain = sampler.log_density(after, lapse, 1.3) - sampler.log_density(before, lapse, 1.0)
+    assert gain == pytest.approx(densities[0] - densities[1])
 
 
 @pytest.mark.slow

@@ -157,14 +157,18 @@ def test_other_utilities_change_the_density_of_pairs_and_sets_as_the_normal_dist
         for m in (mean[:, 1] - mean[:, 0] for mean in (after, before))
     ]
     expected = np.log(chance[0] / chance[1]).sum()
-    assert pairs.gain(before, after, factor, reliability) == pytest.approx(expected)
+    assert gain(pairs, before, after, factor, reliability) == pytest.approx(expected)
     before, after = rng.normal(size=(2, 4, 3))
     sets = Perception(AnswerGroup(who, np.tile([0, 1, 2], (4, 1)), np.tile([0, 1, 2], (4, 1))), may_reverse=True)
     sets.draw(before, reliability, rng)
     perceived = factor * sets.perceived, sets.perceived
     density = [norm.logpdf(z, mean, SD).sum() for z, mean in zip(perceived, (after, before), strict=True)]
     expected = density[0] - density[1] + 12 * np.log(factor)
-    assert sets.gain(before, after, factor, reliability) == pytest.approx(expected)
+    assert gain(sets, before, after, factor, reliability) == pytest.approx(expected)
+
+
+def gain(seen: Perception, before: np.ndarray, after: np.ndarray, factor: float, reliability: np.ndarray) -> float:
+    return seen.log_density(after, factor, reliability) - seen.log_density(before, 1.0, reliability)
 
 
 def drawn_from(log_density: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:
