@@ -15,7 +15,7 @@ def log_interval(low: ArrayLike, high: ArrayLike) -> Floats:
     Both ends are turned to the lower tail where the interval lies above 0, as Phi(b) - Phi(a) = Phi(-a) - Phi(-b), so
     that neither is near 1; there log(1 - exp(log Phi(a) - log Phi(b))) loses no digits.
     """
-    low, high = np.broadcast_arrays(np.asarray(low, np.float64), np.asarray(high, np.float64))
+    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
     turned = low > 0
     below, above = log_ndtr(np.where(turned, -high, low)), log_ndtr(np.where(turned, -low, high))
     return above + np.log(-np.expm1(below - above))

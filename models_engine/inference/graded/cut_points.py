@@ -37,7 +37,7 @@ def cuts_from_gaps(log_gaps: Floats) -> Floats:
 
 def thresholds(cuts: Floats, grade: Ints) -> tuple[Floats, Floats]:
     """Return (low, high), between which margin plus noise of a winner of these grades (n,) lies; 0: any grade."""
-    return cuts[np.maximum(grade - 1, 0)], np.where(grade == 0, np.inf, np.append(cuts, np.inf)[grade])
+    return cuts[np.maximum(grade - 1, 0)], np.concatenate([[np.inf], cuts[1:], [np.inf]])[grade]
 
 
 def starting_log_gaps(by_grade: Floats, link: Link = "logit") -> Floats:
@@ -111,10 +111,8 @@ def log_cut_prior(log_gaps: Floats, link: Link = "logit") -> tuple[float, CutSco
 def log_cut_density(log_gaps: Floats) -> float:
     """Return the log prior of `log_cut_prior` under normal noise by itself, which takes a fifth of the time."""
     cuts = cuts_from_gaps(log_gaps)
-    low, high = cuts, np.append(cuts[1:], np.inf)
-    if np.isfinite(log_gaps[0]):
-        low, high = np.append(low, -cuts[0]), np.append(high, cuts[0])
-    return float(PRIOR_WEIGHT * log_interval(low, high).sum())
+    ends = np.concatenate([-cuts[:1] if np.isfinite(log_gaps[0]) else [], cuts, [np.inf]])
+    return float(PRIOR_WEIGHT * log_interval(ends[:-1], ends[1:]).sum())
 
 
 def _between_equals(low: Floats, high: Floats, link: Link) -> tuple[Floats, Floats, Floats]:

@@ -52,7 +52,8 @@ def interval_moments(
 def log_interval_chance(margin: Floats, low: Floats, high: Floats, lapse: Floats) -> Floats:
     """Return log g(margin), (n,), g as in `interval_moments`: its log normaliser where there is no variance."""
     bounded = np.clip(lapse, MIN_LAPSE, 1 - MIN_LAPSE)
-    kept, turned = (log_interval(low - way * margin, high - way * margin) for way in (1, -1))
+    both = np.stack([margin, -margin])
+    kept, turned = log_interval(low - both, high - both)
     return np.logaddexp(np.log1p(-bounded) + kept, np.log(bounded) + turned)
 
 
