@@ -56,7 +56,7 @@ def test_simulated_groups_are_recovered(fitted_groups):
 
 @pytest.mark.slow
 def test_dic_finds_the_number_of_groups():
-    estimator = AngleBasedMixture(n_restarts=2)
+    estimator = AngleBasedMixture(n_restarts=2, n_draws=400)
     assert estimator.fit(two_groups(n=60)[0]).shares.shape[1] == 2
     alike = rankings_of(APART[0], 60, np.random.default_rng(0))
     assert estimator.fit(Comparisons.from_rankings(alike, np.arange(60))).shares.shape[1] == 1
@@ -191,7 +191,7 @@ def test_groups_are_found_in_incomplete_rankings_of_many_items():
     found, order = two.groups.mean(axis=0), [0, 1] if agreement > 0.5 else [1, 0]
     off = (found[order] + eta) / two.groups.std(axis=0)[order]
     assert np.sqrt((off**2).mean(axis=1)).max() < 1.5, "posterior standard deviations from what was planted"
-    assert two.dic < AngleBasedMixture(1).fit(data).dic - 5
+    assert two.dic < AngleBasedMixture(1, n_draws=300).fit(data).dic - 5
 
 
 @pytest.mark.slow
