@@ -10,6 +10,7 @@ from models_engine.messages import Message, gettext_noop
 
 __all__ = [
     "MAX_DENSE_ITEMS",
+    "MIRROR_WIDTH",
     "centre",
     "centre_covariance",
     "centre_parts",
@@ -25,6 +26,7 @@ __all__ = [
 
 
 MAX_DENSE_ITEMS = 5_000
+MIRROR_WIDTH = 256  # rows of a block: it and its mirror image stay in the cache
 MAX_LAPACK_WIDTH = 16  # width of a matrix up to which LAPACK is quicker than the blockwise inverse
 
 
@@ -90,9 +92,19 @@ def inverse_from_cholesky(lower: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return `(L L')^-1` from its lower factor, exactly symmetric."""
     if not lower.size:
         return np.zeros(lower.shape)
-    half = scipy.linalg.lapack.dpotri(np.asarray(lower, dtype=np.float64), lower=1)[0]
-    inverse = np.tril(half, -1)
-    return inverse + inverse.T + np.diag(np.diagonal(half))
+    # the transpose of an array by rows is one by columns, as LAPACK takes them, without copying it
+    half = scipy.linalg.lapack.dpotri(np.asarray(lower, dtype=np.float64).T, lower=0)[0].T
+    return _mirror_lower(half)
+
+
+def _mirror_lower(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the square matrix itself, with its lower triangle mirrored into the upper one, block by block."""
+    for start in range(0, len(matrix), MIRROR_WIDTH):
+        own, below = slice(start, start + MIRROR_WIDTH), slice(start + MIRROR_WIDTH, None)
+        lower = np.tril(matrix[own, own], -1)
+        matrix[own, own] = lower + lower.T + np.diag(np.diagonal(matrix[own, own]))
+        matrix[own, below] = matrix[below, own].T
+    return matrix
 
 
 def inverse_and_log_determinant(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,10 +1,10 @@
-"""Small linear algebra where matrices are awkward: repeated eigenvalues."""
+"""Small linear algebra: repeated eigenvalues, and inverses from a factor."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from models_engine.linalg import centre_covariance, leading_eigenvectors
+from models_engine.linalg import MIRROR_WIDTH, centre_covariance, inverse_from_cholesky, leading_eigenvectors
 
 
 @pytest.mark.parametrize("n", [1, 2, 60, 200])
@@ -17,3 +17,14 @@ def test_leading_eigenvectors_are_all_there_where_eigenvalues_repeat(n, matrix):
         assert_allclose(values, np.sort(np.linalg.eigvalsh(found))[::-1][:count], atol=1e-10)
         assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-10)
         assert_allclose(found @ vectors, vectors * values, atol=1e-10)
+
+
+@pytest.mark.parametrize("n", [0, 1, 30, MIRROR_WIDTH + 5])
+def test_the_inverse_from_a_factor_is_the_inverse_and_exactly_symmetric(n):
+    root = np.random.default_rng(n).standard_normal((n, n))
+    lower = np.linalg.cholesky(root @ root.T + 10 * np.eye(n))
+    for factor in (lower, np.asfortranarray(lower)):
+        found = inverse_from_cholesky(factor)
+        assert (found == found.T).all()
+        assert_allclose(lower @ lower.T @ found, np.eye(n), atol=1e-10)
+    assert (lower == np.tril(lower)).all()

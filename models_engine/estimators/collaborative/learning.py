@@ -27,7 +27,7 @@ from models_engine.estimators.collaborative.steps import (
 )
 from models_engine.inference.graded.cut_points import cuts_from_gaps
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, warm_start
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, warm_start
 from models_engine.inference.probit_ep.learned_cuts import root_of_deviations, root_of_draws, starting_cuts
 from models_engine.inference.probit_ep.pair_sites import PairSites, choose_capped_rows, sided_labels
 from models_engine.inference.probit_ep.site_updates import Sites
@@ -249,7 +249,7 @@ class TasteLearning:
         end = None if shape.end is None else shape.end.expand_to(rows, len(self.sites))
         if reliability is not None:
             a, r = mixture.mean()
-            crowd = replace_taste(prior, a * shape.taste + r * prior.taste)
+            crowd = prior.changed(taste=a * shape.taste + r * prior.taste)
             last = (None, None) if shape.end is None else (shape.end.sites, shape.end.mean)
             reliability, _ = learn_reliabilities(
                 learning, blocks, crowd, self.steps.report, n_rounds=1, start=last[0], at=last[1]

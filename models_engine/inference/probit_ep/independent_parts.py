@@ -58,7 +58,7 @@ class IndependentParts:
         steepness, lapse, side = (
             None if one is None else one[self.owner] for one in (crowd.steepness, crowd.lapse, crowd.side)
         )
-        return replace(crowd, steepness=steepness, lapse=lapse, side=side)
+        return crowd.changed(steepness=steepness, lapse=lapse, side=side)
 
     def run(
         self,

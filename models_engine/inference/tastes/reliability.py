@@ -145,7 +145,7 @@ def learn_reliabilities(
     judged = np.bincount(sites.annotator, minlength=n) > 0
     parts = IndependentParts.of(sites) if is_diagonal(crowd.taste) else None
     for _ in range(n_rounds):
-        now = replace(crowd, lapse=lapse)
+        now = crowd.changed(lapse=lapse)
         if parts is None:
             shared = run_ep(sites, blocks, now, start, at, tolerance=LOOSE_TOLERANCE, max_iterations=30)
             shared = shared.without_solutions()

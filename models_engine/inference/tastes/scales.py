@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 
 from models_engine.inference.graded.cut_points import log_cut_prior
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, run_ep, warm_start
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, warm_start
 from models_engine.inference.probit_ep.independent_parts import IndependentParts
 from models_engine.inference.probit_ep.learned_cuts import learn_cuts, log_gaps_of
 from models_engine.inference.probit_ep.pair_sites import PairSites
@@ -185,7 +185,7 @@ def left_out_weights(
         blocks = build_blocks(sites)
         last: EPResult | None = None
         for index, (a, r) in enumerate(candidates):
-            crowd = replace_taste(prior, a * learned + r * prior.taste)
+            crowd = prior.changed(taste=a * learned + r * prior.taste)
             last = run_ep(sites, blocks, crowd, *warm_start(last), tolerance=LOOSE_TOLERANCE, max_iterations=30)
             total[index] += last.log_evidence
             on_step(last.log_evidence)
