@@ -209,11 +209,11 @@ class TasteLearning:
         """Return the prior densities of the sampled standard deviations."""
         return scale_densities(self.settings, self.n_drawn)
 
-    def scales(self, lapse: Floats | None, side: Floats | None = None) -> PriorScales:
+    def scales(self, lapse: Floats | None, side: Floats | None = None, near: PriorScales | None = None) -> PriorScales:
         settings = self.settings
         priors = ScalePriors(settings.consensus_sd, settings.taste_sd, settings.log_scale_sd)
         return most_probable_scales(
-            self.sites, self.features(), priors, self.rng, self.steps.report, lapse, self.first_cuts(), side
+            self.sites, self.features(), priors, self.rng, self.steps.report, lapse, self.first_cuts(), side, near
         )
 
     def estimated(self) -> LearnedPrior:
@@ -227,7 +227,7 @@ class TasteLearning:
         side = None if sides is None else sides.mean
         reliability, begin = self._first_reliabilities(scales, learning, blocks, side, begin)
         if reliability is not None and reliability.lapse.any():
-            scales = self._first_scales(reliability.lapse, side)
+            scales = self._first_scales(reliability.lapse, side, scales)
             again = self.prior(scales, reliability.lapse, side)
             start, at = warm_start(begin)
             reliability, begin = learn_reliabilities(
@@ -256,10 +256,12 @@ class TasteLearning:
             )
         return LearnedPrior(scales, shape.taste, mixture, len(self.sites), end, reliability=reliability, sides=sides)
 
-    def _first_scales(self, lapse: Floats | None, side: Floats | None = None) -> PriorScales:
+    def _first_scales(
+        self, lapse: Floats | None, side: Floats | None = None, near: PriorScales | None = None
+    ) -> PriorScales:
         settings = self.settings
         if settings.log_scale_sd > 0 and len(self.sites):
-            return self.scales(lapse, side)
+            return self.scales(lapse, side, near)
         cuts = self.first_cuts()
         known = None if cuts is None else tuple(cuts.tolist())
         share = 0.5 if self.features() is not None else 0.0
