@@ -1,5 +1,6 @@
 """Blocks of annotators with similar numbers of sites, padded so that all are solved at once."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.linalg import sum_by_group
 
-__all__ = ["Block", "Blocks", "build_blocks"]
+__all__ = ["Block", "Blocks", "build_blocks", "scatter_matrices"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -55,7 +56,7 @@ class Block:
 
     def gather(self, covariance: Floats) -> Floats:
         """Return the covariance of the local coordinates, (U, d, d), given that of the items (n_items, n_items)."""
-        if self.items.shape[1] >= MIN_WIDE_BLOCK:
+        if self.is_wide:
             return self._gather_wide(covariance)
         n, flat = len(covariance), covariance.ravel()
         rows, columns = self.items[:, :, None] * n, self.items[:, None, :]
@@ -150,24 +151,50 @@ class Block:
             result -= sum_by_group(self.others.ravel(), local.ravel(), n_items)
         return result
 
-    def scatter_matrix(self, local: Floats, n_items: int) -> Floats:
-        """Sum local matrices (U, d, d) over annotators in item coordinates, (n_items, n_items)."""
-        if self.items.shape[1] >= MIN_WIDE_BLOCK:
-            return self._scatter_wide(local, n_items)
+    @property
+    def is_wide(self) -> bool:
+        return self.items.shape[1] >= MIN_WIDE_BLOCK
+
+    def scatter_cells(self, local: Floats, n_items: int) -> tuple[Ints, Floats]:
+        """Return cells of an (n_items, n_items) matrix, and what local matrices (U, d, d) add to them."""
         n, sides = n_items, [(self.items, 1.0)] + ([] if self.others is None else [(self.others, -1.0)])
         both = [(rows, columns, one * other) for rows, one in sides for columns, other in sides]
         cells = [(rows[:, :, None] * n + columns[:, None, :]).ravel() for rows, columns, _ in both]
-        values = np.concatenate([sign * local.ravel() for _, _, sign in both])
-        return sum_by_group(np.concatenate(cells), values, n * n).reshape(n, n)
+        return np.concatenate(cells), np.concatenate([sign * local.ravel() for _, _, sign in both])
 
-    def _scatter_wide(self, local: Floats, n_items: int) -> Floats:
-        """Do the same one annotator at a time, B' M B over the items of that annotator."""
-        result = np.zeros(n_items * n_items)
+    def scatter_wide(self, local: Floats, total: Floats) -> None:
+        """Add local matrices (U, d, d) to `total` (n_items, n_items), one annotator at a time: B' M B over the items of
+        that annotator.
+        """
+        flat, n_items = total.reshape(-1), len(total)
         for (items, _, back), matrix in zip(self._bases, local, strict=True):
             half = back @ matrix
             cells = (items[:, None] * n_items + items).ravel()
-            result[cells] += (back @ np.ascontiguousarray(half.T)).ravel()
-        return result.reshape(n_items, n_items)
+            flat[cells] += (back @ np.ascontiguousarray(half.T)).ravel()
+
+
+def scatter_matrices(blocks: list[Block], local: Iterable[Floats], n_items: int) -> Floats:
+    """Sum each block's local matrices (U, d, d) over annotators in item coordinates, (n_items, n_items).
+
+    Those of narrow blocks wait until they are as many as the cells of the result, through which each sum has to go.
+    """
+    total, waiting = np.zeros((n_items, n_items)), []
+
+    def add_waiting() -> None:
+        cells, values = (np.concatenate(parts) for parts in zip(*waiting, strict=True))
+        np.add(total, sum_by_group(cells, values, n_items**2).reshape(total.shape), out=total)
+        waiting.clear()
+
+    for block, matrices in zip(blocks, local, strict=True):
+        if block.is_wide:
+            block.scatter_wide(matrices, total)
+            continue
+        waiting.append(block.scatter_cells(matrices, n_items))
+        if sum(len(cells) for cells, _ in waiting) >= total.size:
+            add_waiting()
+    if waiting:
+        add_waiting()
+    return total
 
 
 class Blocks(list[Block]):
