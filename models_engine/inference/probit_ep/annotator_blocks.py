@@ -155,12 +155,15 @@ class Block:
     def is_wide(self) -> bool:
         return self.items.shape[1] >= MIN_WIDE_BLOCK
 
-    def scatter_cells(self, local: Floats, n_items: int) -> tuple[Ints, Floats]:
-        """Return cells of an (n_items, n_items) matrix, and what local matrices (U, d, d) add to them."""
-        n, sides = n_items, [(self.items, 1.0)] + ([] if self.others is None else [(self.others, -1.0)])
-        both = [(rows, columns, one * other) for rows, one in sides for columns, other in sides]
-        cells = [(rows[:, :, None] * n + columns[:, None, :]).ravel() for rows, columns, _ in both]
-        return np.concatenate(cells), np.concatenate([sign * local.ravel() for _, _, sign in both])
+    def scatter_cells(self, n_items: int) -> tuple[list[Ints], list[Ints]]:
+        """Return where symmetric local matrices (U, d, d) are added in a flat (n_items, n_items) matrix, and where they
+        are taken off, there and at the transpose.
+        """
+        own = self.items[:, :, None] * n_items
+        if self.others is None:
+            return [(own + self.items[:, None, :]).ravel()], []
+        below = (self.others[:, :, None] * n_items + self.others[:, None, :]).ravel()
+        return [(own + self.items[:, None, :]).ravel(), below], [(own + self.others[:, None, :]).ravel()]
 
     def scatter_wide(self, local: Floats, total: Floats) -> None:
         """Add local matrices (U, d, d) to `total` (n_items, n_items), one annotator at a time: B' M B over the items of
@@ -174,27 +177,47 @@ class Block:
 
 
 def scatter_matrices(blocks: list[Block], local: Iterable[Floats], n_items: int) -> Floats:
-    """Sum each block's local matrices (U, d, d) over annotators in item coordinates, (n_items, n_items).
-
-    Those of narrow blocks wait until they are as many as the cells of the result, through which each sum has to go.
-    """
-    total, waiting = np.zeros((n_items, n_items)), []
-
-    def add_waiting() -> None:
-        cells, values = (np.concatenate(parts) for parts in zip(*waiting, strict=True))
-        np.add(total, sum_by_group(cells, values, n_items**2).reshape(total.shape), out=total)
-        waiting.clear()
-
+    """Sum each block's symmetric local matrices (U, d, d) over annotators in item coordinates, (n_items, n_items)."""
+    total, added, taken = np.zeros((n_items, n_items)), _CellSum(n_items**2), _CellSum(n_items**2)
     for block, matrices in zip(blocks, local, strict=True):
         if block.is_wide:
             block.scatter_wide(matrices, total)
             continue
-        waiting.append(block.scatter_cells(matrices, n_items))
-        if sum(len(cells) for cells, _ in waiting) >= total.size:
-            add_waiting()
-    if waiting:
-        add_waiting()
+        for some, places in zip((added, taken), block.scatter_cells(n_items), strict=True):
+            for cells in places:
+                some.add(cells, matrices.ravel())
+    on, off = added.found(), taken.found()
+    if on is not None:
+        total += on.reshape(total.shape)
+    if off is not None:
+        total -= off.reshape(total.shape)
+        total -= off.reshape(total.shape).T
     return total
+
+
+class _CellSum:
+    """Sums values by their cells; these wait until they are as many as the cells, through which each sum has to go."""
+
+    def __init__(self, n_cells: int) -> None:
+        self._n_cells = n_cells
+        self._found: Floats | None = None
+        self._waiting: list[tuple[Ints, Floats]] = []
+
+    def add(self, cells: Ints, values: Floats) -> None:
+        self._waiting.append((cells, values))
+        if sum(len(some) for some, _ in self._waiting) >= self._n_cells:
+            self.found()
+
+    def found(self) -> Floats | None:
+        """Return the sums of all that was added, (n_cells,); None where nothing was."""
+        if self._waiting:
+            cells, values = self._waiting[0]
+            if len(self._waiting) > 1:
+                cells, values = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
+            self._waiting.clear()
+            sums = sum_by_group(cells, values, self._n_cells)
+            self._found = sums if self._found is None else self._found + sums
+        return self._found
 
 
 class Blocks(list[Block]):
