@@ -7,6 +7,7 @@ come back.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ class CrowdPrior:
         """Return the log determinant of that precision."""
         return self._inverse[1]
 
-    def changed(self, **values: Floats | None) -> "CrowdPrior":
+    def changed(self, **values: Any) -> "CrowdPrior":
         """Return the same prior with other values of these names, keeping what was computed from its consensus
         covariance, which is not among them.
         """

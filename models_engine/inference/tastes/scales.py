@@ -129,23 +129,35 @@ def most_probable_scales(
         on_step(value)
         return -value, crowd, found
 
+    def loss(x: Floats) -> float:
+        return trial(x)[0]
+
     def loss_and_slope(x: Floats) -> tuple[float, Floats]:
-        loss, crowd, found = trial(x)
+        value, crowd, found = trial(x)
         slopes = [(kernel_at(x + step) - kernel_at(x - step)) / (2 * DIFFERENCE) for step in steps]
-        return loss, x - evidence_gradient(crowd, found, _directions(crowd, _scales(x, priors), priors, slopes))
+        return value, x - evidence_gradient(crowd, found, _directions(crowd, _scales(x, priors), priors, slopes))
 
     width = 2 if features is None else 4
     start, most = np.zeros(width) if near is None else _coordinates(near, priors)[:width], 20 * width
     steps = DIFFERENCE * np.eye(width)[2:]
     if lapse is None:
         relative = TOLERANCE / max(1.0, float(few.copies @ (few.wins + few.losses)))
-        options = {"maxfun": most, "ftol": relative, "gtol": TOLERANCE}
-        best = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options=options)
+        best = minimize(
+            loss_and_slope,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxfun": most, "ftol": relative, "gtol": TOLERANCE},
+        )
     else:
         reach = np.array([1.0, 1.0, 1.0, 0.7]) * (1.0 if near is None else NEAR)
         simplex = np.vstack([start, start + np.diag(reach[:width])])
-        options = {"maxfev": most, "xatol": 0.1, "fatol": 0.1, "initial_simplex": simplex}
-        best = minimize(lambda x: trial(x)[0], start, method="Nelder-Mead", options=options)
+        best = minimize(
+            loss,
+            start,
+            method="Nelder-Mead",
+            options={"maxfev": most, "xatol": 0.1, "fatol": 0.1, "initial_simplex": simplex},
+        )
     found = _scales(np.asarray(best.x), priors)
     return found if known[0] is None else replace(found, cuts=tuple(known[0].tolist()))
 
