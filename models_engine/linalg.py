@@ -10,6 +10,8 @@ from models_engine.messages import Message, gettext_noop
 
 __all__ = [
     "MAX_MATRIX_ITEMS",
+    "MIRROR_WIDTH",
+    "SWEPT_NUMBERS",
     "centre",
     "centre_covariance",
     "centre_parts",
@@ -26,7 +28,9 @@ __all__ = [
 
 
 MAX_MATRIX_ITEMS = 5_000  # of more no matrix over all items is made
-MAX_LAPACK_WIDTH = 16  # width of a matrix up to which LAPACK is quicker than the blockwise inverse
+MIRROR_WIDTH = 256  # rows of a block: it and its mirror image stay in the cache
+MAX_SWEPT_WIDTH = 10  # width of matrices up to which sweeping many at once is quicker than the blockwise inverse
+SWEPT_NUMBERS = 50_000  # numbers of the matrices that are swept at once: they stay in the cache
 
 
 def laplacian(
@@ -91,20 +95,30 @@ def inverse_from_cholesky(lower: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return `(L L')^-1` from its lower factor, exactly symmetric."""
     if not lower.size:
         return np.zeros(lower.shape)
-    half = scipy.linalg.lapack.dpotri(np.asarray(lower, dtype=np.float64), lower=1)[0]
-    inverse = np.tril(half, -1)
-    return inverse + inverse.T + np.diag(np.diagonal(half))
+    # the transpose of an array by rows is one by columns, as LAPACK takes them, without copying it
+    half = scipy.linalg.lapack.dpotri(np.asarray(lower, dtype=np.float64).T, lower=0)[0].T
+    return _mirror_lower(half)
+
+
+def _mirror_lower(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the square matrix itself, with its lower triangle mirrored into the upper one, block by block."""
+    for start in range(0, len(matrix), MIRROR_WIDTH):
+        own, below = slice(start, start + MIRROR_WIDTH), slice(start + MIRROR_WIDTH, None)
+        lower = np.tril(matrix[own, own], -1)
+        matrix[own, own] = lower + lower.T + np.diag(np.diagonal(matrix[own, own]))
+        matrix[own, below] = matrix[below, own].T
+    return matrix
 
 
 def inverse_and_log_determinant(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Invert symmetric positive definite matrices (u, d, d); also return their log determinants (u,).
 
     Blockwise by halves (Banachiewicz), so that nearly all work is matrix products: two to three times quicker than
-    LAPACK.
+    LAPACK. Small ones by sweeps (Beaton 1964) of many matrices at once.
     """
     d = stack.shape[-1]
-    if d <= MAX_LAPACK_WIDTH:
-        return np.asarray(np.linalg.inv(stack), np.float64), np.asarray(np.linalg.slogdet(stack)[1], np.float64)
+    if d <= MAX_SWEPT_WIDTH:
+        return _swept(stack)
     half = d // 2
     corner = np.ascontiguousarray(stack[:, half:, :half])
     first, log_first = inverse_and_log_determinant(np.ascontiguousarray(stack[:, :half, :half]))
@@ -118,6 +132,26 @@ def inverse_and_log_determinant(stack: NDArray[np.float64]) -> tuple[NDArray[np.
     result[:, :half, half:] = result[:, half:, :half].transpose(0, 2, 1)
     result[:, half:, half:] = last
     return result, log_first + log_last
+
+
+def _swept(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Do the same, row by row: a pivot and the row through it are taken out of all else, then replaced by their part of
+    minus the inverse.
+    """
+    n_matrices, d = stack.shape[:2]
+    result, log_determinant = np.empty_like(stack), np.zeros(n_matrices)
+    for some in chunk_slices(n_matrices, d * d, budget=SWEPT_NUMBERS):
+        left = np.array(stack[some].transpose(1, 2, 0), order="C")  # (d, d, matrices): quick along the last axis
+        for k in range(d):
+            row = left[k].copy()
+            pivot = row[k]
+            log_determinant[some] += np.log(pivot)
+            share = row / pivot
+            left -= row[:, None] * share
+            left[k] = left[:, k] = share
+            left[k, k] = -1 / pivot
+        np.negative(left.transpose(2, 0, 1), out=result[some])
+    return result, log_determinant
 
 
 def sum_by_group(groups: NDArray[np.integer], values: ArrayLike, n_groups: int) -> NDArray[np.float64]:

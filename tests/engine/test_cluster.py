@@ -43,6 +43,7 @@ def cluster() -> Iterator[LocalCluster]:
 def _many_shards(monkeypatch):
     monkeypatch.setattr(annotator_blocks, "MAX_BLOCK_NUMBERS", 2_000)
     monkeypatch.setattr(shards, "MIN_SHARD_COST", 1.0)
+    monkeypatch.setattr(shards, "MIN_COST_PER_CELL", 0.0)
 
 
 def connected(cluster: LocalCluster, n_workers: int) -> Any:

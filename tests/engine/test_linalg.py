@@ -1,11 +1,17 @@
-"""Small linear algebra where matrices are awkward: repeated eigenvalues."""
+"""Small linear algebra: repeated eigenvalues, and inverses from a factor."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp, softmax
 
-from models_engine.linalg import centre_covariance, leading_eigenvectors, normalise_rows
+from models_engine.linalg import (
+    MIRROR_WIDTH,
+    centre_covariance,
+    inverse_from_cholesky,
+    leading_eigenvectors,
+    normalise_rows,
+)
 
 
 @pytest.mark.parametrize("n", [1, 2, 60, 200])
@@ -29,3 +35,14 @@ def test_rows_are_normalised_however_large_their_logs(n):
     assert_allclose(mass, softmax(log_mass, axis=1), rtol=1e-12, atol=1e-300)
     assert_allclose(total, logsumexp(log_mass, axis=1), rtol=1e-14)
     assert np.array_equal(log_mass, before)
+
+
+@pytest.mark.parametrize("n", [0, 1, 30, MIRROR_WIDTH + 5])
+def test_the_inverse_from_a_factor_is_the_inverse_and_exactly_symmetric(n):
+    root = np.random.default_rng(n).standard_normal((n, n))
+    lower = np.linalg.cholesky(root @ root.T + 10 * np.eye(n))
+    for factor in (lower, np.asfortranarray(lower)):
+        found = inverse_from_cholesky(factor)
+        assert (found == found.T).all()
+        assert_allclose(lower @ lower.T @ found, np.eye(n), atol=1e-10)
+    assert (lower == np.tril(lower)).all()

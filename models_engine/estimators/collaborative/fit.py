@@ -23,7 +23,7 @@ from models_engine.estimators.collaborative.sampled import (
     count_components_beyond_noise,
 )
 from models_engine.estimators.collaborative.steps import is_cheap
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, run_ep, warm_start
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, warm_start
 from models_engine.inference.probit_ep.independent_parts import IndependentParts, is_diagonal
 from models_engine.inference.probit_ep.learned_cuts import KnownCuts, learn_cuts, measure_cuts
 from models_engine.inference.tastes.sampling import Sampled
@@ -62,7 +62,7 @@ class CollaborativeFit(TasteLearning):
         cheap = is_cheap(self.sites, self.blocks)
         tolerance = settings.tolerance if cheap else max(settings.tolerance, REFIT_TOLERANCE)
         a, r = learned.mixture.mean()
-        crowd = replace_taste(prior, a * learned.shape + r * prior.taste)
+        crowd = prior.changed(taste=a * learned.shape + r * prior.taste)
         if settings.steepness and len(self.sites):
             crowd = replace(crowd, steepness=learn_steepness(self.sites, self.blocks, crowd, self.steps.report))
         if not cheap and is_diagonal(crowd.taste) and len(self.sites):
@@ -143,7 +143,7 @@ class CollaborativeFit(TasteLearning):
         means, covariances, weights, cuts = [], [], [], []
         for (a, r), weight in leading:
             taste = a * learned.shape + r * prior.taste
-            other, found = learn_cuts(replace_taste(crowd, taste), run, self._cut_rounds(learned))
+            other, found = learn_cuts(crowd.changed(taste=taste), run, self._cut_rounds(learned))
             means.append(centre(found.mean))
             covariances.append(weight * found.covariance)
             weights.append(weight)

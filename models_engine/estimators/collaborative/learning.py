@@ -27,7 +27,7 @@ from models_engine.estimators.collaborative.steps import (
 )
 from models_engine.inference.graded.cut_points import cuts_from_gaps
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, warm_start
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, warm_start
 from models_engine.inference.probit_ep.learned_cuts import root_of_deviations, root_of_draws, starting_cuts
 from models_engine.inference.probit_ep.pair_sites import PairSites, choose_capped_rows, sided_labels
 from models_engine.inference.probit_ep.site_updates import Sites
@@ -209,11 +209,11 @@ class TasteLearning:
         """Return the prior densities of the sampled standard deviations."""
         return scale_densities(self.settings, self.n_drawn)
 
-    def scales(self, lapse: Floats | None, side: Floats | None = None) -> PriorScales:
+    def scales(self, lapse: Floats | None, side: Floats | None = None, near: PriorScales | None = None) -> PriorScales:
         settings = self.settings
         priors = ScalePriors(settings.consensus_sd, settings.taste_sd, settings.log_scale_sd)
         return most_probable_scales(
-            self.sites, self.features(), priors, self.rng, self.steps.report, lapse, self.first_cuts(), side
+            self.sites, self.features(), priors, self.rng, self.steps.report, lapse, self.first_cuts(), side, near
         )
 
     def estimated(self) -> LearnedPrior:
@@ -227,7 +227,7 @@ class TasteLearning:
         side = None if sides is None else sides.mean
         reliability, begin = self._first_reliabilities(scales, learning, blocks, side, begin)
         if reliability is not None and reliability.lapse.any():
-            scales = self._first_scales(reliability.lapse, side)
+            scales = self._first_scales(reliability.lapse, side, scales)
             again = self.prior(scales, reliability.lapse, side)
             start, at = warm_start(begin)
             reliability, begin = learn_reliabilities(
@@ -249,17 +249,19 @@ class TasteLearning:
         end = None if shape.end is None else shape.end.expand_to(rows, len(self.sites))
         if reliability is not None:
             a, r = mixture.mean()
-            crowd = replace_taste(prior, a * shape.taste + r * prior.taste)
+            crowd = prior.changed(taste=a * shape.taste + r * prior.taste)
             last = (None, None) if shape.end is None else (shape.end.sites, shape.end.mean)
             reliability, _ = learn_reliabilities(
                 learning, blocks, crowd, self.steps.report, n_rounds=1, start=last[0], at=last[1]
             )
         return LearnedPrior(scales, shape.taste, mixture, len(self.sites), end, reliability=reliability, sides=sides)
 
-    def _first_scales(self, lapse: Floats | None, side: Floats | None = None) -> PriorScales:
+    def _first_scales(
+        self, lapse: Floats | None, side: Floats | None = None, near: PriorScales | None = None
+    ) -> PriorScales:
         settings = self.settings
         if settings.log_scale_sd > 0 and len(self.sites):
-            return self.scales(lapse, side)
+            return self.scales(lapse, side, near)
         cuts = self.first_cuts()
         known = None if cuts is None else tuple(cuts.tolist())
         share = 0.5 if self.features() is not None else 0.0

@@ -1,5 +1,6 @@
 """Blocks of annotators with similar numbers of sites, padded so that all are solved at once."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.linalg import sum_by_group
 
-__all__ = ["Block", "Blocks", "build_blocks"]
+__all__ = ["Block", "Blocks", "build_blocks", "scatter_matrices"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -55,7 +56,7 @@ class Block:
 
     def gather(self, covariance: Floats) -> Floats:
         """Return the covariance of the local coordinates, (U, d, d), given that of the items (n_items, n_items)."""
-        if self.items.shape[1] >= MIN_WIDE_BLOCK:
+        if self.is_wide:
             return self._gather_wide(covariance)
         n, flat = len(covariance), covariance.ravel()
         rows, columns = self.items[:, :, None] * n, self.items[:, None, :]
@@ -150,24 +151,73 @@ class Block:
             result -= sum_by_group(self.others.ravel(), local.ravel(), n_items)
         return result
 
-    def scatter_matrix(self, local: Floats, n_items: int) -> Floats:
-        """Sum local matrices (U, d, d) over annotators in item coordinates, (n_items, n_items)."""
-        if self.items.shape[1] >= MIN_WIDE_BLOCK:
-            return self._scatter_wide(local, n_items)
-        n, sides = n_items, [(self.items, 1.0)] + ([] if self.others is None else [(self.others, -1.0)])
-        both = [(rows, columns, one * other) for rows, one in sides for columns, other in sides]
-        cells = [(rows[:, :, None] * n + columns[:, None, :]).ravel() for rows, columns, _ in both]
-        values = np.concatenate([sign * local.ravel() for _, _, sign in both])
-        return sum_by_group(np.concatenate(cells), values, n * n).reshape(n, n)
+    @property
+    def is_wide(self) -> bool:
+        return self.items.shape[1] >= MIN_WIDE_BLOCK
 
-    def _scatter_wide(self, local: Floats, n_items: int) -> Floats:
-        """Do the same one annotator at a time, B' M B over the items of that annotator."""
-        result = np.zeros(n_items * n_items)
+    def scatter_cells(self, n_items: int) -> tuple[list[Ints], list[Ints]]:
+        """Return where symmetric local matrices (U, d, d) are added in a flat (n_items, n_items) matrix, and where they
+        are taken off, there and at the transpose.
+        """
+        own = self.items[:, :, None] * n_items
+        if self.others is None:
+            return [(own + self.items[:, None, :]).ravel()], []
+        below = (self.others[:, :, None] * n_items + self.others[:, None, :]).ravel()
+        return [(own + self.items[:, None, :]).ravel(), below], [(own + self.others[:, None, :]).ravel()]
+
+    def scatter_wide(self, local: Floats, total: Floats) -> None:
+        """Add local matrices (U, d, d) to `total` (n_items, n_items), one annotator at a time: B' M B over the items of
+        that annotator.
+        """
+        flat, n_items = total.reshape(-1), len(total)
         for (items, _, back), matrix in zip(self._bases, local, strict=True):
             half = back @ matrix
             cells = (items[:, None] * n_items + items).ravel()
-            result[cells] += (back @ np.ascontiguousarray(half.T)).ravel()
-        return result.reshape(n_items, n_items)
+            flat[cells] += (back @ np.ascontiguousarray(half.T)).ravel()
+
+
+def scatter_matrices(blocks: list[Block], local: Iterable[Floats], n_items: int) -> Floats:
+    """Sum each block's symmetric local matrices (U, d, d) over annotators in item coordinates, (n_items, n_items)."""
+    total, added, taken = np.zeros((n_items, n_items)), _CellSum(n_items**2), _CellSum(n_items**2)
+    for block, matrices in zip(blocks, local, strict=True):
+        if block.is_wide:
+            block.scatter_wide(matrices, total)
+            continue
+        for some, places in zip((added, taken), block.scatter_cells(n_items), strict=True):
+            for cells in places:
+                some.add(cells, matrices.ravel())
+    on, off = added.found(), taken.found()
+    if on is not None:
+        total += on.reshape(total.shape)
+    if off is not None:
+        total -= off.reshape(total.shape)
+        total -= off.reshape(total.shape).T
+    return total
+
+
+class _CellSum:
+    """Sums values by their cells; these wait until they are as many as the cells, through which each sum has to go."""
+
+    def __init__(self, n_cells: int) -> None:
+        self._n_cells = n_cells
+        self._found: Floats | None = None
+        self._waiting: list[tuple[Ints, Floats]] = []
+
+    def add(self, cells: Ints, values: Floats) -> None:
+        self._waiting.append((cells, values))
+        if sum(len(some) for some, _ in self._waiting) >= self._n_cells:
+            self.found()
+
+    def found(self) -> Floats | None:
+        """Return the sums of all that was added, (n_cells,); None where nothing was."""
+        if self._waiting:
+            cells, values = self._waiting[0]
+            if len(self._waiting) > 1:
+                cells, values = (np.concatenate(parts) for parts in zip(*self._waiting, strict=True))
+            self._waiting.clear()
+            sums = sum_by_group(cells, values, self._n_cells)
+            self._found = sums if self._found is None else self._found + sums
+        return self._found
 
 
 class Blocks(list[Block]):

@@ -7,6 +7,7 @@ come back.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,6 @@ __all__ = [
     "EPResult",
     "KeptSites",
     "ShardedEP",
-    "replace_taste",
     "run_ep",
     "taste_statistic",
     "warm_start",
@@ -72,24 +72,30 @@ class CrowdPrior:
     side: Floats | None = None
 
     @cached_property
-    def precision(self) -> Floats:
-        """Return the inverse of the consensus covariance, (n_items, n_items)."""
+    def _inverse(self) -> tuple[Floats, float]:
         if self.consensus is None:
             raise ValueError("the consensus is known, so it has no precision; check crowd.consensus first.")
-        return inverse_from_cholesky(cholesky(self.consensus))
+        lower = cholesky(self.consensus)
+        return inverse_from_cholesky(lower), -2 * float(np.log(np.diagonal(lower)).sum())
 
-    @cached_property
+    @property
+    def precision(self) -> Floats:
+        """Return the inverse of the consensus covariance, (n_items, n_items)."""
+        return self._inverse[0]
+
+    @property
     def log_determinant(self) -> float:
         """Return the log determinant of that precision."""
-        return float(np.linalg.slogdet(self.precision)[1])
+        return self._inverse[1]
 
-
-def replace_taste(crowd: CrowdPrior, taste: Floats) -> CrowdPrior:
-    """Return the same prior with another taste covariance, keeping what was computed from its consensus covariance."""
-    changed = replace(crowd, taste=taste)
-    if crowd.consensus is not None:
-        vars(changed).update(precision=crowd.precision, log_determinant=crowd.log_determinant)
-    return changed
+    def changed(self, **values: Any) -> "CrowdPrior":
+        """Return the same prior with other values of these names, keeping what was computed from its consensus
+        covariance, which is not among them.
+        """
+        found = replace(self, **values)
+        if self.consensus is not None:
+            vars(found).update(_inverse=self._inverse)
+        return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, KeptSites, run_ep
 from models_engine.inference.probit_ep.pair_sites import PairSites
+from models_engine.inference.probit_ep.shards import ShardState, keep_shards
 from models_engine.inference.probit_ep.site_updates import Sites
 
 __all__ = ["IndependentParts", "is_diagonal"]
@@ -52,17 +53,42 @@ class IndependentParts:
         split = replace(sites.select(order), annotator=part[order], n_annotators=n_parts)
         return cls(split, build_blocks(split), order, owner)
 
+    def crowd(self, crowd: CrowdPrior) -> CrowdPrior:
+        """Return the prior with one number for each part where it has one for each annotator."""
+        steepness, lapse, side = (
+            None if one is None else one[self.owner] for one in (crowd.steepness, crowd.lapse, crowd.side)
+        )
+        return crowd.changed(steepness=steepness, lapse=lapse, side=side)
+
     def run(
-        self, crowd: CrowdPrior, start: Sites | None, mean: Floats | None, *, max_iterations: int, tolerance: float
+        self,
+        crowd: CrowdPrior,
+        start: Sites | KeptSites | None,
+        mean: Floats | None,
+        *,
+        max_iterations: int,
+        tolerance: float,
     ) -> tuple[Sites, EPResult]:
         """Run EP from these sites; return its sites in their own order, and the result by parts."""
-        steepness = None if crowd.steepness is None else crowd.steepness[self.owner]
-        lapse, side = (None if one is None else one[self.owner] for one in (crowd.lapse, crowd.side))
-        begin = None if start is None else Sites(start.precision[self.order], start.shift[self.order])
-        by_parts = replace(crowd, steepness=steepness, lapse=lapse, side=side)
+        begin = None if start is None else self.sites_of(start)
         found = run_ep(
-            self.sites, self.blocks, by_parts, begin, mean, max_iterations=max_iterations, tolerance=tolerance
+            self.sites, self.blocks, self.crowd(crowd), begin, mean, max_iterations=max_iterations, tolerance=tolerance
         )
+        return self._in_own_order(found.sites), found
+
+    def sites_of(self, whole: Sites | KeptSites) -> Sites:
+        """Return sites that are in their own order in that of the parts."""
+        known = whole.gather() if isinstance(whole, KeptSites) else whole
+        return Sites(known.precision[self.order], known.shift[self.order])
+
+    def whole(self, found: EPResult, sites: PairSites, blocks: list[Block]) -> EPResult:
+        """Return a result by parts as one over whole annotators, without their solutions."""
+        kept = keep_shards(sites, blocks)
+        now, update = self._in_own_order(found.sites), self._in_own_order(found.update)
+        state = kept.spread(lambda shard: ShardState(shard.sites_of(now), update=shard.sites_of(update)))
+        return replace(found, kept=kept, state=state)
+
+    def _in_own_order(self, by_parts: Sites) -> Sites:
         own = Sites.empty(len(self.order))
-        own.precision[self.order], own.shift[self.order] = found.sites.precision, found.sites.shift
-        return own, found
+        own.precision[self.order], own.shift[self.order] = by_parts.precision, by_parts.shift
+        return own

@@ -89,17 +89,9 @@ def learn_cuts(
         cuts, size = improve_cuts(crowd.cuts, result)
         if size < TOLERANCE:
             break
-        crowd = replace_cuts(crowd, cuts)
+        crowd = crowd.changed(cuts=cuts)
         result = run(crowd, result)
     return crowd, result
-
-
-def replace_cuts(crowd: CrowdPrior, cuts: Floats) -> CrowdPrior:
-    """Return the same prior with other cut points, keeping what was computed from its consensus covariance."""
-    changed = replace(crowd, cuts=cuts)
-    if crowd.consensus is not None:
-        vars(changed).update(precision=crowd.precision, log_determinant=crowd.log_determinant)
-    return changed
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +136,7 @@ def measure_cuts(
         for way in (1, -1):
             moved = gaps.copy()
             moved[gap] += way * DIFFERENCE
-            found = run(replace_cuts(crowd, cuts_from_gaps(moved)), result)
+            found = run(crowd.changed(cuts=cuts_from_gaps(moved)), result)
             ends.append((_scores(moved, found).score, found.mean))
         curvature[place] = (ends[1][0] - ends[0][0]) / (2 * DIFFERENCE)
         follow[:, place] = (ends[0][1] - ends[1][1]) / (2 * DIFFERENCE)

@@ -3,7 +3,7 @@
 What is done to a shard is a function of it and of what belongs to all; only sums over annotators come back.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from models_engine.executor import Executor, Kept, active_executor
 from models_engine.inference.graded.cut_points import CutScores
-from models_engine.inference.probit_ep.annotator_blocks import Block, Blocks
+from models_engine.inference.probit_ep.annotator_blocks import Block, Blocks, scatter_matrices
 from models_engine.inference.probit_ep.annotator_solves import (
     LocalSolution,
     consensus_margins,
@@ -60,6 +60,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Priors = list[Floats] | None
 MIN_SHARD_COST = 1e6  # of the blocks of a shard: with less, starting a thread takes longer than the work
+MIN_COST_PER_CELL = 50.0  # of the blocks of a shard by the numbers of its sum, which else takes longer than the work
 MAX_SHARDS = 1024  # each has a sum of (n_items, n_items) numbers
 
 
@@ -98,7 +99,8 @@ class Shard:
 def build_shards(sites: PairSites, blocks: list[Block]) -> list[Shard]:
     """Divide the blocks, in their order, into shards of about the same cost. Depends on sites and blocks alone."""
     ends = np.cumsum([block.cost for block in blocks])
-    wanted = min(len(blocks), MAX_SHARDS, int(ends[-1] // MIN_SHARD_COST)) if len(blocks) else 1
+    least = max(MIN_SHARD_COST, MIN_COST_PER_CELL * sites.n_items**2)
+    wanted = min(len(blocks), MAX_SHARDS, int(ends[-1] // least)) if len(blocks) else 1
     if wanted < 2:
         return [Shard(sites, blocks)]
     starts = np.searchsorted(ends, np.arange(wanted) * ends[-1] / wanted, side="right")
@@ -230,11 +232,10 @@ def solve_shard(shard: Shard, priors: Priors, current: Sites, taste: Floats, at:
 def information_of(shard: Shard, state: ShardState) -> tuple[Floats, Floats]:
     """Return sum_u B' E B and sum_u B' e: what these annotators say about the consensus."""
     n = shard.sites.n_items
-    information, gradient = np.zeros((n, n)), np.zeros(n)
+    gradient = np.zeros(n)
     for block, local in zip(shard.blocks, state.solved, strict=True):
-        information += block.scatter_matrix(local.information, n)
         gradient += block.scatter_vector(local.residual, n)
-    return information, gradient
+    return scatter_matrices(shard.blocks, (local.information for local in state.solved), n), gradient
 
 
 def add_information(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
@@ -310,12 +311,14 @@ def settle(shard: Shard, state: ShardState, move: Floats) -> ShardState:
 
 def statistic_of(shard: Shard, state: ShardState) -> Floats:
     """Sum B'(E - E B C B' E - e e')B over these annotators; see taste_statistic."""
-    total, n = total_sites(shard.sites, state.sites), shard.sites.n_items
-    found = np.zeros((n, n))
+    total = total_sites(shard.sites, state.sites)
     spreads: Sequence[Floats | None] = state.spreads or [None] * len(shard.blocks)
-    for block, local, spread in zip(shard.blocks, state.solved, spreads, strict=True):
-        learned = local.information - local.residual[:, :, None] * local.residual[:, None, :]
-        if spread is not None:
-            learned -= block.weighted(total.precision, spread) @ local.information
-        found += block.scatter_matrix(learned, n)
-    return found
+
+    def learned() -> Iterator[Floats]:
+        for block, local, spread in zip(shard.blocks, state.solved, spreads, strict=True):
+            found = local.information - local.residual[:, :, None] * local.residual[:, None, :]
+            if spread is not None:
+                found -= block.weighted(total.precision, spread) @ local.information
+            yield found
+
+    return scatter_matrices(shard.blocks, learned(), shard.sites.n_items)

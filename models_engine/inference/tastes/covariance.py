@@ -9,7 +9,7 @@ import scipy.sparse.linalg
 from numpy.typing import NDArray
 
 from models_engine.inference.probit_ep.annotator_blocks import Block
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, run_ep, taste_statistic
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, taste_statistic
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.linalg import cholesky, leading_eigenvectors
@@ -56,7 +56,7 @@ def learn_taste(
     form = FullForm() if rank is None or rank >= len(prior) else LowRankForm(prior, rank)
     taste = form.nearest(prior if begin is None else begin)
     n_annotators = len(np.unique(sites.annotator))
-    result = run_ep(sites, blocks, replace_taste(crowd, taste), start, at, max_iterations=8, tolerance=1e-2)
+    result = run_ep(sites, blocks, crowd.changed(taste=taste), start, at, max_iterations=8, tolerance=1e-2)
     last, stretch, size = np.zeros_like(taste), 1.0, np.inf
     for _ in range(max_steps):
         second = n_annotators * taste - form.around(taste_statistic(result), taste)
@@ -67,7 +67,7 @@ def learn_taste(
         size, last = float(np.linalg.norm(step) / np.linalg.norm(taste)), step
         # one update of the sites per step is enough, because the covariance changes slowly
         result = run_ep(
-            sites, blocks, replace_taste(crowd, taste), result.kept_sites(1.0), result.mean, max_iterations=0
+            sites, blocks, crowd.changed(taste=taste), result.kept_sites(1.0), result.mean, max_iterations=0
         )
         if on_step is not None:
             on_step(result.log_evidence)

@@ -9,9 +9,11 @@ from scipy.special import betainc, betaln, expit, log_expit, logsumexp, softmax
 
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, KeptSites, run_ep, warm_start
+from models_engine.inference.probit_ep.independent_parts import IndependentParts, is_diagonal
 from models_engine.inference.probit_ep.known_consensus import KnownConsensus
 from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.inference.probit_ep.site_updates import Sites
+from models_engine.linalg import sum_by_group
 
 __all__ = [
     "KNOTS",
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 MEANS = np.array([0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999])  # of the crowd's prior
 # Answers that the crowd's prior is worth: few, where people are wholly reliable or careless, many, where all are alike.
 SIZES = np.array([0.3, 1.0, 3.0, 10.0, 30.0])
@@ -133,17 +136,27 @@ def learn_reliabilities(
 
     start, at: sites and consensus mean to start EP from.
     Rounds of: the consensus given the reliabilities, then each annotator's EP evidence at nine reliabilities with the
-    consensus's mean and covariance folded into the annotator's prior, as `learn_steepness` does.
+    consensus's mean and covariance folded into the annotator's prior, as `learn_steepness` does. Where tastes of items
+    are independent, both are solved in the connected parts of an annotator's pairs: the former is the same, the latter
+    leaves out that what is open about the consensus may go together in several parts.
     """
     n = sites.n_annotators
     lapse = np.zeros(n) if crowd.lapse is None else crowd.lapse
     judged = np.bincount(sites.annotator, minlength=n) > 0
+    parts = IndependentParts.of(sites) if is_diagonal(crowd.taste) else None
     for _ in range(n_rounds):
-        now = replace(crowd, lapse=lapse)
-        shared = run_ep(sites, blocks, now, start, at, tolerance=LOOSE_TOLERANCE, max_iterations=30)
-        shared = shared.without_solutions()
+        now = crowd.changed(lapse=lapse)
+        if parts is None:
+            shared = run_ep(sites, blocks, now, start, at, tolerance=LOOSE_TOLERANCE, max_iterations=30)
+            shared = shared.without_solutions()
+            evidence = _knot_evidence(sites, blocks, now, shared, np.arange(n), n, on_step)
+        else:
+            _, found_by_parts = parts.run(now, start, at, tolerance=LOOSE_TOLERANCE, max_iterations=30)
+            shared = parts.whole(found_by_parts, sites, blocks)
+            own = parts.crowd(now)
+            evidence = _knot_evidence(parts.sites, parts.blocks, own, found_by_parts, parts.owner, n, on_step)
         start, at = warm_start(shared)
-        found = summarise_evidence(_knot_evidence(sites, blocks, now, shared, on_step), judged)
+        found = summarise_evidence(evidence, judged)
         if np.array_equal(found.lapse, lapse):
             break  # another round would begin as this one did
         lapse = found.lapse
@@ -151,20 +164,27 @@ def learn_reliabilities(
 
 
 def _knot_evidence(
-    sites: PairSites, blocks: list[Block], crowd: CrowdPrior, shared: EPResult, on_step: Callable[[float], None]
+    sites: PairSites,
+    blocks: list[Block],
+    crowd: CrowdPrior,
+    shared: EPResult,
+    owner: Ints,
+    n: int,
+    on_step: Callable[[float], None],
 ) -> Floats:
-    """Return log evidence (len(KNOTS), n_annotators) given the consensus.
+    """Return log evidence (len(KNOTS), n) of n people given the consensus; owner (sites.n_annotators,): whose answers
+    are those of each annotator of the sites.
 
     Of the middle knots only for those whose evidence falls by less than CLEAR towards them from either side; for the
     others it is interpolated between those sides, where their posterior is below exp(-CLEAR).
     """
-    n, taste = sites.n_annotators, crowd.taste + shared.covariance
+    taste = crowd.taste + shared.covariance
     evidence = np.zeros((len(KNOTS), n))
 
     def compute(known: KnownConsensus, knots: Iterable[int], who: NDArray) -> None:
         for row in knots:
-            one = replace(crowd, lapse=np.full(n, float(expit(-KNOTS[row]))))
-            evidence[row, who] = known.evidence(one)[who]
+            one = replace(crowd, lapse=np.full(len(owner), float(expit(-KNOTS[row]))))
+            evidence[row, who] = sum_by_group(owner, known.evidence(one), n)[who]
             on_step(float(evidence[row, who].sum()))
 
     everybody = KnownConsensus(sites, blocks, taste, shared.mean, shared.kept_sites(0.0))
@@ -176,7 +196,7 @@ def _knot_evidence(
     unclear = np.flatnonzero(ends.max(axis=0) > evidence.max(axis=0, where=_at_knots(), initial=-np.inf) - CLEAR)
     share = ((KNOTS[MIDDLE] - KNOTS[between][0]) / np.ptp(KNOTS[between]))[:, None]
     evidence[MIDDLE] = (1 - share) * ends[0] + share * ends[1]
-    rows = np.flatnonzero(np.isin(sites.annotator, unclear))
+    rows = np.flatnonzero(np.isin(owner[sites.annotator], unclear))
     if len(rows):
         few = sites.select(rows)
         start = Sites(middle.precision[rows], middle.shift[rows])

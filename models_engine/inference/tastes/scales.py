@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.special import expit, softmax
+from scipy.special import expit, logit, softmax
 
 from models_engine.inference.graded.cut_points import log_cut_prior
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
-from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, replace_taste, run_ep, warm_start
+from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, taste_statistic, warm_start
 from models_engine.inference.probit_ep.independent_parts import IndependentParts
 from models_engine.inference.probit_ep.learned_cuts import learn_cuts, log_gaps_of
 from models_engine.inference.probit_ep.pair_sites import PairSites
@@ -29,6 +29,10 @@ Floats = NDArray[np.float64]
 MAX_ITEMS, MAX_ANNOTATORS = 300, 400
 LOOSE_TOLERANCE = 1e-2
 CUT_ROUNDS = 4  # steps of the cut points at one trial of scales
+SLOPE_TOLERANCE = 1e-3  # of the sites, where the slope of the evidence counts, which is not stationary in them
+TOLERANCE = 0.01  # of the log posterior of the scales in a step, and of its slope
+NEAR = 0.3  # of the prior's standard deviations: how far scales move where reliabilities are found
+DIFFERENCE = 1e-4  # of the kernel's coordinates, for differences
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,16 @@ def most_probable_scales(
     lapse: Floats | None = None,
     cuts: Floats | None = None,
     side: Floats | None = None,
+    near: PriorScales | None = None,
 ) -> PriorScales:
     """Find scales that maximise EP evidence times their prior, with tastes N(0, taste_sd^2 K) of no learned shape.
 
     features: (n_items, d) or None; with features the kernel's share and length are found as well.   lapse, side: as in
     CrowdPrior.   cuts: where cut points of graded answers start; they take a few steps up the evidence at each trial.
+    near: scales found before, with other reliabilities, to search around.
+
+    Up the gradient of the evidence where everybody is reliable (L-BFGS); by a simplex where some answers may be
+    reversed: EP then keeps the means of some sites only, and is not stationary in these.
     """
     few, items = subsample_sites(sites, rng)
     own = None if features is None else features[items]
@@ -101,32 +110,80 @@ def most_probable_scales(
         blocks = build_blocks(few)
     warm: list[EPResult] = []
     known = [cuts]
+    tolerance = SLOPE_TOLERANCE if lapse is None else LOOSE_TOLERANCE
 
     def run(crowd: CrowdPrior, start: EPResult | None) -> EPResult:
         begin = warm_start(start if start is not None else warm[-1] if warm else None)
-        return run_ep(few, blocks, crowd, *begin, tolerance=LOOSE_TOLERANCE, max_iterations=30)
+        return run_ep(few, blocks, crowd, *begin, tolerance=tolerance, max_iterations=30)
 
-    def loss(x: Floats) -> float:
+    def kernel_at(x: Floats) -> Floats:
         scales = _scales(x, priors)
-        kernel = ItemKernel(own, few.n_items, scales.share, scales.length).matrix()
-        crowd = replace(_isotropic(scales, kernel, lapse), cuts=known[0], side=side)
+        return ItemKernel(own, few.n_items, scales.share, scales.length).matrix()
+
+    def trial(x: Floats) -> tuple[float, CrowdPrior, EPResult]:
+        crowd = replace(_isotropic(_scales(x, priors), kernel_at(x), lapse), cuts=known[0], side=side)
         crowd, found = learn_cuts(crowd, run, CUT_ROUNDS)
         warm[:], known[:] = [found], [crowd.cuts]
         value = found.log_evidence - float(x @ x) / 2
         value += 0.0 if crowd.cuts is None else log_cut_prior(log_gaps_of(crowd.cuts), "probit")[0]
         on_step(value)
-        return -value
+        return -value, crowd, found
 
-    start = np.zeros(2 if features is None else 4)
-    simplex = np.vstack([start, start + np.diag([1.0, 1.0, 1.0, 0.7][: len(start)])])
-    best = minimize(
-        loss,
-        start,
-        method="Nelder-Mead",
-        options={"maxfev": 20 * len(start), "xatol": 0.1, "fatol": 0.1, "initial_simplex": simplex},
-    )
+    def loss(x: Floats) -> float:
+        return trial(x)[0]
+
+    def loss_and_slope(x: Floats) -> tuple[float, Floats]:
+        value, crowd, found = trial(x)
+        slopes = [(kernel_at(x + step) - kernel_at(x - step)) / (2 * DIFFERENCE) for step in steps]
+        return value, x - evidence_gradient(crowd, found, _directions(crowd, _scales(x, priors), priors, slopes))
+
+    width = 2 if features is None else 4
+    start, most = np.zeros(width) if near is None else _coordinates(near, priors)[:width], 20 * width
+    steps = DIFFERENCE * np.eye(width)[2:]
+    if lapse is None:
+        relative = TOLERANCE / max(1.0, float(few.copies @ (few.wins + few.losses)))
+        best = minimize(
+            loss_and_slope,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxfun": most, "ftol": relative, "gtol": TOLERANCE},
+        )
+    else:
+        reach = np.array([1.0, 1.0, 1.0, 0.7]) * (1.0 if near is None else NEAR)
+        simplex = np.vstack([start, start + np.diag(reach[:width])])
+        best = minimize(
+            loss,
+            start,
+            method="Nelder-Mead",
+            options={"maxfev": most, "xatol": 0.1, "fatol": 0.1, "initial_simplex": simplex},
+        )
     found = _scales(np.asarray(best.x), priors)
     return found if known[0] is None else replace(found, cuts=tuple(known[0].tolist()))
+
+
+def evidence_gradient(crowd: CrowdPrior, found: EPResult, directions: list[tuple[Floats, Floats]]) -> Floats:
+    """Return how fast the log evidence rises where (taste, consensus), covariances (n_items, n_items), move along each
+    of the directions, (len(directions),); found: a fixed point of EP under `crowd`.
+
+    There the evidence is stationary in the sites (Seeger 2005), so that they count as fixed. By the taste covariance it
+    then is -S/2 (`taste_statistic`), by that of the consensus P (C + m m') P / 2 - P / 2, with P the prior precision,
+    C the posterior covariance and m how far the posterior mean is from the prior's.
+    """
+    move, precision = found.mean - crowd.mean, crowd.precision
+    by_taste = -taste_statistic(found) / 2
+    by_consensus = (precision @ (found.covariance + move[:, None] * move) @ precision - precision) / 2
+    return np.array([(by_taste * taste).sum() + (by_consensus * consensus).sum() for taste, consensus in directions])
+
+
+def _directions(
+    crowd: CrowdPrior, scales: PriorScales, priors: ScalePriors, slopes: list[Floats]
+) -> list[tuple[Floats, Floats]]:
+    """Return the derivatives of (taste, consensus) by the coordinates of `_scales`; slopes: of the kernel."""
+    nothing, twice = np.zeros_like(crowd.taste), 2 * priors.log_sd
+    consensus = nothing if crowd.consensus is None else crowd.consensus
+    by_kernel = [(scales.taste_sd**2 * slope, scales.consensus_sd**2 * slope) for slope in slopes]
+    return [(nothing, twice * consensus), (twice * crowd.taste, nothing), *by_kernel]
 
 
 def _scales(x: Floats, priors: ScalePriors) -> PriorScales:
@@ -138,6 +195,13 @@ def _scales(x: Floats, priors: ScalePriors) -> PriorScales:
     if len(x) == 2:
         return PriorScales(float(consensus_sd), float(taste_sd))
     return PriorScales(float(consensus_sd), float(taste_sd), float(expit(2 * x[2])), float(np.exp(x[3])))
+
+
+def _coordinates(scales: PriorScales, priors: ScalePriors) -> Floats:
+    """Return the coordinates (4,) of these scales, see `_scales`."""
+    logs = np.log([scales.consensus_sd / priors.consensus_sd, scales.taste_sd / priors.taste_sd]) / priors.log_sd
+    share = np.clip(scales.share, 1e-6, 1 - 1e-6)
+    return np.array([*logs, logit(share) / 2, np.log(scales.length)])
 
 
 def _isotropic(scales: PriorScales, kernel: Floats, lapse: Floats | None) -> CrowdPrior:
@@ -185,7 +249,7 @@ def left_out_weights(
         blocks = build_blocks(sites)
         last: EPResult | None = None
         for index, (a, r) in enumerate(candidates):
-            crowd = replace_taste(prior, a * learned + r * prior.taste)
+            crowd = prior.changed(taste=a * learned + r * prior.taste)
             last = run_ep(sites, blocks, crowd, *warm_start(last), tolerance=LOOSE_TOLERANCE, max_iterations=30)
             total[index] += last.log_evidence
             on_step(last.log_evidence)

@@ -14,7 +14,7 @@ from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, r
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites, cap_sites
 from models_engine.inference.probit_ep.probit_sites import probit_site
 from models_engine.inference.probit_ep.site_updates import Sites
-from models_engine.linalg import inverse_and_log_determinant
+from models_engine.linalg import SWEPT_NUMBERS, inverse_and_log_determinant
 
 N = 4
 
@@ -211,12 +211,21 @@ def test_pair_space_and_item_space_agree():
 
 def test_the_blockwise_inverse_is_the_inverse():
     rng = np.random.default_rng(0)
-    for d in (1, 3, 16, 17, 40, 101):
+    for d in (1, 3, 10, 16, 17, 40, 101):
         half = rng.standard_normal((3, d, d))
         stack = half @ half.transpose(0, 2, 1) + 0.1 * np.eye(d)
         inverse, log_determinant = inverse_and_log_determinant(stack)
         assert_allclose(inverse @ stack, np.broadcast_to(np.eye(d), stack.shape), atol=1e-7)
         assert_allclose(log_determinant, np.linalg.slogdet(stack)[1], rtol=1e-10)
+        assert_allclose(stack, half @ half.transpose(0, 2, 1) + 0.1 * np.eye(d))
+
+
+def test_many_small_matrices_are_inverted_each_by_itself():
+    half = np.random.default_rng(1).standard_normal((SWEPT_NUMBERS // 9 + 2, 3, 3))
+    stack = half @ half.transpose(0, 2, 1) + np.eye(3)
+    inverse, log_determinant = inverse_and_log_determinant(stack)
+    assert_allclose(inverse, np.linalg.inv(stack), atol=1e-12)
+    assert_allclose(log_determinant, np.linalg.slogdet(stack)[1], atol=1e-12)
 
 
 def test_known_consensus_gives_each_annotator_the_evidence_of_a_fit_alone():

@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, run_ep
+from models_engine.inference.probit_ep.independent_parts import IndependentParts
 from models_engine.inference.probit_ep.known_consensus import KnownConsensus
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
 from models_engine.inference.probit_ep.site_updates import Sites
@@ -55,3 +56,23 @@ def test_reliabilities_are_those_of_the_evidence_at_every_knot():
     assert_allclose(found.mean, expected.mean, atol=2e-3)
     assert_allclose(found.sd, expected.sd, atol=2e-3)
     assert_allclose(found.lapse, expected.lapse, atol=2e-3)
+
+
+def test_reliabilities_found_in_parts_of_an_annotators_pairs_are_those_of_whole_annotators():
+    """Tastes that hardly go together have no parts, and the same reliabilities as those that don't at all."""
+    rng = np.random.default_rng(1)
+    reliability = np.r_[np.ones(30), np.zeros(5), np.full(5, 0.5)]
+    people = replace(simulate_crowd(rng, 120, 40, utility_sd=1.0, taste_sd=0.4), reliability=reliability)
+    data = people.pairs(1_200, rng)
+    sites, crowd = build_sites(data.pairs(), data.weights), CrowdPrior(0.2 * np.eye(120), np.eye(120), np.zeros(120))
+    together = replace(crowd, taste=crowd.taste + 1e-9 * (1 - np.eye(120)))
+    (found, shared), (whole, expected) = (
+        learn_reliabilities(sites, build_blocks(sites), one, lambda _: None, n_rounds=1) for one in (crowd, together)
+    )
+    assert len(IndependentParts.of(sites).owner) > 80
+    assert (whole.lapse > 0).any()
+    assert (np.abs(found.mean - whole.mean) < 0.03 * whole.sd).all()
+    assert_allclose(found.sd, whole.sd, rtol=0.03)
+    assert_allclose(shared.mean, expected.mean, atol=1e-6)
+    assert_allclose(shared.sites.precision, expected.sites.precision, atol=1e-6)
+    assert_allclose(shared.update.shift, expected.update.shift, atol=1e-6)

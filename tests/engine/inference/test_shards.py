@@ -39,6 +39,7 @@ def divide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have this small problem divided as a large one is."""
     monkeypatch.setattr(annotator_blocks, "MAX_BLOCK_NUMBERS", 1_000)
     monkeypatch.setattr(shards, "MIN_SHARD_COST", 1.0)
+    monkeypatch.setattr(shards, "MIN_COST_PER_CELL", 0.0)
 
 
 def run(sites: PairSites) -> EPResult:
@@ -73,6 +74,7 @@ def test_shards_are_alike_in_cost(monkeypatch):
     sites = build_sites(data.pairs(), data.weights)
     monkeypatch.setattr(annotator_blocks, "MAX_BLOCK_NUMBERS", 2_000)
     monkeypatch.setattr(shards, "MIN_SHARD_COST", 1e5)
+    monkeypatch.setattr(shards, "MIN_COST_PER_CELL", 0.0)
     found = build_shards(sites, build_blocks(sites))
     costs = [sum(block.cost for block in shard.blocks) for shard in found]
     assert len(costs) > 20
