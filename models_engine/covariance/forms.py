@@ -34,7 +34,7 @@ class Covariance(Protocol):
         """Return the diagonal, (n_items,)."""
 
     def dense(self) -> Floats:
-        """Return the matrix (n_items, n_items). Raises TooLarge above MAX_DENSE_ITEMS items."""
+        """Return the matrix (n_items, n_items). Raises TooLarge above MAX_MATRIX_ITEMS items."""
 
     def difference_variance(self, left: NDArray, right: NDArray) -> Floats:
         """Return the variance of f_left - f_right, elementwise."""
