@@ -55,10 +55,11 @@ class CollaborativeGP:
     max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
 
     Up to 20,000 items shown, over all answers, and 300 items (100 with features), Gibbs sampling draws consensus, up to
-    6 components of taste, what is a person's alone, and all scales together. Sigma is the mean of the draws; the
-    consensus is averaged over its size; and the intervals of each annotator are widened to what the draws leave open,
-    by one factor for each annotator, as one Sigma is too sure of few people's tastes. That takes whole label weights,
-    and neither steepness nor fixed scales.
+    6 components of taste, what is a person's alone, and all scales together. Sigma is the mean of the draws,
+    alike in every direction where, without item features, they agree on none; the consensus is averaged over
+    its size; and the intervals of each annotator are widened to what the draws leave open, by one factor for each
+    annotator, as one Sigma is too sure of few people's tastes. That takes whole label weights, and neither steepness
+    nor fixed scales.
 
     Above 5,000 items tastes lie along at most 10 components, of which those that cannot be told from noise are dropped,
     and beside them vary by item alone; no matrix over items is needed (see LargeFit).

@@ -15,6 +15,7 @@ from models_engine.estimators.collaborative.sampled import (
     is_sampled,
     scale_densities,
     taste_sizes,
+    told_taste,
 )
 from models_engine.estimators.collaborative.steps import (
     MAX_CHEAP_COST,
@@ -157,7 +158,7 @@ class TasteLearning:
         return self.drawn() if is_sampled(self.settings, self.data) else self.estimated()
 
     def drawn(self) -> LearnedPrior:
-        """Sample the posterior of consensus, components, scores and scales; Sigma is the mean of the draws."""
+        """Sample the posterior of consensus, components, scores and scales; Sigma is their mean, see `told_taste`."""
         features, settings = self.features(), self.settings
         scales, kernel = PriorScales(settings.consensus_sd, settings.taste_sd), None
         reliable = self.learns_reliability()
@@ -190,7 +191,7 @@ class TasteLearning:
         mixture = taste_sizes(sampled)
         return LearnedPrior(
             scales,
-            sampled.taste,
+            sampled.taste if kernel is not None else told_taste(sampled),
             mixture,
             len(self.sites),
             None,

@@ -312,7 +312,8 @@ class CollaborativePosterior(GaussianPosterior):
             return None
         total = float((self.divisiveness() ** 2).sum())
         share = (loadings**2).sum(axis=0) / max(total, 1e-300)
-        return Components(loadings, self.tastes.scores, np.minimum(share, 1.0))
+        descending = np.minimum.accumulate(np.minimum(share, 1.0))  # equal ones may differ by rounding
+        return Components(loadings, self.tastes.scores, descending)
 
     def to_arrays(self) -> dict[str, NDArray]:
         return super().to_arrays() | self.tastes.to_arrays()

@@ -27,6 +27,7 @@ __all__ = [
     "log_normal",
     "scale_densities",
     "taste_sizes",
+    "told_taste",
 ]
 
 Floats = NDArray[np.float64]
@@ -156,6 +157,18 @@ def count_components(sampled: Sampled) -> int:
     variance = float(np.trace(centre_covariance(sampled.taste)))
     told = (kept >= MIN_KEPT * np.maximum(drawn, 1e-300)) & (kept >= MIN_SHARE * variance)
     return int(np.cumprod(told).sum())
+
+
+def told_taste(sampled: Sampled) -> Floats:
+    """Return the taste covariance of the draws (n_items, n_items), alike in every direction where none is told.
+
+    Without a component of `count_components` the mean over draws has the shape of where the chain happened to be, which
+    predictions would follow, so that it is spread over all items (the trace is kept).
+    """
+    if count_components(sampled):
+        return sampled.taste
+    n = len(sampled.taste)
+    return float(np.trace(sampled.taste)) / n * np.eye(n)
 
 
 def count_components_beyond_noise(shares: Floats, n_annotators: int, n_items: int) -> int:

@@ -63,6 +63,10 @@ class CutSampler:
         """Return the log density, were the winners' margins these (n,) and the cut points times `factor`."""
         return self._log_density(self.log_gaps + np.log(factor), margin, lapse)
 
+    def prior_gain(self, factor: float) -> float:
+        """Return by how much the log prior grows as cut points grow by this factor."""
+        return log_cut_density(self.log_gaps + np.log(factor)) - log_cut_density(self.log_gaps)
+
     def ends(self, cuts: Floats) -> tuple[Floats, Floats]:
         """Return between what the winner's perceived margin lies, (n,) each."""
         low, high = thresholds(cuts, self._grade)

@@ -92,13 +92,6 @@ class Perception:
             high = np.where(level < this, self.perceived, np.inf).min(axis=1)
             self.perceived[:, column] = truncated_normal(mean[:, column], low, high, rng)
 
-    def count(self, n_annotators: int) -> tuple[Floats, Floats]:
-        """Return how many of each annotator's answers are not reversed, and how many are, (n_annotators,) each."""
-        kept, turned = ~self.reversed & ~self.tied, self.reversed & ~self.tied
-        counts = (np.bincount(self.annotators[rows], minlength=n_annotators) for rows in (kept, turned))
-        right, wrong = (one.astype(np.float64) for one in counts)
-        return right, wrong
-
     def shown(self, utilities: Floats, side: Floats) -> Floats:
         """Return utilities (m, k) as they count in the answers: half of what each annotator's side adds to the item
         shown first goes to it, and half is taken from the other; side (n_annotators,)."""
@@ -106,6 +99,21 @@ class Perception:
             return utilities
         half = self.sided * side[self.annotators] / 2
         return utilities + np.stack([half, -half], axis=1)
+
+    def opposite_gain(self, before: Floats, after: Floats, centre: Floats, n_annotators: int) -> Floats:
+        """Return by how much the log density of what each annotator perceived in sets grows, (n_annotators,), where it
+        is reflected about `centre` and utilities change, (m, k) each; 0 of pairs, of which it is drawn anew."""
+        if self.level.shape[1] == 2:
+            return np.zeros(n_annotators)
+        squares = (2 * centre - self.perceived - after) ** 2 - (self.perceived - before) ** 2
+        return -sum_by_group(self.annotators, squares.sum(axis=1), n_annotators) / (2 * NOISE_SD**2)
+
+    def oppose(self, rows: Flags, centre: Floats) -> None:
+        """Reflect what was perceived in these answers (m,) about `centre` (m, k), so that each is reversed that was not
+        and the other way about; ties go the other way."""
+        self.perceived = np.where(rows[:, None], 2 * centre - self.perceived, self.perceived)
+        self.reversed = self.reversed ^ (rows & ~self.tied)
+        self.towards_first = np.where(rows & self.tied, -self.towards_first, self.towards_first)
 
     def side_evidence(self, utilities: Floats, n_annotators: int) -> tuple[Floats, Floats]:
         """Return of each annotator how many answers tell of their side, and the sum of what these say, each with noise
@@ -116,6 +124,37 @@ class Perception:
         told = (sum_by_group(self.annotators, weight, n_annotators) for weight in (self.sided, self.sided * beyond))
         count, total = told
         return count, total
+
+    def chances(
+        self,
+        mean: Floats,
+        reliability: Floats,
+        between: tuple[Floats, Floats] | None = None,
+        *,
+        opposite: bool = False,
+    ) -> tuple[Floats, Floats]:
+        """Return the chance of each answer where it is not reversed, and where it is, (m,) each.
+
+        mean, between: as in `draw`.   opposite: what they will be after `oppose`, with these utilities.
+        Of pairs what was perceived is summed out; of larger sets it is not, so that it is known whether they are
+        reversed. Ties say nothing of reliability: both chances are what they are with these.
+        """
+        if between is not None:
+            (low, high), margin = between, self.winners_margin(mean)
+            kept, turned = (np.exp(log_interval(low - way * margin, high - way * margin)) for way in (1, -1))
+            return kept, turned
+        if self.level.shape[1] != 2:
+            kept = np.where((self.reversed != opposite) & ~self.tied, 0.0, 1.0)
+            return kept, np.where(self.tied, 1.0, 1 - kept)
+        margin = self.towards_first * (mean[:, 0] - mean[:, 1])
+        if opposite:
+            margin = np.where(self.tied, -margin, margin)
+        kept, turned = ndtr(margin), ndtr(-margin)
+        if self.tied.any():
+            own = reliability[self.annotators]
+            kept = np.where(self.tied, own * kept + (1 - own) * turned, kept)
+            turned = np.where(self.tied, kept, turned)
+        return kept, turned
 
     def log_density(self, utilities: Floats, factor: float, reliability: Floats) -> float:
         """Return the log density, up to a constant, were the utilities of the items shown these (m, k).
@@ -130,6 +169,14 @@ class Perception:
         margin = self.towards_first * (utilities[:, 0] - utilities[:, 1])
         probability = ndtr(margin) * own + ndtr(-margin) * (1 - own)
         return float(np.log(np.maximum(probability, TINY)).sum())
+
+    def gain_of_sets(self, before: Floats, after: Floats, factor: float) -> float:
+        """Return by how much the log density of what was perceived in sets grows, which is multiplied by `factor`, the
+        change of volume counted; 0 of pairs."""
+        if before.shape[1] == 2:
+            return 0.0
+        squares = (factor * self.perceived - after) ** 2 - (self.perceived - before) ** 2
+        return before.size * float(np.log(factor)) - float(squares.sum()) / (2 * NOISE_SD**2)
 
     def _draw_pairs(self, mean: Floats, reliability: Floats, rng: np.random.Generator) -> None:
         """Draw reversed or not, then the difference and the sum of both perceived utilities, which are independent.

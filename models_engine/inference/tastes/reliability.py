@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaln, expit, log_expit, logsumexp, softmax
+from scipy.special import expit, log_expit, logsumexp, softmax
 
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, KeptSites, run_ep, warm_start
@@ -19,11 +19,8 @@ __all__ = [
     "KNOTS",
     "MEANS",
     "SIZES",
-    "BetaPrior",
     "Reliabilities",
-    "draw_reliabilities",
     "learn_reliabilities",
-    "log_prior_density",
 ]
 
 Floats = NDArray[np.float64]
@@ -32,60 +29,12 @@ MEANS = np.array([0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999])
 # Answers that the crowd's prior is worth: few, where people are wholly reliable or careless, many, where all are alike.
 SIZES = np.array([0.3, 1.0, 3.0, 10.0, 30.0])
 FIRST_MEAN, FIRST_SIZE = 0.93, 5.0
-MIN_CHANCE = 1e-12  # of a reversed answer, and of one that is not, where reliabilities are drawn
 KNOTS = np.array([-3.5, -2.0, -1.0, -0.3, 0.4, 1.2, 2.2, 3.5, 6.0])  # log-odds at which the evidence is computed
 FINE = np.linspace(-6.0, 6.0, 241)  # log-odds at which it is interpolated
 P_CARELESS = 0.1  # before any answer, where reliabilities are found by evidence; then any reliability is as likely
 MIDDLE = slice(1, 4)  # of KNOTS: needed only for those who may be there
 CLEAR = 12.0  # nats of evidence
 LOOSE_TOLERANCE = 1e-2
-
-
-@dataclass(frozen=True)
-class BetaPrior:
-    """The Beta prior of an annotator's reliability: its mean, and how many answers it is worth.
-
-    Means and sizes on a grid are alike before any answer. With one size for all crowds, a crowd of some who answer
-    anything among wholly reliable people, and one of people who all err now and then, could not both be had.
-    """
-
-    mean: float = FIRST_MEAN
-    size: float = FIRST_SIZE
-
-    @property
-    def counts(self) -> tuple[float, float]:
-        """Return (alpha, beta)."""
-        return self.size * self.mean, self.size * (1 - self.mean)
-
-    @classmethod
-    def drawn(cls, reliabilities: Floats, rng: np.random.Generator) -> "BetaPrior":
-        """Draw mean and size given the reliabilities (n,), strictly between 0 and 1."""
-        log_density = log_prior_density(reliabilities)
-        at = int((log_density + rng.gumbel(size=log_density.shape)).argmax())
-        row, column = np.unravel_index(at, log_density.shape)
-        return cls(float(MEANS[row]), float(SIZES[column]))
-
-
-def draw_reliabilities(alpha: Floats, beta: Floats, rng: np.random.Generator) -> Floats:
-    """Draw from Beta(alpha, beta), (n,) each; what is nearer to 0 or 1 than MIN_CHANCE lies there."""
-    return np.clip(rng.beta(alpha, beta), MIN_CHANCE, 1 - MIN_CHANCE)
-
-
-def log_prior_density(reliabilities: Floats) -> Floats:
-    """Return the log density of the reliabilities (n,) given each mean and size, (len(MEANS), len(SIZES)).
-
-    Of those at the limits of `draw_reliabilities` the probability of lying beyond, which is most of it for some means
-    and sizes.
-    """
-    alpha, beta = SIZES * MEANS[:, None], SIZES * (1 - MEANS[:, None])
-    low, high = reliabilities <= MIN_CHANCE, reliabilities >= 1 - MIN_CHANCE
-    between = reliabilities[~low & ~high]
-    right, wrong = np.log(between).sum(), np.log1p(-between).sum()
-    found = (alpha - 1) * right + (beta - 1) * wrong - len(between) * betaln(alpha, beta)
-    beyond = betainc(alpha, beta, MIN_CHANCE), betainc(beta, alpha, MIN_CHANCE)
-    for n, mass in zip((low.sum(), high.sum()), beyond, strict=True):
-        found += n * np.log(np.maximum(mass, np.finfo(np.float64).tiny))
-    return np.asarray(found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,12 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from models_engine.inference.tastes.cut_sampling import CutSampler
+from models_engine.inference.tastes.draws import Moments, Sampled
+from models_engine.inference.tastes.opposites import Opposites
 from models_engine.inference.tastes.perception import NOISE_SD, AnswerGroup, Perception
-from models_engine.inference.tastes.reliability import BetaPrior, draw_reliabilities
+from models_engine.inference.tastes.reliability_sampling import ReliabilitySampler, ReliabilityTable
 from models_engine.inference.tastes.side_sampling import SideSampler
-from models_engine.inference.tastes.sides import SideBiases
-from models_engine.linalg import centre, centre_parts, cholesky
+from models_engine.linalg import cholesky
 
 __all__ = ["GRID", "LOG_STEP", "Sampled", "ScaleDensities", "sample_tastes"]
 
@@ -23,7 +24,8 @@ LOG_GRID, GRID_SQUARES = np.log(GRID), GRID**2
 LOG_STEP = float(np.log(GRID[1] / GRID[0]))
 STEPS = (1, 2, 4, 8)  # of the grid, by which scales are proposed larger or smaller together
 EVERY = 10  # sweeps per reported step
-N_ALONE = 60  # first sweeps, without components of taste, in which reliabilities are found
+P_OPPOSE = 0.25  # P(a sweep proposes the opposite of each annotator's utilities), after the warm-up
+N_SETTLING = 60  # first sweeps, in which components of taste are found
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,41 +40,6 @@ class ScaleDensities:
     component: Floats
     own: Floats
     total: Callable[[Floats], Floats]
-
-
-@dataclass(frozen=True, eq=False)
-class Sampled:
-    """Summaries of the draws.
-
-    shared (n_items, n_items): mean of V V', of the geometric mean size of `taste`.   taste (n_items, n_items): mean of
-    V V' + r^2 I, of that size too.   consensus_sd: geometric mean.   sizes (n_draws,): traces of each draw's centred
-    taste covariance over their geometric mean.   spectra (n_draws, c): eigenvalues of each draw's centred V V',
-    largest first.   own, own_square, difference, difference_square (n_annotators, n_items): first and second moments
-    of an annotator's centred utilities, and of their difference to the centred consensus.   above (n_annotators,
-    n_items): the share of draws in which that difference is positive.   reliability, reliability_sd (n_annotators,): of
-    each annotator, (1, 0) where none is drawn.   crowd_reliability: mean of the crowd's mean.   consensus,
-    consensus_square (n_items,): first and second moments of the consensus, centred within each connected part.
-    log_gaps (n_draws, n_grades): those between the cut points of graded answers, None where there are none.
-    sides: side biases of the annotators, None where no answer tells of them.
-    """
-
-    shared: Floats
-    taste: Floats
-    consensus_sd: float
-    sizes: Floats
-    spectra: Floats
-    own: Floats
-    own_square: Floats
-    difference: Floats
-    difference_square: Floats
-    above: Floats
-    reliability: Floats
-    reliability_sd: Floats
-    crowd_reliability: float
-    consensus: Floats
-    consensus_square: Floats
-    log_gaps: Floats | None = None
-    sides: SideBiases | None = None
 
 
 def sample_tastes(
@@ -100,16 +67,19 @@ def sample_tastes(
 
     parts (n_items,): numbers of the connected parts, by default one.   reliability: whether each annotator's, the share
     of answers that are not reversed, is drawn, or is 1.
-    A reversed person and a taste opposed to all others explain the same answers at first sight, and a chain rarely
-    goes from one to the other. So the first sweeps have no components, and who opposes what is agreed on counts as
-    reversed unless components explain it better. Answers with grades say between which cut points the perceived
-    difference lies; these are drawn as CutSampler says. on_step hears of every tenth sweep, with the log density of the
-    residuals.
+    Careless people and a camp of another taste explain the same answers at first sight, and a chain hardly ever goes
+    from the one to the other: no component has the taste of a camp while all of it count as careless. So nobody is
+    careless in the first sweeps (see ReliabilitySampler.release), while components settle; then each becomes so by
+    themselves. Whoever has the question upside down may be told from a taste opposed to all others at any time, see
+    Opposites. Answers with grades say between which cut points the perceived difference lies; these are drawn as
+    CutSampler says. on_step hears of every tenth sweep, with the log density of the residuals.
     """
     chain = _Chain(answers, n_items, n_annotators, n_components, densities, rng, kernel, reliability, n_grades)
-    draws = _Moments(n_annotators, np.zeros(n_items, np.int64) if parts is None else parts)
+    draws = Moments(n_annotators, np.zeros(n_items, np.int64) if parts is None else parts)
     for sweep in range(n_warm_up + n_draws):
-        fit = chain.sweep(alone=reliability and sweep < min(N_ALONE, n_warm_up), warming_up=sweep < n_warm_up)
+        if sweep == min(N_SETTLING, n_warm_up):
+            chain.reliabilities.release()
+        fit = chain.sweep(warming_up=sweep < n_warm_up)
         if sweep % EVERY == 0:
             on_step(fit)
         if sweep >= n_warm_up:
@@ -140,8 +110,9 @@ class _Chain:
             for one, seen in zip(answers, self.answers, strict=True)
         ]
         self.learns, self.sides = reliability, SideSampler(n_annotators, self.answers)
-        self.crowd = BetaPrior()
-        self.reliability = np.full(n_annotators, self.crowd.mean if reliability else 1.0)
+        self.reliabilities = ReliabilitySampler(np.concatenate([one.annotators for one in answers]), n_annotators)
+        if not reliability:
+            self.reliabilities.value[:] = self.reliabilities.crowd = 1.0
         keys = [(one.annotators[:, None] * n_items + one.items).ravel() for one in answers]
         known, place = np.unique(np.concatenate(keys), return_inverse=True)
         self.annotator, self.item = known // n_items, known % n_items
@@ -156,99 +127,131 @@ class _Chain:
         self.t, self.tau, self.r = np.zeros(n_items), 1.0, 0.3
         self.v, self.s = 0.3 * rng.standard_normal((n_items, n_components)), np.full(n_components, 0.5)
         self.w, self.f = rng.standard_normal((n_annotators, n_components)), np.zeros(len(known))
-        if reliability:
-            self.w[:] = 0.0
+        seen = [cells.reshape(one.items.shape) for one, cells in zip(answers, self.cells, strict=True)]
+        self.opposites = Opposites(
+            self.annotator, self.item, self.count, seen, n_annotators, self._sum_by_annotator, self._gaussian
+        )
 
-    def sweep(self, *, alone: bool = False, warming_up: bool = False) -> float:
-        """Draw every unknown once, given the others; each annotator's own part is integrated out for the rest.
-
-        alone: whether all scores are still 0, so that tastes have no components.
-        """
+    def sweep(self, *, warming_up: bool = False) -> float:
+        """Draw every unknown once, given the others; each annotator's own part is integrated out for the rest."""
         utilities = [
             self.f[cells].reshape(one.level.shape) for one, cells in zip(self.answers, self.cells, strict=True)
         ]
         for one, own, cut_points in zip(self.answers, utilities, self.cut_points, strict=True):
             mean = one.shown(own, self.sides.value)
             if cut_points is not None:
-                lapse = 1 - self.reliability[one.annotators]
+                lapse = 1 - self.reliabilities.value[one.annotators]
                 cut_points.draw(one.winners_margin(mean), lapse, self.rng, warming_up=warming_up)
             between = None if cut_points is None else cut_points.ends(cut_points.cuts)
-            one.draw(mean, self.reliability, self.rng, between)
-        self._draw_reliabilities(alone=alone)
+            one.draw(mean, self.reliabilities.value, self.rng, between)
         self.sides.draw(utilities, self.rng)
         all_cells = np.concatenate(self.cells)
         all_perceived = np.concatenate([one.shown(one.perceived, -self.sides.value).ravel() for one in self.answers])
         mean = np.bincount(all_cells, all_perceived, len(self.count)) / self.count
         weight = 1 / (self.r**2 + NOISE_SD**2 / self.count)
-        if not alone:
-            self._draw_scores(mean, weight)
+        self._draw_scores(mean, weight)
         self._draw_items(mean, weight)
         expected = self.t[self.item] + (self.v[self.item] * self.w[self.annotator]).sum(axis=1)
-        self._draw_scales(mean - expected, alone=alone)
+        self._draw_scales(mean - expected)
         precision = 1 / self.r**2 + self.count / NOISE_SD**2
         centre_of = (expected / self.r**2 + self.count * mean / NOISE_SD**2) / precision
         self.f = centre_of + self.rng.standard_normal(len(precision)) / np.sqrt(precision)
-        if not alone:
-            self._rescale()
+        table = self._rescale(self._table(self.f) if self.learns else None)
+        if table is not None:
+            opposes = warming_up or self.rng.random() < P_OPPOSE
+            self.reliabilities.draw(self._oppose(table) if opposes else table, self.rng)
         return float(-(weight * (mean - expected) ** 2).sum() / 2 + np.log(weight).sum() / 2)
 
-    def _draw_reliabilities(self, *, alone: bool) -> None:
-        """Draw the reliability of each annotator, then the crowd's prior from them (alone: not yet)."""
-        if not self.learns:
-            return
-        counts = np.array([one.count(self.u) for one in self.answers]).sum(axis=0)
-        alpha, beta = self.crowd.counts
-        self.reliability = draw_reliabilities(alpha + counts[0], beta + counts[1], self.rng)
-        if not alone:
-            self.crowd = BetaPrior.drawn(self.reliability[counts.sum(axis=0) > 0], self.rng)
+    def _table(self, f: Floats, of_cuts: float = 1.0, *, opposite: bool = False) -> ReliabilityTable:
+        """Return what all answers say of reliabilities with utilities f of the cells and cut points times of_cuts.
 
-    def _rescale(self) -> None:
+        opposite: with what else changes where these are taken as the opposite ones.
+        """
+        found = []
+        for one, cells, cut_points in zip(self.answers, self.cells, self.cut_points, strict=True):
+            mean = one.shown(f[cells].reshape(one.level.shape), -self.sides.value if opposite else self.sides.value)
+            between = None if cut_points is None else cut_points.ends(of_cuts * cut_points.cuts)
+            found.append(one.chances(mean, self.reliabilities.value, between, opposite=opposite))
+        kept, turned = (np.concatenate(both) for both in zip(*found, strict=True))
+        return self.reliabilities.table(kept, turned)
+
+    def _rescale(self, table: ReliabilityTable | None) -> ReliabilityTable | None:
         """Propose larger or smaller utilities and scales (Metropolis & Hastings): all, the consensus's, the tastes'.
 
         Answers given utilities and reliabilities are what they were with the perceived utilities summed over, so that
         the chain needs not wait until those, which are many, drift along (Liu & Sabatti 2000). Densities given the
         scales stay as they are, times the change of volume; only the likelihood and the prior of the scales count.
+        Where reliabilities are drawn, `table` says what answers tell of them, and they, and the crowd's prior, are
+        summed over; of the three two are proposed in each sweep. Returns the table at the end.
         """
-        old = np.rint(np.log(np.array([self.tau, self.r, *self.s]) / GRID[0]) / LOG_STEP).astype(np.int64)
-        now: float | None = None
-        for consensus, tastes in ((True, True), (True, False), (False, True)):
-            steps = STEPS[self.rng.integers(len(STEPS))] * (1 if self.rng.random() < 0.5 else -1)
+        kinds = np.array([(True, True), (True, False), (False, True)])
+        for consensus, tastes in kinds if table is None else self.rng.permutation(kinds)[:2]:
+            steps = int(self.rng.choice(STEPS)) * (1 if self.rng.random() < 0.5 else -1)
+            old = np.rint(np.log(np.array([self.tau, self.r, *self.s]) / GRID[0]) / LOG_STEP).astype(np.int64)
             new = old + steps * np.array([consensus, *[tastes] * (len(old) - 1)])
-            if new.min() < 0 or new.max() >= len(GRID):
-                continue
-            factor = float(np.exp(steps * LOG_STEP))
-            of_t, of_rest = factor if consensus else 1.0, factor if tastes else 1.0
-            of_both = of_t if of_t == of_rest else 1.0
-            t = self.t[self.item]
-            f = of_t * t + of_rest * (self.f - t)
-            if now is None:
-                now = self._log_prior(old) + self._log_likelihood(self.f, 1.0)
-            if np.log(self.rng.random()) < self._log_prior(new) + self._log_likelihood(f, of_both) - now:
-                self._rescale_to(new, f, of_t, of_rest, of_both)
-                old, now = new, None
+            if new.min() >= 0 and new.max() < len(GRID):
+                factor = float(np.exp(steps * LOG_STEP))
+                gain = self._log_prior(new) - self._log_prior(old)
+                table = self._propose(new, gain, factor if consensus else 1.0, factor if tastes else 1.0, table)
+        return table
 
-    def _log_likelihood(self, f: Floats, of_both: float) -> float:
-        """Return the log density of all answers were each cell's utility `f`, with cut points and what was perceived in
-        sets times `of_both`, up to a constant."""
-        found = 0.0
+    def _propose(
+        self, scales: Ints, gain: float, of_t: float, of_rest: float, table: ReliabilityTable | None
+    ) -> ReliabilityTable | None:
+        """Propose the scales at these places of GRID, of whose prior the log grows by `gain`, with the consensus and
+        the rest of utilities times these factors; cut points and what was perceived in sets grow only with both.
+        Returns `table` as it is then."""
+        of_both = of_t if of_t == of_rest else 1.0
+        t = self.t[self.item]
+        f = of_t * t + of_rest * (self.f - t)
+        proposed = None if table is None else self._table(f, of_both)
+        if table is not None and proposed is not None:
+            gain += proposed.log_marginal - table.log_marginal
         for one, cells, cut_points in zip(self.answers, self.cells, self.cut_points, strict=True):
-            utilities = one.shown(f[cells].reshape(one.level.shape), self.sides.value)
-            if cut_points is None:
-                found += one.log_density(utilities, of_both, self.reliability)
+            before, after = (
+                one.shown(values[cells].reshape(one.level.shape), self.sides.value) for values in (self.f, f)
+            )
+            if table is not None:
+                gain += one.gain_of_sets(before, after, of_both)
+                gain += 0.0 if cut_points is None else cut_points.prior_gain(of_both)
+            elif cut_points is None:
+                own = self.reliabilities.value
+                gain += one.log_density(after, of_both, own) - one.log_density(before, 1.0, own)
             else:
-                lapse = 1 - self.reliability[one.annotators]
-                found += cut_points.log_density(one.winners_margin(utilities), lapse, of_both)
-        return found
-
-    def _rescale_to(self, scales: Ints, f: Floats, of_t: float, of_rest: float, of_both: float) -> None:
-        """Take the scales at these places of GRID, with the consensus, the rest of utilities, and cut points and what
-        was perceived times these factors."""
+                lapse = 1 - self.reliabilities.value[one.annotators]
+                margins = one.winners_margin(before), one.winners_margin(after)
+                gain += cut_points.log_density(margins[1], lapse, of_both) - cut_points.log_density(
+                    margins[0], lapse, 1.0
+                )
+        if np.log(self.rng.random()) >= gain:
+            return table
         self.tau, self.r, self.s = float(GRID[scales[0]]), float(GRID[scales[1]]), GRID[scales[2:]]
         self.t, self.v, self.f = of_t * self.t, of_rest * self.v, f
         for one, cut_points in zip(self.answers, self.cut_points, strict=True):
             one.perceived *= of_both
             if cut_points is not None:
                 cut_points.log_gaps = cut_points.log_gaps + np.log(of_both)
+        return proposed
+
+    def _oppose(self, table: ReliabilityTable) -> ReliabilityTable:
+        """Propose about the opposite of each annotator's utilities, see Opposites; return the table afterwards."""
+        proposal = self.opposites.propose(self.f, self.t, self.v, self.r, self.rng)
+        gain = proposal.gain + self.sides.opposite_gain()
+        seen = [
+            proposal.middle[cells].reshape(one.level.shape) for one, cells in zip(self.answers, self.cells, strict=True)
+        ]
+        for one, cells, centre in zip(self.answers, self.cells, seen, strict=True):
+            before, after = (f[cells].reshape(one.level.shape) for f in (self.f, proposal.utilities))
+            gain = gain + one.opposite_gain(before, after, centre, self.u)
+        proposed = self._table(proposal.utilities, opposite=True)
+        taken, table = self.reliabilities.choose(table, proposed, gain, self.rng)
+        if taken.any():
+            self.f = np.where(taken[self.annotator], proposal.utilities, self.f)
+            self.w = np.where(taken[:, None], proposal.scores, self.w)
+            self.sides.value = np.where(taken, -self.sides.value, self.sides.value)
+            for one, centre in zip(self.answers, seen, strict=True):
+                one.oppose(taken[one.annotators], centre)
+        return table
 
     def _log_prior(self, places: Ints) -> float:
         """Return the log prior density of the scales (tau, r, s_1, ...) at these places of GRID, up to a constant."""
@@ -302,81 +305,20 @@ class _Chain:
         half = np.linalg.solve(lower, push[:, :, None]) + self.rng.standard_normal((*push.shape, 1))
         return np.asarray(np.linalg.solve(lower.transpose(0, 2, 1), half)[:, :, 0])
 
-    def _draw_scales(self, residual: Floats, *, alone: bool) -> None:
-        """Draw each standard deviation on the grid, given the values it applies to; alone: not those of components."""
+    def _draw_scales(self, residual: Floats) -> None:
+        """Draw each standard deviation on the grid, given the values it applies to."""
         rows = np.column_stack([self.t, self.v])
         weighted = rows if self.precision is None else self.precision @ rows
         likelihood = -self.n * LOG_GRID - (rows * weighted).sum(axis=0)[:, None] / (2 * GRID_SQUARES)
         self.tau = self._pick(likelihood[0] + self.densities.consensus)
-        for c in range(0 if alone else self.c):
+        for c in range(self.c):
             others = (self.s**2).sum() - self.s[c] ** 2 + self.r**2
             prior = self.densities.component + self.densities.total(np.sqrt(others + GRID_SQUARES))
             self.s[c] = self._pick(likelihood[c + 1] + prior)
         squares = np.bincount(self.group, residual**2)
         fits = -(self.log_sizes + squares / self.variances).sum(axis=1) / 2
-        whole = 0.0 if alone else self.densities.total(np.sqrt((self.s**2).sum() + GRID_SQUARES))
+        whole = self.densities.total(np.sqrt((self.s**2).sum() + GRID_SQUARES))
         self.r = self._pick(fits + self.densities.own + whole)
 
     def _pick(self, log_density: Floats) -> float:
         return float(GRID[(log_density + self.rng.gumbel(size=len(GRID))).argmax()])
-
-
-class _Moments:
-    """Sums over draws."""
-
-    def __init__(self, n_annotators: int, parts: Ints) -> None:
-        n_items = len(parts)
-        self.n, self.parts = 0, parts
-        self.consensus = np.zeros((2, n_items))
-        self.shared, self.taste = np.zeros((n_items, n_items)), np.zeros((n_items, n_items))
-        self.totals: list[float] = []
-        self.consensus_sd: list[float] = []
-        self.spectra: list[Floats] = []
-        self.sums = np.zeros((5, n_annotators, n_items))
-        self.reliability, self.crowd = np.zeros((2, n_annotators)), 0.0
-        self.log_gaps: list[Floats] = []
-
-    def add(self, chain: _Chain) -> None:
-        n, spread = chain.n, chain.v @ chain.v.T
-        own = chain.t + chain.w @ chain.v.T + chain.r * chain.rng.standard_normal((chain.u, n))
-        own[chain.annotator, chain.item] = chain.f
-        own, across = centre(own), chain.v - chain.v.mean(axis=0)
-        apart = own - centre(chain.t)
-        t = centre_parts(chain.t, self.parts)
-        self.n += 1
-        self.consensus += t, t**2
-        self.shared += spread
-        self.reliability += chain.reliability, chain.reliability**2
-        self.crowd += chain.crowd.mean if chain.learns else 1.0
-        self.taste += spread + chain.r**2 * np.eye(n)
-        self.log_gaps += [one.log_gaps for one in chain.cut_points if one is not None]
-        self.consensus_sd.append(chain.tau)
-        self.spectra.append(np.maximum(np.linalg.eigvalsh(across.T @ across)[::-1], 0.0))
-        self.totals.append(float((across**2).sum() + (n - 1) * chain.r**2))
-        for place, values in enumerate((own, own**2, apart, apart**2, apart > 0)):
-            self.sums[place] += values
-
-    def result(self) -> Sampled:
-        totals = np.asarray(self.totals)
-        typical = float(np.exp(np.log(totals).mean()))
-        scale = typical / float(totals.mean()) / self.n
-        reliability, square = self.reliability / self.n
-        own, own_square, difference, difference_square, above = self.sums / self.n
-        return Sampled(
-            self.shared * scale,
-            self.taste * scale,
-            float(np.exp(np.log(self.consensus_sd).mean())),
-            totals / typical,
-            np.asarray(self.spectra),
-            own=own,
-            own_square=own_square,
-            difference=difference,
-            difference_square=difference_square,
-            above=above,
-            reliability=reliability,
-            reliability_sd=np.sqrt(np.maximum(square - reliability**2, 0.0)),
-            crowd_reliability=self.crowd / self.n,
-            consensus=self.consensus[0] / self.n,
-            consensus_square=self.consensus[1] / self.n,
-            log_gaps=np.array(self.log_gaps) if self.log_gaps else None,
-        )

@@ -55,6 +55,10 @@ class SideSampler:
         fits = (np.log(weight).sum(axis=1) - weight @ found**2 + push**2 / precision - np.log(precision)) / 2
         return float(SDS[(fits + log_sd_prior(SDS) + rng.gumbel(size=len(SDS))).argmax()])
 
+    def opposite_gain(self) -> Floats:
+        """Return by how much the log prior of each annotator's bias grows as its sign changes, (n_annotators,)."""
+        return -2 * self.value * self.mean / self.sd**2
+
     def record(self) -> None:
         """Count the present values as a draw."""
         self._n += 1

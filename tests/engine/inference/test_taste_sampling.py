@@ -10,10 +10,12 @@ from models_engine.estimators.collaborative.sampled import (
     LOG_TOTALS,
     ConsensusFactors,
     Widening,
+    count_components,
     count_components_beyond_noise,
     count_sweeps,
     log_density_of_total,
     scale_densities,
+    told_taste,
 )
 from models_engine.inference.tastes.perception import AnswerGroup, Perception, truncated_normal
 from models_engine.inference.tastes.reliability import MEANS, SIZES
@@ -136,7 +138,9 @@ def test_a_set_is_reversed_as_often_as_its_probabilities_say(ranks):
     )
     expected = (1 - reliability) * turned / ((1 - reliability) * turned + reliability * kept)
     assert answers.reversed.mean() == pytest.approx(expected, abs=4 * np.sqrt(expected * (1 - expected) / n))
-    assert answers.count(1)[0][0] + answers.count(1)[1][0] == n
+    kept, turned = answers.chances(np.tile(mean, (n, 1)), np.array([reliability]))
+    assert (kept == ~answers.reversed).all(), "whether a set is reversed is known"
+    assert (kept + turned == 1).all()
 
 
 def test_pairs_are_reversed_as_often_as_their_probabilities_say():
@@ -253,3 +257,18 @@ def test_noise_of_a_large_crowd_is_below_the_largest_eigenvalue_it_can_have():
     shares = values[:10] / values.sum()
     assert count_components_beyond_noise(shares * 0.97, 200, 81) == 0
     assert count_components_beyond_noise(np.r_[0.4, 0.2, shares[2:]] * 0.97, 200, 81) == 2
+
+
+def summaries(shared: np.ndarray, spectra: np.ndarray, own: float) -> Sampled:
+    one, taste = np.ones(1), shared + own * np.eye(len(shared))
+    return Sampled(shared, taste, 1.0, one, spectra, *(one,) * 7, 1.0, one, one)
+
+
+def test_tastes_of_which_no_direction_is_told_have_none():
+    rng = np.random.default_rng(7)
+    directions = np.linalg.qr(np.column_stack([np.ones(12), rng.standard_normal((12, 2))]))[0][:, 1:]
+    shared = (directions * [6.0, 1.0]) @ directions.T
+    clear, noise = (summaries(shared, np.array([one]), 0.1) for one in ([6.5, 4.0], [20.0, 9.0]))
+    assert (count_components(clear), count_components(noise)) == (1, 0)
+    np.testing.assert_array_equal(told_taste(clear), clear.taste)
+    np.testing.assert_allclose(told_taste(noise), np.trace(noise.taste) / 12 * np.eye(12), atol=1e-12)

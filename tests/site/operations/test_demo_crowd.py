@@ -4,6 +4,7 @@ import io
 import random
 from collections import Counter
 
+import numpy as np
 import pytest
 from django.utils import timezone
 from PIL import Image
@@ -24,6 +25,7 @@ from annotate.demo.texts import IDEAS
 from annotate.fitting import run as fitting_run
 from annotate.fitting import scheduling
 from annotate.fitting.published import published_fit
+from annotate.fitting.reading import read_labels
 from annotate.models import (
     Annotator,
     AnnotatorTaste,
@@ -37,6 +39,7 @@ from annotate.models import (
     Project,
     TasteMap,
 )
+from models_engine.estimators.collaborative.gp import CollaborativeGP
 from models_engine.models import Estimate
 from tests.conftest import NOW
 from tests.site.task_types import set_task
@@ -147,6 +150,17 @@ def test_the_taste_map_of_the_ideas_finds_the_two_camps_and_who_is_in_which(db):
     pairs = Counter((row.group, camps[row.annotator.pseudonym]) for row in groups.select_related("annotator"))
     assert sum(count for _, count in pairs.most_common(2)) == SIZE - 2, "a group is a camp, nobody is in the other"
     assert len({group for (group, _), _ in pairs.most_common(2)}) == 2
+
+
+@pytest.mark.large  # what the test above asks of one run of the draws, of eight
+def test_no_run_of_the_draws_takes_the_smaller_camp_of_the_ideas_for_careless_people(db):
+    ideas = make_ideas(set_owner("correct horse battery"), NOW)
+    labels = read_labels(Criterion(ideas))
+    assert labels is not None
+    for seed in range(8):
+        posterior = CollaborativeGP().fit(labels.data, rng=np.random.default_rng(seed))
+        assert posterior.annotator_summary().reliability.min() > 0.75
+        assert int(posterior.tastes.n_told) == 1, "the camps are one component of taste"
 
 
 @pytest.mark.parametrize(
