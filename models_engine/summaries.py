@@ -52,6 +52,7 @@ class AnnotatorSummary:
     reliability: P(an answer follows the utilities rather than being reversed), 0 to 1.
     taste_distance: root mean square difference between own and consensus utilities, in utility units.
     side_bias: utility added to the item shown on the left.
+    reliability_low, reliability_high: ends of its central 90% interval, where they are known beside mean and sd.
     """
 
     reliability: Floats | None = None
@@ -60,6 +61,8 @@ class AnnotatorSummary:
     taste_distance_sd: Floats | None = None
     side_bias: Floats | None = None
     side_bias_sd: Floats | None = None
+    reliability_low: Floats | None = None
+    reliability_high: Floats | None = None
 
     def to_arrays(self) -> dict[str, NDArray]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -182,6 +182,9 @@ def annotator_estimate_rows(fit: Fit, labels: Labels, posterior: BasePosterior) 
         figures |= {"taste_distance_low": low, "taste_distance_high": high}
     if summary.reliability is not None and summary.reliability_sd is not None:
         low, high = beta_interval(summary.reliability, summary.reliability_sd)
+        if summary.reliability_low is not None and summary.reliability_high is not None:
+            low = np.minimum(summary.reliability_low, summary.reliability)
+            high = np.maximum(summary.reliability_high, summary.reliability)
         figures |= {"reliability": summary.reliability, "reliability_low": low, "reliability_high": high}
     return [
         AnnotatorEstimate(

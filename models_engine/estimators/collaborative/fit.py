@@ -210,7 +210,9 @@ class CollaborativeFit(TasteLearning):
             tastes = widened(tastes, learned.sampled)
         figures, known, lapse = found.figures, learned.reliability, 0.0
         if known is not None:
+            low, high = (None, None) if known.ends is None else known.ends
             figures = replace(figures, reliability=known.mean, reliability_sd=known.sd)
+            figures = replace(figures, reliability_low=low, reliability_high=high)
             lapse = 1 - known.crowd
         likelihood = Likelihood("probit", lapse=lapse, tie_rate=self.data.pairs().tie_rate())
         if cuts is not None:

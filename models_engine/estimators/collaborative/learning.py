@@ -187,7 +187,9 @@ class TasteLearning:
         gaps = sampled.log_gaps
         cuts = None if gaps is None else tuple(cuts_from_gaps(gaps.mean(axis=0)).tolist())
         scales = PriorScales(sampled.consensus_sd, size, scales.share, scales.length, cuts)
-        known = Reliabilities(sampled.reliability, sampled.reliability_sd, sampled.crowd_reliability)
+        known = Reliabilities(
+            sampled.reliability, sampled.reliability_sd, sampled.crowd_reliability, ends=sampled.reliability_ends
+        )
         mixture = taste_sizes(sampled)
         return LearnedPrior(
             scales,

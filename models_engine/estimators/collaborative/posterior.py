@@ -232,7 +232,10 @@ class CollaborativePosterior(GaussianPosterior):
         known = self.annotators
         if known.reliability is None or known.reliability_sd is None:
             return None
-        return Reliabilities(known.reliability, known.reliability_sd, 1 - self.likelihood.lapse, self.lapses)
+        ends = None
+        if known.reliability_low is not None and known.reliability_high is not None:
+            ends = np.stack([known.reliability_low, known.reliability_high])
+        return Reliabilities(known.reliability, known.reliability_sd, 1 - self.likelihood.lapse, self.lapses, ends)
 
     def sides(self) -> SideBiases | None:
         """Return the annotators' side biases; None where none are told apart, as in fits of earlier versions."""

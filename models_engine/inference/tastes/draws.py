@@ -45,8 +45,9 @@ class Sampled:
     largest first.   own, own_square, difference, difference_square (n_annotators, n_items): first and second moments
     of an annotator's centred utilities, and of their difference to the centred consensus.   above (n_annotators,
     n_items): the share of draws in which that difference is positive.   reliability, reliability_sd (n_annotators,): of
-    each annotator, (1, 0) where none is drawn.   crowd_reliability: mean of the crowd's mean.   consensus,
-    consensus_square (n_items,): first and second moments of the consensus, centred within each connected part.
+    each annotator, (1, 0) where none is drawn.   reliability_ends (2, n_annotators): of its central 90% interval.
+    crowd_reliability: mean of the crowd's mean.   consensus, consensus_square (n_items,): first and second moments of
+    the consensus, centred within each connected part.
     log_gaps (n_draws, n_grades): those between the cut points of graded answers, None where there are none.
     sides: side biases of the annotators, None where no answer tells of them.
     """
@@ -68,6 +69,7 @@ class Sampled:
     consensus_square: Floats
     log_gaps: Floats | None = None
     sides: SideBiases | None = None
+    reliability_ends: Floats | None = None
 
 
 class Moments:
@@ -82,7 +84,8 @@ class Moments:
         self.consensus_sd: list[float] = []
         self.spectra: list[Floats] = []
         self.sums = np.zeros((5, n_annotators, n_items))
-        self.reliability, self.crowd = np.zeros((2, n_annotators)), 0.0
+        self.reliability: list[Floats] = []
+        self.crowd = 0.0
         self.log_gaps: list[Floats] = []
 
     def add(self, chain: State) -> None:
@@ -95,7 +98,7 @@ class Moments:
         self.n += 1
         self.consensus += t, t**2
         self.shared += spread
-        self.reliability += chain.reliabilities.value, chain.reliabilities.value**2
+        self.reliability.append(chain.reliabilities.value)
         self.crowd += chain.reliabilities.crowd
         self.taste += spread + chain.r**2 * np.eye(n)
         self.log_gaps += [one.log_gaps for one in chain.cut_points if one is not None]
@@ -109,7 +112,7 @@ class Moments:
         totals = np.asarray(self.totals)
         typical = float(np.exp(np.log(totals).mean()))
         scale = typical / float(totals.mean()) / self.n
-        reliability, square = self.reliability / self.n
+        reliability = np.asarray(self.reliability)
         own, own_square, difference, difference_square, above = self.sums / self.n
         return Sampled(
             self.shared * scale,
@@ -122,10 +125,11 @@ class Moments:
             difference=difference,
             difference_square=difference_square,
             above=above,
-            reliability=reliability,
-            reliability_sd=np.sqrt(np.maximum(square - reliability**2, 0.0)),
+            reliability=reliability.mean(axis=0),
+            reliability_sd=reliability.std(axis=0),
             crowd_reliability=self.crowd / self.n,
             consensus=self.consensus[0] / self.n,
             consensus_square=self.consensus[1] / self.n,
             log_gaps=np.array(self.log_gaps) if self.log_gaps else None,
+            reliability_ends=np.quantile(reliability, [0.05, 0.95], axis=0),
         )

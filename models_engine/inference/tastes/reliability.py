@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit, logsumexp, softmax
+from scipy.special import betaincinv, expit, log_expit, logsumexp, softmax
 
 from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, KeptSites, run_ep, warm_start
@@ -42,13 +42,15 @@ class Reliabilities:
     """Posterior means and standard deviations of the annotators' reliabilities, (n_annotators,) each.
 
     crowd: the mean over the crowd, that of a new annotator.   used: the shares of reversed answers that the fit counts
-    on, where they are not 1 - mean.
+    on, where they are not 1 - mean.   ends (2, n_annotators): of the central 90% intervals, where draws tell them: a
+    few draws in which somebody is reversed make the standard deviation say little.
     """
 
     mean: Floats
     sd: Floats
     crowd: float
     used: Floats | None = None
+    ends: Floats | None = None
 
     @classmethod
     def prior(cls, n_annotators: int, crowd: float = FIRST_MEAN) -> "Reliabilities":
@@ -63,6 +65,11 @@ class Reliabilities:
         """Extend to a larger crowd, by the crowd's prior."""
         known, more = min(n_annotators, len(self.mean)), Reliabilities.prior(n_annotators, self.crowd)
         more.mean[:known], more.sd[:known] = self.mean[:known], self.sd[:known]
+        if self.ends is not None:
+            alpha, beta = FIRST_SIZE * self.crowd, FIRST_SIZE * (1 - self.crowd)
+            ends: Floats = np.repeat(betaincinv(alpha, beta, [[0.05], [0.95]]), n_annotators, axis=1)
+            ends[:, :known] = self.ends[:, :known]
+            more = replace(more, ends=ends)
         if self.used is None:
             return more
         used = np.full(n_annotators, 1 - self.crowd)

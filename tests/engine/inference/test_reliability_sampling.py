@@ -7,7 +7,7 @@ from scipy.special import expit
 from scipy.stats import beta, norm
 
 from models_engine.inference.tastes.perception import AnswerGroup, Perception
-from models_engine.inference.tastes.reliability import FIRST_MEAN, MEANS, SIZES
+from models_engine.inference.tastes.reliability import FIRST_MEAN, MEANS, SIZES, Reliabilities
 from models_engine.inference.tastes.reliability_sampling import (
     P_REVERSED,
     ReliabilitySampler,
@@ -151,3 +151,11 @@ def test_chances_of_graded_answers_add_up_to_one():
     assert turned.sum() == pytest.approx(1.0)
     np.testing.assert_allclose(turned, kept[[0, 3, 4, 1, 2]])
     assert kept[2] == pytest.approx(1 - norm.cdf(cuts[1] - 0.5))
+
+
+def test_who_is_new_gets_the_ends_of_the_crowds_prior():
+    ends = np.array([[0.9, 0.3], [1.0, 0.6]])
+    known = Reliabilities(np.array([0.97, 0.45]), np.array([0.05, 0.1]), 0.9, ends=ends).extended(3)
+    np.testing.assert_array_equal(known.ends[:, :2], ends)
+    assert known.ends[:, 2] == pytest.approx(beta.ppf([0.05, 0.95], 4.5, 0.5))
+    assert Reliabilities(np.ones(1), np.zeros(1), 0.9).extended(3).ends is None

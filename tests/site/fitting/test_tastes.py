@@ -52,7 +52,8 @@ def test_components_tell_the_two_halves_of_a_crowd_apart(divided, estimator):
     assert (np.sign(side) == np.sign(np.corrcoef(along, by_order)[0, 1]) * np.repeat([1, -1], 4)).all()
     for row in people:
         assert 0 < row.taste_distance_low < row.taste_distance < row.taste_distance_high
-        assert 0.8 < row.reliability_low < row.reliability < row.reliability_high <= 1
+        # Of a chain that now and then takes somebody for reversed the mean may lie below 95% of the draws.
+        assert 0.9 < row.reliability_low <= row.reliability < row.reliability_high <= 1
 
 
 def test_an_estimator_without_tastes_stores_none(divided):
