@@ -187,9 +187,6 @@ class TasteLearning:
         gaps = sampled.log_gaps
         cuts = None if gaps is None else tuple(cuts_from_gaps(gaps.mean(axis=0)).tolist())
         scales = PriorScales(sampled.consensus_sd, size, scales.share, scales.length, cuts)
-        known = Reliabilities(
-            sampled.reliability, sampled.reliability_sd, sampled.crowd_reliability, ends=sampled.reliability_ends
-        )
         mixture = taste_sizes(sampled)
         return LearnedPrior(
             scales,
@@ -198,7 +195,7 @@ class TasteLearning:
             len(self.sites),
             None,
             sampled,
-            reliability=known if reliable else None,
+            reliability=sampled.reliabilities() if reliable else None,
             cut_root=None if gaps is None else root_of_draws(gaps),
             sides=sampled.sides,
         )

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.inference.tastes.cut_sampling import CutSampler
+from models_engine.inference.tastes.reliability import Reliabilities
 from models_engine.inference.tastes.reliability_sampling import ReliabilitySampler
 from models_engine.inference.tastes.sides import SideBiases
 from models_engine.linalg import centre, centre_parts
@@ -70,6 +71,10 @@ class Sampled:
     log_gaps: Floats | None = None
     sides: SideBiases | None = None
     reliability_ends: Floats | None = None
+
+    def reliabilities(self) -> Reliabilities:
+        """Return what the draws tell of the annotators' reliabilities."""
+        return Reliabilities(self.reliability, self.reliability_sd, self.crowd_reliability, ends=self.reliability_ends)
 
 
 class Moments:
