@@ -152,6 +152,7 @@ def test_the_taste_map_of_the_ideas_finds_the_two_camps_and_who_is_in_which(db):
     assert len({group for (group, _), _ in pairs.most_common(2)}) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.large  # what the test above asks of one run of the draws, of eight
 def test_no_run_of_the_draws_takes_the_smaller_camp_of_the_ideas_for_careless_people(db):
     ideas = make_ideas(set_owner("correct horse battery"), NOW)
