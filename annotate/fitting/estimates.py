@@ -181,8 +181,9 @@ def annotator_estimate_rows(fit: Fit, labels: Labels, posterior: BasePosterior) 
         low, high = gamma_interval(summary.taste_distance, summary.taste_distance_sd, LEVEL)
         figures |= {"taste_distance_low": low, "taste_distance_high": high}
     if summary.reliability is not None and summary.reliability_sd is not None:
-        low, high = beta_interval(summary.reliability, summary.reliability_sd)
-        if summary.reliability_low is not None and summary.reliability_high is not None:
+        if summary.reliability_low is None or summary.reliability_high is None:
+            low, high = beta_interval(summary.reliability, summary.reliability_sd)
+        else:
             low = np.minimum(summary.reliability_low, summary.reliability)
             high = np.maximum(summary.reliability_high, summary.reliability)
         figures |= {"reliability": summary.reliability, "reliability_low": low, "reliability_high": high}
@@ -234,7 +235,7 @@ def count_answers(data: Comparisons, utilities: Floats) -> dict[str, Ints | None
 
 
 def beta_interval(mean: Floats, deviation: Floats) -> tuple[Floats, Floats]:
-    """End of the central 90% of the Beta distribution with this mean and standard deviation: it stays inside 0..1.
+    """Return the ends of the central 90% of the Beta distribution with these moments: it stays inside 0..1.
 
     Widened to hold the mean, which a very skewed distribution has beyond most of itself.
     """

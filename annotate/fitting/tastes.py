@@ -41,7 +41,7 @@ def _rounded(values: Floats) -> list[list[float]]:
 
 
 def gamma_interval(mean: Floats, deviation: Floats, level: float) -> tuple[Floats, Floats]:
-    """End of the central interval of the Gamma distribution with this mean and standard deviation: above 0."""
+    """Return the ends of the central interval of the Gamma distribution with these moments: above 0."""
     shape = (np.maximum(mean, 1e-12) / np.maximum(deviation, 1e-12)) ** 2
     shape = np.clip(shape, 1e-3, 1e8)
     tail = (1 - level) / 2

@@ -163,8 +163,7 @@ class Perception:
         change of volume counted.
         """
         if utilities.shape[1] != 2:
-            squares = (factor * self.perceived - utilities) ** 2
-            return utilities.size * float(np.log(factor)) - float(squares.sum()) / (2 * NOISE_SD**2)
+            return self._log_density_of_sets(utilities, factor)
         own = reliability[self.annotators]
         margin = self.towards_first * (utilities[:, 0] - utilities[:, 1])
         probability = ndtr(margin) * own + ndtr(-margin) * (1 - own)
@@ -175,8 +174,11 @@ class Perception:
         change of volume counted; 0 of pairs."""
         if before.shape[1] == 2:
             return 0.0
-        squares = (factor * self.perceived - after) ** 2 - (self.perceived - before) ** 2
-        return before.size * float(np.log(factor)) - float(squares.sum()) / (2 * NOISE_SD**2)
+        return self._log_density_of_sets(after, factor) - self._log_density_of_sets(before, 1.0)
+
+    def _log_density_of_sets(self, utilities: Floats, factor: float) -> float:
+        squares = (factor * self.perceived - utilities) ** 2
+        return utilities.size * float(np.log(factor)) - float(squares.sum()) / (2 * NOISE_SD**2)
 
     def _draw_pairs(self, mean: Floats, reliability: Floats, rng: np.random.Generator) -> None:
         """Draw reversed or not, then the difference and the sum of both perceived utilities, which are independent.

@@ -219,10 +219,8 @@ class _Chain:
                 gain += one.log_density(after, of_both, own) - one.log_density(before, 1.0, own)
             else:
                 lapse = 1 - self.reliabilities.value[one.annotators]
-                margins = one.winners_margin(before), one.winners_margin(after)
-                gain += cut_points.log_density(margins[1], lapse, of_both) - cut_points.log_density(
-                    margins[0], lapse, 1.0
-                )
+                gain += cut_points.log_density(one.winners_margin(after), lapse, of_both)
+                gain -= cut_points.log_density(one.winners_margin(before), lapse, 1.0)
         if np.log(self.rng.random()) >= gain:
             return table
         self.tau, self.r, self.s = float(GRID[scales[0]]), float(GRID[scales[1]]), GRID[scales[2:]]
