@@ -70,7 +70,8 @@ KERNEL = gettext_noop(
 )
 TASTE_PRIOR = gettext_noop("The sizes of the consensus and of the tastes have log-normal priors and are learned.")
 CROWD_BETA = gettext_noop(
-    "Reliabilities have a Beta distribution worth five answers; its mean, from .85 to .999, is learned."
+    "Reliabilities have a Beta distribution; its mean, from .85 to .999, and how many answers it is worth, from .3 to "
+    "30, are learned. In large projects one annotator in ten is careless beforehand, with any reliability alike."
 )
 TASTE_INFERENCE = gettext_noop(
     "Tastes, their sizes and reliabilities are drawn by Gibbs sampling, in large projects learned by their evidence; "
@@ -159,7 +160,7 @@ METHODS: dict[str, Method] = {
     "CollaborativeGP": Method(
         gettext_noop("a collaborative Gaussian process: a consensus and each annotator's taste around it"),
         "probit",
-        [OWN, "f_u = t + h_u", "t ~ N(0, τ^2 K)", "h_u ~ N(0, Σ)", "η_u ~ Beta(5 m, 5 - 5 m)"],
+        [OWN, "f_u = t + h_u", "t ~ N(0, τ^2 K)", "h_u ~ N(0, Σ)", "η_u ~ Beta(s m, s - s m)"],
         [TASTES, REVERSED, INDEPENDENT],
         [KERNEL, TASTE_PRIOR, CROWD_BETA],
         {"": TASTE_INFERENCE},
@@ -170,7 +171,7 @@ METHODS: dict[str, Method] = {
     "CrowdGPPL": Method(
         gettext_noop("crowd Gaussian process preference learning: a consensus and a few components of taste"),
         "probit",
-        [OWN, "f_u = t + V w_u", "t ~ N(0, τ^2 K)", "η_u ~ Beta(5 m, 5 - 5 m)"],
+        [OWN, "f_u = t + V w_u", "t ~ N(0, τ^2 K)", "η_u ~ Beta(s m, s - s m)"],
         [TASTES, REVERSED, INDEPENDENT],
         [KERNEL, TASTE_PRIOR, CROWD_BETA],
         {"": TASTE_INFERENCE},

@@ -39,9 +39,9 @@ class CollaborativeGP:
     pseudo_annotators: strength of the shrinkage, as a number of annotators with tastes like the prior's.
     features: whether item and annotator features are used where given.
     reliability: also infer each annotator's reliability, the share of answers that follow their utilities rather than
-        being reversed, with four annotators or more; prior Beta(5 m, 5 (1 - m)), m learned. The
-        probability of an answer is then eta_u Phi(z) + (1 - eta_u) Phi(-z), z the margin; a reversed set is in order
-        from the worst to the best.
+        being reversed, with four annotators or more; prior Beta(s m, s (1 - m)), m and s learned (where nothing is
+        drawn: careless with probability .1, then any alike). The probability of an answer is then eta_u Phi(z) +
+        (1 - eta_u) Phi(-z), z the margin; a reversed set is in order from the worst to the best.
     grades: "ordered" takes how much better an item is, where labels say it, as an ordered likelihood: P(grade g) =
         eta_u G(z) + (1 - eta_u) G(-z), z the winner's margin, G(z) = Phi(z - c_{g-1}) - Phi(z - c_g), with cut points
         c_0 <= c_1 <= ... for everybody (McCullagh 1980; Agresti 1992). So a reversed answer keeps its grade, as in

@@ -5,9 +5,10 @@ from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
-from models_engine.estimators.methods import METHODS
+from models_engine.estimators.methods import CROWD_BETA, METHODS
 from models_engine.estimators.references import REFERENCES, bibliography
 from models_engine.estimators.table import COUNT_ESTIMATORS, ESTIMATORS, estimator_class
+from models_engine.inference.tastes.reliability import MEANS, P_CARELESS, SIZES
 
 
 def test_every_estimator_has_its_facts():
@@ -26,6 +27,13 @@ def test_facts_agree_with_the_estimator(name):
     has_davidson = "davidson" in get_args(hints.get("ties"))
     assert bool(method.ties) == has_davidson
     assert {one.name for one in fields(estimator)}
+
+
+def test_the_prior_of_reliabilities_is_the_one_that_the_fit_has():
+    ends = [f"{value:g}".removeprefix("0") for values in (MEANS, SIZES) for value in (values.min(), values.max())]
+    assert "from {} to {}, and how many answers it is worth, from {} to {}".format(*ends) in CROWD_BETA
+    assert "one annotator in ten" in CROWD_BETA
+    assert P_CARELESS == 1 / 10
 
 
 def test_bibtex_separates_authors_and_braces_are_balanced():
