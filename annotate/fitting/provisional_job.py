@@ -4,6 +4,7 @@ It begins as soon as an answer is newer than the published fit, beside the fit t
 it, and starts from the published posterior each time, so that nothing adds up.
 """
 
+import logging
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -26,6 +27,8 @@ from models_engine.analysis.newest_answers import update_posterior
 from models_engine.errors import Cancelled, InsufficientData
 from models_engine.models import Estimate, Fit
 
+logger = logging.getLogger(__name__)
+
 SHARE = 2  # a step waits so many times as long as the one before took
 MIN_PAUSE = timedelta(milliseconds=100)
 RETRY_PAUSE = timedelta(minutes=1)
@@ -47,7 +50,13 @@ class ProvisionalQueue:
         return None
 
     def work(self, row: ProvisionalRanking, *, progress: Progress) -> None:
-        make_step(row, progress)
+        """Make a step, for nothing where a fit is published before it ends. Raises Cancelled and LeaseLost."""
+        try:
+            make_step(row, progress)
+        except LeaseLost:
+            if ProvisionalRanking.objects.filter(pk=row.pk).exclude(owner="").exists():
+                raise
+            logger.info("A fit was published before the %s was made.", row)
 
     def release(self, row: ProvisionalRanking) -> None:
         row.release()

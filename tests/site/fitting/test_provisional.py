@@ -172,10 +172,21 @@ def test_a_step_that_a_fit_overtakes_or_an_erasure_forgets_is_not_kept(fitted):
     last_above_all(fitted)
     row = provisional_job.QUEUE.claim_next(owner="test", now=timezone.now() + timedelta(hours=1))
     fit_now(fitted, timezone.now() + timedelta(hours=1))
-    with pytest.raises(LeaseLost):
-        provisional_job.QUEUE.work(row, progress=go_on)
+    provisional_job.QUEUE.work(row, progress=go_on)
+    kept = ProvisionalRanking.objects.get(project=fitted)
+    assert (kept.fit_number, kept.n_newest, kept.rows) == (published_fit(Criterion(fitted)).number, 0, None)
     delete_fits_since(fitted, NOW - timedelta(days=1))
     assert not ProvisionalRanking.objects.exists()
+
+
+def test_a_step_that_another_worker_took_over_is_not_kept(fitted):
+    last_above_all(fitted)
+    now = timezone.now() + timedelta(hours=1)
+    row = provisional_job.QUEUE.claim_next(owner="slow", now=now)
+    assert provisional_job.QUEUE.claim_next(owner="other", now=now + timedelta(days=1)) == row
+    with pytest.raises(LeaseLost):
+        provisional_job.QUEUE.work(row, progress=go_on)
+    assert ProvisionalRanking.objects.get(project=fitted).rows is None
 
 
 @pytest.mark.parametrize("name", ["CrowdBT", "CrowdBTOnline", "PlackettLuce", "GPPL", "CollaborativeGP", "CrowdGPPL"])
