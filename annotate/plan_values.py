@@ -132,7 +132,7 @@ def digest_of_right_answers(project: Project) -> tuple[int, str]:
     rows = project.known_sets.filter(retired_at=None).order_by("purpose", "item_set__key", "pk")
     columns = rows.values_list("purpose", "item_set__key", "outcome", "named", "shared").iterator(2000)
     # Without `shared` where nothing is, so that plans frozen before there was any stay the same.
-    return _digest_of_rows((*said, shared) if shared else tuple(said) for *said, shared in columns)
+    return _digest_of_rows((*row, shared) if shared else tuple(row) for *row, shared in columns)
 
 
 def digest_of_questions(project: Project) -> tuple[int, str]:

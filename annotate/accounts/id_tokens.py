@@ -67,7 +67,7 @@ def verify_token(token: str, *, keys_url: str, issuer: str, audience: str, nonce
     """Return what a token says, if its signature, issuer, audience, times and nonce are right. Raises TokenRefused."""
     key = find_key(token, fetch_json(keys_url))
     try:
-        said: dict[str, Any] = jwt.decode(
+        claims: dict[str, Any] = jwt.decode(
             token,
             key,
             algorithms=ALGORITHMS,
@@ -78,9 +78,9 @@ def verify_token(token: str, *, keys_url: str, issuer: str, audience: str, nonce
         )
     except jwt.PyJWTError as error:
         raise TokenRefused(type(error).__name__) from error
-    several = isinstance(said["aud"], list) and len(said["aud"]) > 1
-    if (several or "azp" in said) and said.get("azp") != audience:
+    several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
+    if (several or "azp" in claims) and claims.get("azp") != audience:
         raise TokenRefused("for another party")
-    if not nonce or not hmac.compare_digest(str(said.get("nonce", "")).encode(), nonce.encode()):
+    if not nonce or not hmac.compare_digest(str(claims.get("nonce", "")).encode(), nonce.encode()):
         raise TokenRefused("wrong nonce")
-    return said
+    return claims

@@ -55,7 +55,7 @@ class ServiceAdapter(OpenIDConnectOAuth2Adapter):
         """Return who signed in. Only the signed token says who; the service's further answer adds an address."""
         nonce = request.session.pop(NONCE_KEY.format(self.provider_id), "")
         try:
-            said = verify_token(
+            claims = verify_token(
                 str(kwargs["response"].get("id_token", "")),
                 keys_url=self.openid_config["jwks_uri"],
                 issuer=service_of(self.provider_id)["issuer"],
@@ -64,12 +64,12 @@ class ServiceAdapter(OpenIDConnectOAuth2Adapter):
             )
         except TokenRefused as error:
             raise OAuth2Error(str(error)) from error
-        if "email" not in said and "userinfo_endpoint" in self.openid_config:
+        if "email" not in claims and "userinfo_endpoint" in self.openid_config:
             more = self._fetch_user_info(token.token)
-            if more.get("sub") != said["sub"]:
+            if more.get("sub") != claims["sub"]:
                 raise OAuth2Error("The service's answer is about somebody else.")
-            said = more | said
-        return self.get_provider().sociallogin_from_response(request, said)
+            claims = more | claims
+        return self.get_provider().sociallogin_from_response(request, claims)
 
 
 class ServiceProvider(OpenIDConnectProvider):

@@ -22,8 +22,8 @@ BEARER, ANNOTATOR = "Bearer", "Annotator"
 
 def read_secret(request: Request, scheme: str) -> str | None:
     """Return what follows `scheme` in the Authorization header; None for another scheme or none."""
-    said, _blank, secret = get_authorization_header(request).decode("latin-1").partition(" ")
-    return secret.strip() if said.casefold() == scheme.casefold() else None
+    given_scheme, _blank, secret = get_authorization_header(request).decode("latin-1").partition(" ")
+    return secret.strip() if given_scheme.casefold() == scheme.casefold() else None
 
 
 class TokenAuthentication(BaseAuthentication):

@@ -32,8 +32,8 @@ def main(arguments: list[str] | None = None, *, program: str = "python -m annota
         return COMMANDS[options.command, getattr(options, "what", "")](Client(options.url, token), options) or 0
     except ApiError as error:
         # The detail is the errors in one line.
-        said = "\n".join(f"{name}: {' '.join(said)}" for name, said in error.errors.items()) or error.detail
-        return fail(said, code)
+        problems = "\n".join(f"{name}: {' '.join(several)}" for name, several in error.errors.items())
+        return fail(problems or error.detail, code)
     except BrokenPipeError:  # whoever read it has enough, as in `... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (urllib.error.URLError, OSError, ValueError) as error:
@@ -76,19 +76,19 @@ def import_items(client: Client, options: argparse.Namespace) -> None:
 
 def import_file(client: Client, options: argparse.Namespace) -> None:
     """Wait until the import stops; fail if nothing was imported because rows have errors."""
-    said = {
+    settings = {
         name: getattr(options, name)
         for name in ("read_as", "before", "called", "order", "score")
         if getattr(options, name)
     }
-    said |= {name: True for name in ("leave_out", "create_items", "first_wins") if getattr(options, name)}
+    settings |= {name: True for name in ("leave_out", "create_items", "first_wins") if getattr(options, name)}
     columns = dict(one.partition("=")[::2] for one in options.column)
     with options.file.open("rb") as file:
         if options.keys:
             with options.keys.open("rb") as keys:
-                job = client.start_import(options.project, options.kind, file, keys=keys, at_once=True, **said)
+                job = client.start_import(options.project, options.kind, file, keys=keys, at_once=True, **settings)
         else:
-            job = client.start_import(options.project, options.kind, file, columns=columns, at_once=True, **said)
+            job = client.start_import(options.project, options.kind, file, columns=columns, at_once=True, **settings)
     job = client.wait_for_import(options.project, job["id"])
     for row in job["problems"]:
         print(f"  row {row['row']}: {row['problem']}")
@@ -102,12 +102,12 @@ def import_file(client: Client, options: argparse.Namespace) -> None:
 
 def wait(client: Client, options: argparse.Namespace) -> None:
     """Wait, where asked to, until the fit holds every label given so far; what is missing goes to standard error."""
-    told: list[int] = []
+    printed: list[int] = []
 
     def tell(waiting: int) -> None:
-        if told[-1:] != [waiting]:
+        if printed[-1:] != [waiting]:
             print(f"Waiting for the fit: {waiting} changes to the labels to come.", file=sys.stderr, flush=True)
-        told.append(waiting)
+        printed.append(waiting)
 
     if options.wait:
         client.wait_for_ranking(options.project, criterion=options.criterion, timeout=options.timeout, tell=tell)
@@ -180,14 +180,14 @@ def set_goal(client: Client, options: argparse.Namespace) -> None:
         "price_per",
         "currency",
     )
-    said = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    show(client.set_goal(options.project, **said))
+    changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    show(client.set_goal(options.project, **changes))
 
 
 def set_policy(client: Client, options: argparse.Namespace) -> None:
     names = ("policy", "top_k", "class_shares", "control_percent")
-    said = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
-    show(client.set_policy(options.project, **said))
+    changes = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    show(client.set_policy(options.project, **changes))
 
 
 def tag(client: Client, options: argparse.Namespace) -> None:
@@ -200,19 +200,19 @@ def compare_cohorts(client: Client, options: argparse.Namespace) -> None:
     asked = client.compare_cohorts(
         options.project, options.by, options.first, options.second, criterion=options.criterion
     )
-    while (told := client.cohort_comparison(options.project, asked["id"]))["status"] in ("asked", "running"):
+    while (comparison := client.cohort_comparison(options.project, asked["id"]))["status"] in ("asked", "running"):
         time.sleep(BETWEEN_LOOKS)
-    show(told)
+    show(comparison)
 
 
 def report_machines(client: Client, options: argparse.Namespace) -> None:
-    told = client.request_machine_report(options.project, criterion=options.criterion)
-    while told["status"] in ("asked", "running"):
+    report = client.request_machine_report(options.project, criterion=options.criterion)
+    while report["status"] in ("asked", "running"):
         time.sleep(BETWEEN_LOOKS)
-        told = client.machine_report(options.project, criterion=options.criterion)
-    if told["status"] != "ready":
-        raise ValueError(told["message"])
-    show(told)
+        report = client.machine_report(options.project, criterion=options.criterion)
+    if report["status"] != "ready":
+        raise ValueError(report["message"])
+    show(report)
 
 
 def set_captions(client: Client, options: argparse.Namespace) -> None:

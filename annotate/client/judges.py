@@ -61,13 +61,13 @@ class ProgramJudge:
             self.close()
             raise NoAnswer("the program ended")
         try:
-            said = json.loads(line)
+            reply = json.loads(line)
         except ValueError:
-            said = None
-        if not isinstance(said, dict):
-            raise NoAnswer("a line that is no JSON object", said=line.strip())
-        n_in, n_out = (counted(said.get(name)) for name in ("tokens_in", "tokens_out"))
-        return replace(read_json(said, asked), tokens_in=n_in, tokens_out=n_out)
+            reply = None
+        if not isinstance(reply, dict):
+            raise NoAnswer("a line that is no JSON object", excerpt=line.strip())
+        n_in, n_out = (counted(reply.get(name)) for name in ("tokens_in", "tokens_out"))
+        return replace(read_json(reply, asked), tokens_in=n_in, tokens_out=n_out)
 
     def _started(self) -> "tuple[IO[str], queue.Queue[str | None]]":
         """Return where the program reads and what it has written, line by line."""
@@ -130,15 +130,15 @@ class EndpointJudge:
         self._opener = urllib.request.build_opener(Stay)
 
     def ask(self, asked: Question) -> Reply:
-        told = [{"role": "user", "content": asked.fill_in(self.prompt)}]
-        body = json.dumps({"model": self.program, "messages": told, **self._more}).encode()
+        messages = [{"role": "user", "content": asked.fill_in(self.prompt)}]
+        body = json.dumps({"model": self.program, "messages": messages, **self._more}).encode()
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key_variable:
             headers["Authorization"] = f"Bearer {os.environ[self._key_variable]}"
         request = urllib.request.Request(self.url, body, headers)  # noqa: S310  (the scheme was checked)
         try:
             with self._opener.open(request, timeout=self.timeout) as response:
-                said = json.loads(response.read(MAX_REPLY))
+                reply = json.loads(response.read(MAX_REPLY))
         except urllib.error.HTTPError as error:
             error.close()
             if error.code in (408, 409, 425, 429) or error.code >= 500:
@@ -149,14 +149,14 @@ class EndpointJudge:
         except (urllib.error.URLError, OSError, ValueError) as error:
             raise NoAnswer(type(error).__name__) from None
         try:
-            text, usage = said["choices"][0]["message"]["content"], said.get("usage") or {}
+            text, usage = reply["choices"][0]["message"]["content"], reply.get("usage") or {}
         except (KeyError, IndexError, TypeError, AttributeError):
             raise NoAnswer("a reply in another layout") from None
         n_in, n_out = (counted(usage.get(name)) for name in ("prompt_tokens", "completion_tokens"))
         try:
             return replace(read_reply(text if isinstance(text, str) else "", asked), tokens_in=n_in, tokens_out=n_out)
         except NoAnswer as rubbish:
-            raise Paid(rubbish.why, n_in, n_out, rubbish.said) from None
+            raise Paid(rubbish.why, n_in, n_out, rubbish.excerpt) from None
 
     def close(self) -> None:
         pass
@@ -165,9 +165,9 @@ class EndpointJudge:
 class Paid(NoAnswer):
     """Rubbish that cost tokens."""
 
-    def __init__(self, why: str, tokens_in: int | None, tokens_out: int | None, said: str = "") -> None:
+    def __init__(self, why: str, tokens_in: int | None, tokens_out: int | None, excerpt: str = "") -> None:
         self.tokens_in, self.tokens_out = tokens_in, tokens_out
-        super().__init__(why, said=said)
+        super().__init__(why, excerpt=excerpt)
 
 
 def pause_in(error: urllib.error.HTTPError) -> float:

@@ -35,15 +35,15 @@ class Tally:
     tokens_out: int = 0
     cost: float = 0.0
     why: Counter[str] = field(default_factory=Counter)
-    said: dict[str, str] = field(default_factory=dict)  # by why: what the first of them said
+    excerpts: dict[str, str] = field(default_factory=dict)  # by why: what the first of them said
 
     def note(self, trouble: NoAnswer) -> None:
         self.why[trouble.why] += 1
-        self.said.setdefault(trouble.why, trouble.said)
+        self.excerpts.setdefault(trouble.why, trouble.excerpt)
 
     def troubles(self) -> list[str]:
         return [
-            f"{n} times: {why}" + (f", as in “{self.said[why]}”" if self.said[why] else "")
+            f"{n} times: {why}" + (f", as in “{self.excerpts[why]}”" if self.excerpts[why] else "")
             for why, n in self.why.most_common()
         ]
 
@@ -135,8 +135,8 @@ def machine_key(client: Client, options: argparse.Namespace, asked: Judge, promp
     digest = hashlib.sha256(prompt.encode()).hexdigest() if prompt else ""
     for one in client.machines(options.project)["results"]:
         if one["name"].casefold() == options.name.casefold():
-            told = (one["program"], one["version"], one["prompt_hash"])
-            if told != (asked.program, options.model_version, digest):
+            version = (one["program"], one["version"], one["prompt_hash"])
+            if version != (asked.program, options.model_version, digest):
                 raise ValueError(
                     f"The machine “{options.name}” has another model, version or prompt. Choose another --name."
                 )

@@ -14,18 +14,19 @@ PROMPT = """{question}
 LETTERS = "ABCDEFGHIJ"
 ONE_WORD = re.compile(r"\W*([a-z]|tie)\W*", re.IGNORECASE)
 IN_ORDER = re.compile(r"\W*[a-z](?:(?:\s*[=>,;]\s*|\s+)[a-z])*\W*", re.IGNORECASE)
-LONGEST_SAID = 40
+MAX_EXCERPT = 40
 
 
 class NoAnswer(Exception):
     """The judge said nothing usable this time.
 
-    why: the kind of trouble.   said: what it said.   pause: seconds to wait before the next try, if it named any.
+    why: the kind of trouble.   excerpt: the beginning of what it said.   pause: seconds to wait before the next try, if
+    it named any.
     """
 
-    def __init__(self, why: str, pause: float = 0.0, said: str = "") -> None:
+    def __init__(self, why: str, pause: float = 0.0, excerpt: str = "") -> None:
         self.why, self.pause = why, pause
-        self.said = said if len(said) <= LONGEST_SAID else said[: LONGEST_SAID - 3] + "..."
+        self.excerpt = excerpt if len(excerpt) <= MAX_EXCERPT else excerpt[: MAX_EXCERPT - 3] + "..."
         super().__init__(why)
 
 
@@ -65,10 +66,10 @@ class Question:
     def as_json(self) -> dict[str, Any]:
         """Return what a program reads."""
         names = ("question", "context", "task", "n_named", "shares_places", "ties")
-        told = {**{name: getattr(self, name) for name in names}, "items": list(self.items)}
-        told |= {"best": self.best, "worst": self.worst} if self.best or self.worst else {}
-        told |= {"grades": list(self.grades)} if self.grades else {}
-        return told | (dict(zip("ab", self.items, strict=True)) if len(self.items) == 2 else {})
+        fields = {**{name: getattr(self, name) for name in names}, "items": list(self.items)}
+        fields |= {"best": self.best, "worst": self.worst} if self.best or self.worst else {}
+        fields |= {"grades": list(self.grades)} if self.grades else {}
+        return fields | (dict(zip("ab", self.items, strict=True)) if len(self.items) == 2 else {})
 
     def fill_in(self, prompt: str) -> str:
         """Return the prompt with the set at its places; braces in texts of items stay as they are. Raises Unusable."""
@@ -147,9 +148,9 @@ def read_reply(text: str, asked: Question) -> Reply:
     if match and (match[1].lower() == "tie" or not asked.is_ordered):
         return one_choice(match[1], asked)
     if not asked.is_ordered:
-        raise NoAnswer("a reply that chooses nothing", said=text.strip())
+        raise NoAnswer("a reply that chooses nothing", excerpt=text.strip())
     if not IN_ORDER.fullmatch(text.strip()):
-        raise NoAnswer("a reply that names no order", said=text.strip())
+        raise NoAnswer("a reply that names no order", excerpt=text.strip())
     return in_order(joined(text), asked)
 
 
@@ -165,12 +166,13 @@ def with_grade(text: str, asked: Question) -> Reply | None:
 
 def grade_in(found: dict[str, Any], asked: Question) -> str:
     """Return the grade of a JSON reply, "" where it says none. Raises NoAnswer for one that was not asked."""
-    said = found.get("grade")
-    if said in (None, "") or not asked.grades:
+    grade = found.get("grade")
+    if grade in (None, "") or not asked.grades:
         return ""
-    if not isinstance(said, str) or said.lower() not in asked.grades:
-        raise NoAnswer(f"a grade that is none of {', '.join(asked.grades)}", said=json.dumps(said, ensure_ascii=False))
-    return said.lower()
+    if not isinstance(grade, str) or grade.lower() not in asked.grades:
+        why = f"a grade that is none of {', '.join(asked.grades)}"
+        raise NoAnswer(why, excerpt=json.dumps(grade, ensure_ascii=False))
+    return grade.lower()
 
 
 def joined(text: str) -> list[list[str]]:
@@ -191,7 +193,7 @@ def joined(text: str) -> list[list[str]]:
 def read_json(found: dict[str, Any] | list[Any], asked: Question) -> Reply:
     """Return what {"chosen": "A"} (with a "grade" of graded pairs), {"best": "A", "worst": "C"} or
     {"order": ["B", ["A", "C"]]} chooses."""
-    said = json.dumps(found, ensure_ascii=False)
+    excerpt = json.dumps(found, ensure_ascii=False)
     if isinstance(found, dict) and isinstance(found.get("chosen"), str):
         match = ONE_WORD.fullmatch(found["chosen"])
         if match and (match[1].lower() == "tie" or not asked.is_ordered):
@@ -203,17 +205,17 @@ def read_json(found: dict[str, Any] | list[Any], asked: Question) -> Reply:
     if isinstance(found, dict) and asked.task == "best_worst" and {"best", "worst"} <= set(found):
         order = [found["best"], found["worst"]]
     if not asked.is_ordered:
-        raise NoAnswer("a reply that chooses nothing", said=said)
+        raise NoAnswer("a reply that chooses nothing", excerpt=excerpt)
     groups = [one if isinstance(one, list) else [one] for one in order] if isinstance(order, list) else []
     if not groups or not all(isinstance(one, str) and len(one) == 1 for group in groups for one in group):
-        raise NoAnswer("a reply that names no order", said=said)
+        raise NoAnswer("a reply that names no order", excerpt=excerpt)
     return in_order(groups, asked)
 
 
 def one_choice(word: str, asked: Question) -> Reply:
     if word.lower() == "tie":
         if not asked.ties:
-            raise NoAnswer("a tie, which is no answer here", said=word)
+            raise NoAnswer("a tie, which is no answer here", excerpt=word)
         return Reply(None)
     return Reply(place_of(word, asked))
 
@@ -221,22 +223,22 @@ def one_choice(word: str, asked: Question) -> Reply:
 def place_of(letter: str, asked: Question) -> int:
     place = asked.letters.find(letter.upper())
     if place < 0:
-        raise NoAnswer(f"a letter that was not shown (shown were {asked.shown})", said=letter.upper())
+        raise NoAnswer(f"a letter that was not shown (shown were {asked.shown})", excerpt=letter.upper())
     return place
 
 
 def in_order(groups: Sequence[Sequence[str]], asked: Question) -> Reply:
     letters = [letter for group in groups for letter in group]
-    said = ", ".join(" = ".join(group) for group in groups).upper()
+    excerpt = ", ".join(" = ".join(group) for group in groups).upper()
     order = tuple(place_of(letter, asked) for letter in letters)
     if len(set(order)) != len(order):
-        raise NoAnswer("a letter named twice", said=said)
+        raise NoAnswer("a letter named twice", excerpt=excerpt)
     if len(order) != asked.n_named:
-        raise NoAnswer(f"{len(order)} letters where {asked.n_named} are needed", said=said)
+        raise NoAnswer(f"{len(order)} letters where {asked.n_named} are needed", excerpt=excerpt)
     firsts = {sum(map(len, groups[:at])) for at in range(len(groups))}
     shared = tuple(index for index in range(len(order)) if index not in firsts)
     if shared and not asked.shares_places:
-        raise NoAnswer("items that share a place, which is no answer here", said=said)
+        raise NoAnswer("items that share a place, which is no answer here", excerpt=excerpt)
     return Reply(None, order=order, shared=shared)
 
 

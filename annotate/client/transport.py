@@ -188,7 +188,7 @@ def new_key() -> str:
 def problem_in(error: urllib.error.HTTPError) -> dict[str, Any]:
     """Return the problem details of an error response; ignore the reply of a proxy."""
     try:
-        said = json.loads(error.read())
+        problem = json.loads(error.read())
     except ValueError:
-        said = None
-    return said if isinstance(said, dict) else {"title": error.reason}
+        problem = None
+    return problem if isinstance(problem, dict) else {"title": error.reason}

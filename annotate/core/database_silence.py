@@ -50,20 +50,20 @@ class SilenceWatch:
 
     def _answers(self) -> bool:
         """Return whether the server answers within the limit; the thread that asks is left to its own time-out."""
-        told: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        threading.Thread(target=self._ask, args=[told], name="database silence probe", daemon=True).start()
+        reply: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        threading.Thread(target=self._ask, args=[reply], name="database silence probe", daemon=True).start()
         try:
-            return told.get(timeout=self.limit)
+            return reply.get(timeout=self.limit)
         except queue.Empty:
             return False
 
-    def _ask(self, told: queue.SimpleQueue[bool]) -> None:
+    def _ask(self, reply: queue.SimpleQueue[bool]) -> None:
         try:
             self.breaker.probe()
         except DatabaseError as error:
-            told.put(outage_of(error) is not AWAY)
+            reply.put(outage_of(error) is not AWAY)
         else:
-            told.put(True)
+            reply.put(True)
 
 
 def watch_for_silence() -> None:

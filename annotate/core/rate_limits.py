@@ -34,9 +34,9 @@ class _Limit(SimpleRateThrottle):
 
 def client_address(request: HttpRequest) -> str | None:
     """Return the client's address; behind proxies the one that the outermost of ours saw (NUM_PROXIES)."""
-    told: str | None = BaseThrottle().get_ident(request)  # type: ignore[arg-type]
+    address: str | None = BaseThrottle().get_ident(request)  # type: ignore[arg-type]
     try:
-        return str(ip_address(told or ""))
+        return str(ip_address(address or ""))
     except ValueError:
         return request.META.get("REMOTE_ADDR")
 

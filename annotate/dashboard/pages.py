@@ -17,16 +17,16 @@ def render_page(request: HttpRequest, criterion: Criterion, name: str, context: 
     Both come from one address, so caches must tell them apart.
     """
     now = timezone.now()
-    told = page_heading(criterion, now)
+    heading = page_heading(criterion, now)
     # The latest fit by any criterion, which is what watchers are told of; none where one came out between two reads.
-    is_latest = context.get("fit", told.engine.fit) == told.engine.fit
+    is_latest = context.get("fit", heading.engine.fit) == heading.engine.fit
     is_fragment = request.htmx and not request.htmx.history_restore_request  # type: ignore[attr-defined]
     context = {
         **context,
         "project": criterion.project,
         "criterion": criterion,
-        "heading": told,
-        "drawn_at": told.engine.revision["fit"] if is_latest else None,
+        "heading": heading,
+        "drawn_at": heading.engine.revision["fit"] if is_latest else None,
         "now": now,
         "is_fragment": bool(is_fragment),
     }

@@ -139,22 +139,22 @@ def task_description(project: Project) -> str:
 
 def cautions(project: Project, fit: Fit, found: Ranking) -> list[str]:
     """Return the cautions in the order of their weight."""
-    told = []
+    sentences = []
     if project.simulated:
-        told.append(_("The answers come from a program, not from people."))
+        sentences.append(_("The answers come from a program, not from people."))
     if fit.converged is False:
-        told.append(_("The calculation did not converge: places and intervals may be wrong."))
+        sentences.append(_("The calculation did not converge: places and intervals may be wrong."))
     if found.n_parts > 1:
         text = _("%(n)d groups of items were never compared with each other; each has its own ranking.")
-        told.append(text % {"n": found.n_parts})
+        sentences.append(text % {"n": found.n_parts})
     if found.n_thin:
         text = _("%(thin)d of %(n)d items have fewer than 5 comparisons; their places are very uncertain.")
-        told.append(text % {"thin": found.n_thin, "n": found.n_items})
+        sentences.append(text % {"thin": found.n_thin, "n": found.n_items})
     if found.n_not_ranked:
-        told.append(_("%(n)d items were added later and are not in this ranking.") % {"n": found.n_not_ranked})
+        sentences.append(_("%(n)d items were added later and are not in this ranking.") % {"n": found.n_not_ranked})
     if leaves_grades(project, fit):
         text = _("How much better people found an item was left aside: %(estimator)s counts who wins.")
-        told.append(text % {"estimator": fit.estimator})
+        sentences.append(text % {"estimator": fit.estimator})
     if found.caution:
-        told.append(found.caution)
-    return told
+        sentences.append(found.caution)
+    return sentences

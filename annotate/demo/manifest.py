@@ -188,23 +188,23 @@ def read_comparisons(path: Path, labels: Mapping[str, Any]) -> Iterator[Comparis
     rng = random.Random(labels["file"])  # noqa: S311
     for number, row in enumerate(rows_of(path / labels["file"], list(columns.values())), start=1):
         value = {name: without_apostrophe(row[column]) for name, column in columns.items()}
-        said = labels.get("outcomes", {}).get(value.get("outcome"), value.get("outcome", ""))
+        outcome = labels.get("outcomes", {}).get(value.get("outcome"), value.get("outcome", ""))
         order: tuple[str, ...] = ()
         shared: tuple[int, ...] = ()
         if "shown" in value:
             shown = shown_in(value["shown"])
-            order, shared = order_in(value["ranking"], said), shared_in(value["ranking"], said)
+            order, shared = order_in(value["ranking"], outcome), shared_in(value["ranking"], outcome)
         elif "winner" in value:
             swap = rng.random() < 0.5
             shown = (value["loser"], value["winner"]) if swap else (value["winner"], value["loser"])
-            said = "right" if swap else "left"
+            outcome = "right" if swap else "left"
         else:
             shown = (value["left"], value["right"])
         yield Comparison(
             number,
             name_format.replace("{}", value["annotator"]),
             shown,
-            said,
+            outcome,
             time_of(value.get("at"), number),
             milliseconds_of(value.get("response_ms"), number),
             order,

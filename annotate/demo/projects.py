@@ -94,8 +94,8 @@ def make_ideas(
     fill(project, owner, rows, n_labels, now)
     for person in people():
         annotator = Annotator.objects.get(project=project, pseudonym=person.name)
-        said = HOMES[0] if lives_in_the_centre(person) else HOMES[1]
-        save_question_answers(annotator=annotator, at_end=True, values={field.pk: said}, now=now)
+        home = HOMES[0] if lives_in_the_centre(person) else HOMES[1]
+        save_question_answers(annotator=annotator, at_end=True, values={field.pk: home}, now=now)
     for name, reason in CARELESS.items():
         annotator = Annotator.objects.get(project=project, pseudonym=name)
         exclude_annotator(annotator=annotator, actor=owner, reason=reason, now=now)

@@ -68,9 +68,9 @@ def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
     from row to row the title (and the key), a few that come again and again the tags."""
     values = [cells_of(first_rows, place) for place in range(len(names))]
     translated = translation_columns(names, taken=())
-    told: dict[str, int | None] = {"kind": guess_kind(names, values, len(first_rows))}
+    guessed: dict[str, int | None] = {"kind": guess_kind(names, values, len(first_rows))}
     wanted = {"key": KEY, "tags": TAGS, "context": CONTEXT, "link": LINK, "competitor": COMPETITOR}
-    told |= {what: find(names, known) for what, known in wanted.items()}
+    guessed |= {what: find(names, known) for what, known in wanted.items()}
     text = find(names, TEXT)
     if text is None:
         text = next((place for place, what, _language in translated if what == "text"), None)
@@ -78,8 +78,8 @@ def guess(names: Sequence[str], first_rows: Sequence[SheetRow]) -> Columns:
     if text is None and sections:
         text = sections[0][0]
     if text is None:
-        text = longest(values, taken=set(told.values()))
-    places: dict[str, Any] = {what: None if place == text else place for what, place in told.items()}
+        text = longest(values, taken=set(guessed.values()))
+    places: dict[str, Any] = {what: None if place == text else place for what, place in guessed.items()}
     if {name.strip().casefold() for name in names} in OF_COMPETITORS:
         places["key"] = text
     columns = Columns(text, **places, translations=translation_columns(names, taken={text}), sections=sections)

@@ -30,7 +30,7 @@ class Refused(Exception):
 
     def __init__(self, why: str, **more: Any) -> None:
         super().__init__(why)
-        self.told = {"why": why, **more}
+        self.details = {"why": why, **more}
 
 
 def main(limits: dict[str, int]) -> int:
@@ -38,7 +38,7 @@ def main(limits: dict[str, int]) -> int:
         hold(limits)
         write_rows(limits)
     except Refused as refusal:
-        return refuse(**refusal.told)
+        return refuse(**refusal.details)
     except MemoryError:
         return refuse("memory")
     except Exception as error:
@@ -86,8 +86,8 @@ def write_rows(limits: dict[str, int]) -> None:
             place += 1
             # The first row names every column; later ones leave out what is empty.
             values = {name: plain(value, place, name) for name, value in row.items()}
-            told = {name: value for name, value in values.items() if place == 1 or value is not None}
-            line = (json.dumps(told, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogatepass")
+            present = {name: value for name, value in values.items() if place == 1 or value is not None}
+            line = (json.dumps(present, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogatepass")
             size += len(line)
             if size > limits["bytes"]:
                 raise Refused("size", place=place)
@@ -97,13 +97,13 @@ def write_rows(limits: dict[str, int]) -> None:
     sys.stdout.buffer.flush()
 
 
-def check_stated_size(said: Any, limits: dict[str, int]) -> None:
+def check_stated_size(metadata: Any, limits: dict[str, int]) -> None:
     """Check what the file says of itself, before any of it is unfolded. Raises Refused."""
-    if said.num_columns > limits["columns"]:
-        raise Refused("columns", n=said.num_columns)
-    if said.num_rows > limits["rows"]:
-        raise Refused("rows", n=said.num_rows)
-    unfolded = sum(said.row_group(number).total_byte_size for number in range(said.num_row_groups))
+    if metadata.num_columns > limits["columns"]:
+        raise Refused("columns", n=metadata.num_columns)
+    if metadata.num_rows > limits["rows"]:
+        raise Refused("rows", n=metadata.num_rows)
+    unfolded = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
     if unfolded > limits["unfolded"]:
         raise Refused("unfolded", size=unfolded)
 

@@ -109,27 +109,27 @@ def run_child(file: IO[bytes], limits: Mapping[str, int]) -> "subprocess.Complet
 
 
 def refusal_of(done: "subprocess.CompletedProcess[bytes] | None", name: str, limits: Mapping[str, int]) -> BadFile:
-    told: dict[str, Any] = {"why": "seconds"}
+    refusal: dict[str, Any] = {"why": "seconds"}
     if done is not None:
-        told = read_refusal(done)
+        refusal = read_refusal(done)
     megabytes = {what: limits[what] // 2**20 for what in ("unfolded", "bytes", "memory")}
-    values = {**limits, **megabytes, **told, "name": name}
-    if "size" in told:
-        values["size"] = told["size"] // 2**20
-    if "column" in told:
-        values["column"] = told["column"][:80]
-    text = str(MESSAGES[told["why"]]) % values
-    return BadFile(f"{text} {FEWER_COLUMNS}" if told["why"] in TOO_MUCH else text)
+    values = {**limits, **megabytes, **refusal, "name": name}
+    if "size" in refusal:
+        values["size"] = refusal["size"] // 2**20
+    if "column" in refusal:
+        values["column"] = refusal["column"][:80]
+    text = str(MESSAGES[refusal["why"]]) % values
+    return BadFile(f"{text} {FEWER_COLUMNS}" if refusal["why"] in TOO_MUCH else text)
 
 
 def read_refusal(done: "subprocess.CompletedProcess[bytes]") -> dict[str, Any]:
     """Return why the process refused the file; where it could not say so, what ended it."""
     try:
-        told = json.loads(done.stderr.rpartition(b"\n")[2])
+        refusal = json.loads(done.stderr.rpartition(b"\n")[2])
     except ValueError:
-        told = None
-    if isinstance(told, dict) and told.get("why") in MESSAGES:
-        return told
+        refusal = None
+    if isinstance(refusal, dict) and refusal.get("why") in MESSAGES:
+        return refusal
     by_kernel = {-24: "seconds", -9: "memory", -6: "memory"}  # SIGXCPU, SIGKILL, SIGABRT: std::bad_alloc
     if (why := by_kernel.get(done.returncode)) is not None:
         return {"why": why}

@@ -90,9 +90,9 @@ def read_answers(
     tasks = tasks_of(criterion.project)
     shown = [f"shown_{place}" for place in range(max(task.k for task in tasks))]
     decoders = decoders_for(criterion, tasks)
-    said = answer_path(criterion, "")
+    prefix = answer_path(criterion, "")
     paths = {"annotators": "annotator_id", "rules": "presentation__asked_by"} | {
-        name: said + column
+        name: prefix + column
         for name, column in {"chosen": "chosen_id", "ranks": "ranks", "grades": "grade", "kinds": "outcome"}.items()
     }
     with_one = PresentedItem.objects.filter(item__in=about or ()).values("presentation")

@@ -97,7 +97,7 @@ def with_late_answers(
     pairs = comparisons_in(criterion.project, answers, named, annotators=nobody, **counts).pairs()
     place = np.where(np.isin(named, items), np.searchsorted(items, named), -1)
     left, right = place[pairs.left], place[pairs.right]
-    told = (left >= 0) & (right >= 0) & (pairs.outcome != 0.5)
-    winners, losers = np.where(pairs.outcome == 1, (left, right), (right, left))[:, told]
-    found = add_answers(means, deviations, winners, losers, changes=predicted, weights=pairs.weight[told])
+    usable = (left >= 0) & (right >= 0) & (pairs.outcome != 0.5)
+    winners, losers = np.where(pairs.outcome == 1, (left, right), (right, left))[:, usable]
+    found = add_answers(means, deviations, winners, losers, changes=predicted, weights=pairs.weight[usable])
     return found.mean, found.sd

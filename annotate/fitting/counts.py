@@ -83,9 +83,9 @@ def compute_count_result(
     watch.lap("fitting")
     found = result_of(fit, project, counts, posterior, asdict(estimator))
     watch.lap("estimates")
-    told = {"estimator": ESTIMATOR, "n_labels": found["n_labels"], "n_items": found["n_items"]}
-    told["n_parts"] = sum(1 for _part in counts.ranked_parts())
-    settling = measure_settling(criterion, fit, found["arrays"], former, told)
+    figures = {"estimator": ESTIMATOR, "n_labels": found["n_labels"], "n_items": found["n_items"]}
+    figures["n_parts"] = sum(1 for _part in counts.ranked_parts())
+    settling = measure_settling(criterion, fit, found["arrays"], former, figures)
     watch.lap("settling")
     return FitResult(**found | {"diagnostics": found["diagnostics"] | {"settling": settling}})
 

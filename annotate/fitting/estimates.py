@@ -152,9 +152,9 @@ def _estimates_alone(
     left = iter(numbers[sum(item in predicted for item in items.tolist()) :].tolist())
     for item, m, d in zip(items.tolist(), mean.tolist(), deviation.tolist(), strict=True):
         own = {"utility": m, "sd": d, "low": m - Z90 * d, "high": m + Z90 * d, **only_one}
-        told = predicted.get(item)
-        number = int(numbers[0]) if told else next(left)
-        rows.append(columns.row(item, part=number, next_state=Estimate.NextState.LAST, **own | dict(told or {})))
+        prediction = predicted.get(item)
+        number = int(numbers[0]) if prediction else next(left)
+        rows.append(columns.row(item, part=number, next_state=Estimate.NextState.LAST, **own | dict(prediction or {})))
     return rows
 
 

@@ -21,9 +21,9 @@ def annotator_features(project: Project, annotator_ids: NDArray[np.int64]) -> Fl
         return None
     asked = [field for field in active_questions(project) if field.kind != Kind.TEXT]
     people = [int(pk) for pk in annotator_ids]
-    said = answers_of(people, asked) if people else {}
+    answers = answers_of(people, asked) if people else {}
     columns = [
-        column for field in asked for column in encode_field(field, [said.get((pk, field.pk), "") for pk in people])
+        column for field in asked for column in encode_field(field, [answers.get((pk, field.pk), "") for pk in people])
     ]
     return np.stack(columns, axis=1) if columns else None
 

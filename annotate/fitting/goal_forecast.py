@@ -100,22 +100,22 @@ class Known:
             return self._for_width(limit)
         if self.project.goal == Goal.RELIABILITY:
             return self._for_reliability(1 - limit)
-        told = self._told()
+        options = self._options()
         if self.project.goal == Goal.PLACES:
-            return forecast_labels_for_places(self.own, limit, **told, rule=self.rule)
+            return forecast_labels_for_places(self.own, limit, **options, rule=self.rule)
         if self.project.goal == Goal.BOUNDARIES:
             graded = grade_estimates(self.project, self.rows)
             cuts = graded.cuts / common_unit(self.own) if graded else np.zeros(0)
-            return forecast_labels_for_boundaries(self.own, cuts, **told, certainty=1 - limit, rule=self.rule)
+            return forecast_labels_for_boundaries(self.own, cuts, **options, certainty=1 - limit, rule=self.rule)
         margin = self.project.tie_margin / self.unit
-        return forecast_labels_for_top(self.own, int(value), **told, wrong=limit, margin=margin, rule=self.rule)
+        return forecast_labels_for_top(self.own, int(value), **options, wrong=limit, margin=margin, rule=self.rule)
 
-    def _told(self) -> Simulated:
+    def _options(self) -> Simulated:
         return {"n_labels": self.n_labels, "rng": np.random.default_rng(0), "prior_sd": self.prior_sd}
 
     def _for_width(self, width: float) -> Forecast:
         if self.rule is not None:
-            return forecast_labels_for_spread(self.own, width=width / self.unit, **self._told(), rule=self.rule)
+            return forecast_labels_for_spread(self.own, width=width / self.unit, **self._options(), rule=self.rule)
         ranked = self.labels.ranked
         return forecast_labels_for_width(
             self.unit * self.posterior.standard_deviations()[ranked],
@@ -128,7 +128,7 @@ class Known:
 
     def _for_reliability(self, reliability: float) -> Forecast:
         if self.rule is not None:
-            return forecast_labels_for_spread(self.own, reliability=reliability, **self._told(), rule=self.rule)
+            return forecast_labels_for_spread(self.own, reliability=reliability, **self._options(), rule=self.rule)
         return forecast_labels_for_reliability(
             self.own.utilities(),
             self.own.standard_deviations(),

@@ -111,11 +111,11 @@ def rank_total(
     total = weighted_total([one.restrict(items) for one in found], weights, rng=np.random.default_rng(fit.seed))
     compared = np.array([min(one.ranked[item] for one in found) for item in items.tolist()])
     columns = rank_items(fit, project, total.posterior, items, compared)
-    details["criteria"] = [told(one, total, place) for place, one in enumerate(found)]
+    details["criteria"] = [criterion_details(one, total, place) for place, one in enumerate(found)]
     return columns, details, total.posterior
 
 
-def told(one: FittedCriterion, total: WeightedTotal, place: int) -> dict[str, Any]:
+def criterion_details(one: FittedCriterion, total: WeightedTotal, place: int) -> dict[str, Any]:
     """Return what the page says of a criterion: the fit it was taken from, and its share of the differences."""
     share = None if total.shares is None else float(total.shares[place])
     return {

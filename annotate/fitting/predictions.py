@@ -65,9 +65,10 @@ def predict_places(criterion: Criterion, fit: Fit, labels: Labels, posterior: Ba
     features = labels.data.item_features
     if not criterion.project.predict_unseen or features is None or not helps(criterion):
         return None
-    told, parts, basis = ItemsToPredict.of(criterion.project, labels), labels.parts(), basis_of(criterion, features)
-    compared, new, homes = told.compared, told.items, told.homes
-    if not len(new) or not told.enough:
+    to_predict, parts = ItemsToPredict.of(criterion.project, labels), labels.parts()
+    basis = basis_of(criterion, features)
+    compared, new, homes = to_predict.compared, to_predict.items, to_predict.homes
+    if not len(new) or not to_predict.enough:
         return PredictedItems({}, basis=basis)
     found = predict_unseen(posterior, features, parts, compared, new, homes)
     figures: dict[int, dict[str, Any]] = {}
@@ -118,11 +119,12 @@ def record_of_predictions(criterion: Criterion, fit: Fit, labels: Labels, keys: 
     """
     if "predicted" not in fit.diagnostics or labels.data.item_features is None:
         return {}
-    told, parts = ItemsToPredict.of(criterion.project, labels), labels.parts()
-    if not told.enough:
+    to_predict, parts = ItemsToPredict.of(criterion.project, labels), labels.parts()
+    if not to_predict.enough:
         return {}
-    first = {int(parts[place]): place for place in np.flatnonzero(told.compared)[::-1].tolist()}
-    return {keys[item]: keys[first[home]] for item, home in zip(told.items.tolist(), told.homes.tolist(), strict=True)}
+    first = {int(parts[place]): place for place in np.flatnonzero(to_predict.compared)[::-1].tolist()}
+    pairs = zip(to_predict.items.tolist(), to_predict.homes.tolist(), strict=True)
+    return {keys[item]: keys[first[home]] for item, home in pairs}
 
 
 def homes_of(labels: Labels, compared: NDArray[np.bool_]) -> Ints:

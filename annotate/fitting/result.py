@@ -118,8 +118,8 @@ class FitResult:
     ) -> Self:
         """Build the result of `fit`, the row that its estimates refer to."""
         posterior, diagnostics = fitted.posterior, fitted.posterior.diagnostics
-        told = None if predicted is None else predicted.figures
-        rows = tuple(row for part in estimate_rows(fit, project, labels, posterior, told) for row in part)
+        figures = None if predicted is None else predicted.figures
+        rows = tuple(row for part in estimate_rows(fit, project, labels, posterior, figures) for row in part)
         misfit = measure_misfit(posterior, labels)
         of_all = annotator_estimate_rows(fit, labels, posterior)
         of_people, of_machines = of_all[: labels.n_people], of_all[labels.n_people :]
@@ -217,9 +217,9 @@ def compute_result(
         fit, project, labels, fitted, choice, choosing=quick, undecided=undecided, predicted=predicted
     )
     watch.lap("estimates")
-    told = {name: getattr(result, name) for name in ("estimator", "n_labels", "n_items")}
-    told["n_parts"] = sum(1 for _part in labels.ranked_parts())
-    settling = measure_settling(criterion, fit, result.arrays, former, told)
+    figures = {name: getattr(result, name) for name in ("estimator", "n_labels", "n_items")}
+    figures["n_parts"] = sum(1 for _part in labels.ranked_parts())
+    settling = measure_settling(criterion, fit, result.arrays, former, figures)
     watch.lap("settling")
     leaderboard = compute_leaderboard(criterion, labels, former, progress)
     if leaderboard is not None:

@@ -22,7 +22,7 @@ Order = dict[int, float]  # utility by item, of items with a place
 
 
 def measure_settling(
-    criterion: Criterion, fit: Fit, arrays: bytes | None, former: Fit | None, told: dict[str, Any]
+    criterion: Criterion, fit: Fit, arrays: bytes | None, former: Fit | None, figures: dict[str, Any]
 ) -> dict[str, Any] | None:
     """Return the points of the curve as JSON, oldest fit first, `fit` itself last; None where it places nothing.
 
@@ -35,8 +35,8 @@ def measure_settling(
     if not now:
         return None
     k = min(criterion.project.top_k, len(now))
-    one_order = told["n_parts"] == 1
-    rows = choose_fits(criterion, fit, told["n_labels"])
+    one_order = figures["n_parts"] == 1
+    rows = choose_fits(criterion, fit, figures["n_labels"])
     points = []
     for row, stored in zip(rows, stored_arrays(rows, former), strict=True):
         then, mean_width = figures_of(stored)
@@ -44,10 +44,10 @@ def measure_settling(
             compares = one_order and (row[OWN_PARTS] or row["n_parts"]) == 1
             points.append({**row, "width": mean_width, **(compare_orders(then, now, k) if compares else UNKNOWN)})
     itself = {"tau": 1.0, "n_changed": 0} if one_order else UNKNOWN
-    points.append({**told, "number": fit.number, "data_version": fit.data_version, "width": width, **itself})
+    points.append({**figures, "number": fit.number, "data_version": fit.data_version, "width": width, **itself})
     add_changes(criterion, points)
     kept = ("number", "n_labels", "n_items", "width", "tau", "n_changed", "changes")
-    return {"k": k, "n_parts": told["n_parts"], "points": [{name: one[name] for name in kept} for one in points]}
+    return {"k": k, "n_parts": figures["n_parts"], "points": [{name: one[name] for name in kept} for one in points]}
 
 
 UNKNOWN: dict[str, Any] = {"tau": None, "n_changed": None}

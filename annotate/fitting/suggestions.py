@@ -84,8 +84,8 @@ def mark_predicted_items(project: Project, fit: Fit) -> None:
     Once so it stays so while answers come, until no criterion's fit predicts anything or the policy goes without.
     """
     if uses_predictions(project, fit):
-        told = Estimate.objects.filter(fit=fit, predicted_in__isnull=False).values("item_id")
-        rows, value = Item.objects.filter(project=project, asked_by_prediction=False, pk__in=told), True
+        predicted = Estimate.objects.filter(fit=fit, predicted_in__isnull=False).values("item_id")
+        rows, value = Item.objects.filter(project=project, asked_by_prediction=False, pk__in=predicted), True
     elif predicts_anywhere(project):
         return
     else:

@@ -67,8 +67,8 @@ class DecisionForm(forms.Form):
             key = values.get("other") or values.get("item", "")
             values["into"] = Item.objects.filter(project=self.project, key=key).first()
             if values["into"] is None:
-                told = _("No item has the key “%(key)s”. Copy it from the Items page.") if key else _("Choose an item.")
-                self.add_error("other", told % {"key": key})
+                text = _("No item has the key “%(key)s”. Copy it from the Items page.") if key else _("Choose an item.")
+                self.add_error("other", text % {"key": key})
         return values
 
     @property

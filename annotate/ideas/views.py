@@ -70,10 +70,10 @@ def decide(request: SignedInRequest, project_id: UUID, idea_id: int) -> HttpResp
     if not form.is_valid():
         return ideas_page(request, project, problem=form.problem)
     try:
-        told = carry_out(request, idea, form)
+        message = carry_out(request, idea, form)
     except UserError as refusal:
         return ideas_page(request, project, problem=str(refusal))
-    messages.success(request, told)
+    messages.success(request, message)
     return redirect("ideas", project.pk)
 
 

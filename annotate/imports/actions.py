@@ -39,11 +39,11 @@ class ImportedBefore(UserError):
     def __init__(self, job: ImportJob) -> None:
         at = format_moment(job.finished_at or job.asked_at)
         if job.kind == ImportJob.Kind.COUNTS:
-            told = _(
+            text = _(
                 "These counts were already imported into this project on %(at)s. Nothing was added, because they would "
                 "count twice."
             )
-            super().__init__(told % {"at": at})
+            super().__init__(text % {"at": at})
             return
         super().__init__(
             _(

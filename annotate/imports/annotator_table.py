@@ -47,7 +47,7 @@ class AnnotatorTable(FeatureTable):
         people = Annotator.objects.filter(project=project)
         super().__init__(text, mapping, dict(people.values_list("pseudonym", "pk")))
         self.fields = fields_called(project, self.features)
-        self.said = given_answers(project, self.fields)
+        self.answers = given_answers(project, self.fields)
         joined = people.exclude(source=IMPORTED).exclude(consent_version=project.consent_version)
         self.without_consent = set(joined.values_list("pk", flat=True)) if project.consent_version else set()
 
@@ -84,7 +84,7 @@ class AnnotatorTable(FeatureTable):
                 )
                 % {"name": shortened(column), "least": least, "most": most, "value": as_text(value)}
             )
-        own = self.said.get((self.known[name], field.pk), as_text(value))
+        own = self.answers.get((self.known[name], field.pk), as_text(value))
         if own != as_text(value):
             raise Unusable(
                 _(

@@ -282,8 +282,8 @@ def mapping_of(text: str, name: str, given: dict[str, Any], project: Project) ->
         raise Unprocessable({"read_as": [_("Use one of: %(known)s.") % {"known": ", ".join(FORMATS)}]})
     mapping = guess_votes(text, name, columns=columns, format=given.get("read_as", ""))
     check_votes(mapping, sheet_of(text, mapping).columns)
-    said = {"prefix": given["before"], "create": given["create_items"], "numbers": given["numbers"]}
-    return mapping | {"voting": mapping["voting"] | said}
+    settings = {"prefix": given["before"], "create": given["create_items"], "numbers": given["numbers"]}
+    return mapping | {"voting": mapping["voting"] | settings}
 
 
 def questions_mapping(
@@ -292,9 +292,9 @@ def questions_mapping(
     """Raises BadFile and Unprocessable."""
     if given.get("read_as", "keys") not in QUESTION_FORMATS:
         raise Unprocessable({"read_as": [_("Use one of: %(known)s.") % {"known": ", ".join(QUESTION_FORMATS)}]})
-    said = {name: given[name] for name in ("order", "first_wins", "score") if given.get(name, "") != ""}
-    said |= {"format": given["read_as"]} if "read_as" in given else {}
-    mapping = guess_questions(text, name, columns=columns, prefix=given["before"], **said)
+    settings = {name: given[name] for name in ("order", "first_wins", "score") if given.get(name, "") != ""}
+    settings |= {"format": given["read_as"]} if "read_as" in given else {}
+    mapping = guess_questions(text, name, columns=columns, prefix=given["before"], **settings)
     check_columns(Asking(**mapping["asking"]), project.k, read_sheet(text, layout_of(mapping)).columns)
     return mapping
 

@@ -36,18 +36,18 @@ def items_mapping(layout: Layout, columns: Columns, kind: str = Item.Kind.TEXT) 
 def guess_items(
     text: str, name: str, *, columns: Mapping[str, Any] | None = None, kind: str = Item.Kind.TEXT
 ) -> dict[str, Any]:
-    """columns: the names of those that are said (None: there is none), of features and metadata a list.
+    """columns: the names of those that are given (None: there is none), of features and metadata a list.
 
     Raises BadFile.
     """
     layout = guess_layout(text, name)
     names, guessed = guess_columns(text, layout)
-    said = dict(columns or {})
-    features = said.pop("features", None) or []
-    kept = said.pop("metadata", None)
+    given = dict(columns or {})
+    features = given.pop("features", None) or []
+    kept = given.pop("metadata", None)
     known = {one.name for one in fields(Columns)} - {"features", "translations", "sections", "metadata"}
     places: dict[str, Any] = {
-        what: place_of(column, names) for what, column in check_known_columns(said, known).items()
+        what: place_of(column, names) for what, column in check_known_columns(given, known).items()
     }
     if places.get("text", 0) is None:
         raise BadFile(_("Choose the column that holds the text."))
@@ -68,7 +68,7 @@ def guess_items(
 
 
 def check_known_columns(columns: Mapping[str, Any], known: Collection[str]) -> Mapping[str, Any]:
-    """Raise BadFile where something is said that is not known."""
+    """Raise BadFile where a column is given that is not known."""
     if unknown := [what for what in columns if what not in known]:
         raise BadFile(
             _("There is no column for “%(what)s”. Use one of: %(known)s.")
@@ -90,7 +90,7 @@ def place_of(column: Any, names: Sequence[str]) -> int | None:
 
 
 def guess_votes(text: str, name: str, *, columns: Mapping[str, Any] | None = None, format: str = "") -> dict[str, Any]:
-    """columns, format: what is said, else guessed. Raises BadFile."""
+    """columns, format: what is given, else guessed. Raises BadFile."""
     mapping = guessed_votes(text, name)
     voting = mapping["voting"]
     if format and format != voting["format"]:

@@ -76,8 +76,8 @@ class ParsedTable:
 
 def sheet_number(upload: Upload, data: Mapping[str, Any]) -> int:
     """Return the sheet that was chosen, from 0; the first where none was, or there is none such."""
-    said = str(data.get("sheet", "0"))
-    number = int(said) if said.isdecimal() and len(said) < 4 else 0
+    sheet = str(data.get("sheet", "0"))
+    number = int(sheet) if sheet.isdecimal() and len(sheet) < 4 else 0
     return number if number < len(upload.details.get("sheets", [])) else 0
 
 

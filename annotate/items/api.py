@@ -220,8 +220,8 @@ def represented(request: ApiRequest, project: Project, items: list[Item]) -> lis
             one.language: {"text": one.body, "title": one.name} for one in row.item.translations.all()
         }
         for one in row.item.context.translations.all() if row.item.context else ():
-            told = row.__dict__["translations"].setdefault(one.language, {"text": "", "title": ""})
-            told["context"] = one.body
+            texts = row.__dict__["translations"].setdefault(one.language, {"text": "", "title": ""})
+            texts["context"] = one.body
     return list(ItemRow(rows, many=True).data)
 
 

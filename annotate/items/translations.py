@@ -73,13 +73,13 @@ def add_translations(project: Project, items: Sequence[Item], rows: Sequence[New
 def add_context_translations(project: Project, items: Sequence[Item], rows: Sequence[NewItem]) -> None:
     """Store what new items say of their contexts; of a context that several name, what the first says, and what was
     there before stays."""
-    told: dict[tuple[int, str], str] = {}
+    bodies: dict[tuple[int, str], str] = {}
     for item, row in zip(items, rows, strict=True):
         for language, _body, _title, *context in row.translations:
             if item.context_id and context and context[0] and language != project.language:
-                told.setdefault((item.context_id, language), context[0])
+                bodies.setdefault((item.context_id, language), context[0])
     ContextTranslation.objects.bulk_create(
-        (ContextTranslation(context_id=pk, language=language, body=body) for (pk, language), body in told.items()),
+        (ContextTranslation(context_id=pk, language=language, body=body) for (pk, language), body in bodies.items()),
         batch_size=BATCH,
         ignore_conflicts=True,
     )

@@ -57,12 +57,12 @@ def join_shared(letters: Sequence[str], shared: Sequence[int]) -> list[str]:
     return found
 
 
-def describe_answers(project: Project, said: Sequence[AnswerSummary]) -> str:
+def describe_answers(project: Project, answers: Sequence[AnswerSummary]) -> str:
     """Return what was said by each criterion, with their names where there are several."""
-    if len(said) == 1 or said[0][0] == Outcome.SKIP:
-        return describe_answer(project, *said[0])
+    if len(answers) == 1 or answers[0][0] == Outcome.SKIP:
+        return describe_answer(project, *answers[0])
     names = [criterion["name"] for criterion in project.criteria]
-    return "; ".join(f"{name}: {describe_answer(project, *one)}" for name, one in zip(names, said, strict=False))
+    return "; ".join(f"{name}: {describe_answer(project, *one)}" for name, one in zip(names, answers, strict=False))
 
 
 def summarize_answer(answer: Answer) -> list[AnswerSummary]:

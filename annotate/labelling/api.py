@@ -323,14 +323,14 @@ class AnswerTask(ApiView):
         rate_limits.check_rate_limit(request, "answer", who=str(annotator.pk))
         values = validated_body(request, GivenAnswer)
         language = validated_language(annotator.project, values["language"].partition(MIXED)[0])
-        said: dict[str, Any] = {
+        converted: dict[str, Any] = {
             **order_given(values),
             "comment": parse_comment(values),
             "item_comments": without_empty_end([clean_comment(text) for text in values["item_comments"]]),
             "reason": parse_reason(values),
         }
-        said["further"] = tuple(Answer(**{**one, **order_given(one)}) for one in values["further"])
-        answer = Answer(**{**values, **said}, session="api")
+        converted["further"] = tuple(Answer(**{**one, **order_given(one)}) for one in values["further"])
+        answer = Answer(**{**values, **converted}, session="api")
         label, refusal = record_and_assign_next(presentation=presentation, answer=answer, now=timezone.now(), rng=RNG)
         stored = {
             "outcome": label.outcome,

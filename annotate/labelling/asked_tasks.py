@@ -87,8 +87,8 @@ def report_text(project: Project) -> str:
         done = set(found.order_by().values_list("task", flat=True).distinct())
     now = tasks_now(project)
     tasks = [task for task in tasks_of(project) if task in now or task.code in done]
-    said = [task.type.report_text(with_task(project, task)) for task in tasks]
-    return _(", or ").join(said)
+    sentences = [task.type.report_text(with_task(project, task)) for task in tasks]
+    return _(", or ").join(sentences)
 
 
 def shows_pairs_only(project: Project) -> bool:

@@ -66,30 +66,30 @@ class AnswerForm(forms.Form):
     def to_answer(self, session: str, project: Project) -> Answer:
         self.is_valid()
         values = self.cleaned_data
-        said = values.get("answer", "")
+        choice = values.get("answer", "")
         more: dict[str, Any] = {key: values.get(key) for key in ("response_ms", "active_ms", "client_at")}
         more["comment"] = parse_comment(self.data)
         more["item_comments"] = parse_item_comments(self.data)
         language = values.get("language", "")
         more["language"] = language if is_shown_language(language, project) else ""
-        if said == ALL_CRITERIA and project.criteria:
+        if choice == ALL_CRITERIA and project.criteria:
             first, *further = [
                 parse_criterion_answer(project, n, self.data) for n in range(1, len(project.criteria) + 1)
             ]
             return replace(first, further=tuple(further), session=session, **more)
-        answer = parse_answer(said, self.data, project)
-        reason = parse_reason(self.data) if said == Outcome.SKIP else ""
+        answer = parse_answer(choice, self.data, project)
+        reason = parse_reason(self.data) if choice == Outcome.SKIP else ""
         return replace(answer, reason=reason, session=session, **more)
 
 
-def parse_answer(said: str, data: Mapping[str, str], project: Project) -> Answer:
+def parse_answer(choice: str, data: Mapping[str, str], project: Project) -> Answer:
     """Return the answer that is named, of an order with the fields that tell it. Raises InvalidAnswer."""
-    letter, _line, grade = said.partition("_")
+    letter, _line, grade = choice.partition("_")
     if letter in PLACES:
         return Answer(Outcome.CHOICE, chosen=PLACES.index(letter), grade=grade)
-    ordered = ordered_task_type(said)
+    ordered = ordered_task_type(choice)
     order = ordered.parse_order(data, project) if ordered else Order()
-    return Answer(said, order=order.places, shared=order.shared)
+    return Answer(choice, order=order.places, shared=order.shared)
 
 
 def parse_criterion_answer(project: Project, criterion: int, data: Mapping[str, str]) -> Answer:

@@ -133,8 +133,8 @@ def pad_to_power_of_two(keys: Collection[int]) -> list[int]:
 
 def is_informative(project: Project, label: dict[str, Any]) -> bool:
     """Return whether the label says something to fits."""
-    said = label["voided_at"] is None and label["outcome"] in INFORMATIVE
-    return said and label["presentation__purpose"] in project.counted_purposes
+    counts = label["voided_at"] is None and label["outcome"] in INFORMATIVE
+    return counts and label["presentation__purpose"] in project.counted_purposes
 
 
 def correctness_of(labels: list[dict[str, Any]]) -> dict[int, bool]:

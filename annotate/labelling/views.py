@@ -204,13 +204,13 @@ def answer_notice(project: Project, answer: Answer, stored: Label, now: datetime
         return ""
     if stored.void_reason == Label.VoidReason.UNDONE:
         return _("You had already undone that answer, so the one you sent now was not stored.")
-    said = summarize_label_by_criterion(project, stored)
-    if said[:1] == summarize_answer(answer)[:1] and (
-        stored.outcome == Label.Outcome.SKIP or said == summarize_answer(answer)
+    summary = summarize_label_by_criterion(project, stored)
+    if summary[:1] == summarize_answer(answer)[:1] and (
+        stored.outcome == Label.Outcome.SKIP or summary == summarize_answer(answer)
     ):
         return ""
     return _("You had already answered that task (%(answer)s). Your first answer counts.") % {
-        "answer": describe_answers(project, said)
+        "answer": describe_answers(project, summary)
     }
 
 

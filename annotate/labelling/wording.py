@@ -79,9 +79,9 @@ def missing_words(project: Project, translation: ProjectTranslation | None, besi
     besides = {*besides, "question"} if project.criteria else besides
     words = [name for name in ProjectTranslation.WORDS if name not in besides and getattr(project, name)]
     missing = [name for name in words if translation is None or not getattr(translation, name)]
-    told = translation.criteria if translation else []
+    criteria = translation.criteria if translation else []
     for number, criterion in enumerate(project.criteria, start=1):
-        given = told[number - 1] if number <= len(told) else {}
+        given = criteria[number - 1] if number <= len(criteria) else {}
         missing += [f"criterion {number}"] if any(criterion[name] and not given.get(name) for name in criterion) else []
     return missing
 

@@ -31,9 +31,9 @@ def connect(
 def disconnect(*, course: LtiCourse, actor: User, now: datetime) -> None:
     """Forget the course; who was brought in from it stays on the roster."""
     with write_transaction():
-        told, name = str(course), course.platform.name
+        title, name = str(course), course.platform.name
         LtiCourse.objects.filter(pk=course.pk).delete()
-        record_event(course.project, actor, EventVerb.COURSE_DISCONNECTED, now, course=told, platform=name)
+        record_event(course.project, actor, EventVerb.COURSE_DISCONNECTED, now, course=title, platform=name)
 
 
 def courses_of(project: Project) -> QuerySet[LtiCourse]:

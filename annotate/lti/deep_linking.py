@@ -16,11 +16,11 @@ SPEC = "https://purl.imsglobal.org/spec/lti-dl/claim/"
 KIND = "ltiResourceLink"
 
 
-def read_deep_linking_request(platform: LtiPlatform, nonce: str, said: dict[str, Any]) -> TeacherMessage:
+def read_deep_linking_request(platform: LtiPlatform, nonce: str, claims: dict[str, Any]) -> TeacherMessage:
     """Return what a deep linking request asks for. Raises LtiRefused."""
-    if not is_teacher(said):
+    if not is_teacher(claims):
         raise LtiRefused(_("Only teachers of the course can place a project in it."))
-    asked = said.get(SETTINGS)
+    asked = claims.get(SETTINGS)
     if not isinstance(asked, dict):
         raise LtiRefused(_("The platform's message does not say where the choice goes. Ask its administrator."))
     accepted, address, data = asked.get("accept_types"), asked.get("deep_link_return_url"), asked.get("data")
@@ -35,13 +35,13 @@ def read_deep_linking_request(platform: LtiPlatform, nonce: str, said: dict[str,
         raise LtiRefused(
             _("The platform's message carries more than %(limit)d characters of its own data.") % {"limit": MAX_DATA}
         )
-    course, memberships_url = course_of(said)
+    course, memberships_url = course_of(claims)
     return TeacherMessage(
         platform=platform.pk,
         nonce=nonce,
         course=course,
         memberships_url=memberships_url,
-        deployment=str(said[f"{CLAIM}deployment_id"]),
+        deployment=str(claims[f"{CLAIM}deployment_id"]),
         return_url=address,
         data=data,
         several=asked.get("accept_multiple") is True,

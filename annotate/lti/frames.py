@@ -28,10 +28,10 @@ class LtiFrameMiddleware:
         response = self.get_response(request)
         session = getattr(request, "session", None)
         seen = session if session is not None and session.accessed else {}
-        told = getattr(response, "lti_origin", "")
-        if told:
+        launched_from = getattr(response, "lti_origin", "")
+        if launched_from:
             allow_cookies(response, STATE_COOKIE)
-        origin = seen.get(FRAME_KEY, "") or told
+        origin = seen.get(FRAME_KEY, "") or launched_from
         if posts_to := getattr(response, "lti_posts_to", ""):
             allow_form(response, posts_to)
         if origin and SESSION_KEY not in seen:

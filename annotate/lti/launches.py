@@ -88,22 +88,22 @@ def platform_answering(state: str, kept: str) -> tuple[LtiPlatform, str]:
     if not kept or not constant_time_compare(state, kept):
         raise CookieMissing
     try:
-        said = signing.loads(state, salt="lti state", max_age=SECONDS)
+        state_values = signing.loads(state, salt="lti state", max_age=SECONDS)
     except signing.BadSignature:
         raise LtiRefused(_("This launch is too old. Go back to the course and open the task again.")) from None
-    platform = LtiPlatform.objects.filter(pk=said["platform"], active=True).first()
+    platform = LtiPlatform.objects.filter(pk=state_values["platform"], active=True).first()
     if platform is None:
         raise UnknownPlatform
-    return platform, said["nonce"]
+    return platform, state_values["nonce"]
 
 
 def check_began_here(kept: str, nonce: str) -> None:
     """Raise CookieMissing in a browser other than the one in which the launch with this nonce began."""
     try:
-        said = signing.loads(kept, salt="lti state", max_age=SECONDS)
+        state_values = signing.loads(kept, salt="lti state", max_age=SECONDS)
     except signing.BadSignature:
         raise CookieMissing from None
-    if not constant_time_compare(str(said["nonce"]), nonce):
+    if not constant_time_compare(str(state_values["nonce"]), nonce):
         raise CookieMissing
 
 
@@ -111,7 +111,7 @@ def check_message(platform: LtiPlatform, nonce: str, token: str) -> dict[str, An
     """Return what the platform's message says; a message is taken once. Raises LtiRefused."""
     again = _("Go back to the course and open the task again.")
     try:
-        said = verify_token(
+        claims = verify_token(
             token, keys_url=platform.keys_url, issuer=platform.issuer, audience=platform.client_id, nonce=nonce
         )
     except TokenRefused as error:
@@ -122,23 +122,23 @@ def check_message(platform: LtiPlatform, nonce: str, token: str) -> dict[str, An
         ) from error
     if not cache.add(f"lti-nonce-{nonce}", 1, timeout=2 * SECONDS):
         raise LtiRefused(_("This launch was used already.") + " " + again)
-    if said.get(f"{CLAIM}deployment_id") not in platform.deployment_ids.split():
+    if claims.get(f"{CLAIM}deployment_id") not in platform.deployment_ids.split():
         raise LtiRefused(_("This course's deployment is not registered here. Ask the operator of this site to add it."))
-    if said.get(f"{CLAIM}message_type") not in (LINK, CHOOSE) or said.get(f"{CLAIM}version") != "1.3.0":
+    if claims.get(f"{CLAIM}message_type") not in (LINK, CHOOSE) or claims.get(f"{CLAIM}version") != "1.3.0":
         raise LtiRefused(
             _("This site answers LTI 1.3 resource links and deep linking alone. Add it as an external tool link.")
         )
-    return said
+    return claims
 
 
-def launch_of(platform: LtiPlatform, said: dict[str, Any]) -> Launch:
+def launch_of(platform: LtiPlatform, claims: dict[str, Any]) -> Launch:
     """Return what a resource link asks for. Raises LtiRefused."""
-    return Launch(platform, project_of(said), said["sub"], is_teacher(said), lineitem_of(said))
+    return Launch(platform, project_of(claims), claims["sub"], is_teacher(claims), lineitem_of(claims))
 
 
-def project_of(said: dict[str, Any]) -> Project:
+def project_of(claims: dict[str, Any]) -> Project:
     """Return the project whose join code the link's custom parameter `project` names. Raises LtiRefused."""
-    custom = said.get(f"{CLAIM}custom")
+    custom = claims.get(f"{CLAIM}custom")
     code = str(custom.get("project", "")) if isinstance(custom, dict) else ""
     found = Project.objects.filter(join_token=code).first() if code else None
     if found is None:
@@ -148,14 +148,14 @@ def project_of(said: dict[str, Any]) -> Project:
     return found
 
 
-def is_teacher(said: dict[str, Any]) -> bool:
-    roles = said.get(f"{CLAIM}roles")
+def is_teacher(claims: dict[str, Any]) -> bool:
+    roles = claims.get(f"{CLAIM}roles")
     return any(str(role).endswith(TEACHES) for role in roles) if isinstance(roles, list) else False
 
 
-def lineitem_of(said: dict[str, Any]) -> str:
+def lineitem_of(claims: dict[str, Any]) -> str:
     """Return where grades go, where the platform takes scores."""
-    endpoint = said.get(ENDPOINT)
+    endpoint = claims.get(ENDPOINT)
     if not isinstance(endpoint, dict) or SCORE_SCOPE not in endpoint.get("scope", []):
         return ""
     address = str(endpoint.get("lineitem", ""))

@@ -101,10 +101,10 @@ def members_in(status: int, body: bytes) -> list[CourseMember]:
     if len(body) > MAX_PAGE_BYTES:
         raise Refused(f"more than {MAX_PAGE_BYTES:,} bytes")
     try:
-        said = json.loads(body)
+        container = json.loads(body)
     except (ValueError, RecursionError):
         raise Refused("no JSON") from None
-    rows = said.get("members") if isinstance(said, dict) else None
+    rows = container.get("members") if isinstance(container, dict) else None
     if not isinstance(rows, list):
         raise Refused("no members")
     return [member_of(row) for row in rows if is_active(row)]

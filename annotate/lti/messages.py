@@ -35,9 +35,9 @@ class TeacherMessage:
     grades: bool = True
 
 
-def course_of(said: dict[str, Any]) -> tuple[str, str]:
+def course_of(claims: dict[str, Any]) -> tuple[str, str]:
     """Return the title of the course, and where its roster is; either may be empty."""
-    context, service = said.get(f"{CLAIM}context"), said.get(ROSTER)
+    context, service = claims.get(f"{CLAIM}context"), claims.get(ROSTER)
     title = context.get("title") or context.get("label") if isinstance(context, dict) else ""
     address = service.get("context_memberships_url") if isinstance(service, dict) else ""
     is_address = isinstance(address, str) and len(address) <= MAX_ADDRESS

@@ -59,12 +59,12 @@ def launch(request: HttpRequest) -> HttpResponse:
     try:
         state, kept = request.POST.get("state", ""), request.COOKIES.get(STATE_COOKIE, "")
         platform, nonce = launches.platform_answering(state, kept)
-        said = launches.check_message(platform, nonce, request.POST.get("id_token", ""))
-        if said[f"{launches.CLAIM}message_type"] == launches.CHOOSE:
-            return to_teacher(platform, "lti-choose", read_deep_linking_request(platform, nonce, said))
-        asked = launches.launch_of(platform, said)
+        claims = launches.check_message(platform, nonce, request.POST.get("id_token", ""))
+        if claims[f"{launches.CLAIM}message_type"] == launches.CHOOSE:
+            return to_teacher(platform, "lti-choose", read_deep_linking_request(platform, nonce, claims))
+        asked = launches.launch_of(platform, claims)
         if asked.teaches:
-            title, address = course_of(said)
+            title, address = course_of(claims)
             message = TeacherMessage(platform.pk, nonce, title, address, str(asked.project.pk))
             return to_teacher(platform, "lti-course", message)
         who = admitted(asked)
@@ -94,22 +94,22 @@ def admitted(asked: launches.Launch) -> dict[str, int]:
 def enter(request: HttpRequest, token: str) -> HttpResponse:
     """Bind the browser, once; a step of its own, since the platform's POST comes without this site's cookies."""
     try:
-        said = signing.loads(token, salt="lti enter", max_age=ENTER_SECONDS)
+        token_values = signing.loads(token, salt="lti enter", max_age=ENTER_SECONDS)
     except signing.BadSignature:
         return problem(request, _("This launch is too old. Go back to the course and open the task again."), status=404)
-    platform = get_object_or_404(LtiPlatform, pk=said["platform"])
+    platform = get_object_or_404(LtiPlatform, pk=token_values["platform"])
     try:
-        launches.check_began_here(request.COOKIES.get(STATE_COOKIE, ""), said["nonce"])
+        launches.check_began_here(request.COOKIES.get(STATE_COOKIE, ""), token_values["nonce"])
     except UserError as refusal:
         return problem(request, str(refusal), platform, refusal.status)
-    if request.method != "GET" or not cache.add(f"lti-enter-{said['nonce']}", 1, timeout=2 * ENTER_SECONDS):
+    if request.method != "GET" or not cache.add(f"lti-enter-{token_values['nonce']}", 1, timeout=2 * ENTER_SECONDS):
         text = _("This launch was used already.") + " " + _("Go back to the course and open the task again.")
         return problem(request, text, platform, 404)
     request.session[FRAME_KEY] = platform.origin
-    if "person" in said:
-        person = get_object_or_404(ExpectedPerson, pk=said["person"])
+    if "person" in token_values:
+        person = get_object_or_404(ExpectedPerson, pk=token_values["person"])
         return HttpResponseRedirect(reverse("personal", args=[person.token]), status=303)
-    annotator = get_object_or_404(Annotator.objects.select_related("project"), pk=said["annotator"])
+    annotator = get_object_or_404(Annotator.objects.select_related("project"), pk=token_values["annotator"])
     access.remember_annotator(request, annotator)
     return redirect_to_task(annotator.project_id)
 

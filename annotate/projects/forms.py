@@ -307,15 +307,15 @@ class ProjectForm(forms.ModelForm):
                 "slightly_words" if values.get("clearly_words") else "clearly_words",
                 _("Enter your own words for both steps, slightly and clearly, or for neither."),
             )
-        said: dict[str, str] = {}
+        names_by_words: dict[str, str] = {}
         for name in ("choice_words", *GRADES, *BUTTONS):
             words = str(values.get(name) or "").casefold()
-            if words and words in said:
+            if words and words in names_by_words:
                 self.add_error(
                     name,
                     _("Two buttons have the same words, “%(value)s”. Use different words.") % {"value": values[name]},
                 )
-            said[words] = name
+            names_by_words[words] = name
 
     def clean(self) -> dict[str, Any]:
         """Hold k and m to what the task takes; those it has no use for are left out."""

@@ -43,7 +43,7 @@ def list_page(request: SignedInRequest, project: Project, form: ManyForm) -> Htt
     context = {
         "project": project,
         "form": form,
-        "problems": [said for errors in form.errors.values() for said in errors],
+        "problems": [problem for errors in form.errors.values() for problem in errors],
         "filter": chosen,
         "wanted": wanted,
         "states": STATES.items(),

@@ -28,12 +28,12 @@ def key_of(keys: Keys, action: str) -> str:
 def pressed_by(keys: Keys, action: str, other: str = "") -> SafeString:
     """Attributes by which keys.js finds the element and screen readers tell its keys. other: what else it does."""
     key, also = keys.of(action), [*keys.also(action), *second(keys, action, other)]
-    told = " ".join(name for name in [key, *also] if name and not name.startswith("Numpad"))
+    shortcuts = " ".join(name for name in [key, *also] if name and not name.startswith("Numpad"))
     return format_html(
         ' data-key="{}" data-also="{}"{}',
         key,
         " ".join(also),
-        format_html(' aria-keyshortcuts="{}"', told) if told else "",
+        format_html(' aria-keyshortcuts="{}"', shortcuts) if shortcuts else "",
     )
 
 

@@ -43,8 +43,8 @@ def deliver_until(stopping: threading.Event) -> None:
 
 def deliver_due(now: datetime) -> bool:
     """Queues what answers there are to tell, and attempts one delivery; returns False where there was neither."""
-    told = enqueue_answer_events(now)
-    return deliver_next(timezone.now()) or told
+    enqueued = enqueue_answer_events(now)
+    return deliver_next(timezone.now()) or enqueued
 
 
 def deliver_next(now: datetime) -> bool:

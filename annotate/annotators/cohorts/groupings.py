@@ -45,26 +45,26 @@ def groupings(criterion: Criterion) -> list[Grouping]:
     sources = dict(Annotator.Source.choices)
     names = {GROUP: _("Group found"), TAG: _("Tag"), SOURCE: _("How they joined")}
     fields = {one.pk: one for one in project.fields.order_by("number")}
-    said: dict[str, list[tuple[str, str]]] = {GROUP: [], TAG: [], SOURCE: []}
+    values_by_key: dict[str, list[tuple[str, str]]] = {GROUP: [], TAG: [], SOURCE: []}
     came = Annotator.objects.filter(project=project, excluded_at=None).values_list("source", flat=True)
-    said[SOURCE] = [(one, str(sources.get(one, one))) for one in came]
-    said[GROUP] = [(str(one), group_name(one)) for one in groups_of(criterion).values()]
+    values_by_key[SOURCE] = [(one, str(sources.get(one, one))) for one in came]
+    values_by_key[GROUP] = [(str(one), group_name(one)) for one in groups_of(criterion).values()]
     tags = AnnotatorTag.objects.filter(annotator__project=project, annotator__excluded_at=None)
-    said[TAG] = [(name, name) for name in tags.values_list("name", flat=True)]
+    values_by_key[TAG] = [(name, name) for name in tags.values_list("name", flat=True)]
     answers = QuestionAnswer.objects.filter(field__project=project, annotator__excluded_at=None)
     by_field: dict[int, list[str]] = {}
     for field, value in answers.values_list("field", "value"):
         by_field.setdefault(field, []).append(value)
     for pk, values in by_field.items():
         names[f"{FIELD}{pk}"] = fields[pk].label
-        said[f"{FIELD}{pk}"] = [one for value in values if (one := describe_value(fields[pk], value, values))]
-    found = (Grouping(key, names[key], count_values(values)) for key, values in said.items())
+        values_by_key[f"{FIELD}{pk}"] = [one for value in values if (one := describe_value(fields[pk], value, values))]
+    found = (Grouping(key, names[key], count_values(values)) for key, values in values_by_key.items())
     return [one for one in found if len(one.values) > (0 if one.key == TAG else 1)]
 
 
-def count_values(said: Iterable[tuple[str, str]]) -> list[Value]:
+def count_values(values: Iterable[tuple[str, str]]) -> list[Value]:
     """Return the most frequent values, most annotators first."""
-    counts = Counter(said)
+    counts = Counter(values)
     ordered = sorted(counts, key=lambda one: (-counts[one], one[1]))
     return [Value(key, name, counts[key, name]) for key, name in ordered[:MAX_VALUES]]
 
@@ -102,7 +102,7 @@ def members(criterion: Criterion, by: str, value: str) -> set[int]:
         QuestionAnswer.objects.filter(field=field, annotator__excluded_at=None).values_list("annotator", "value")
     )
     values = list(answers.values())
-    return {pk for pk, said in answers.items() if (one := describe_value(field, said, values)) and one[0] == value}
+    return {pk for pk, answer in answers.items() if (one := describe_value(field, answer, values)) and one[0] == value}
 
 
 def groups_of(criterion: Criterion) -> dict[int, int]:

@@ -145,15 +145,15 @@ def cohorts(criterion: Criterion, query: SideBySideQuery) -> Cohorts:
 
 def cohort_boards(row: CohortComparison, found: list[Grouping]) -> CohortBoards | None:
     """Return the stored leaderboards by cohort, None where the project has no competitors."""
-    told = row.boards
-    if not told:
+    stored = row.boards
+    if not stored:
         return None
-    if told["problem"]:
-        return CohortBoards(render_message(told["problem"]), [], LeaderboardPage())
+    if stored["problem"]:
+        return CohortBoards(render_message(stored["problem"]), [], LeaderboardPage())
     division = next((one for one in found if one.key == row.by), Grouping(row.by, row.by, []))
-    every = [one for cohort in told["cohorts"] for one in cohort["rows"]]
+    every = [one for cohort in stored["cohorts"] for one in cohort["rows"]]
     scale = scale_of_rows(every)
-    page = LeaderboardPage(board={"rows": every, "k": told["k"], "has_contexts": told["has_contexts"]}, scale=scale)
+    page = LeaderboardPage(board={"rows": every, "k": stored["k"], "has_contexts": stored["has_contexts"]}, scale=scale)
     boards = [
         CohortBoard(
             one["key"],
@@ -164,9 +164,9 @@ def cohort_boards(row: CohortComparison, found: list[Grouping]) -> CohortBoards 
             f"cohort-board-{number}",
             rows_side_by_side(one["rows"], one.get("equal", ())),
         )
-        for number, one in enumerate(told["cohorts"], start=1)
+        for number, one in enumerate(stored["cohorts"], start=1)
     ]
-    return CohortBoards("", boards, page, told.get("style"), told.get("has_categories", False))
+    return CohortBoards("", boards, page, stored.get("style"), stored.get("has_categories", False))
 
 
 def comparisons(criterion: Criterion) -> QuerySet[CohortComparison]:

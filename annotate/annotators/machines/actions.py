@@ -85,8 +85,8 @@ def add_machine(
         annotator = Annotator.everyone.create(
             project=project, pseudonym=name, source=Annotator.Source.MACHINE, joined_at=now
         )
-        told = {"program": program, "version": version, "prompt": prompt, "prompt_hash": prompt_hash}
-        machine = Machine.objects.create(annotator=annotator, price=price, currency=currency, **told)
+        values = {"program": program, "version": version, "prompt": prompt, "prompt_hash": prompt_hash}
+        machine = Machine.objects.create(annotator=annotator, price=price, currency=currency, **values)
         record_event(project, actor, EventVerb.MACHINE_ADDED, now, annotator=annotator, program=str(machine))
     return machine
 

@@ -169,8 +169,8 @@ class Machines(ApiView):
         project = access.project_for(request, project_id, access.SEE)
         criterion = validated_criterion(project, validated_query(request, CriterionQuery))
         page = machines_page(criterion, published_fit(criterion))
-        told = {"count_machines": page.counts, "learns_reliability": page.learns_reliability, "results": page.rows}
-        return Response(MachineList(told).data)
+        values = {"count_machines": page.counts, "learns_reliability": page.learns_reliability, "results": page.rows}
+        return Response(MachineList(values).data)
 
     @extend_schema(
         operation_id="machines_create", parameters=[HEADER], request=NewMachine, responses={201: MachineDetail}
@@ -237,5 +237,5 @@ class MachinesReport(ApiView):
 
 
 def report_detail(criterion: Criterion, row: MachineReport) -> dict[str, Any]:
-    told = {name: getattr(row, name) for name in ("status", "message", "finished_at", "fit_number", "estimator")}
-    return dict(MachineReportDetail({**told, "report": report_view(criterion, row, most=None)}).data)
+    values = {name: getattr(row, name) for name in ("status", "message", "finished_at", "fit_number", "estimator")}
+    return dict(MachineReportDetail({**values, "report": report_view(criterion, row, most=None)}).data)

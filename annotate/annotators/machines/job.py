@@ -85,9 +85,9 @@ def machine_figures(criterion: Criterion, labels: Labels, progress: Progress) ->
         who = labels.n_people + number
         own = answers.subset(answers.who == who)
         all_answers = labels.of_people.n_labels
-        told = judge(people, own, sets, n_people_answers=all_answers, lengths=lengths, tags=tags)
+        report = judge(people, own, sets, n_people_answers=all_answers, lengths=lengths, tags=tags)
         places = [asdict(one) for one in best_places(data.subset(data.annotators == who))]
-        found.append({"annotator": int(labels.annotator_ids[who]), "share": share, **asdict(told), "places": places})
+        found.append({"annotator": int(labels.annotator_ids[who]), "share": share, **asdict(report), "places": places})
     return found
 
 

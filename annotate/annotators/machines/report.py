@@ -84,22 +84,21 @@ class ReportView:
 
 def report_view(criterion: Criterion, report: MachineReport, most: int | None = MOST_DIFFERENT) -> ReportView | None:
     """Return what the latest report says, None before the first. most: how many items; None: all."""
-    told = report.figures
-    if not told:
+    figures = report.figures
+    if not figures:
         return None
-    names = dict(
-        Annotator.everyone.filter(pk__in=[one["annotator"] for one in told["machines"]]).values_list("pk", "pseudonym")
-    )
-    boards = told["boards"] or {}
+    machines = Annotator.everyone.filter(pk__in=[one["annotator"] for one in figures["machines"]])
+    names = dict(machines.values_list("pk", "pseudonym"))
+    boards = figures["boards"] or {}
     return ReportView(
-        machines=[reported(one, names[one["annotator"]]) for one in told["machines"] if one["annotator"] in names],
+        machines=[reported(one, names[one["annotator"]]) for one in figures["machines"] if one["annotator"] in names],
         rows=side_by_side(criterion, boards, most),
         n_items=len(boards.get("items", [])),
         correlation=boards.get("correlation"),
         correlation_both=boards.get("correlation_both"),
-        n_people=told["n_people"],
-        n_people_answers=told["n_people_answers"],
-        n_machine_answers=told["n_machine_answers"],
+        n_people=figures["n_people"],
+        n_people_answers=figures["n_people_answers"],
+        n_machine_answers=figures["n_machine_answers"],
     )
 
 

@@ -127,9 +127,9 @@ def kept_sets(project: Project, kinds: Collection[int], which: str, after: str) 
     if which == "plan":
         rows = rows.filter(place__isnull=False)
     else:
-        said = Label.objects.filter(presentation=OuterRef("pk"), voided_at=None, outcome__in=INFORMATIVE)
+        answers = Label.objects.filter(presentation=OuterRef("pk"), voided_at=None, outcome__in=INFORMATIVE)
         counted = Presentation.objects.filter(purpose__in=project.counted_purposes, item_set=OuterRef("pk"))
-        rows = rows.filter(Exists(counted.filter(Exists(said))))
+        rows = rows.filter(Exists(counted.filter(Exists(answers))))
     for pk, key in rows.values_list("pk", "key").iterator(2000):
         items = items_of_key(key)
         if len(items) in kinds:

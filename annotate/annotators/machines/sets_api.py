@@ -146,14 +146,14 @@ class MachineSets(ApiView):
         machine = machine_or_404(project, machine_key)
         asked = (query["sets"], query["after"], query["limit"], query["orders"])
         found, following = sets_to_judge(machine, criterion, *asked)
-        told = {
+        values = {
             "question": criterion.question,
             "best_words": project.best_words,
             "worst_words": project.worst_words,
             "next": following,
             "results": [set_row(project, one) for one in found],
         }
-        return Response(SetList(told).data)
+        return Response(SetList(values).data)
 
 
 def set_row(project: Project, one: AskedSet) -> dict[str, Any]:

@@ -48,8 +48,8 @@ def machines(request: SignedInRequest, project_id: UUID) -> HttpResponse:
 def shown(request: HttpRequest, criterion: Criterion, form: MachineForm) -> HttpResponse:
     fit = published_fit(criterion)
     page = machines_page(criterion, fit)
-    told = page.report.report if page.report else None
-    context = {"form": form, "fit": fit, "page": page, "report": report_view(criterion, told) if told else None}
+    row = page.report.report if page.report else None
+    context = {"form": form, "fit": fit, "page": page, "report": report_view(criterion, row) if row else None}
     return render_page(request, criterion, "annotators/machines", context)
 
 

@@ -224,8 +224,8 @@ class RosterCourse(ApiView):
         validated_query(request, NoQuery)
         rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
         course = get_object_or_404(courses_of(project), pk=course_id)
-        told = import_course(project=project, course=course, actor=request.user, now=timezone.now())
-        return Response(BroughtInDetail(told).data)
+        imported = import_course(project=project, course=course, actor=request.user, now=timezone.now())
+        return Response(BroughtInDetail(imported).data)
 
     @extend_schema(operation_id="roster_courses_delete", request=None, responses={204: None})
     def delete(self, request: ApiRequest, project_id: UUID, course_id: int) -> Response:

@@ -41,7 +41,7 @@ class ImportedCourse:
     @property
     def sentences(self) -> list[str]:
         """Return what became of the course's people, in words."""
-        told = [
+        counts = [
             (
                 self.n_added,
                 ngettext(
@@ -73,8 +73,8 @@ class ImportedCourse:
                 ),
             ),
         ]
-        said = [text % {"n": n} for n, text in told if n]
-        return said or [_("The course has no people.")]
+        found = [text % {"n": n} for n, text in counts if n]
+        return found or [_("The course has no people.")]
 
 
 def import_course(*, project: Project, course: LtiCourse, actor: User, now: datetime) -> ImportedCourse:
@@ -82,11 +82,11 @@ def import_course(*, project: Project, course: LtiCourse, actor: User, now: date
     members = fetch_members(course, now)
     with write_transaction():
         project = lock_project(project.pk)
-        told = add_members(project, course, members, now)
+        imported = add_members(project, course, members, now)
         LtiCourse.objects.filter(pk=course.pk).update(fetched_at=now)
-        if told.n_added:
-            record_event(project, actor, EventVerb.PEOPLE_EXPECTED, now, people=told.n_added, conflicts=0)
-    return told
+        if imported.n_added:
+            record_event(project, actor, EventVerb.PEOPLE_EXPECTED, now, people=imported.n_added, conflicts=0)
+    return imported
 
 
 def add_members(project: Project, course: LtiCourse, members: Sequence[CourseMember], now: datetime) -> ImportedCourse:

@@ -165,11 +165,11 @@ def course(request: SignedInRequest, project_id: UUID, course_id: int) -> HttpRe
         return redirect("expected-people", project.pk)
     rate_limits.check_rate_limit(request, "import", who=str(request.user.pk))
     try:
-        told = import_course(project=project, course=found, actor=request.user, now=timezone.now())
+        imported = import_course(project=project, course=found, actor=request.user, now=timezone.now())
     except UserError as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, " ".join(told.sentences))
+        messages.success(request, " ".join(imported.sentences))
     return redirect("expected-people", project.pk)
 
 

@@ -67,7 +67,7 @@ class AnnotatorTags(ApiView):
         }
         if problems:
             raise Unprocessable(problems)
-        told = zip(given["rows"], names, strict=True)
-        pairs = {(people[row["annotator"]], name) for row, tags in told for name in tags}
+        tagged = zip(given["rows"], names, strict=True)
+        pairs = {(people[row["annotator"]], name) for row, tags in tagged for name in tags}
         change = tag_annotators if given["action"] == "tag" else untag_annotators
         return Response({"n_tags": change(project=project, actor=request.user, pairs=pairs, now=timezone.now())})

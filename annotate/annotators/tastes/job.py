@@ -109,12 +109,12 @@ def compute_tastes(fit: Fit, known: FittedTastes, kept: NDArray[np.int64], progr
         if one.annotator in stored:
             own[one.annotator] = pack_ranking(one)
     grouped = np.flatnonzero(n_labels >= MIN_ANSWERS)
-    told = min(int(source.n_told), scores.shape[1])
-    found = find_groups(scores[grouped, :told], sds[grouped, :told])
+    n_told = min(int(source.n_told), scores.shape[1])
+    found = find_groups(scores[grouped, :n_told], sds[grouped, :n_told])
     # Where no component is more than noise, the first is what little is known.
-    known_sds = sds[grouped, : max(told, 1)]
+    known_sds = sds[grouped, : max(n_told, 1)]
     enough = enough_to_tell(known_sds) if found.n == 0 and len(grouped) else Enough(None, None)
-    return Tastes(scores, sds, n_labels, grouped, found, own, told, enough)
+    return Tastes(scores, sds, n_labels, grouped, found, own, n_told, enough)
 
 
 def pack_ranking(one: AnnotatorUtilities) -> bytes:

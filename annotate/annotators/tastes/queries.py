@@ -88,7 +88,7 @@ class TasteMapView:
         return [self.components[number - 1] for number in shown if number <= self.n_told]
 
     @property
-    def told(self) -> list[Component]:
+    def clear_components(self) -> list[Component]:
         """Return those that are more than noise."""
         return self.components[: self.n_told]
 
@@ -188,8 +188,8 @@ class Ends:
 
     def on_map(self, loadings: Floats, across: int, up: int, n_told: int) -> list[MapItem]:
         """Place the items at the ends of these components, from 0, in the map; those of noise have no ends."""
-        told = [axis for axis in dict.fromkeys((across, up)) if axis < n_told]
-        rows = [i for axis in told for sign in (1, -1) for i in [*extremes(loadings[:, axis], sign)][:N_EACH]]
+        axes = [axis for axis in dict.fromkeys((across, up)) if axis < n_told]
+        rows = [i for axis in axes for sign in (1, -1) for i in [*extremes(loadings[:, axis], sign)][:N_EACH]]
         shown = [i for i in dict.fromkeys(rows) if int(self.keys[i]) in self.known]
         return place_items([self.known[int(self.keys[i])] for i in shown], loadings[np.ix_(shown, [across, up])], SIDE)
 

@@ -65,5 +65,5 @@ def is_clearly_better(figures: dict[str, Any]) -> bool:
 
 def keep_estimator(project: Project, now: datetime) -> bool:
     """Tell of no better estimator until the next evaluation; False where nothing had been told."""
-    told = Evaluation.objects.filter(project=project, estimator=project.estimator, dismissed_at=None)
-    return told.exclude(made_at=None).update(dismissed_at=now) > 0
+    evaluations = Evaluation.objects.filter(project=project, estimator=project.estimator, dismissed_at=None)
+    return evaluations.exclude(made_at=None).update(dismissed_at=now) > 0

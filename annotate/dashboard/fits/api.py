@@ -107,10 +107,10 @@ class ModelsView(ApiView):
 
 def predictions_of(criterion: Criterion) -> dict[str, Any] | None:
     """Return the fields of PredictionDetail."""
-    told = list_gains(criterion.project)
-    if not told:
+    gains = list_gains(criterion.project)
+    if not gains:
         return None
-    one = told[criterion.number - 1]
+    one = gains[criterion.number - 1]
     figures = one.row.figures if one.row else {}
     found = {name: figures.get(name) for name in ("gain", "error", "n_items", "n_pairs")}
     made_at = one.row.made_at if one.row else None

@@ -44,14 +44,14 @@ class SlopeChart:
 
 @dataclass(frozen=True)
 class TagChange:
-    """The mean change of the scores of a tag's items, in points; said: with its sign."""
+    """The mean change of the scores of a tag's items, in points; points: written with its sign."""
 
     name: str
     n_items: int
     change: float
 
     @property
-    def said(self) -> str:
+    def points(self) -> str:
         return ("+" if self.change >= NOTHING else "") + format_number(self.change, 1)
 
 

@@ -157,7 +157,7 @@ def rule_sentence(project: Project, limit: float | None, error: dict[str, Any] |
         words = _("at each boundary %(n)s%% of the items or fewer are expected on the wrong side") % {
             "n": format_number(100 * limit, 1)
         }
-    said = _("“You can stop” is said once %(words)s, in every ranking over 50 answers.") % {"words": words}
+    rule = _("“You can stop” is said once %(words)s, in every ranking over 50 answers.") % {"words": words}
     if error:
         why = _(
             "That is stricter than the goal, because the ranking is looked at often. In simulations with this "
@@ -174,7 +174,7 @@ def rule_sentence(project: Project, limit: float | None, error: dict[str, Any] |
             "That is stricter than the goal, because the ranking is looked at often. How often it is said too early "
             "was not measured for this goal with this estimator, kind of task and way of choosing questions."
         )
-    return f"{said} {why}"
+    return f"{rule} {why}"
 
 
 def current_state_sentence(project: Project, state: float | None) -> str:

@@ -77,20 +77,20 @@ class Grades:
         counts = ", ".join(
             _("%(n)s × “%(name)s”") % {"n": format_number(line.expected, 1), "name": line.name} for line in self.lines
         )
-        told = [_("Expected: %(counts)s.") % {"counts": counts}]
+        sentences = [_("Expected: %(counts)s.") % {"counts": counts}]
         text = ngettext(
             "The grade of %(sure)s of %(n)s item is 95%% sure.",
             "The grades of %(sure)s of %(n)s items are 95%% sure.",
             self.n_items,
         )
-        told.append(text % {"sure": format_integer(self.n_sure), "n": format_integer(self.n_items)})
+        sentences.append(text % {"sure": format_integer(self.n_sure), "n": format_integer(self.n_items)})
         text = ngettext(
             "%(settled)d of %(n)d boundary is settled.",
             "%(settled)d of %(n)d boundaries are settled.",
             self.n_boundaries,
         )
-        told.append(text % {"settled": self.n_settled, "n": self.n_boundaries})
-        return " ".join(told)
+        sentences.append(text % {"settled": self.n_settled, "n": self.n_boundaries})
+        return " ".join(sentences)
 
 
 def grades_of(project: Project, fit: Fit | None, page: str = "1", size: int = PAGE_SIZE) -> Grades | None:

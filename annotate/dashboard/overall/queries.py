@@ -116,15 +116,15 @@ def counted_criteria(project: Project, row: DerivedRanking | None) -> list[Count
     """Return every criterion with the weight that the stored total has, or that is set where none is stored."""
     details = row.details if row and row.columns else {}
     weights = details.get("weights") or weights_of(project)
-    told = {one["number"]: one for one in details.get("criteria", [])}
-    newest = max((one["data_version"] for one in told.values()), default=0)
+    stored = {one["number"]: one for one in details.get("criteria", [])}
+    newest = max((one["data_version"] for one in stored.values()), default=0)
     return [
         CountedCriterion(
             criterion=one,
             weight=weights[one.number - 1],
-            share=told[one.number]["share"] if one.number in told else None,
-            fit=told[one.number]["fit"] if one.number in told else None,
-            is_older=one.number in told and told[one.number]["data_version"] < newest,
+            share=stored[one.number]["share"] if one.number in stored else None,
+            fit=stored[one.number]["fit"] if one.number in stored else None,
+            is_older=one.number in stored and stored[one.number]["data_version"] < newest,
         )
         for one in named_criteria(project)
         if one.number <= len(weights)

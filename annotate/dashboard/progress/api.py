@@ -106,5 +106,5 @@ def saving_detail(criterion: Criterion) -> dict[str, Any] | None:
     saving = measured_saving(criterion)
     if saving is None:
         return None
-    told = {"policy": saving.policy, "n_control": saving.n_control, "sentence": saving.sentence}
-    return told | {name: saving.ratios.get(name) for name in ("width", "loss")}
+    detail = {"policy": saving.policy, "n_control": saving.n_control, "sentence": saving.sentence}
+    return detail | {name: saving.ratios.get(name) for name in ("width", "loss")}

@@ -34,8 +34,8 @@ def measured_saving(criterion: Criterion) -> Saving | None:
     control = Label.objects.filter(project=project, voided_at=None, presentation__asked_by=AskedBy.CONTROL).count()
     row = MeasuredSaving.objects.filter(project=project, criterion=criterion.number, policy=project.policy).first()
     figures = row.figures if row else {}
-    told = figures.get("width" if project.policy == Policy.WHOLE else "loss")
-    sentence = sentence_of(project.policy, told) if told and is_known(told, row.n_control if row else 0) else ""
+    ratio = figures.get("width" if project.policy == Policy.WHOLE else "loss")
+    sentence = sentence_of(project.policy, ratio) if ratio and is_known(ratio, row.n_control if row else 0) else ""
     return Saving(project.policy, control, sentence, figures)
 
 

@@ -35,7 +35,7 @@ class Neighbours:
         n = self.n_settled + self.n_open
         values = {"n": format_integer(n), "open": format_integer(self.n_open)}
         if self.n_settled:
-            told = (
+            counted = (
                 ngettext(
                     "For %(open)s of %(n)s pair of neighbours there is not enough data to say which is ahead.",
                     "For %(open)s of %(n)s pairs of neighbours there is not enough data to say which is ahead.",
@@ -44,10 +44,10 @@ class Neighbours:
                 % values
             )
         else:
-            told = _("There is not enough data yet to say which of two neighbours is ahead.")
+            counted = _("There is not enough data yet to say which of two neighbours is ahead.")
         # xgettext:no-python-format
         rest = _("Each item's 90% places show where it may truly stand.")
-        return " ".join(filter(None, (told, rest, self.whole)))
+        return " ".join(filter(None, (counted, rest, self.whole)))
 
     @property
     def whole(self) -> str:

@@ -43,8 +43,8 @@ class Track:
         items = Item.objects.in_bulk([one.item_id for one in self.places[:20]])
         titles = {pk: item.shown_as(shown_by) for pk, item in items.items()}
         found = podium(self.places, titles)
-        told = found.sentence if found else SafeString("")
-        return format_html(_("Within {}: {}"), quote_title(self.name), told)
+        sentence = found.sentence if found else SafeString("")
+        return format_html(_("Within {}: {}"), quote_title(self.name), sentence)
 
 
 def track_of(project: Project, fit: Fit, tag: str, q: str) -> Track | None:

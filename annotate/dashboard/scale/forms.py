@@ -124,8 +124,8 @@ def read_anchors(project: Project, text: str) -> tuple[list[list[Any]], list[str
     if not lines:
         return [], [_("There is no anchor. Write one a line, or choose an earlier project.")]
     if len(lines) > MAX_ANCHORS:
-        told = _("There are %(n)s anchors; the limit is %(limit)s. Leave some out.")
-        return [], [told % {"n": format_integer(len(lines)), "limit": format_integer(MAX_ANCHORS)}]
+        problem = _("There are %(n)s anchors; the limit is %(limit)s. Leave some out.")
+        return [], [problem % {"n": format_integer(len(lines)), "limit": format_integer(MAX_ANCHORS)}]
     rows, problems = [], []
     for number, line in lines:
         row, problem = read_anchor(line)

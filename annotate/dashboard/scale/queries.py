@@ -78,19 +78,19 @@ class Scaled:
     def sentence(self) -> str:
         if not self.anchors:
             return _("A step of one logit is worth %(slope)s.") % {"slope": format_number(self.slope)}
-        told = ngettext(
+        linked = ngettext(
             "%(n)d anchor carries the scale: a step of one logit is worth %(slope)s.",
             "%(n)d anchors carry the scale: a step of one logit is worth %(slope)s.",
             len(self.anchors),
         ) % {"n": len(self.anchors), "slope": format_number(self.slope)}
         if not self.n_moved:
-            return told
+            return linked
         moved = ngettext(
             "%(n)d of them no longer fits: check its value, or leave it out.",
             "%(n)d of them no longer fit: check their values, or leave them out.",
             self.n_moved,
         )
-        return f"{told} {moved % {'n': self.n_moved}}"
+        return f"{linked} {moved % {'n': self.n_moved}}"
 
 
 def scaled_ranking(

@@ -84,17 +84,17 @@ def save_scale(request: SignedInRequest, criterion: Criterion, shown: Scale | No
 def scale_message(n: int, n_others: int) -> str:
     if not n:
         return _("The scale is no longer kept.")
-    told = ngettext(
+    kept = ngettext(
         "The scale is kept by %(n)d anchor, whatever answers come.",
         "The scale is kept by %(n)d anchors, whatever answers come.",
         n,
     ) % {"n": n}
     if not n_others:
-        return told
+        return kept
     left = ngettext(
         "%(n)d item of the file is not in this project.", "%(n)d items of the file are not in this project.", n_others
     )
-    return f"{told} {left % {'n': n_others}}"
+    return f"{kept} {left % {'n': n_others}}"
 
 
 @login_required

@@ -70,10 +70,10 @@ def calibration_of(evaluation: Evaluation | None, estimator: str) -> Calibration
     z = figures["z"]
     is_right = apart <= MAX_GAP or z is None or abs(z) <= MAX_Z
     too_sure = not is_right and z > 0
-    told = [one for one in bins if one["n"] >= MIN_ANSWERS] or bins
-    shown = max(told, key=lambda one: one["n"])
+    filled = [one for one in bins if one["n"] >= MIN_ANSWERS] or bins
+    shown = max(filled, key=lambda one: one["n"])
     if not is_right:  # a bin that misses the other way would belie the sentence
-        shown = max(told, key=lambda one: one["n"] * (one["came_true"] - one["predicted"]) * (-1 if too_sure else 1))
+        shown = max(filled, key=lambda one: one["n"] * (one["came_true"] - one["predicted"]) * (-1 if too_sure else 1))
     return Calibration(
         points=[point(one) for one in bins],
         example=example(shown),

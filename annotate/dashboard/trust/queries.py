@@ -279,8 +279,8 @@ def check_side_bias(project: Project, kept: Mapping[str, Any]) -> Check:
                 "%(chance)s is expected by chance."
             )
         )
-        told = {"share": share, "chance": chance, "low": low, "high": high}
-        shown = {name: format_percent(value, 1) for name, value in told.items()}
+        shares = {"share": share, "chance": chance, "low": low, "high": high}
+        shown = {name: format_percent(value, 1) for name, value in shares.items()}
         facts.append((_("Won by the item shown first"), _("%(share)s (%(low)s to %(high)s)") % shown))
         facts.append((_("Expected by chance"), shown["chance"]))
     return Check(

@@ -93,8 +93,8 @@ def boards_json(
     sizes: Sequence[tuple[int, int]],
     progress: Progress,
 ) -> dict[str, Any]:
-    told: dict[str, Any] = {"problem": "", "has_contexts": found.has_contexts, "k": project.top_k}
-    told["has_categories"] = bool(found.tags)
+    common: dict[str, Any] = {"problem": "", "has_contexts": found.has_contexts, "k": project.top_k}
+    common["has_categories"] = bool(found.tags)
     posterior = equal = None
     if (number >= 0).any():
         until = with_deadline(progress)
@@ -117,7 +117,7 @@ def boards_json(
         for at, (one, (n_people, n_labels)) in enumerate(zip(cohorts, sizes, strict=True))
     ]
     converged = posterior is None or posterior.diagnostics.converged
-    return {**told, "converged": converged, "style": style, "cohorts": boards}
+    return {**common, "converged": converged, "style": style, "cohorts": boards}
 
 
 def fitted(

@@ -73,7 +73,7 @@ def board_total(project: Project, fit: Fit) -> dict[str, Any]:
         return {"why": "missing", "missing": missing}
     names = sorted(set.intersection(*(set(one.places) for one in found)))
     named = {name for one in found for name in [*(row["name"] for row in one.board["rows"]), *one.board["uncompared"]]}
-    told = {
+    details = {
         "weights": weights,
         "k": project.top_k,
         "converged": all(one.board["converged"] for one in found),
@@ -81,8 +81,8 @@ def board_total(project: Project, fit: Fit) -> dict[str, Any]:
         "left_out": sorted(named - set(names)),
     }
     if len(names) < MIN_COMPETITORS:
-        return told | {"why": "few"}
-    return told | {"why": "", "rows": total_rows(project, fit, found, weights, names)}
+        return details | {"why": "few"}
+    return details | {"why": "", "rows": total_rows(project, fit, found, weights, names)}
 
 
 def total_rows(

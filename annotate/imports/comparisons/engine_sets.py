@@ -74,12 +74,12 @@ def groups_of(values: Mapping[str, str], shown: Sequence[str]) -> Groups:
     first += [[key] for key in keys_in(values.get("top", ""))]
     named = [group for group in first if group]
     last = keys_in(values.get("worst", ""))
-    told = [key for group in [*named, last] for key in group]
-    if not named or set(told) - set(shown) or len(set(told)) < len(told):
+    keys = [key for group in [*named, last] for key in group]
+    if not named or set(keys) - set(shown) or len(set(keys)) < len(keys):
         raise Unusable(
-            _("The answer names “%(keys)s”; name items of the set, each once.") % {"keys": shortened(", ".join(told))}
+            _("The answer names “%(keys)s”; name items of the set, each once.") % {"keys": shortened(", ".join(keys))}
         )
-    rest = [key for key in shown if key not in told]
+    rest = [key for key in shown if key not in keys]
     return [group for group in [*named, rest, last] if group]
 
 

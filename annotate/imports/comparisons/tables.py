@@ -194,12 +194,12 @@ class TableReader:
         if not left or not right:
             raise Unusable(_("One of the two items is missing. Fill the cell or remove the row."))
         if self.is_scored and (score := number(answer)) in SCORES:
-            said = SCORES[score]
+            side = SCORES[score]
         elif answer in (left, right):
-            said = "left" if answer == left else "right"
+            side = "left" if answer == left else "right"
         else:
-            said = WORDS.get(answer.casefold(), "")
-        if not said:
+            side = WORDS.get(answer.casefold(), "")
+        if not side:
             raise Unusable(
                 _(
                     "The answer “%(answer)s” is neither of the two items (%(left)s, %(right)s) nor a word such as "
@@ -207,7 +207,7 @@ class TableReader:
                 )
                 % {"answer": shortened(answer), "left": shortened(left), "right": shortened(right)}
             )
-        return (left, right), said, ()
+        return (left, right), side, ()
 
     def winner(self, values: Mapping[str, str]) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
         winner, loser = values["winner"], values["loser"]
@@ -222,11 +222,11 @@ class TableReader:
         return *sided(self.rng, winner, loser), ()
 
     def label(self, values: Mapping[str, str]) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
-        shown, said = shown_in(values["shown"]), values["answer"]
+        shown, answer = shown_in(values["shown"]), values["answer"]
         if len(shown) == 2:
             self.note_texts({"left": shown[0], "right": shown[1], **without(values, "left", "right")}, "left", "right")
-        order = () if said in SIDES else order_in(values.get("ranking", ""), said)
-        return shown, said, order
+        order = () if answer in SIDES else order_in(values.get("ranking", ""), answer)
+        return shown, answer, order
 
     def note_texts(self, values: Mapping[str, str], *which: str) -> None:
         if self.voting.create:

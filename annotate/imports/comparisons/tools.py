@@ -80,8 +80,8 @@ def person(completed_by: Any) -> str:
 def potato(values: dict[str, Cell]) -> Iterator[list[Cell]]:
     """Yield the answer of one person to one instance. Raises ValueError."""
     schemes = read_json(values.get("label_annotations") or "{}")
-    said = [told for told in schemes.values() if isinstance(told, dict)] if isinstance(schemes, dict) else []
-    answers = [answer for answer in map(potato_answer, said) if answer]
+    chosen = [scheme for scheme in schemes.values() if isinstance(scheme, dict)] if isinstance(schemes, dict) else []
+    answers = [answer for answer in map(potato_answer, chosen) if answer]
     if len(answers) > 1:
         raise ValueError(_("The row answers %(n)d questions. Keep one of them in a file.") % {"n": len(answers)})
     if not answers:
@@ -94,11 +94,11 @@ def potato(values: dict[str, Cell]) -> Iterator[list[Cell]]:
     yield [who, *keys, answers[0], str(at), str(spent), *texts]
 
 
-def potato_answer(told: dict[str, Any]) -> str:
-    if "selection" in told:
-        return str(told["selection"])
+def potato_answer(scheme: dict[str, Any]) -> str:
+    if "selection" in scheme:
+        return str(scheme["selection"])
     try:
-        value = float(told["scale_value"])
+        value = float(scheme["scale_value"])
     except (KeyError, TypeError, ValueError):
         return ""
     return "tie" if value == 0 else "left" if value < 0 else "right"

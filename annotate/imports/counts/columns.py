@@ -44,7 +44,7 @@ class Counting:
     create: bool = False
 
 
-def guess_counts(text: str, name: str, *, columns: Mapping[str, Any] | None = None, **said: Any) -> dict[str, Any]:
+def guess_counts(text: str, name: str, *, columns: Mapping[str, Any] | None = None, **settings: Any) -> dict[str, Any]:
     """Return the mapping of an import. columns: names of those that are said (None: there is none), the others guessed.
 
     Raises BadFile.
@@ -62,7 +62,7 @@ def guess_counts(text: str, name: str, *, columns: Mapping[str, Any] | None = No
         places.pop(what, None)
         if (place := place_of(column, names)) is not None:
             places[what] = place
-    return {"layout": asdict(layout), "counting": asdict(Counting(places, **said))}
+    return {"layout": asdict(layout), "counting": asdict(Counting(places, **settings))}
 
 
 def check_count_columns(counting: Counting, names: Sequence[str]) -> None:

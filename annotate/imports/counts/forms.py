@@ -60,8 +60,8 @@ def counting_of(names: Sequence[str], guessed: Counting, data: Mapping[str, Any]
 
 
 def initial_of(counting: Counting) -> dict[str, Any]:
-    said = {"someone": counting.someone, "before": counting.prefix, "create": counting.create}
-    return {**counting.columns, **said}
+    settings = {"someone": counting.someone, "before": counting.prefix, "create": counting.create}
+    return {**counting.columns, **settings}
 
 
 def hidden_fields(counting: Counting) -> list[tuple[str, str]]:

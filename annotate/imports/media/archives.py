@@ -252,8 +252,8 @@ class Archive:
                 % {"key": shortened(key), "length": len(key), "limit": MAX_KEY}
             )
         values = self.values(row, cells["features"])
-        said = document.body if document else picture.description
-        body, context = (not sections and text_in(cells["text"])) or said, text_in(cells["context"])
+        described = document.body if document else picture.description
+        body, context = (not sections and text_in(cells["text"])) or described, text_in(cells["context"])
         for text in (body, context):
             if len(text) > MAX_TEXT:
                 raise Unusable(

@@ -157,8 +157,8 @@ def read_docx(data: bytes, keep: Keep, n_left: int) -> Document:
         if picture.problem or picture.file:
             return [html.text(f"[{_('picture that cannot be shown')}]")]
         pictures.append(keep(picture.content, picture.suffix))
-        told = f"{_('Picture %(n)d') % {'n': len(pictures)}}{': ' + image.alt_text if image.alt_text else ''}"
-        return [html.text(f"[{told}]")]
+        caption = f"{_('Picture %(n)d') % {'n': len(pictures)}}{': ' + image.alt_text if image.alt_text else ''}"
+        return [html.text(f"[{caption}]")]
 
     try:
         found = mammoth.convert_to_html(io.BytesIO(data), convert_image=kept)

@@ -24,8 +24,8 @@ def read_sections(text: str, stored: Stored) -> Document:
     found = []
     for one in sections:
         if one.is_file:
-            page, said = stored(str(one.file), one.kind)
+            page, described = stored(str(one.file), one.kind)
             pages.append(page)
-            one = one._replace(file=len(pages), text=one.text or said)
+            one = one._replace(file=len(pages), text=one.text or described)
         found.append(one)
     return Document(Item.Kind.SECTIONS, write_sections(found), tuple(pages))

@@ -133,7 +133,9 @@ def of_format(format: str, columns: Mapping[str, int]) -> dict[str, int]:
     return {what: place for what, place in columns.items() if what in known}
 
 
-def guess_questions(text: str, name: str, *, columns: Mapping[str, Any] | None = None, **said: Any) -> dict[str, Any]:
+def guess_questions(
+    text: str, name: str, *, columns: Mapping[str, Any] | None = None, **settings: Any
+) -> dict[str, Any]:
     """Return how the file seems to be meant, as the mapping of an import; columns, said: what is said. Raises
     BadFile."""
     layout = guess_layout(text, name)
@@ -141,7 +143,7 @@ def guess_questions(text: str, name: str, *, columns: Mapping[str, Any] | None =
         layout = guess_layout(text, "")
     layout = replace(layout, header=True)
     names = read_sheet(text, layout).columns
-    asking = replace(guess(names), **said)
+    asking = replace(guess(names), **settings)
     every = {*WORDS, *(one for format in FORMATS for one in item_columns(format, MAX_ITEMS_SHOWN))}
     chosen = guess_places(names)
     for what, column in check_known_columns(columns or {}, every).items():
@@ -150,7 +152,7 @@ def guess_questions(text: str, name: str, *, columns: Mapping[str, Any] | None =
             chosen[what] = place
     named = {what.rsplit("_", 1)[0] for what in columns or {}}
     named_format = next((FORMAT_OF[what] for what in FORMAT_OF if what in named), asking.format)
-    format = said.get("format") or named_format
+    format = settings.get("format") or named_format
     asking = replace(asking, format=format, columns=of_format(format, chosen))
     return {"layout": asdict(layout), "asking": asdict(asking)}
 

@@ -99,8 +99,8 @@ def asking_of(names: Sequence[str], guessed: Asking, k: int, data: Mapping[str, 
             columns.pop(what, None)
             if values[what] is not None:
                 columns[what] = values[what]
-    said = {name: values[name] for name in ("first_wins", "someone", "score") if name in values}
-    return replace(guessed, columns=columns, order=values["order"], prefix=values.get("before", ""), **said)
+    settings = {name: values[name] for name in ("first_wins", "someone", "score") if name in values}
+    return replace(guessed, columns=columns, order=values["order"], prefix=values.get("before", ""), **settings)
 
 
 def columns_for(format: str, names: Sequence[str]) -> dict[str, int]:
@@ -115,5 +115,5 @@ def hidden_fields(form: AskingForm, asking: Asking) -> list[tuple[str, str]]:
     """Return the same reading as fields of a form."""
     values = initial_of(asking)
     named = [(name, values.get(name)) for name in form.fields]
-    said = [(name, str(value)) for name, value in named if value is not None and value is not False and value != ""]
-    return [("cut", asking.format), *said]
+    fields = [(name, str(value)) for name, value in named if value is not None and value is not False and value != ""]
+    return [("cut", asking.format), *fields]

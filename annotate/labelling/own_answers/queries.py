@@ -51,8 +51,8 @@ def own_answers(annotator: Annotator, *, number: str | None, wording: Wording | 
     wording: the words and the language of the items, as far as they have it; the project's own by default.
     """
     wording = wording or Wording(annotator.project)
-    told = Q(voided_at=None) | Q(void_reason__in=[VoidReason.UNDONE, VoidReason.LATE])
-    labels = Label.objects.filter(told, annotator=annotator).select_related("presentation")
+    listed = Q(voided_at=None) | Q(void_reason__in=[VoidReason.UNDONE, VoidReason.LATE])
+    labels = Label.objects.filter(listed, annotator=annotator).select_related("presentation")
     if annotator.project.criteria:
         labels = labels.prefetch_related(Prefetch("further", CriterionAnswer.objects.order_by("criterion")))
     labels = labels.prefetch_related("item_comments")
@@ -68,9 +68,9 @@ def own_answers(annotator: Annotator, *, number: str | None, wording: Wording | 
 
 def own_answer_of(project: Project, label: Label, items: list[Item], is_last: bool) -> OwnAnswer:
     keys = [item.pk for item in items]
-    said = [summarize_label(one, keys) for one in (label, *(label.further.all() if project.criteria else ()))]
-    named = {place for one in said for place in one.order}
-    words = describe_answers(project, said)
+    answers = [summarize_label(one, keys) for one in (label, *(label.further.all() if project.criteria else ()))]
+    named = {place for one in answers for place in one.order}
+    words = describe_answers(project, answers)
     said_of = {one.item_id: one.text for one in label.item_comments.all()}
     return OwnAnswer(
         at=label.created_at,

@@ -17,6 +17,6 @@ def set_sites(*, project: Project, actor: User, origins: list[str], now: datetim
             return False
         project.embed_origins = origins
         project.save(update_fields=["embed_origins"])
-        told = [", ".join(before), ", ".join(origins)]
-        record_event(project, actor, EventVerb.SITES_CHANGED, now, origins=told)
+        change = [", ".join(before), ", ".join(origins)]
+        record_event(project, actor, EventVerb.SITES_CHANGED, now, origins=change)
     return True

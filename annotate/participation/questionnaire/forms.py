@@ -27,8 +27,8 @@ class AnswersForm(forms.Form):
 
     def values(self) -> dict[int, str]:
         """Return what was said to each, as it is stored: "" of nothing."""
-        said = {field.pk: self.cleaned_data[f"field-{field.pk}"] for field in self.asked}
-        return {pk: "" if value is None else str(value) for pk, value in said.items()}
+        answers = {field.pk: self.cleaned_data[f"field-{field.pk}"] for field in self.asked}
+        return {pk: "" if value is None else str(value) for pk, value in answers.items()}
 
 
 def answer_field(field: QuestionField, earlier: str) -> forms.Field:
@@ -140,17 +140,17 @@ class QuestionForm(forms.Form):
         return values
 
     def wanted(self) -> RequestedQuestion:
-        said = self.cleaned_data
-        is_number, is_asked = said["kind"] == Kind.NUMBER, said["kind"] != Kind.IMPORTED
+        data = self.cleaned_data
+        is_number, is_asked = data["kind"] == Kind.NUMBER, data["kind"] != Kind.IMPORTED
         asked = QuestionValues(
-            at_end=said["at_end"] and is_asked,
-            kind=said["kind"],
-            label=said["label"],
-            choices=said["choices"] if said["kind"] == Kind.CHOICE else [],
-            least=said["least"] if is_number else None,
-            most=said["most"] if is_number else None,
+            at_end=data["at_end"] and is_asked,
+            kind=data["kind"],
+            label=data["label"],
+            choices=data["choices"] if data["kind"] == Kind.CHOICE else [],
+            least=data["least"] if is_number else None,
+            most=data["most"] if is_number else None,
         )
-        return RequestedQuestion(said["pk"], asked, said["required"] and is_asked)
+        return RequestedQuestion(data["pk"], asked, data["required"] and is_asked)
 
 
 class BaseQuestionForms(forms.BaseFormSet):

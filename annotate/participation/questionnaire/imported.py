@@ -68,8 +68,8 @@ def given_answers(project: Project, fields: Mapping[str, QuestionField]) -> dict
     asked = [one for one in fields.values() if one.kind == Kind.NUMBER]
     if not asked:
         return {}
-    said = QuestionAnswer.objects.filter(field__in=asked).exclude(annotator__source=Annotator.Source.IMPORT)
-    return {(who, field): value for who, field, value in said.values_list("annotator", "field", "value")}
+    answers = QuestionAnswer.objects.filter(field__in=asked).exclude(annotator__source=Annotator.Source.IMPORT)
+    return {(who, field): value for who, field, value in answers.values_list("annotator", "field", "value")}
 
 
 def save_numbers(
@@ -88,16 +88,16 @@ def save_numbers(
     if len(fields) < len(names):
         fields |= add_fields(project, actor, [name for name in names if name not in fields], now)
     there = set(Annotator.objects.filter(pk__in=[pk for pk, _values in rows]).values_list("pk", flat=True))
-    said = given_answers(project, fields)
+    given = given_answers(project, fields)
     answers = [
         QuestionAnswer(annotator_id=pk, field=fields[name], value=as_text(value), at=now)
         for pk, values in rows
         if pk in there
         for name, value in zip(names, values, strict=True)
     ]
-    if any(said.get((one.annotator_id, one.field_id), one.value) != one.value for one in answers):
+    if any(given.get((one.annotator_id, one.field_id), one.value) != one.value for one in answers):
         raise AnsweredMeanwhile
-    replace_answers([one for one in answers if (one.annotator_id, one.field_id) not in said])
+    replace_answers([one for one in answers if (one.annotator_id, one.field_id) not in given])
 
 
 def replace_answers(answers: Sequence[QuestionAnswer]) -> None:

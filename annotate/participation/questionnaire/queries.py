@@ -51,9 +51,9 @@ def translate_questions(project: Project, fields: Sequence[QuestionField], langu
     What is said is stored in the own language's words, so that answers are the same in every language.
     """
     found = ProjectTranslation.objects.filter(project=project.pk, language=language).first() if language else None
-    told = {one["number"]: one for one in found.questions} if found else {}
+    texts = {one["number"]: one for one in found.questions} if found else {}
     for field in fields:
-        one = told.get(field.number, {})
+        one = texts.get(field.number, {})
         given = [*one.get("choices", []), *[""] * len(field.choices)]
         field.shown_label = one.get("label") or field.label  # type: ignore[attr-defined]
         field.shown_choices = [  # type: ignore[attr-defined]

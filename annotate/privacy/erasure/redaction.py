@@ -99,7 +99,7 @@ def redact_stored_responses(names: NamesToRedact) -> None:
     """Answers kept for a request sent again go as a whole: sent again, it is a new request."""
     pattern = names.pattern
     found = rows_naming(StoredResponse.objects.all(), "body", names).values_list("pk", "body")
-    about_them = [pk for pk, body in found if redact(told := json.loads(body), pattern) != told]
+    about_them = [pk for pk, body in found if redact(content := json.loads(body), pattern) != content]
     StoredResponse.objects.filter(pk__in=about_them).delete()
 
 
@@ -109,13 +109,13 @@ def delete_webhook_messages(annotators: Iterable[Annotator]) -> None:
     Of a message about answers of several people only theirs go.
     """
     for one in annotators:
-        told = WebhookDelivery.objects.filter(webhook__project=one.project_id, body__contains=str(one.key))
+        deliveries = WebhookDelivery.objects.filter(webhook__project=one.project_id, body__contains=str(one.key))
         about_one = [
             *(Webhook.Event.FLAG_RAISED, Webhook.Event.ANNOTATOR_GONE),
             *(Webhook.Event.FINISHED, Webhook.Event.IDEA_SUBMITTED),
         ]
-        told.filter(event__in=about_one).delete()
-        for message in told.filter(event__in=[Webhook.Event.ANSWER_GIVEN, Webhook.Event.ANSWER_UNDONE]):
+        deliveries.filter(event__in=about_one).delete()
+        for message in deliveries.filter(event__in=[Webhook.Event.ANSWER_GIVEN, Webhook.Event.ANSWER_UNDONE]):
             remove_answers_of(one, message)
 
 

@@ -319,15 +319,15 @@ def answer_row(presentation: Presentation, items: list[Item]) -> Row:
     if label is None:
         return [*about, *[None] * (len(ANSWERS) - len(about))]
     keys = [item.pk for item in items]
-    said = [summarize_label(one, keys) for one in (label, *(label.further.all() if project.criteria else ()))]
-    letters = [LETTERS[place] for place in islice(said[0].order, len(items)) if place is not None]
+    answers = [summarize_label(one, keys) for one in (label, *(label.further.all() if project.criteria else ()))]
+    letters = [LETTERS[place] for place in islice(answers[0].order, len(items)) if place is not None]
     comments = {one.item_id: one.text for one in label.item_comments.all()}
     return [
         *about,
-        describe_answers(project, said),
+        describe_answers(project, answers),
         label.outcome,
         label.grade,
-        join_shared(letters, said[0].shared),
+        join_shared(letters, answers[0].shared),
         label.comment,
         [comments.get(key, "") for key in keys] if comments else None,
         label.reason,

@@ -93,7 +93,7 @@ def own_data(request: HttpRequest, token: str) -> HttpResponse:
         check_rate_limit(request, "answer", who=str(annotator.pk))
         n_labels = erase_annotator(annotator=annotator, by=BY_THEMSELF, now=timezone.now())
         forget_in_session(request, project)
-        return render(request, "privacy/erased.html", {"project": project, "told": erased_message(n_labels)})
+        return render(request, "privacy/erased.html", {"project": project, "message": erased_message(n_labels)})
     context = {
         "project": project,
         "annotator": annotator,

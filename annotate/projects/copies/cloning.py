@@ -139,9 +139,9 @@ def copy_items(source: Project, clone: Project, now: datetime, rng: random.Rando
     """Return items with their contexts, tags and known sets; retired ones stay retired. The number of items."""
     tags = clone_rows(source.tags.order_by("pk"), project=clone)
     contexts = clone_rows(source.contexts.order_by("pk"), project=clone)
-    for told in in_batches(ContextTranslation.objects.filter(context__project=source).order_by("pk")):
+    for batch in in_batches(ContextTranslation.objects.filter(context__project=source).order_by("pk")):
         ContextTranslation.objects.bulk_create(
-            ContextTranslation(**copy_values(one, context_id=contexts[one.context_id])) for one in told
+            ContextTranslation(**copy_values(one, context_id=contexts[one.context_id])) for one in batch
         )
     items: dict[int, int] = {}
     for rows in in_batches(source.items.order_by("pk")):

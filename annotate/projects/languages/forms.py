@@ -58,9 +58,9 @@ class WordsForm(forms.ModelForm):
                 del self.fields[name]
             else:
                 self.fields[name].help_text = own if len(own) <= 500 else own[:500] + "…"
-        told = self.instance.criteria or []
+        criteria = self.instance.criteria or []
         for number, criterion in enumerate(project.criteria, start=1):
-            given = told[number - 1] if number <= len(told) else {}
+            given = criteria[number - 1] if number <= len(criteria) else {}
             for part in ("name", "question"):
                 self.fields[f"criterion_{number}_{part}"] = forms.CharField(
                     label=_("Criterion %(n)d") % {"n": number},
@@ -87,9 +87,9 @@ class WordsForm(forms.ModelForm):
         if "consent" in self.fields and self.instance.consent_of != rules.project.consent_version:
             self.fields["consent"].initial = ""
         self.questions = list(questions)
-        told = {one["number"]: one for one in self.instance.questions}
+        translations = {one["number"]: one for one in self.instance.questions}
         for field in self.questions:
-            one = told.get(field.number, {})
+            one = translations.get(field.number, {})
             given = [*one.get("choices", []), *[""] * len(field.choices)]
             label = _("Question %(n)d about people") % {"n": field.number}
             self.add_line(f"question_{field.number}", label, field.label, one.get("label", ""))

@@ -92,9 +92,9 @@ def missing_texts(
         missing.append("consent")
     if rules.thanks and not found.thanks:
         missing.append("thanks")
-    told = {one["number"]: one for one in found.questions}
+    questions = {one["number"]: one for one in found.questions}
     for field in fields:
-        one = told.get(field.number, {})
+        one = questions.get(field.number, {})
         if not one.get("label") or not all([*one.get("choices", [""] * len(field.choices))]):
             missing.append(f"question {field.number}")
     return missing
@@ -103,8 +103,8 @@ def missing_texts(
 def items_without(project: Project, language: str) -> QuerySet[Item]:
     """Return the items in use that have no text in this language, or whose context has none."""
     has = ItemTranslation.objects.filter(item=OuterRef("pk"), language=language).exclude(body="")
-    told = ContextTranslation.objects.filter(context=OuterRef("context"), language=language)
-    lacks_context = Q(context__isnull=False) & ~Exists(told)
+    translated = ContextTranslation.objects.filter(context=OuterRef("context"), language=language)
+    lacks_context = Q(context__isnull=False) & ~Exists(translated)
     return project.items.filter(~Exists(has) | lacks_context, retired_at=None)
 
 
@@ -112,8 +112,8 @@ def contexts_to_translate(rows: Sequence[ItemToTranslate], language: str) -> lis
     """Return the contexts of these items, in their order, each once."""
     contexts = list({row.item.context_id: row.item.context for row in rows if row.item.context}.values())
     known = ContextTranslation.objects.filter(context__in=contexts, language=language)
-    told = dict(known.values_list("context_id", "body")) if contexts else {}
-    return [ContextToTranslate(context, told.get(context.pk, "")) for context in contexts]
+    bodies = dict(known.values_list("context_id", "body")) if contexts else {}
+    return [ContextToTranslate(context, bodies.get(context.pk, "")) for context in contexts]
 
 
 def items_to_translate(

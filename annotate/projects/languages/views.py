@@ -82,12 +82,12 @@ def translation(request: SignedInRequest, project_id: UUID, language: str) -> Ht
     valid = [form.is_valid() for form in bound]  # every form, so that each says its errors
     if request.method == "POST" and all(valid):
         texts = {row.item.pk: form.texts() for row, form in zip(rows, forms, strict=True)} if about_items else {}
-        told = {
+        bodies = {
             one.context.pk: form.cleaned_data["body"]
             for one, form in zip(contexts, context_forms, strict=True)
             if about_items
         }
-        return save(request, project, language, words, texts, told)
+        return save(request, project, language, words, texts, bodies)
     context: dict[str, Any] = {
         "project": project,
         "language": language,

@@ -141,7 +141,7 @@ def measure_of(goal: Goal, size: int) -> str:
 def sentence_of(n_answers: Floats, balanced: Floats, chosen: Floats) -> str:
     """Return what is reached in the middle and at the end, and with how many answers the chosen get as far."""
     last = len(n_answers) - 1
-    said = _(
+    sentence = _(
         "After %(n)s answers about %(balanced)s with balanced questions (in nine of ten simulations %(balanced_low)s "
         "to %(balanced_high)s), about %(chosen)s with chosen ones (%(chosen_low)s to %(chosen_high)s)."
     ) % {
@@ -151,8 +151,8 @@ def sentence_of(n_answers: Floats, balanced: Floats, chosen: Floats) -> str:
     }
     reached = answers_for(n_answers, chosen[:, 1], balanced[last, 1])
     if reached is None:
-        return said
-    return f"{said} " + _("Chosen questions get as far as balanced ones after about %(n)s answers.") % {
+        return sentence
+    return f"{sentence} " + _("Chosen questions get as far as balanced ones after about %(n)s answers.") % {
         "n": format_integer(round(reached))
     }
 

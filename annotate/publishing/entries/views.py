@@ -95,10 +95,10 @@ def release(request: SignedInRequest, project_id: UUID) -> HttpResponse:
     tag = form.asked()
     n = actions.set_released(project=project, actor=request.user, tag=tag, released=released, now=timezone.now())
     if released:
-        told = ngettext("%(n)d comment is released.", "%(n)d comments are released.", n)
+        text = ngettext("%(n)d comment is released.", "%(n)d comments are released.", n)
     else:
-        told = ngettext("%(n)d comment is withdrawn.", "%(n)d comments are withdrawn.", n)
-    messages.success(request, told % {"n": n})
+        text = ngettext("%(n)d comment is withdrawn.", "%(n)d comments are withdrawn.", n)
+    messages.success(request, text % {"n": n})
     return to_comments(project, tag)
 
 

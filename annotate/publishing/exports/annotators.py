@@ -101,9 +101,9 @@ def rows(criterion: Criterion) -> Iterator[Row]:
         if not keys:
             return
         last = keys[-1]
-        said = answers_of(keys, fields)
+        given = answers_of(keys, fields)
         for one in query.with_undecided(query.build_rows(keys, fit), fit):
-            answers = [said.get((one.annotator.pk, field.pk)) for field in fields]
+            answers = [given.get((one.annotator.pk, field.pk)) for field in fields]
             deviating = [*misfits.get(one.annotator.pk, (None, None)), *undecided_figures(one.undecided)]
             yield [*row(one, fit.number if fit else None), *answers, *deviating]
 

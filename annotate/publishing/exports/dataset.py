@@ -40,7 +40,7 @@ def dataset_chunks(criterion: Criterion, now: datetime) -> Iterator[bytes]:
 
 def data_card(criterion: Criterion, now: datetime) -> str:
     project, methods = criterion.project, methods_of(criterion)
-    said = Label.objects.filter(project=project).aggregate(first=Min("created_at"), last=Max("created_at"))
+    span = Label.objects.filter(project=project).aggregate(first=Min("created_at"), last=Max("created_at"))
     n_labels, n_people, n_items = project.labels.count(), project.annotators.count(), project.items.count()
     ended = "" if project.state == Project.State.CLOSED else "; answers were still welcome then"
     return "\n".join(
@@ -53,7 +53,7 @@ def data_card(criterion: Criterion, now: datetime) -> str:
             "",
             f"- {n_labels:,} answers by {n_people:,} annotators about {n_items:,} items",
             *(f"- Task: {task.task_type}, {task.k} items at a time" for task in tasks_of(project)),
-            *([f"- Answers from {said['first']:%Y-%m-%d} to {said['last']:%Y-%m-%d}"] if said["first"] else []),
+            *([f"- Answers from {span['first']:%Y-%m-%d} to {span['last']:%Y-%m-%d}"] if span["first"] else []),
             f"- Exported on {now:%Y-%m-%d}{ended}",
             "",
             "## Files",

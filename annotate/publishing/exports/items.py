@@ -45,13 +45,13 @@ COLUMNS = [
 
 def translations_of(item: Item) -> dict[str, dict[str, str]]:
     """Return what is translated of the item and its context: {language: {"text", "title", "context"}}."""
-    told: dict[str, dict[str, str]] = {}
+    translations: dict[str, dict[str, str]] = {}
     for one in item.translations.all():
         texts = {"text": one.body, "title": one.name}
-        told[one.language] = {name: text for name, text in texts.items() if text}
+        translations[one.language] = {name: text for name, text in texts.items() if text}
     for context in item.context.translations.all() if item.context else ():
-        told.setdefault(context.language, {})["context"] = context.body
-    return told
+        translations.setdefault(context.language, {})["context"] = context.body
+    return translations
 
 
 def rows(project: Project) -> Iterator[Row]:

@@ -133,7 +133,7 @@ COLUMNS = [
 
 def columns(project: Project) -> list[Column]:
     """Return the columns; of outcomes also the owner's own words that annotators read."""
-    words = "; ".join(f"{name.removesuffix('_words')}: “{said}”" for name, said in button_words(project))
+    words = "; ".join(f"{name.removesuffix('_words')}: “{text}”" for name, text in button_words(project))
     if not words:
         return COLUMNS
     meaning = _("{meaning} Annotators read: {words}.")

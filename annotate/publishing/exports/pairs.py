@@ -46,13 +46,13 @@ def pairs_counted(criterion: Criterion) -> tuple[list[int], Rows, Counts]:
     return list(keys), *counts_by_pair(*count_wins(criterion, keys))
 
 
-def counts_by_pair(said: Rows, n: Counts) -> tuple[Rows, Counts]:
-    """Return pairs (n_pairs, 2), each once, and the numbers (n_pairs, 3) of what was said of each."""
-    is_new = np.ones(len(said), bool)
-    is_new[1:] = (said[1:, :2] != said[:-1, :2]).any(axis=1)  # sorted: what is said of a pair stands together
-    pairs = said[is_new, :2]
+def counts_by_pair(wins: Rows, n: Counts) -> tuple[Rows, Counts]:
+    """Return pairs (n_pairs, 2), each once, and the numbers (n_pairs, 3) of what was answered to each."""
+    is_new = np.ones(len(wins), bool)
+    is_new[1:] = (wins[1:, :2] != wins[:-1, :2]).any(axis=1)  # sorted: the outcomes of a pair stand together
+    pairs = wins[is_new, :2]
     table = np.zeros((len(pairs), 3), np.int64)
-    table[np.cumsum(is_new) - 1, said[:, 2]] = n
+    table[np.cumsum(is_new) - 1, wins[:, 2]] = n
     return pairs, table
 
 
@@ -61,11 +61,11 @@ def matrix(criterion: Criterion) -> tuple[list[str], Iterator[Row]]:
     keys = keys_of(criterion.project)
 
     def lines() -> Iterator[Row]:
-        said, n = count_wins(criterion, keys)
+        outcomes, n = count_wins(criterion, keys)
         wins = np.zeros((len(keys), len(keys)), np.int64)
         for which, above, below in ((FIRST, 0, 1), (SECOND, 1, 0)):
-            those = said[:, 2] == which
-            wins[said[those, above], said[those, below]] = n[those]
+            those = outcomes[:, 2] == which
+            wins[outcomes[those, above], outcomes[those, below]] = n[those]
         for key, line in zip(keys.values(), wins, strict=True):
             yield [key, *line.tolist()]
 
@@ -82,7 +82,7 @@ def is_by_pairs(project: Project) -> bool:
 
 
 def count_wins(criterion: Criterion, keys: Mapping[int, str]) -> tuple[Rows, Counts]:
-    """Return rows (place of the first item among the keys, of the second, what was said), and how many labels say so.
+    """Return rows (place of the first item among the keys, of the second, outcome), and how many labels say so.
 
     A label on several items says something of each two that it tells apart; of items that came after the keys were
     read, nothing.
@@ -130,9 +130,9 @@ def count_wins_in_database(criterion: Criterion, place: Mapping[int, int]) -> tu
         groups = some.values_list("presentation__item_set", answer).annotate(n=Count("pk"))
         found = [(*map(int, sets[pk].split("-")), chosen, n) for pk, chosen, n in groups if pk in sets]
         known = [one for one in found if one[0] in place and one[1] in place]
-        said = [
+        outcomes = [
             (place[first], place[second], TIED if chosen is None else FIRST if chosen == first else SECOND)
             for first, second, chosen, _n in known
         ]
-        tally.add(said, [n for *_, n in known])
+        tally.add(outcomes, [n for *_, n in known])
     return tally.result()

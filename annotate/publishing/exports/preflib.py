@@ -67,8 +67,8 @@ def count_orders(criterion: Criterion, keys: Mapping[int, str]) -> tuple[Rows, C
     """Votes and how often each was given: numbers of alternatives, best first, below zero where not told apart from
     the one before, zero after the last."""
     if pairs.is_by_pairs(criterion.project):
-        said, n = pairs.count_wins(criterion, keys)
-        first, second, which = said.T
+        rows, n = pairs.count_wins(criterion, keys)
+        first, second, which = rows.T
         votes = np.stack([np.where(which == pairs.SECOND, second, first), first + second], axis=1) + 1
         votes[:, 1] -= votes[:, 0] - 1
         votes[which == pairs.TIED, 1] *= -1

@@ -85,7 +85,7 @@ def requested_options(request: HttpRequest, table: str) -> PreferenceOptions:
     form = PreferenceForm(request.GET if table == PREFERENCES else {})
     if not form.is_valid():
         raise BadExportOptions(
-            " ".join(f"{form[name].label}: {' '.join(map(str, said))}" for name, said in form.errors.items())
+            " ".join(f"{form[name].label}: {' '.join(map(str, problems))}" for name, problems in form.errors.items())
         )
     return form.options()
 

@@ -18,13 +18,13 @@ def software() -> dict[str, str]:
 
 def software_bibtex(version: str) -> str:
     """Return the entry of Crowdrank in the version that made the figures."""
-    told = software()
-    note = f"Version {version or told['version']}, {told['license']} licence"
-    fields = {"author": f"{{{told['name']}}}", "title": f"{{{told['title']}}}", "note": note}
+    facts = software()
+    note = f"Version {version or facts['version']}, {facts['license']} licence"
+    fields = {"author": f"{{{facts['name']}}}", "title": f"{{{facts['title']}}}", "note": note}
     lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items())
     return f"@misc{{{KEY},\n{lines}\n}}"
 
 
 def software_line(version: str) -> str:
-    told = software()
-    return f"{told['name']}. {told['title']}, version {version or told['version']}."
+    facts = software()
+    return f"{facts['name']}. {facts['title']}, version {version or facts['version']}."

@@ -60,14 +60,14 @@ def counted(fit: Fit) -> str:
 
 
 def model_sentence(fit: Fit, method: Method) -> str:
-    told = fit.diagnostics.get("versions") or {}
+    versions = fit.diagnostics.get("versions") or {}
     return _(
         "Items were ranked by %(model)s (%(papers)s) with Crowdrank %(version)s (estimator %(estimator)s, "
         "seed %(seed)d)."
     ) % {
         "model": _(method.title),
         "papers": "; ".join(REFERENCES[key].short for key in method.references),
-        "version": told.get("crowdrank") or software()["version"],
+        "version": versions.get("crowdrank") or software()["version"],
         "estimator": fit.estimator,
         "seed": fit.seed,
     }
@@ -88,31 +88,31 @@ def predictions_in(project: Project, fit: Fit) -> list[str]:
 
     Figures are those of the fit: what was measured when it was made.
     """
-    told = fit.diagnostics.get("predicted") or {}
-    if not told.get("n"):
+    predicted = fit.diagnostics.get("predicted") or {}
+    if not predicted.get("n"):
         return []
     text = ngettext(
         "The place of %(n)s item that nobody compared was predicted from %(features)s (%(papers)s).",
         "The places of %(n)s items that nobody compared were predicted from %(features)s (%(papers)s).",
-        told["n"],
+        predicted["n"],
     )
     papers = "; ".join(REFERENCES[key].short for key in PREDICTION_PAPERS)
-    found = [text % {"n": format_integer(told["n"]), "features": features_in(told), "papers": papers}]
-    if told.keys() >= GAIN_FIGURES:
+    found = [text % {"n": format_integer(predicted["n"]), "features": features_in(predicted), "papers": papers}]
+    if predicted.keys() >= GAIN_FIGURES:
         gain = _(
             "On items whose answers were withheld (%(items)s items, %(pairs)s comparisons), the log loss of a "
             "comparison was %(gain)s nats smaller with features than without (standard error %(error)s)."
         )
-        numbers = {"items": format_integer(told["n_items"]), "pairs": format_integer(told["n_pairs"])}
-        found.append(gain % (numbers | {name: format_number(told[name], 3) for name in ("gain", "error")}))
+        numbers = {"items": format_integer(predicted["n_items"]), "pairs": format_integer(predicted["n_pairs"])}
+        found.append(gain % (numbers | {name: format_number(predicted[name], 3) for name in ("gain", "error")}))
     if uses_predictions(project, fit):
         found.append(_("Questions about them were chosen by these predictions until they had answers."))
     return found
 
 
-def features_in(told: Mapping[str, Any]) -> str:
+def features_in(predicted: Mapping[str, Any]) -> str:
     """Return the features that predictions rest on, in words; of fits that did not keep how many, that alone."""
-    n, names = told.get("n_features"), [f"“{name}”" for name in told.get("features", [])]
+    n, names = predicted.get("n_features"), [f"“{name}”" for name in predicted.get("features", [])]
     if n is None:
         return _("their features")
     values = {"n": format_integer(n), "names": ", ".join(names)}

@@ -70,8 +70,8 @@ class PreregistrationView(ApiView):
         """Freezes the plan as it stands, once; later changes are listed as deviations."""
         project = access.project_for(request, project_id, access.OWN)
         validated_query(request, NoQuery)
-        said = validated_body(request, Statements)
-        frozen = freeze_plan(project=project, actor=request.user, statements=said, now=timezone.now())
+        statements = validated_body(request, Statements)
+        frozen = freeze_plan(project=project, actor=request.user, statements=statements, now=timezone.now())
         return Response(PreregistrationDetail(frozen).data, status=201)
 
 

@@ -38,9 +38,9 @@ def lines_of(frozen: Preregistration) -> list[Line]:
 
 
 def statements_of(frozen: Preregistration) -> list[Line]:
-    said: dict[str, str] = json.loads(frozen.document)["statements"]
+    statements: dict[str, str] = json.loads(frozen.document)["statements"]
     labels = {name: str(field.label) for name, field in FreezeForm.base_fields.items()}
-    return [Line(labels.get(name, name), text) for name, text in said.items() if text]
+    return [Line(labels.get(name, name), text) for name, text in statements.items() if text]
 
 
 def planned_now(project: Project) -> list[Line]:

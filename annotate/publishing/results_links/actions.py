@@ -75,8 +75,8 @@ def set_deadline(*, link: ResultsLink, actor: User, deadline: datetime | None, n
         if link.deadline == deadline:
             return False
         ResultsLink.objects.filter(pk=link.pk).update(deadline=deadline)
-        told = deadline.isoformat() if deadline else ""
-        record_event(link.project, actor, EventVerb.RESULTS_DEADLINE_SET, now, link=token_excerpt(link), deadline=told)
+        text = deadline.isoformat() if deadline else ""
+        record_event(link.project, actor, EventVerb.RESULTS_DEADLINE_SET, now, link=token_excerpt(link), deadline=text)
     return True
 
 

@@ -291,6 +291,6 @@ def published(fit: Fit | None, estimates: list[Estimate], *, shown_by: str, name
         counts = duels.get(estimate.item_id)
         fought = {"n_duels": counts.n, "duels_won": counts.won} if counts else {"n_duels": 0, "duels_won": 0.0}
         title = title_of(items[estimate.item_id], shown_by, names)
-        told = {"title": title, "part": part_of(estimate), "predicted": estimate.is_predicted}
-        rows.append({**vars(estimate), **place_figures(estimate, small), **fought, **told})
+        details = {"title": title, "part": part_of(estimate), "predicted": estimate.is_predicted}
+        rows.append({**vars(estimate), **place_figures(estimate, small), **fought, **details})
     return list(PublishedItem(rows, many=True).data)

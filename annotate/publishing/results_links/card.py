@@ -48,8 +48,8 @@ class Card:
 
 def cached_card(card: Card) -> bytes:
     """Return the PNG, drawn once for the same words: what was withdrawn or renamed is not in it any more."""
-    said = json.dumps([card.project, card.question, list(card.places)])
-    key = f"results-card:{sha256(said.encode()).hexdigest()}:{get_language()}"
+    content = json.dumps([card.project, card.question, list(card.places)])
+    key = f"results-card:{sha256(content.encode()).hexdigest()}:{get_language()}"
     return cast(bytes, cache.get_or_set(key, lambda: draw_card(card), CACHE_SECONDS))
 
 

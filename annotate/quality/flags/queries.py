@@ -127,7 +127,7 @@ def annotator_checks(project: Project, annotators: Sequence[int]) -> dict[int, A
     labels = Label.objects.filter(annotator__in=annotators, voided_at=None).order_by()
     sizes = [task.k for task in tasks_of(project)]
     fast_ms = FAST_MS_PER_ITEM * min(sizes)  # of several kinds of task the one that is answered soonest
-    none = {"n": 0, "timed": 0, "fast": 0, "cant_judge": 0, "said": 0, "tied": 0}
+    none = {"n": 0, "timed": 0, "fast": 0, "cant_judge": 0, "informative": 0, "tied": 0}
     all_equal = Q(outcome__in=TIES) | Q(ranks__in=["0" * k for k in sizes])
     counts: dict[int, Any] = {
         row["annotator"]: row
@@ -138,7 +138,7 @@ def annotator_checks(project: Project, annotators: Sequence[int]) -> dict[int, A
             timed=Count("response_ms"),
             fast=Count("pk", filter=Q(response_ms__lt=fast_ms)),
             cant_judge=Count("pk", filter=Q(outcome=Label.Outcome.CANT_JUDGE)),
-            said=Count("pk", filter=Q(outcome__in=INFORMATIVE)),
+            informative=Count("pk", filter=Q(outcome__in=INFORMATIVE)),
             tied=Count("pk", filter=all_equal),
         )
     }
@@ -150,7 +150,7 @@ def annotator_checks(project: Project, annotators: Sequence[int]) -> dict[int, A
             side=share_or_none(max(sides[pk].values(), default=0), sides[pk].total()),
             order=orders.get(pk),
             cant_judge=share_or_none(counts.get(pk, none)["cant_judge"], counts.get(pk, none)["n"]),
-            tied=share_or_none(counts.get(pk, none)["tied"], counts.get(pk, none)["said"]),
+            tied=share_or_none(counts.get(pk, none)["tied"], counts.get(pk, none)["informative"]),
             gold=right.get((pk, Purpose.GOLD.value)),
             attention=right.get((pk, Purpose.ATTENTION.value)),
             repeats=again.get(pk),
@@ -206,12 +206,12 @@ def consistency(labels: QuerySet[Label]) -> dict[int, Share]:
     Questions that the ranking so far chose are left out: they are about items close to each other, which everybody
     answers less consistently.
     """
-    said = labels.filter(outcome__in=INFORMATIVE)
-    repeats = list(said.filter(presentation__purpose=Purpose.REPEAT).select_related("presentation"))
+    informative = labels.filter(outcome__in=INFORMATIVE)
+    repeats = list(informative.filter(presentation__purpose=Purpose.REPEAT).select_related("presentation"))
     if not repeats:
         return {}
     sets = {label.presentation.item_set_id for label in repeats}
-    before = said.filter(presentation__purpose=Purpose.ORDINARY, presentation__item_set__in=sets)
+    before = informative.filter(presentation__purpose=Purpose.ORDINARY, presentation__item_set__in=sets)
     before = before.exclude(presentation__asked_by=AskedBy.ADAPTIVE)
     first = {
         (label.annotator_id, label.presentation.item_set_id): label for label in before.select_related("presentation")

@@ -276,7 +276,7 @@ def test_replies_that_choose_nothing(text):
 def test_replies_about_sets_that_say_nothing_usable(text, task, why):
     with pytest.raises(NoAnswer, match=why) as found:
         read_reply(text, asked(4, **task))
-    assert found.value.said
+    assert found.value.excerpt
 
 
 GRADED = {"task": "graded", "grades": ("slightly", "clearly"), "ties": True}

@@ -63,7 +63,7 @@ def test_what_moved_most_is_drawn_and_told_by_tag(project, alice):
     tag = Tag.objects.create(project=project, name="orca-70b")
     tag.items.set(items[:2])
     found = compare_two_fits(Criterion(project), (1, 2), None)
-    assert [(one.name, one.n_items, one.said) for one in found.tags] == [("orca-70b", 2, "−18.0")]
+    assert [(one.name, one.n_items, one.points) for one in found.tags] == [("orca-70b", 2, "−18.0")]
     slopes = {one.name: one for one in found.slopes.slopes}
     fallen, kept = slopes["Text number 0"], slopes["Text number 2"]
     assert (fallen.first, fallen.second, fallen.is_far, kept.is_far) == ("60.0", "20.0", True, False)
