@@ -80,6 +80,12 @@ def option(page: Page, place: int) -> Locator:
     return page.locator(f"#option-{LETTERS[place]}")
 
 
+# Buttons whose words are wider than they are, or that a row has squeezed to a tower of words.
+CRAMPED = """() => [...document.querySelectorAll("main button, main .button")].filter((one) => one.checkVisibility()
+    && one.clientWidth && (one.scrollWidth > one.clientWidth + 1 || one.clientHeight > 2 * one.clientWidth))
+    .map((one) => one.textContent.trim())"""
+
+
 def sideways(page: Page) -> bool:
     page.wait_for_load_state()  # a page that has just come has no element yet
     return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
@@ -98,6 +104,7 @@ def look(page: Page, axe: Callable[[Page], None], name: str = "") -> None:
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size(size)
         assert not sideways(page)
+        assert page.evaluate(CRAMPED) == []
         axe(page)
         if name:
             snap(page, f"{name}-{scheme}")

@@ -64,6 +64,15 @@ def test_the_way_of_a_platforms_participant(live_site, page, axe, project, alice
         look(page, axe, name)
 
 
+def test_a_name_that_is_taken(live_site, page, axe, project):
+    make_annotator(project, "Mrs Hill", joined_at=NOW)
+    page.goto(live_site + reverse("join", args=[project.join_token]))
+    page.get_by_label("Your name here").fill("Mrs Hill")
+    page.get_by_role("button", name="Start").click()
+    expect(page.get_by_text("Are you “Mrs Hill”?")).to_be_visible()
+    look(page, axe, "name-taken")
+
+
 def test_those_who_can_not_take_part(live_site, page, axe, project, entry):
     ParticipationRules.objects.update(places=1, place_minutes=None)
     make_annotator(project, "First", platform_id="first", joined_at=NOW)

@@ -4,6 +4,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from tests.browser.annotating import CRAMPED
 from tests.browser.test_people import known  # noqa: F401  (a fixture)
 from tests.site.factories import spread_fit
 from tests.site.fitting.test_tastes import divided  # noqa: F401  (a fixture)
@@ -54,6 +55,7 @@ def test_no_page_runs_off_a_window_of_320_pixels(
         n += 1
         if (by := page.evaluate(SIDEWAYS)) > 0:
             wrong.append(f"{name}: {by} pixels too wide")
+        wrong += [f"{name}: no room for “{words}”" for words in page.evaluate(CRAMPED)]
         wrong += [f"{name}: no key scrolls “{box}”" for box in page.evaluate(UNREACHABLE)]
     assert wrong == []
     assert n > 60

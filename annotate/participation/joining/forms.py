@@ -22,7 +22,7 @@ class JoinForm(forms.Form):
     )
     ticket = forms.Field(required=False, widget=forms.HiddenInput)
 
-    is_name_taken = False  # so that the page offers who has the name their link
+    taken_name = ""  # so that the page offers who has the name their link
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

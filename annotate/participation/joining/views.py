@@ -103,7 +103,7 @@ def join_from_form(form: JoinForm, project: Project, user: User | None, version:
         return join_by_link(project=project, pseudonym=name, resume_token=ticket, version=version, now=timezone.now())
     except PseudonymTaken as refusal:
         form.add_error("pseudonym", str(refusal))
-        form.is_name_taken = user is None
+        form.taken_name = "" if user else name
         return None
 
 

@@ -34,6 +34,7 @@ def sent():
 def test_a_taken_name_is_offered_its_link_and_no_other_is(project):
     make_annotator(project, "Mrs Hill")
     page = Client().post(address_of(project), {"pseudonym": "mrs hill"}).content.decode()
+    assert "Are you “mrs hill”?" in page
     assert 'name="send-link"' in page
     assert 'name="send-link"' not in Client().get(address_of(project)).content.decode()
 
