@@ -75,7 +75,7 @@ def test_a_researcher_sets_up_a_best_worst_study_and_somebody_from_a_platform_ta
     walk.type("size-n_people", "2")
     walk.type("size-answers_each", "6")
     page.locator("input[name=name]").focus()
-    expect(given).to_contain_text("12 items hold at most 96 answers.")
+    expect(given).to_contain_text("With 12 items, people can give at most 96 answers.")
     expect(given).to_contain_text("2 people × 6 answers")
     axe(page)
     walk.press("Create the project", within=page.locator("form.project-form .actions"))

@@ -67,10 +67,10 @@ def capacity_text(start: Preset) -> str:
     one, most = start.example, n_held(start)
     values = {"items": format_integer(one.n_items), "most": format_integer(most)}
     if start.settings["overlap"] == NO_LIMIT or most > MANY_ANSWERS:
-        return _("%(items)s items take answers without a limit.") % values
-    held = _("%(items)s items hold at most %(most)s answers.") % values
+        return _("With %(items)s items, people can answer without a limit.") % values
+    held = _("With %(items)s items, people can give at most %(most)s answers.") % values
     if one.n_people * one.answers_each > most:
-        held += " " + _("That is fewer than these people give: the rest would find nothing to answer.")
+        held += " " + _("That is fewer than these people would give: some of them would find nothing to answer.")
     return held
 
 
@@ -103,14 +103,14 @@ def cost_text(start: Preset) -> str:
     hours = round(minutes / 60)
     if minutes < MINUTES_SAID_AS_HOURS:
         taken = ngettext(
-            "That is about %(n)d minute of people's time in all; what you pay for an hour makes it the cost.",
-            "That is about %(n)d minutes of people's time in all; what you pay for an hour makes it the cost.",
+            "That is about %(n)d minute of people's time in all. Multiply it by your hourly rate to get the cost.",
+            "That is about %(n)d minutes of people's time in all. Multiply them by your hourly rate to get the cost.",
             minutes,
         )
         return taken % {"n": minutes}
-    return _("That is about %(n)s hours of people's time in all; what you pay for an hour makes it the cost.") % {
-        "n": format_integer(hours)
-    }
+    return _(
+        "That is about %(n)s hours of people's time in all. Multiply them by your hourly rate to get the cost."
+    ) % {"n": format_integer(hours)}
 
 
 def accuracy_text(start: Preset, design: Design) -> str:
@@ -122,7 +122,7 @@ def accuracy_text(start: Preset, design: Design) -> str:
     if design.top >= design.n_items:
         return known
     values["found"] = format_number(design.top * expected_top(design), 1)
-    return known + " " + _("Of the best %(top)d about %(found)s are among the first %(top)d.") % values
+    return known + " " + _("Of the %(top)d best items, about %(found)s come out among the first %(top)d.") % values
 
 
 def board_text(start: Preset, design: Design) -> str:

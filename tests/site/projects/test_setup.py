@@ -82,7 +82,7 @@ def test_checks_of_a_start_are_subtracted_from_what_it_gives():
 @pytest.mark.slow
 def test_a_public_poll_shuts_nobody_out_and_spreads_its_answers(alice):
     client, start = signed_in(alice), PRESETS["poll"]
-    assert "15 items take answers without a limit." in client.get(CREATE).content.decode()
+    assert "With 15 items, people can answer without a limit." in client.get(CREATE).content.decode()
     values = {**start.values, **start.goal, **start.checks, "name": "Parks", "state": "open"}
     project = Project.objects.create(**values)
     make_items(project, 6)
@@ -109,12 +109,12 @@ def test_planned_sets_without_a_limit_are_shown_again_when_all_have_been(project
 @pytest.mark.slow
 def test_the_cards_say_what_a_project_of_that_size_holds_and_takes(alice):
     shown = signed_in(alice).get(CREATE).content.decode()
-    assert "30 items hold at most 435 answers." in shown, "30 essays make 435 pairs, each for one annotator"
+    assert "With 30 items, people can give at most 435 answers." in shown, "30 essays make 435 pairs, each for one annotator"
     assert "8 people × 36 answers, about 50 minutes each: reliability about 0.8" in shown
     assert "about 7 hours of people&#x27;s time in all" in shown, "8 x 36 answers of 1.4 minutes: 403 minutes"
-    assert "Scores are known to about 17 points either way. Of the best 10 about 8" in shown
+    assert "Scores are known to about 17 points either way. Of the 10 best items, about 8" in shown
     assert shown.count("Scores are known") == 7, "not where every prompt has a ranking of its own"
-    assert "200 items hold at most 900 answers." in shown, "50 sources of 4 translations make 6 pairs each, three times"
+    assert "With 200 items, people can give at most 900 answers." in shown, "50 sources of 4 translations make 6 pairs each, three times"
 
 
 def typed_form(client, start, **changes):
@@ -146,10 +146,10 @@ def test_what_a_start_gives_follows_what_is_chosen_below(alice):
     design = design_of(start)
     usual = gives(client, "best-worst")
     assert f"reliability about {expected_reliability(design):.2f}" in usual
-    assert "200 items take answers without a limit." in usual
+    assert "With 200 items, people can answer without a limit." in usual
     planned = gives(client, "best-worst", n_sets="400", overlap="3")
-    assert "200 items hold at most 1,200 answers." in planned
-    assert "fewer than these people give" in planned, "20 people give 1,600 answers"
+    assert "With 200 items, people can give at most 1,200 answers." in planned
+    assert "fewer than these people would give" in planned, "20 people give 1,600 answers"
     fewer = gives(client, "best-worst", **{"size-n_people": "10", "size-answers_each": "40"})
     smaller = replace(design, n_people=10, answers_each=40, checks_each=4)
     assert (
@@ -167,7 +167,7 @@ def test_what_a_start_gives_follows_what_is_chosen_below(alice):
 
 def test_contexts_grow_with_the_number_of_items(alice):
     shown = gives(signed_in(alice), "translation", **{"size-n_items": "400"})
-    assert "400 items hold at most 1,800 answers." in shown, "100 sources of 4 translations make 6 pairs each, 3 times"
+    assert "With 400 items, people can give at most 1,800 answers." in shown, "100 sources of 4 translations make 6 pairs each, 3 times"
     assert "on 100 prompts or contexts" in shown
 
 
