@@ -300,7 +300,7 @@ def test_the_reader_sees_none_of_our_secrets(monkeypatch):
 def test_other_values_are_named():
     with pytest.raises(Refused) as refusal:
         plain(object(), 3, "odd")
-    assert refusal.value.told == {"why": "type", "column": "odd", "kind": "object"}
+    assert refusal.value.details == {"why": "type", "column": "odd", "kind": "object"}
 
 
 def test_comparisons_in_json_lines_are_read_beyond_the_limit_of_items():
