@@ -109,12 +109,14 @@ def test_planned_sets_without_a_limit_are_shown_again_when_all_have_been(project
 @pytest.mark.slow
 def test_the_cards_say_what_a_project_of_that_size_holds_and_takes(alice):
     shown = signed_in(alice).get(CREATE).content.decode()
-    assert "With 30 items, people can give at most 435 answers." in shown, "30 essays make 435 pairs, each for one annotator"
+    pairs = "With 30 items, people can give at most 435 answers."
+    assert pairs in shown, "30 essays make 435 pairs, each for one annotator"
     assert "8 people × 36 answers, about 50 minutes each: reliability about 0.8" in shown
     assert "about 7 hours of people&#x27;s time in all" in shown, "8 x 36 answers of 1.4 minutes: 403 minutes"
     assert "Scores are known to about 17 points either way. Of the 10 best items, about 8" in shown
     assert shown.count("Scores are known") == 7, "not where every prompt has a ranking of its own"
-    assert "With 200 items, people can give at most 900 answers." in shown, "50 sources of 4 translations make 6 pairs each, three times"
+    translations = "With 200 items, people can give at most 900 answers."
+    assert translations in shown, "50 sources of 4 translations make 6 pairs each, three times"
 
 
 def typed_form(client, start, **changes):
@@ -167,7 +169,8 @@ def test_what_a_start_gives_follows_what_is_chosen_below(alice):
 
 def test_contexts_grow_with_the_number_of_items(alice):
     shown = gives(signed_in(alice), "translation", **{"size-n_items": "400"})
-    assert "With 400 items, people can give at most 1,800 answers." in shown, "100 sources of 4 translations make 6 pairs each, 3 times"
+    more = "With 400 items, people can give at most 1,800 answers."
+    assert more in shown, "100 sources of 4 translations make 6 pairs each, 3 times"
     assert "on 100 prompts or contexts" in shown
 
 
