@@ -10,6 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from annotate.labelling.outcomes import decode_ranks
 from annotate.models import Annotator, Project
+from tests.browser.layout import SIDEWAYS, layout_faults
 from tests.site.task_types import LETTERS
 
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -80,15 +81,9 @@ def option(page: Page, place: int) -> Locator:
     return page.locator(f"#option-{LETTERS[place]}")
 
 
-# Buttons whose words are wider than they are, or that a row has squeezed to a tower of words.
-CRAMPED = """() => [...document.querySelectorAll("main button, main .button")].filter((one) => one.checkVisibility()
-    && one.clientWidth && (one.scrollWidth > one.clientWidth + 1 || one.clientHeight > 2 * one.clientWidth))
-    .map((one) => one.textContent.trim())"""
-
-
 def sideways(page: Page) -> bool:
     page.wait_for_load_state()  # a page that has just come has no element yet
-    return page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+    return page.evaluate(SIDEWAYS) > 0
 
 
 def snap(page: Page, name: str) -> None:
@@ -99,12 +94,11 @@ def snap(page: Page, name: str) -> None:
 
 
 def look(page: Page, axe: Callable[[Page], None], name: str = "") -> None:
-    """Clean by axe and no wider than the window, on a dark desk and on a light phone."""
+    """Clean by axe and without faults of layout, on a dark desk and on a light phone."""
     for scheme, size in (("dark", {"width": 1280, "height": 800}), ("light", PHONE["viewport"])):
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size(size)
-        assert not sideways(page)
-        assert page.evaluate(CRAMPED) == []
+        assert layout_faults(page) == []
         axe(page)
         if name:
             snap(page, f"{name}-{scheme}")

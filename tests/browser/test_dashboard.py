@@ -10,13 +10,13 @@ from playwright.sync_api import Page, expect
 
 from annotate.jobs.fit_requests import request_fit
 from annotate.models import FitState, Item, Membership, Project, Tag
+from tests.browser.layout import SIDEWAYS
 from tests.conftest import answer_one, make_annotator
 from tests.site.factories import engine_is_up, estimate_annotator, make_fit, make_labels, spread_fit
 
 NO_WEBSOCKETS = """
     window.WebSocket = class { constructor() { setTimeout(() => this.onclose(), 10); } close() {} };
 """
-SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.fixture

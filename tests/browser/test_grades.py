@@ -7,9 +7,9 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotate.models import Project
+from tests.browser.layout import SIDEWAYS
 from tests.site.factories import spread_fit
 
-SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 GRADES = [{"name": "A", "limit": 80.0}, {"name": "B", "limit": 40.0}, {"name": "C", "limit": None}]
 
 

@@ -8,11 +8,10 @@ from annotate.annotators.cohorts import job
 from annotate.annotators.cohorts.actions import request_comparison
 from annotate.criteria import Criterion
 from annotate.models import AnnotatorTag
+from tests.browser.layout import SIDEWAYS
 from tests.conftest import NOW
 from tests.site.competitions import make_competition
 from tests.site.fitting.test_run import fit_now
-
-SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.fixture

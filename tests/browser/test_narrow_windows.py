@@ -4,13 +4,12 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
-from tests.browser.annotating import CRAMPED
+from tests.browser.layout import SIDEWAYS, layout_faults
 from tests.browser.test_people import known  # noqa: F401  (a fixture)
 from tests.site.factories import spread_fit
 from tests.site.fitting.test_tastes import divided  # noqa: F401  (a fixture)
 from tests.site.test_access import RULES, address, arguments  # noqa: F401
 
-SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 # Boxes that scroll sideways and that no key reaches.
 UNREACHABLE = """() => [...document.querySelectorAll("main *")].filter((one) =>
     one.scrollWidth > one.clientWidth + 1 && /auto|scroll/.test(getComputedStyle(one).overflowX)
@@ -53,9 +52,7 @@ def test_no_page_runs_off_a_window_of_320_pixels(
             continue
         page.evaluate("document.querySelectorAll('main details:not(.menu)').forEach((one) => { one.open = true; })")
         n += 1
-        if (by := page.evaluate(SIDEWAYS)) > 0:
-            wrong.append(f"{name}: {by} pixels too wide")
-        wrong += [f"{name}: no room for “{words}”" for words in page.evaluate(CRAMPED)]
+        wrong += [f"{name}: {fault}" for fault in layout_faults(page)]
         wrong += [f"{name}: no key scrolls “{box}”" for box in page.evaluate(UNREACHABLE)]
     assert wrong == []
     assert n > 60

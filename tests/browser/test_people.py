@@ -9,11 +9,10 @@ from annotate.annotators.cohorts import job as cohorts_job
 from annotate.annotators.cohorts.actions import request_comparison
 from annotate.criteria import Criterion
 from annotate.models import Annotator, Project
+from tests.browser.layout import SIDEWAYS
 from tests.site.annotators.test_by_criterion import crossed, fitted, mapped  # noqa: F401  (fixtures)
 from tests.site.annotators.test_pages import draw_taste_map, go_on
 from tests.site.fitting.test_tastes import divided  # noqa: F401  (a fixture)
-
-SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from playwright.sync_api import expect
 
 from annotate.models import OVERALL, Project, ResultsLink, Tag
 from annotate.publishing.results_links import stream
+from tests.browser.layout import SIDEWAYS
 from tests.conftest import NOW
 from tests.site.competitions import example_total
 from tests.site.factories import make_overall, spread_fit
 
-SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 CRITERIA = [
     {"name": "Idea", "question": "Which idea is better?"},
     {"name": "Craft", "question": "Which is better made?"},

@@ -8,12 +8,12 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from annotate.models import Evaluation, Project, RunRecord
+from tests.browser.layout import SIDEWAYS
 from tests.conftest import NOW, make_annotator
 from tests.site.dashboard.test_fits import arrays, evaluated
 from tests.site.dashboard.test_trust import DIAGNOSTICS, a_bin
 from tests.site.factories import engine_is_up, estimate_annotator, make_labels, spread_fit
 
-SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 PATIENCE = 30_000
 
 
