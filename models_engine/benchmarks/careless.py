@@ -147,6 +147,7 @@ FITS: dict[str, tuple[str, dict[str, Any]]] = {
     "CollaborativeGP, by evidence, all reliable": ("CollaborativeGP", {"covariance": "full", "reliability": False}),
     "CollaborativeGP, with sides": ("CollaborativeGP", {"side": True}),
     "CollaborativeGP, by evidence, with sides": ("CollaborativeGP", {"covariance": "full", "side": True}),
+    "CollaborativeGP, one scale for all parts": ("CollaborativeGP", {"part_scales": False}),
     "CrowdGPPL": ("CrowdGPPL", {}),
     "CrowdGPPL, with sides": ("CrowdGPPL", {"side": True}),
     "CrowdGPPL, all reliable": ("CrowdGPPL", {"reliability": False}),

@@ -10,7 +10,8 @@ from models_engine.data import Comparisons
 from models_engine.estimators.collaborative.fit import CollaborativeFit
 from models_engine.estimators.collaborative.large_fit import LargeFit
 from models_engine.estimators.collaborative.large_posterior import LargePosterior, dense_start
-from models_engine.estimators.collaborative.learning import CANDIDATES, EPStart, LearnedShape
+from models_engine.estimators.collaborative.learned import EPStart, LearnedShape
+from models_engine.estimators.collaborative.learning import CANDIDATES
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.collaborative.sampled import scale_densities
 from models_engine.estimators.collaborative.steps import Steps, count_folds
@@ -50,8 +51,8 @@ class CrowdGPPL:
 
     n_components: C, at most.   consensus_sd, taste_sd: prior medians of tau and sigma, in units of the answer's noise;
     log_scale_sd: sd of their log-normal priors.   features: whether item and annotator features are used.
-    reliability, grades, side: as in CollaborativeGP; in larger problems the variational factors do not know of them and
-    take the winners alone, EP does.
+    reliability, grades, side, part_scales: as in CollaborativeGP; in larger problems the variational factors do not
+    know of the first three and take the winners alone, EP does.
     Annotator features predict the taste of an annotator without labels; they do not change that of one with labels.
     max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
     Ties are half a win each way; larger sets follow Thurstone's model (with label weights that are not whole, they
@@ -68,6 +69,7 @@ class CrowdGPPL:
     reliability: bool = True
     grades: Literal["ordered", "ignore"] = "ordered"
     side: bool = False
+    part_scales: bool = True
     max_pairs: int | None = 600
     max_steps: int = 40
     max_iterations: int = 200

@@ -69,6 +69,10 @@ KERNEL = gettext_noop(
     "Utilities are a Gaussian process over the items' features; without features they are independent."
 )
 TASTE_PRIOR = gettext_noop("The sizes of the consensus and of the tastes have log-normal priors and are learned.")
+PART_SIZES = gettext_noop(
+    "Where at least five parts of three items or more are unconnected, the consensus of each part has a size of its "
+    "own, normal around a common one in the logarithm (not in large projects or with features of items)."
+)
 CROWD_BETA = gettext_noop(
     "Reliabilities have a Beta distribution; its mean, from .85 to .999, and how many answers it is worth, from .3 to "
     "30, are learned. In large projects one annotator in ten is careless beforehand, with any reliability alike."
@@ -162,7 +166,7 @@ METHODS: dict[str, Method] = {
         "probit",
         [OWN, "f_u = t + h_u", "t ~ N(0, τ^2 K)", "h_u ~ N(0, Σ)", "η_u ~ Beta(s m, s - s m)"],
         [TASTES, REVERSED, INDEPENDENT],
-        [KERNEL, TASTE_PRIOR, CROWD_BETA],
+        [KERNEL, TASTE_PRIOR, PART_SIZES, CROWD_BETA],
         {"": TASTE_INFERENCE},
         ["thurstone1927", "khan2014", "albert1993", "minka2001"],
         exact_sets=True,
@@ -173,7 +177,7 @@ METHODS: dict[str, Method] = {
         "probit",
         [OWN, "f_u = t + V w_u", "t ~ N(0, τ^2 K)", "η_u ~ Beta(s m, s - s m)"],
         [TASTES, REVERSED, INDEPENDENT],
-        [KERNEL, TASTE_PRIOR, CROWD_BETA],
+        [KERNEL, TASTE_PRIOR, PART_SIZES, CROWD_BETA],
         {"": TASTE_INFERENCE},
         ["thurstone1927", "simpson2020", "minka2001"],
         exact_sets=True,
@@ -272,6 +276,7 @@ SETTINGS: dict[str, str] = {
     "pseudo_annotators": gettext_noop("strength of the prior of the covariance of tastes, as a number of annotators"),
     "features": gettext_noop("whether features of items and annotators are used"),
     "steepness": gettext_noop("whether each annotator has a steepness of their own"),
+    "part_scales": gettext_noop("whether each unconnected part of the items has a standard deviation of its own"),
     "family": gettext_noop("distribution of counts"),
     "n_prior": gettext_noop("strength of the prior of standard deviations, as a number of effects of variance 1"),
     "constant": gettext_noop("log of what an average annotator counts of an average item"),

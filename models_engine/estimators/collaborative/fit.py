@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from models_engine.covariance.forms import DenseCovariance
 from models_engine.estimators.collaborative.annotators import annotator_utilities
-from models_engine.estimators.collaborative.learning import EPStart, LearnedPrior, TasteLearning
+from models_engine.estimators.collaborative.learned import EPStart, LearnedPrior
+from models_engine.estimators.collaborative.learning import TasteLearning
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior, Tastes
 from models_engine.estimators.collaborative.refit import REFIT_TOLERANCE, match_sites, refit
 from models_engine.estimators.collaborative.report import (
@@ -205,6 +206,7 @@ class CollaborativeFit(TasteLearning):
             n_told=np.array(self._n_told(learned, found)),
             grade=np.zeros(0, np.int64) if self.sites.grade is None else self.sites.grade,
             side=np.zeros(0, np.int64) if self.sites.side is None else self.sites.side,
+            item_sds=np.zeros(0) if scales.item_sds is None else scales.item_sds,
         )
         if learned.sampled is not None:
             tastes = widened(tastes, learned.sampled)

@@ -51,6 +51,10 @@ class CollaborativeGP:
         N(0, 0.6^2), s half-Cauchy(0.3); pairs of known order only, of annotators who preferred it sometimes, not always
         (where it is always, the winner may have been given first). It is part of what the annotator sees: z = f_ua -
         f_ub + b_u, so that a reversed answer reverses it as well, as in CrowdBT.
+    part_scales: where at least five parts of three items or more are unconnected, the consensus of each part p has its
+        own sd tau_p, log tau_p ~ N(log tau, s^2), s half-normal(log_scale_sd), so that parts are pooled as far as they
+        are alike: one tau would be too small for parts that spread much, and their intervals too narrow. Of fewer parts
+        the prior would decide how they spread. Only where scales are drawn (see below), without item features.
     steepness: also infer how steeply each annotator's answers follow their utilities (erratic: below 1).
     max_pairs: maximum number of distinct pairs per annotator, chosen at random; None uses all.
 
@@ -86,6 +90,7 @@ class CollaborativeGP:
     reliability: bool = True
     grades: Literal["ordered", "ignore"] = "ordered"
     side: bool = False
+    part_scales: bool = True
     max_pairs: int | None = 600
     max_steps: int = 40
     max_iterations: int = 200

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.data import Comparisons
-from models_engine.estimators.collaborative.posterior import CollaborativePosterior
+from models_engine.estimators.collaborative.learned import EPStart, LearnedPrior, LearnedShape
+from models_engine.estimators.collaborative.posterior import CollaborativePosterior, Tastes
 from models_engine.estimators.collaborative.sampled import (
     ConsensusFactors,
     Widening,
@@ -31,10 +32,10 @@ from models_engine.inference.probit_ep.annotator_blocks import Block, build_bloc
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, warm_start
 from models_engine.inference.probit_ep.learned_cuts import root_of_deviations, root_of_draws, starting_cuts
 from models_engine.inference.probit_ep.pair_sites import PairSites, choose_capped_rows, sided_labels
-from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.covariance import learn_taste
+from models_engine.inference.tastes.part_scales import has_part_scales
 from models_engine.inference.tastes.reliability import Reliabilities, learn_reliabilities
-from models_engine.inference.tastes.sampling import Sampled, ScaleDensities, sample_tastes
+from models_engine.inference.tastes.sampling import ScaleDensities, sample_tastes
 from models_engine.inference.tastes.scales import (
     MixtureWeights,
     PriorScales,
@@ -46,7 +47,7 @@ from models_engine.inference.tastes.scales import (
 from models_engine.inference.tastes.sides import SideBiases, learn_sides
 from models_engine.kernels import ItemKernel
 
-__all__ = ["CANDIDATES", "EPStart", "LearnedPrior", "LearnedShape", "TasteLearning"]
+__all__ = ["CANDIDATES", "TasteLearning"]
 
 Floats = NDArray[np.float64]
 MAX_FULL_ITEMS = 300  # up to here "auto" learns a full taste covariance; above it a low-rank one
@@ -57,63 +58,6 @@ MAX_LEARNING_PAIRS = 100  # of each annotator, from which a large fit learns the
 MIN_SHAPE = 0.01  # of a learned shape's weight: with less it is as well left out, and not learned from all labels
 MAX_DRAWN = 6  # components, where shape and scales are drawn
 MIN_SHARED_LABELS = 0.9  # scales of an earlier fit are reused where it saw at least this share of the labels
-
-
-@dataclass(frozen=True, eq=False)
-class EPStart:
-    """Initial values of EP: sites and the mean of the consensus."""
-
-    sites: Sites
-    mean: Floats
-
-    def expand_to(self, rows: NDArray[np.int64], n_sites: int) -> "EPStart":
-        """Return the same for n_sites sites of which these are `rows`; the others start at zero."""
-        sites = Sites.empty(n_sites)
-        sites.precision[rows], sites.shift[rows] = self.sites.precision, self.sites.shift
-        return EPStart(sites, self.mean)
-
-    def select(self, rows: NDArray[np.int64]) -> "EPStart":
-        """Return the same for these rows of the sites."""
-        return EPStart(Sites(self.sites.precision[rows], self.sites.shift[rows]), self.mean)
-
-
-@dataclass(frozen=True, eq=False)
-class LearnedShape:
-    """A learned taste covariance (n_items, n_items), and the final sites of its EP, if any."""
-
-    taste: Floats
-    end: EPStart | None
-
-
-@dataclass(frozen=True, eq=False)
-class LearnedPrior:
-    """Scales and kernel, the shape of Sigma with the weights of its mixtures, and the number of sites it came from.
-
-    begin: where EP over all sites may begin.   sampled: where shape and scales come from draws.   cut_root: root of the
-    covariance of the log gaps between cut points, None where these are not drawn.
-    widening, n_told: those of the fit that lent all this.   reliability: of the annotators, None where all count as
-    reliable.   sides: side biases of the annotators, None where none are told apart.
-    """
-
-    scales: PriorScales
-    shape: Floats
-    mixture: MixtureWeights
-    n_sites: int
-    begin: EPStart | None
-    sampled: Sampled | None = None
-    widening: Widening | None = None
-    n_told: int | None = None
-    reliability: Reliabilities | None = None
-    cut_root: Floats | None = None
-    sides: SideBiases | None = None
-
-    @property
-    def lapse(self) -> Floats | None:
-        return None if self.reliability is None else self.reliability.lapse
-
-    @property
-    def side(self) -> Floats | None:
-        return None if self.sides is None else self.sides.mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,10 +84,16 @@ class TasteLearning:
             return False
         return self.sites.ranking is None or is_sampled(self.settings, self.data)
 
+    def learns_part_scales(self) -> bool:
+        """Return whether each unconnected part has a scale: where scales are drawn, and no features relate items."""
+        if not self.settings.part_scales or self.features() is not None or not is_sampled(self.settings, self.data):
+            return False
+        return has_part_scales(self.data.connected_parts())
+
     def prior(self, scales: PriorScales, lapse: Floats | None, side: Floats | None = None) -> CrowdPrior:
         kernel = ItemKernel(self.features(), self.data.n_items, scales.share, scales.length).matrix()
         zero = np.zeros(self.data.n_items)
-        covariances = scales.taste_sd**2 * kernel, scales.consensus_sd**2 * kernel
+        covariances = scales.taste_sd**2 * kernel, scales.consensus(kernel)
         return CrowdPrior(*covariances, zero, lapse=lapse, cuts=scales.cut_points, side=side)
 
     def first_cuts(self) -> Floats | None:
@@ -176,6 +126,7 @@ class TasteLearning:
             self.densities(),
             self.rng,
             parts=self.data.connected_parts(),
+            part_scales=self.learns_part_scales(),
             kernel=kernel,
             reliability=reliable,
             n_grades=0 if self.sites.grade is None else self.data.n_grades,
@@ -186,7 +137,7 @@ class TasteLearning:
         size = float(np.sqrt(np.trace(sampled.taste) / self.data.n_items))
         gaps = sampled.log_gaps
         cuts = None if gaps is None else tuple(cuts_from_gaps(gaps.mean(axis=0)).tolist())
-        scales = PriorScales(sampled.consensus_sd, size, scales.share, scales.length, cuts)
+        scales = PriorScales(sampled.consensus_sd, size, scales.share, scales.length, cuts, sampled.item_sds)
         mixture = taste_sizes(sampled)
         return LearnedPrior(
             scales,
@@ -353,6 +304,13 @@ class TasteLearning:
         )
         return LearnedShape(learned.taste, EPStart(learned.result.update, learned.result.mean))
 
+    def _has_scales_of_its_parts(self, before: Tastes) -> bool:
+        """Return whether an earlier fit has one scale for each part of these answers, or has none where none is due."""
+        if not self.learns_part_scales() or not len(before.item_sds):
+            return self.learns_part_scales() == bool(len(before.item_sds))
+        _, first, part = np.unique(self.data.connected_parts(), return_index=True, return_inverse=True)
+        return bool((before.item_sds == before.item_sds[first][part]).all())
+
     def reuse(self, earlier: CollaborativePosterior) -> LearnedPrior | None:
         """Return what an earlier fit learned, if it had the same items, features and kinds of graded answers and nearly
         as many labels."""
@@ -367,6 +325,8 @@ class TasteLearning:
             return None
         if len(before.mean) != self.data.n_items or (reliability is None) == self.learns_reliability():
             return None
+        if not self._has_scales_of_its_parts(before):
+            return None
         features = self.features()
         same = before.features.shape[1] == 0 if features is None else np.array_equal(before.features, features)
         if (
@@ -375,7 +335,8 @@ class TasteLearning:
         ):
             return None
         consensus_sd, taste_sd, share, length = (float(value) for value in before.scales)
-        scales = PriorScales(consensus_sd, taste_sd, share, length, cuts)
+        item_sds = before.item_sds if len(before.item_sds) else None
+        scales = PriorScales(consensus_sd, taste_sd, share, length, cuts, item_sds)
         drawn = is_sampled(self.settings, self.data)
         n_told = int(before.n_told) if drawn else None
         factors = ConsensusFactors(*before.consensus_factors.tolist())

@@ -45,7 +45,8 @@ class Tastes:
     features, explained (c,): share of each score's variance it explains; centre_scale (2, e): of the features.
     ranking (n_sites,) as in PairSites, (0,) where there are none.   own_widening, difference_widening, sign_widening
     (n_annotators,): factors of standard deviations that count what is open about `taste` (see sampled.Widening).
-    grade, side (n_sites,) as in PairSites, (0,) where they do not count.
+    grade, side (n_sites,) as in PairSites, (0,) where they do not count.   item_sds (n_items,): of the consensus of
+    each item a priori, (0,) where all have that of `scales`.
     consensus_factors (2,): of the consensus's mean and standard deviations, see sampled.ConsensusFactors; `mean` and
     `covariance` are without them.   n_told: how many leading components are more than noise.
     """
@@ -81,6 +82,7 @@ class Tastes:
     n_told: NDArray[np.int64]
     grade: Ints
     side: Ints
+    item_sds: Floats
 
     @property
     def kernel(self) -> ItemKernel:
@@ -125,12 +127,13 @@ class Tastes:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray]) -> Self:
-        """Load arrays, also of versions without `ranking`, `grade`, `side` or widened intervals."""
+        """Load arrays, also of versions without `ranking`, `grade`, `side`, `item_sds` or widened intervals."""
         ones = np.ones(len(arrays["tastes/steepness"]))
         absent = {
             "tastes/ranking": np.zeros(0, np.int64),
             "tastes/grade": np.zeros(0, np.int64),
             "tastes/side": np.zeros(0, np.int64),
+            "tastes/item_sds": np.zeros(0),
             "tastes/own_widening": ones,
             "tastes/difference_widening": ones,
             "tastes/sign_widening": ones,

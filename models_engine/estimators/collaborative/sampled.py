@@ -114,6 +114,7 @@ def scale_densities(settings: Settings, n_components: int, component: Floats | N
         component=of_one,
         own=own,
         total=lambda sd: of_whole(sd) - np.interp(np.log(sd), LOG_TOTALS, implied),
+        part_spread=settings.log_scale_sd,
     )
 
 

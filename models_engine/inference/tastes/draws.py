@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.inference.tastes.cut_sampling import CutSampler
+from models_engine.inference.tastes.part_scales import PartScales
 from models_engine.inference.tastes.reliability import Reliabilities
 from models_engine.inference.tastes.reliability_sampling import ReliabilitySampler
 from models_engine.inference.tastes.sides import SideBiases
@@ -32,8 +33,12 @@ class State(Protocol):
     f: Floats
     annotator: Ints
     item: Ints
+    by_part: PartScales | None
     reliabilities: ReliabilitySampler
     cut_points: list[CutSampler | None]
+
+    @property
+    def item_sds(self) -> Floats: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +55,8 @@ class Sampled:
     crowd_reliability: mean of the crowd's mean.   consensus, consensus_square (n_items,): first and second moments of
     the consensus, centred within each connected part.
     log_gaps (n_draws, n_grades): those between the cut points of graded answers, None where there are none.
-    sides: side biases of the annotators, None where no answer tells of them.
+    sides: side biases of the annotators, None where no answer tells of them.   item_sds (n_items,): geometric means of
+    the consensus's standard deviations, None where they are the same for all items.
     """
 
     shared: Floats
@@ -71,6 +77,7 @@ class Sampled:
     log_gaps: Floats | None = None
     sides: SideBiases | None = None
     reliability_ends: Floats | None = None
+    item_sds: Floats | None = None
 
     def reliabilities(self) -> Reliabilities:
         """Return what the draws tell of the annotators' reliabilities."""
@@ -92,6 +99,7 @@ class Moments:
         self.reliability: list[Floats] = []
         self.crowd = 0.0
         self.log_gaps: list[Floats] = []
+        self.log_item_sds: list[Floats] = []
 
     def add(self, chain: State) -> None:
         n, spread = chain.n, chain.v @ chain.v.T
@@ -108,6 +116,8 @@ class Moments:
         self.taste += spread + chain.r**2 * np.eye(n)
         self.log_gaps += [one.log_gaps for one in chain.cut_points if one is not None]
         self.consensus_sd.append(chain.tau)
+        if chain.by_part is not None:
+            self.log_item_sds.append(np.log(chain.item_sds))
         self.spectra.append(np.maximum(np.linalg.eigvalsh(across.T @ across)[::-1], 0.0))
         self.totals.append(float((across**2).sum() + (n - 1) * chain.r**2))
         for place, values in enumerate((own, own**2, apart, apart**2, apart > 0)):
@@ -137,4 +147,5 @@ class Moments:
             consensus_square=self.consensus[1] / self.n,
             log_gaps=np.array(self.log_gaps) if self.log_gaps else None,
             reliability_ends=np.quantile(reliability, [0.05, 0.95], axis=0),
+            item_sds=np.exp(np.mean(self.log_item_sds, axis=0)) if self.log_item_sds else None,
         )

@@ -176,6 +176,13 @@ class Perception:
             return 0.0
         return self._log_density_of_sets(after, factor) - self._log_density_of_sets(before, 1.0)
 
+    def gains_by_set(self, before: Floats, after: Floats) -> Floats:
+        """Return by how much the log density of what was perceived in each answer grows, (m,); 0 of pairs."""
+        if before.shape[1] == 2:
+            return np.zeros(len(before))
+        squares = (self.perceived - before) ** 2 - (self.perceived - after) ** 2
+        return np.asarray(squares.sum(axis=1) / (2 * NOISE_SD**2))
+
     def _log_density_of_sets(self, utilities: Floats, factor: float) -> float:
         squares = (factor * self.perceived - utilities) ** 2
         return utilities.size * float(np.log(factor)) - float(squares.sum()) / (2 * NOISE_SD**2)

@@ -1,6 +1,7 @@
 """Draws each annotator's reliability, and the crowd's prior, with reversed answers summed out."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +9,7 @@ from scipy.special import betainc, expit
 
 from models_engine.inference.tastes.reliability import FIRST_MEAN, MEANS, SIZES
 
-__all__ = ["P_REVERSED", "ReliabilitySampler", "ReliabilityTable", "log_odds_of", "prior_masses"]
+__all__ = ["P_REVERSED", "AnswerGroups", "ReliabilitySampler", "ReliabilityTable", "log_odds_of", "prior_masses"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -16,6 +17,7 @@ LOWER, UPPER = (-10.0, -6.5), (9.0, 12.0, 16.0, 21.0, 27.6)  # log-odds beyond t
 FROM, TO = -4.0, 7.5  # log-odds between which steps are even
 STEP_LIMITS = (0.2, 0.5)
 P_REVERSED = 0.05
+TINY = np.finfo(np.float64).tiny
 TOGETHER = 8  # answers of one annotator whose chances are multiplied before a logarithm, a power of 2
 
 
@@ -62,6 +64,25 @@ class ReliabilityTable:
 def _log_sum(logs: Floats) -> float:
     largest = float(logs.max())
     return largest + float(np.log(np.exp(logs - largest).sum()))
+
+
+class AnswerGroups:
+    """Answers (m,) by group and annotator. groups (m,): from 0 on, each of one answer at least.
+
+    ends: first and last row of each group among the sums of its annotators.   annotators: of these rows.
+    """
+
+    def __init__(self, groups: Ints, annotators: Ints) -> None:
+        width = int(annotators.max(initial=0)) + 1
+        keys = groups * width + annotators
+        self._order = np.argsort(keys, kind="stable")
+        known, self._first = np.unique(keys[self._order], return_index=True)
+        self.annotators, self.of_answer, self.n = known % width, groups, int(groups.max(initial=-1)) + 1
+        self.ends = list(pairwise(np.searchsorted(known // width, np.arange(self.n + 1)).tolist()))
+
+    def sums(self, values: Floats) -> Floats:
+        """Return sums of values (m, k) over the answers of each annotator in each group."""
+        return np.add.reduceat(values[self._order], self._first, axis=0)
 
 
 class ReliabilitySampler:
@@ -116,7 +137,7 @@ class ReliabilitySampler:
             product = np.zeros((2 * width - 1, n))
             for i in range(width):
                 product[i : i + width] += one[i] * other
-        logs = np.log(np.maximum(product.T @ self._basis, np.finfo(np.float64).tiny))
+        logs = np.log(np.maximum(product.T @ self._basis, TINY))
         likelihood, largest = np.ones((len(self.value), len(self._values))), np.zeros(len(self.value))
         if len(logs):
             own = np.add.reduceat(logs, self._first_rows, axis=0)
@@ -149,6 +170,43 @@ class ReliabilitySampler:
                 by_prior, taken[u] = then, True
         likelihood = np.where(taken[:, None], proposed.likelihood, now.likelihood)
         return taken, ReliabilityTable(likelihood, np.where(taken, proposed.largest, now.largest), by_prior)
+
+    def choose_groups(
+        self, table: ReliabilityTable, change: Floats, groups: "AnswerGroups", gain: Floats, rng: np.random.Generator
+    ) -> NDArray[np.bool_]:
+        """Take or leave what is proposed for each group of answers, one after the other, reliabilities and the crowd's
+        prior summed out (Metropolis & Hastings).
+
+        change (m, k): by how much the log chance of each answer grows at each reliability.   gain (n_groups,): by how
+        much the log density of everything else grows.   Returns the groups whose proposals are taken (n_groups,).
+        """
+        likelihood, by_prior = table.likelihood.copy(), table.by_prior
+        marginal = np.log(self._masses @ likelihood.T)
+        sums = groups.sums(change)
+        largest = sums.max(axis=1)
+        ratios = np.exp(sums - largest[:, None])
+        least, taken = np.log(rng.random(len(gain))) - gain, np.zeros(len(gain), dtype=bool)
+        now = _log_sum(by_prior)
+        for group, (first, last) in enumerate(groups.ends):
+            who = groups.annotators[first:last]
+            own = likelihood[who] * ratios[first:last]
+            column = np.log(self._masses @ own.T)
+            then = by_prior + (column - marginal[:, who]).sum(axis=1) + largest[first:last].sum()
+            proposed = _log_sum(then)
+            if proposed - now > least[group]:
+                likelihood[who], marginal[:, who] = own, column
+                by_prior, now, taken[group] = then, proposed, True
+        return taken
+
+    def log_ratios(self, now: tuple[Floats, Floats], proposed: tuple[Floats, Floats]) -> Floats:
+        """Return by how much the log chance of each answer grows at each reliability, (m, k).
+
+        now, proposed: chances of the answers where they are not reversed, and where they are, (m,) each.
+        """
+        chances = [
+            np.outer(kept, self._values) + np.outer(turned, expit(-self.log_odds)) for kept, turned in (now, proposed)
+        ]
+        return np.log(np.maximum(chances[1], TINY) / np.maximum(chances[0], TINY))
 
     def draw(self, table: ReliabilityTable, rng: np.random.Generator) -> None:
         """Draw the crowd's prior and then all reliabilities."""

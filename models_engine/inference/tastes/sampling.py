@@ -10,8 +10,13 @@ from numpy.typing import NDArray
 from models_engine.inference.tastes.cut_sampling import CutSampler
 from models_engine.inference.tastes.draws import Moments, Sampled
 from models_engine.inference.tastes.opposites import Opposites
+from models_engine.inference.tastes.part_scales import PartScales
 from models_engine.inference.tastes.perception import NOISE_SD, AnswerGroup, Perception
-from models_engine.inference.tastes.reliability_sampling import ReliabilitySampler, ReliabilityTable
+from models_engine.inference.tastes.reliability_sampling import (
+    AnswerGroups,
+    ReliabilitySampler,
+    ReliabilityTable,
+)
 from models_engine.inference.tastes.side_sampling import SideSampler
 from models_engine.linalg import cholesky
 
@@ -19,10 +24,12 @@ __all__ = ["GRID", "LOG_STEP", "Sampled", "ScaleDensities", "sample_tastes"]
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+TINY = np.finfo(np.float64).tiny
 GRID = np.exp(np.linspace(np.log(0.01), np.log(8.0), 139))  # standard deviations among which scales are drawn
 LOG_GRID, GRID_SQUARES = np.log(GRID), GRID**2
 LOG_STEP = float(np.log(GRID[1] / GRID[0]))
 STEPS = (1, 2, 4, 8)  # of the grid, by which scales are proposed larger or smaller together
+PART_STEPS = (2, 4, 8, 16)  # those of a part by itself, which few answers tell of
 EVERY = 10  # sweeps per reported step
 P_OPPOSE = 0.25  # P(a sweep proposes the opposite of each annotator's utilities), after the warm-up
 N_SETTLING = 60  # first sweeps, in which components of taste are found
@@ -34,12 +41,14 @@ class ScaleDensities:
 
     consensus: of the consensus's.   component: of a component's.   own: of what is a person's alone.   total: of the
     standard deviation of a whole taste, by which those of all components and of the own part are drawn together.
+    part_spread: scale of the half-normal prior of the standard deviation of log tau_p, where parts have their own.
     """
 
     consensus: Floats
     component: Floats
     own: Floats
     total: Callable[[Floats], Floats]
+    part_spread: float = 0.75
 
 
 def sample_tastes(
@@ -51,6 +60,7 @@ def sample_tastes(
     rng: np.random.Generator,
     *,
     parts: Ints | None = None,
+    part_scales: bool = False,
     kernel: Floats | None = None,
     reliability: bool = False,
     n_grades: int = 0,
@@ -65,8 +75,9 @@ def sample_tastes(
     taken either way, by lot in every sweep. Where it counts which item of a pair was shown first, each annotator's side
     bias is added to what is perceived of it (see SideSampler).
 
-    parts (n_items,): numbers of the connected parts, by default one.   reliability: whether each annotator's, the share
-    of answers that are not reversed, is drawn, or is 1.
+    parts (n_items,): numbers of the connected parts, by default one.   part_scales: whether each part has its own tau
+    (see PartScales), which a kernel does not allow.   reliability: whether each annotator's, the share of answers that
+    are not reversed, is drawn, or is 1.
     Careless people and a camp of another taste explain the same answers at first sight, and a chain hardly ever goes
     from the one to the other: no component has the taste of a camp while all of it count as careless. So nobody is
     careless in the first sweeps (see ReliabilitySampler.release), while components settle; then each becomes so by
@@ -74,8 +85,10 @@ def sample_tastes(
     Opposites. Answers with grades say between which cut points the perceived difference lies; these are drawn as
     CutSampler says. on_step hears of every tenth sweep, with the log density of the residuals.
     """
-    chain = _Chain(answers, n_items, n_annotators, n_components, densities, rng, kernel, reliability, n_grades)
-    draws = Moments(n_annotators, np.zeros(n_items, np.int64) if parts is None else parts)
+    parts = np.zeros(n_items, np.int64) if parts is None else parts
+    by_part = PartScales(parts, GRID, 1.0, densities.part_spread) if part_scales else None
+    chain = _Chain(answers, n_items, n_annotators, n_components, densities, rng, kernel, reliability, n_grades, by_part)
+    draws = Moments(n_annotators, parts)
     for sweep in range(n_warm_up + n_draws):
         if sweep == min(N_SETTLING, n_warm_up):
             chain.reliabilities.release()
@@ -102,6 +115,7 @@ class _Chain:
         kernel: Floats | None,
         reliability: bool,
         n_grades: int,
+        by_part: PartScales | None,
     ) -> None:
         self.n, self.u, self.c, self.rng, self.densities = n_items, n_annotators, n_components, rng, densities
         self.answers = [Perception(one, may_reverse=reliability) for one in answers]
@@ -111,6 +125,10 @@ class _Chain:
         ]
         self.learns, self.sides = reliability, SideSampler(n_annotators, self.answers)
         self.reliabilities = ReliabilitySampler(np.concatenate([one.annotators for one in answers]), n_annotators)
+        if by_part is not None:
+            first = np.concatenate([one.items[:, 0] for one in answers])
+            annotators = np.concatenate([one.annotators for one in answers])
+            self.answer_parts = AnswerGroups(by_part.of_items(first), annotators)
         if not reliability:
             self.reliabilities.value[:] = self.reliabilities.crowd = 1.0
         keys = [(one.annotators[:, None] * n_items + one.items).ravel() for one in answers]
@@ -124,7 +142,7 @@ class _Chain:
         self.variances = GRID[:, None] ** 2 + NOISE_SD**2 / self.counts
         self.log_sizes = np.bincount(self.group) * np.log(self.variances)
         self.precision = None if kernel is None else np.linalg.inv(kernel)
-        self.t, self.tau, self.r = np.zeros(n_items), 1.0, 0.3
+        self.t, self.tau, self.r, self.by_part = np.zeros(n_items), 1.0, 0.3, by_part
         self.v, self.s = 0.3 * rng.standard_normal((n_items, n_components)), np.full(n_components, 0.5)
         self.w, self.f = rng.standard_normal((n_annotators, n_components)), np.zeros(len(known))
         seen = [cells.reshape(one.items.shape) for one, cells in zip(answers, self.cells, strict=True)]
@@ -157,6 +175,8 @@ class _Chain:
         centre_of = (expected / self.r**2 + self.count * mean / NOISE_SD**2) / precision
         self.f = centre_of + self.rng.standard_normal(len(precision)) / np.sqrt(precision)
         table = self._rescale(self._table(self.f) if self.learns else None)
+        if self.by_part is not None:
+            table = self._rescale_parts(self.by_part, table)
         if table is not None:
             opposes = warming_up or self.rng.random() < P_OPPOSE
             self.reliabilities.draw(self._oppose(table) if opposes else table, self.rng)
@@ -167,13 +187,17 @@ class _Chain:
 
         opposite: with what else changes where these are taken as the opposite ones.
         """
+        return self.reliabilities.table(*self._chances(f, of_cuts, opposite=opposite))
+
+    def _chances(self, f: Floats, of_cuts: float = 1.0, *, opposite: bool = False) -> tuple[Floats, Floats]:
+        """Return the chances of all answers where they are not reversed and where they are, (m,) each, see `_table`."""
         found = []
         for one, cells, cut_points in zip(self.answers, self.cells, self.cut_points, strict=True):
             mean = one.shown(f[cells].reshape(one.level.shape), -self.sides.value if opposite else self.sides.value)
             between = None if cut_points is None else cut_points.ends(of_cuts * cut_points.cuts)
             found.append(one.chances(mean, self.reliabilities.value, between, opposite=opposite))
         kept, turned = (np.concatenate(both) for both in zip(*found, strict=True))
-        return self.reliabilities.table(kept, turned)
+        return kept, turned
 
     def _rescale(self, table: ReliabilityTable | None) -> ReliabilityTable | None:
         """Propose larger or smaller utilities and scales (Metropolis & Hastings): all, the consensus's, the tastes'.
@@ -189,9 +213,10 @@ class _Chain:
             steps = int(self.rng.choice(STEPS)) * (1 if self.rng.random() < 0.5 else -1)
             old = np.rint(np.log(np.array([self.tau, self.r, *self.s]) / GRID[0]) / LOG_STEP).astype(np.int64)
             new = old + steps * np.array([consensus, *[tastes] * (len(old) - 1)])
-            if new.min() >= 0 and new.max() < len(GRID):
+            parts = self.by_part if consensus else None
+            if new.min() >= 0 and new.max() < len(GRID) and (parts is None or parts.can_move(steps)):
                 factor = float(np.exp(steps * LOG_STEP))
-                gain = self._log_prior(new) - self._log_prior(old)
+                gain = self._log_prior(new) - self._log_prior(old) + (0.0 if parts is None else parts.gain(steps))
                 table = self._propose(new, gain, factor if consensus else 1.0, factor if tastes else 1.0, table)
         return table
 
@@ -223,6 +248,8 @@ class _Chain:
                 gain -= cut_points.log_density(one.winners_margin(before), lapse, 1.0)
         if np.log(self.rng.random()) >= gain:
             return table
+        if self.by_part is not None:
+            self.by_part.move(int(scales[0]) - self.by_part.at)
         self.tau, self.r, self.s = float(GRID[scales[0]]), float(GRID[scales[1]]), GRID[scales[2:]]
         self.t, self.v, self.f = of_t * self.t, of_rest * self.v, f
         for one, cut_points in zip(self.answers, self.cut_points, strict=True):
@@ -230,6 +257,32 @@ class _Chain:
             if cut_points is not None:
                 cut_points.log_gaps = cut_points.log_gaps + np.log(of_both)
         return proposed
+
+    def _rescale_parts(self, scales: PartScales, table: ReliabilityTable | None) -> ReliabilityTable | None:
+        """Propose the consensus of each unconnected part and its scale larger or smaller, as `_rescale` does of all."""
+        steps, gain, factors = scales.propose(PART_STEPS, self.rng)
+        t = factors * self.t
+        f = self.f + (t - self.t)[self.item]
+        seen = [
+            [one.shown(values[cells].reshape(one.level.shape), self.sides.value) for values in (self.f, f)]
+            for one, cells in zip(self.answers, self.cells, strict=True)
+        ]
+        of_sets = [one.gains_by_set(*both) for one, both in zip(self.answers, seen, strict=True)]
+        gain = gain + np.bincount(self.answer_parts.of_answer, np.concatenate(of_sets), len(gain))
+        chances = self._chances(self.f), self._chances(f)
+        if table is not None:
+            change = self.reliabilities.log_ratios(*chances)
+            taken = self.reliabilities.choose_groups(table, change, self.answer_parts, gain, self.rng)
+        else:
+            kept = [np.maximum(one, TINY) for one, _ in chances]
+            gain += np.bincount(self.answer_parts.of_answer, np.log(kept[1] / kept[0]), len(gain))
+            taken = np.log(self.rng.random(len(gain))) < gain
+        if not taken.any():
+            return table
+        self.t = np.where(taken[scales.of_items(np.arange(self.n))], t, self.t)
+        self.f = np.where(taken[scales.of_items(self.item)], f, self.f)
+        scales.places = scales.places + np.where(taken, steps, 0)
+        return None if table is None else self._table(self.f)
 
     def _oppose(self, table: ReliabilityTable) -> ReliabilityTable:
         """Propose about the opposite of each annotator's utilities, see Opposites; return the table afterwards."""
@@ -287,7 +340,8 @@ class _Chain:
         precision = self._sum_by_item(weight, squares).reshape(self.n, k, k)
         push = self._sum_by_item(weight * mean, x)
         if self.precision is None:
-            precision[:, np.arange(k), np.arange(k)] += 1 / sds**2
+            own = sds if self.by_part is None else np.column_stack([self.item_sds, np.tile(self.s, (self.n, 1))])
+            precision[:, np.arange(k), np.arange(k)] += 1 / own**2
             found = self._gaussian(precision, push)
         else:
             found = np.column_stack([self.t, self.v])
@@ -296,6 +350,11 @@ class _Chain:
                 whole = self.precision / sds[row] ** 2 + np.diag(precision[:, row, row])
                 found[:, row] = self._gaussian(whole[None], rest[None])[0]
         self.t, self.v = found[:, 0], found[:, 1:]
+
+    @property
+    def item_sds(self) -> Floats:
+        """Return the standard deviation of each item's consensus, (n_items,)."""
+        return np.full(self.n, self.tau) if self.by_part is None else GRID[self.by_part.item_places()]
 
     def _gaussian(self, precision: Floats, push: Floats) -> Floats:
         """Draw from N(precision^-1 push, precision^-1), a stack (m, k, k) and (m, k)."""
@@ -308,7 +367,11 @@ class _Chain:
         rows = np.column_stack([self.t, self.v])
         weighted = rows if self.precision is None else self.precision @ rows
         likelihood = -self.n * LOG_GRID - (rows * weighted).sum(axis=0)[:, None] / (2 * GRID_SQUARES)
-        self.tau = self._pick(likelihood[0] + self.densities.consensus)
+        if self.by_part is None:
+            self.tau = self._pick(likelihood[0] + self.densities.consensus)
+        else:
+            self.by_part.draw(self.t, self.densities.consensus, self.rng)
+            self.tau = float(GRID[self.by_part.at])
         for c in range(self.c):
             others = (self.s**2).sum() - self.s[c] ** 2 + self.r**2
             prior = self.densities.component + self.densities.total(np.sqrt(others + GRID_SQUARES))

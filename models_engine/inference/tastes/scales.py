@@ -39,7 +39,8 @@ DIFFERENCE = 1e-4  # of the kernel's coordinates, for differences
 class PriorScales:
     """Standard deviations of the consensus and of one annotator's taste, and the kernel's share and length.
 
-    cuts: cut points of graded answers, None where grades do not count.
+    cuts: cut points of graded answers, None where grades do not count.   item_sds (n_items,): of the consensus of each
+    item, where unconnected parts have their own; without item features only. consensus_sd is then the typical one.
     """
 
     consensus_sd: float
@@ -47,10 +48,17 @@ class PriorScales:
     share: float = 0.0
     length: float = 1.0
     cuts: tuple[float, ...] | None = None
+    item_sds: Floats | None = None
 
     @property
     def cut_points(self) -> Floats | None:
         return None if self.cuts is None else np.array(self.cuts)
+
+    def consensus(self, kernel: Floats) -> Floats:
+        """Return the prior covariance of the consensus, kernel (n_items, n_items) being that of scale 1."""
+        if self.item_sds is None:
+            return self.consensus_sd**2 * kernel
+        return np.outer(self.item_sds, self.item_sds) * kernel
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from models_engine.inference.tastes.perception import AnswerGroup, Perception
 from models_engine.inference.tastes.reliability import FIRST_MEAN, MEANS, SIZES, Reliabilities
 from models_engine.inference.tastes.reliability_sampling import (
     P_REVERSED,
+    AnswerGroups,
     ReliabilitySampler,
     log_odds_of,
     prior_masses,
@@ -159,3 +160,38 @@ def test_who_is_new_gets_the_ends_of_the_crowds_prior():
     np.testing.assert_array_equal(known.ends[:, :2], ends)
     assert known.ends[:, 2] == pytest.approx(beta.ppf([0.05, 0.95], 4.5, 0.5))
     assert Reliabilities(np.ones(1), np.zeros(1), 0.9).extended(3).ends is None
+
+
+def test_groups_of_answers_are_taken_as_tables_of_all_answers_say():
+    """One group after the other, each against a table computed anew of what was taken before it."""
+    rng = np.random.default_rng(5)
+    who, group = rng.integers(4, size=60), rng.integers(6, size=60)
+    group[:6] = np.arange(6)
+    sampler = ReliabilitySampler(who, 5)
+    sampler.release()
+    now, other = chances(rng, 60), chances(rng, 60)
+    proposed = tuple(0.8 * old + 0.2 * new for old, new in zip(now, other, strict=True))
+    gain = np.r_[rng.normal(scale=2.0, size=5), -np.inf]
+    change = sampler.log_ratios(now, proposed)
+    np.testing.assert_allclose(
+        change[7], np.log(expected_chances(sampler, proposed)[7] / expected_chances(sampler, now)[7])
+    )
+    taken_by_seed = set()
+    for seed in range(20):
+        groups, table = AnswerGroups(group, who), sampler.table(*now)
+        taken = sampler.choose_groups(table, change, groups, gain, np.random.default_rng(seed))
+        levels, kept = np.log(np.random.default_rng(seed).random(6)), table
+        chosen = np.zeros(6, dtype=bool)
+        for one in range(6):
+            chosen[one] = True
+            then = sampler.table(*(np.where(chosen[group], new, old) for old, new in zip(now, proposed, strict=True)))
+            chosen[one] = levels[one] < then.log_marginal - kept.log_marginal + gain[one]
+            kept = then if chosen[one] else kept
+        np.testing.assert_array_equal(taken, chosen)
+        taken_by_seed.add(tuple(taken.tolist()))
+    assert len(taken_by_seed) > 3
+
+
+def expected_chances(sampler: ReliabilitySampler, chance: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    eta = expit(sampler.log_odds)
+    return chance[0][:, None] * eta + chance[1][:, None] * (1 - eta)
