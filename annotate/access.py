@@ -53,10 +53,18 @@ def require_operator(user: User | AnonymousUser) -> None:
         raise Http404
 
 
+role_of_member = Statement(
+    lambda: Membership.objects.filter(project=Given("project", Membership), user=Given("user", Membership)).values_list(
+        "role", flat=True
+    )
+)
+project_by_id = Statement(lambda: Project.objects.filter(pk=Given("id", Project)))
+
+
 def role_in(user: User | AnonymousUser, project_id: UUID) -> str | None:
     if not user.is_authenticated:
         return None
-    return Membership.objects.filter(project_id=project_id, user_id=user.pk).values_list("role", flat=True).first()
+    return next(iter(role_of_member(project=project_id, user=user.pk)), None)
 
 
 def project_for(request: HttpRequest, project_id: UUID, roles: frozenset[Role], *, in_archive: bool = False) -> Project:
@@ -71,7 +79,9 @@ def project_for(request: HttpRequest, project_id: UUID, roles: frozenset[Role], 
         raise Http404
     if role not in roles:
         raise PermissionDenied
-    project = get_object_or_404(Project, pk=project_id)
+    project: Project | None = next(iter(project_by_id(id=project_id)), None)
+    if project is None:  # deleted a moment ago
+        raise Http404
     if project.archived_at and not in_archive and roles != SEE and request.method not in SAFE:
         raise ProjectArchived
     project.role = role
