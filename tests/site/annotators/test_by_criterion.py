@@ -31,7 +31,7 @@ from tests.site.fitting.test_run import fit_now
 from tests.site.pages import signed_in
 from tests.site.replay import replay
 
-pytestmark = pytest.mark.embedded
+pytestmark = [pytest.mark.embedded, pytest.mark.usefixtures("quick_draws")]
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def answer_crossed(project: Project) -> None:
 
 
 @pytest.fixture
-def fitted(crossed) -> None:
+def fitted(crossed, quick_draws) -> None:
     replay("fitted", lambda: fit_now(crossed))
 
 
