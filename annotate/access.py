@@ -94,25 +94,41 @@ def token_reaches(request: HttpRequest, project_id: UUID) -> bool:
     return not isinstance(token, ApiToken) or token.project_id in (None, project_id)
 
 
+annotator_by_account = Statement(
+    lambda: Annotator.objects.select_related("project").filter(
+        Exists(
+            Membership.objects.filter(
+                project=Given("project", Membership), user=Given("user", Membership), role__in=ANNOTATE
+            )
+        ),
+        project=Given("project", Annotator),
+        user=Given("user", Annotator),
+    )
+)
+annotator_by_key = Statement(
+    lambda: Annotator.objects.select_related("project").filter(
+        project=Given("project", Annotator), key=Given("key", Annotator), user=None
+    )
+)
+
+
 def annotator_for(request: HttpRequest, project_id: UUID) -> Annotator | None:
     """Return who the asker is among the project's annotators, by account or by the join link's session; None if nobody
     yet.
 
     An account counts while it is a member who may annotate, not longer.
     """
-    annotators = Annotator.objects.select_related("project")
     auth = getattr(request, "auth", None)
     if isinstance(auth, Annotator):  # a program with the annotator's own secret
         return auth if auth.project_id == project_id else None
     if request.user.is_authenticated and token_reaches(request, project_id):
-        still = Membership.objects.filter(project_id=project_id, user_id=request.user.pk, role__in=ANNOTATE)
-        own = annotators.filter(Exists(still), project_id=project_id, user_id=request.user.pk).first()
+        own = annotator_by_account(project=project_id, user=request.user.pk)
         if own:
-            return own
+            return own[0]
     if isinstance(auth, ApiToken):
         return None
     key = request.session.get(SESSION_KEY, {}).get(str(project_id))
-    return annotators.filter(project_id=project_id, key=key, user=None).first() if key else None
+    return next(iter(annotator_by_key(project=project_id, key=key)), None) if key else None
 
 
 def annotator_or_404(request: HttpRequest, project_id: UUID) -> Annotator:

@@ -20,6 +20,9 @@ from annotate.models.api_tokens import digest_of
 READ, WRITE, ANNOTATE = ApiToken.Scope.READ, ApiToken.Scope.WRITE, ApiToken.Scope.ANNOTATE
 BEARER, ANNOTATOR = "Bearer", "Annotator"
 
+annotator_by_secret = Statement(
+    lambda: Annotator.objects.select_related("project").filter(resume_token=Given("resume_token", Annotator), user=None)
+)
 token_by_digest = Statement(lambda: ApiToken.objects.select_related("user").filter(digest=Given("digest", ApiToken)))
 
 
@@ -56,7 +59,7 @@ class AnnotatorAuthentication(BaseAuthentication):
         secret = read_secret(request, ANNOTATOR)
         if secret is None:
             return None
-        annotator = Annotator.objects.select_related("project").filter(resume_token=secret, user=None).first()
+        annotator: Annotator | None = next(iter(annotator_by_secret(resume_token=secret)), None)
         if annotator is None:
             raise AuthenticationFailed(_("No annotator has this secret. Join the project again through its link."))
         return AnonymousUser(), annotator
