@@ -53,10 +53,18 @@ def require_operator(user: User | AnonymousUser) -> None:
         raise Http404
 
 
+role_of_member = Statement(
+    lambda: Membership.objects.filter(project=Given("project", Membership), user=Given("user", Membership)).values_list(
+        "role", flat=True
+    )
+)
+project_by_id = Statement(lambda: Project.objects.filter(pk=Given("id", Project)))
+
+
 def role_in(user: User | AnonymousUser, project_id: UUID) -> str | None:
     if not user.is_authenticated:
         return None
-    return Membership.objects.filter(project_id=project_id, user_id=user.pk).values_list("role", flat=True).first()
+    return next(iter(role_of_member(project=project_id, user=user.pk)), None)
 
 
 def project_for(request: HttpRequest, project_id: UUID, roles: frozenset[Role], *, in_archive: bool = False) -> Project:
@@ -71,7 +79,9 @@ def project_for(request: HttpRequest, project_id: UUID, roles: frozenset[Role], 
         raise Http404
     if role not in roles:
         raise PermissionDenied
-    project = get_object_or_404(Project, pk=project_id)
+    project: Project | None = next(iter(project_by_id(id=project_id)), None)
+    if project is None:  # deleted a moment ago
+        raise Http404
     if project.archived_at and not in_archive and roles != SEE and request.method not in SAFE:
         raise ProjectArchived
     project.role = role
@@ -84,25 +94,41 @@ def token_reaches(request: HttpRequest, project_id: UUID) -> bool:
     return not isinstance(token, ApiToken) or token.project_id in (None, project_id)
 
 
+annotator_by_account = Statement(
+    lambda: Annotator.objects.select_related("project").filter(
+        Exists(
+            Membership.objects.filter(
+                project=Given("project", Membership), user=Given("user", Membership), role__in=ANNOTATE
+            )
+        ),
+        project=Given("project", Annotator),
+        user=Given("user", Annotator),
+    )
+)
+annotator_by_key = Statement(
+    lambda: Annotator.objects.select_related("project").filter(
+        project=Given("project", Annotator), key=Given("key", Annotator), user=None
+    )
+)
+
+
 def annotator_for(request: HttpRequest, project_id: UUID) -> Annotator | None:
     """Return who the asker is among the project's annotators, by account or by the join link's session; None if nobody
     yet.
 
     An account counts while it is a member who may annotate, not longer.
     """
-    annotators = Annotator.objects.select_related("project")
     auth = getattr(request, "auth", None)
     if isinstance(auth, Annotator):  # a program with the annotator's own secret
         return auth if auth.project_id == project_id else None
     if request.user.is_authenticated and token_reaches(request, project_id):
-        still = Membership.objects.filter(project_id=project_id, user_id=request.user.pk, role__in=ANNOTATE)
-        own = annotators.filter(Exists(still), project_id=project_id, user_id=request.user.pk).first()
+        own = annotator_by_account(project=project_id, user=request.user.pk)
         if own:
-            return own
+            return own[0]
     if isinstance(auth, ApiToken):
         return None
     key = request.session.get(SESSION_KEY, {}).get(str(project_id))
-    return annotators.filter(project_id=project_id, key=key, user=None).first() if key else None
+    return next(iter(annotator_by_key(project=project_id, key=key)), None) if key else None
 
 
 def annotator_or_404(request: HttpRequest, project_id: UUID) -> Annotator:

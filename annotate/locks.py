@@ -17,9 +17,19 @@ from annotate.models import Annotator, Project
 
 
 def lock_project(project_id: UUID) -> Project:
-    """Return the project as stored now; until the transaction ends nobody else writes to it, annotators neither."""
+    """Return the project as stored now; until the transaction ends nobody else writes to it, annotators neither.
+
+    Raises Project.DoesNotExist.
+    """
     advisory_lock(project_id)
-    return Project.objects.get(pk=project_id)
+    found = locked_project(id=project_id)
+    if not found:
+        raise Project.DoesNotExist
+    locked: Project = found[0]
+    return locked
+
+
+locked_project = Statement(lambda: Project.objects.filter(pk=Given("id", Project)))
 
 
 def lock_annotator(annotator: Annotator, *, exclusive: bool = False) -> Annotator:

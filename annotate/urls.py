@@ -8,6 +8,7 @@ from annotate.live import consumers
 from annotate.publishing.results_links import stream
 
 urlpatterns = [
+    path("api/", include("annotate.api_urls")),  # first: no program's request is compared with the address of each page
     path("", include("annotate.welcome.urls")),
     path("", include("annotate.projects.urls")),
     path("", include("annotate.items.urls")),
@@ -26,7 +27,6 @@ urlpatterns = [
     path("", include("annotate.webhooks.urls")),
     path("", include("annotate.accounts.urls")),
     path("", include("annotate.operations.urls")),
-    path("api/", include("annotate.api_urls")),
     path("language/", set_language, name="set_language"),
     path("accounts/", include("allauth.account.urls")),
     path("admin/", admin.site.urls),

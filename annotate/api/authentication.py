@@ -13,11 +13,17 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from annotate.accounts.actions import record_token_use
+from annotate.core.statements import Given, Statement
 from annotate.models import Annotator, ApiToken, User
 from annotate.models.api_tokens import digest_of
 
 READ, WRITE, ANNOTATE = ApiToken.Scope.READ, ApiToken.Scope.WRITE, ApiToken.Scope.ANNOTATE
 BEARER, ANNOTATOR = "Bearer", "Annotator"
+
+annotator_by_secret = Statement(
+    lambda: Annotator.objects.select_related("project").filter(resume_token=Given("resume_token", Annotator), user=None)
+)
+token_by_digest = Statement(lambda: ApiToken.objects.select_related("user").filter(digest=Given("digest", ApiToken)))
 
 
 def read_secret(request: Request, scheme: str) -> str | None:
@@ -33,7 +39,7 @@ class TokenAuthentication(BaseAuthentication):
         secret = read_secret(request, BEARER)
         if secret is None:
             return None
-        token = ApiToken.objects.select_related("user").filter(digest=digest_of(secret)).first()
+        token: ApiToken | None = next(iter(token_by_digest(digest=digest_of(secret))), None)
         now = timezone.now()
         if token is None or token.revoked_at or not token.user.is_active:
             raise AuthenticationFailed(_("This token is unknown or revoked. Create a new one under “Access tokens”."))
@@ -53,7 +59,7 @@ class AnnotatorAuthentication(BaseAuthentication):
         secret = read_secret(request, ANNOTATOR)
         if secret is None:
             return None
-        annotator = Annotator.objects.select_related("project").filter(resume_token=secret, user=None).first()
+        annotator: Annotator | None = next(iter(annotator_by_secret(resume_token=secret)), None)
         if annotator is None:
             raise AuthenticationFailed(_("No annotator has this secret. Join the project again through its link."))
         return AnonymousUser(), annotator

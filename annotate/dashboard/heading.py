@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db.models import Count
+
 from annotate.access import MANAGE, OWN
 from annotate.core.caching import cached_if_slow
+from annotate.core.statements import Given, Statement
 from annotate.core.stored_messages import render_message
 from annotate.criteria import Criterion
 from annotate.fitting import scheduling
@@ -14,6 +17,29 @@ from annotate.models import IMPORTED_APP_VERSION, FitState, Label, LabelArchive,
 from models_engine.models import Fit
 
 ANNOTATING_WINDOW = timedelta(minutes=2)
+
+# Of two counts the number is the only row; there is none where nothing is counted.
+n_labels_of = Statement(
+    lambda: (
+        Label.objects.filter(project=Given("project", Label), voided_at=None)
+        .order_by()
+        .values("project")
+        .annotate(n=Count("*"))
+        .values_list("n", flat=True)
+    )
+)
+# What came in by a file was answered some other time.
+n_annotating_since = Statement(
+    lambda: (
+        Label.objects.filter(project=Given("project", Label), created_at__gte=Given("created_at", Label))
+        .exclude(app_version=IMPORTED_APP_VERSION)
+        .order_by()
+        .values("project")
+        .annotate(n=Count("annotator", distinct=True))
+        .values_list("n", flat=True)
+    )
+)
+state_of_project = Statement(lambda: fit_states().filter(project=Given("project", FitState)))
 
 
 @dataclass(frozen=True)
@@ -62,7 +88,7 @@ class Heading:
 
 def engine_status(criterion: Criterion, now: datetime) -> EngineStatus:
     project = criterion.project
-    state = fit_states().filter(project=project).first() or FitState(project=project)
+    state: FitState = next(iter(state_of_project(project=project.pk)), None) or FitState(project=project)
     fit = published_fit(criterion)
     # Of several criteria each has a fit that may have failed while those of the others went on.
     failed = state.failing.get(str(criterion.number)) if project.criteria else None
@@ -71,7 +97,7 @@ def engine_status(criterion: Criterion, now: datetime) -> EngineStatus:
     return EngineStatus(
         fit=fit,
         n_waiting=0 if project.archived_at else max(state.wanted - seen, 0),
-        alive=scheduling.live_workers(now).exists(),
+        alive=scheduling.has_live_worker(now),
         fitting=bool(state.owner) and state.lease_until is not None and state.lease_until > now,
         step=state.step,
         steps=state.steps,
@@ -84,19 +110,20 @@ def engine_status(criterion: Criterion, now: datetime) -> EngineStatus:
     )
 
 
+def count_labels(project: Project) -> int:
+    return cached_if_slow(f"n-labels-{project.pk}", lambda: sum(n_labels_of(project=project.pk)))
+
+
 def page_heading(criterion: Criterion, now: datetime) -> Heading:
     project = criterion.project
     since = now - ANNOTATING_WINDOW
-    # What came in by a file was answered some other time.
-    recent = Label.objects.filter(project=project, created_at__gte=since).exclude(app_version=IMPORTED_APP_VERSION)
     archive = LabelArchive.objects.filter(project=project).first() if project.archived_at else None
-    count = Label.objects.filter(project=project, voided_at=None).count
     return Heading(
         project=project,
         now=now,
-        n_labels=archive.n_unvoided if archive else cached_if_slow(f"n-labels-{project.pk}", count),
+        n_labels=archive.n_unvoided if archive else count_labels(project),
         n_counts=cached_if_slow(f"n-counts-{project.pk}", project.counts.count) if project.ranks_counts else 0,
-        n_annotating=recent.values("annotator").distinct().count(),
+        n_annotating=sum(n_annotating_since(project=project.pk, created_at=since)),
         engine=engine_status(criterion, now),
         may_manage=project.role in MANAGE,
         may_own=project.role in OWN,

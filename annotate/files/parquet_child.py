@@ -6,13 +6,14 @@ time before it looks at the file. What it refuses it says as JSON on standard er
 
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 try:
     import resource
@@ -163,5 +164,17 @@ def plain_number(value: float) -> float | int | str | None:
     return int(value) if value.is_integer() and abs(value) < MAX_SAFE_INTEGER else value
 
 
+def end(code: int) -> NoReturn:
+    """End this process at once, as soon as everything is written.
+
+    On its way out Python would wait for the library's threads, and they may wait for Python's lock for good, to let go
+    of the file (apache/arrow, issues 33975 and 50482): now and then a file that was read would have hung until it was
+    refused.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main(json.loads(sys.argv[1])))
+    end(main(json.loads(sys.argv[1])))

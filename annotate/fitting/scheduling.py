@@ -12,6 +12,7 @@ from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
 
+from annotate.core.statements import Given, Statement
 from annotate.jobs.leases import worker_died
 from annotate.models import FitState, Project, WorkerProcess
 from annotate.models.leased_jobs import LeaseLost, lease_duration
@@ -205,3 +206,12 @@ def n_fitted_elsewhere(project: Project, now: datetime) -> int:
 def live_workers(now: datetime) -> QuerySet[WorkerProcess]:
     """Return the workers seen within their lease."""
     return WorkerProcess.objects.filter(seen_at__gte=now - lease_duration())
+
+
+workers_since = Statement(
+    lambda: WorkerProcess.objects.filter(seen_at__gte=Given("seen_at", WorkerProcess)).values_list("pk", flat=True)[:1]
+)
+
+
+def has_live_worker(now: datetime) -> bool:
+    return bool(workers_since(seen_at=now - lease_duration()))

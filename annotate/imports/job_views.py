@@ -47,7 +47,7 @@ def job(request: SignedInRequest, project_id: UUID, job_id: int) -> HttpResponse
         "columns": found.first[0] if found.first else [],
         "rows": found.first[1:],
         "has_left_out": has_left_out(found),
-        "has_engine": scheduling.live_workers(now).exists(),
+        "has_engine": scheduling.has_live_worker(now),
         "start": reverse(STARTS.get(found.kind, "items-import"), args=[project.pk]),
         "now": now,
     }

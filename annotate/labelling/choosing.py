@@ -11,7 +11,7 @@ from functools import partial
 from heapq import merge
 from itertools import combinations, islice
 
-from django.db.models import Avg, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Avg, Exists, F, OuterRef, QuerySet
 
 from annotate.core.errors import NothingToCompare
 from annotate.labelling.asked_tasks import codes_to_try, draw_task, is_mixed, of_size, project_for_task
@@ -20,6 +20,8 @@ from annotate.labelling.item_sets import (
     ChosenSet,
     active_among,
     already_shown_to,
+    blocked,
+    blocked_among,
     is_check,
     items_of_key,
     named_items,
@@ -265,7 +267,7 @@ def least_compared_set(
 def first_allowed(project: Project, annotator: Annotator, candidates: list[tuple[int, ...]]) -> ChosenSet | None:
     """Return the first of these sets that this annotator may get; most often it is among the very first."""
     first = candidates[: MAX_ITEMS_TRIED_FIRST - 1]
-    choice = first_unblocked(first, blocked_keys(project, annotator, first))
+    choice = first_unblocked(first, blocked_first(project, annotator, first))
     return choice or first_unblocked(candidates, blocked_keys(project, annotator, candidates))
 
 
@@ -282,9 +284,22 @@ def first_unblocked(sets: Iterable[tuple[int, ...]], blocked: set[str]) -> Chose
     return next((ChosenSet(items) for items in sets if set_key(items) not in blocked), None)
 
 
+def blocked_first(project: Project, annotator: Annotator, sets: list[tuple[int, ...]]) -> set[str]:
+    """Return those of these sets, MAX_ITEMS_TRIED_FIRST - 1 at most, that this annotator may not get.
+
+    By one statement for any number of them: of fewer the last is repeated.
+    """
+    keys, n = [set_key(items) for items in sets], MAX_ITEMS_TRIED_FIRST - 1
+    if not keys:
+        return set()
+    named = {f"key_{place}": key for place, key in enumerate(keys + keys[-1:] * (n - len(keys)))}
+    values = {"project": project.pk, "annotator": annotator.pk, "overlap": project.overlap}
+    return set(blocked_among(n)(**values, **named))
+
+
 def blocked_keys(project: Project, annotator: Annotator, among: list[tuple[int, ...]] | None = None) -> set[str]:
     """Return the sets, among these or all, that this annotator may not get: full, seen, or of checks."""
-    sets = project.item_sets.filter(Q(n_taken__gte=project.overlap) | Q(already_shown_to(annotator)) | Q(is_check()))
+    sets = project.item_sets.filter(blocked(project.overlap, annotator))
     if among is not None:
         sets = sets.filter(key__in=map(set_key, among))
     return set(sets.values_list("key", flat=True))

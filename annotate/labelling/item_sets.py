@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from django.db.models import Case, Exists, F, OuterRef, QuerySet, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, When
 from django.db.models.functions import Random
 
 from annotate.core.statements import Given, Statement, UpdateStatement
@@ -75,6 +75,24 @@ def named_items(items: Sequence[int]) -> dict[str, int]:
 
 def already_shown_to(annotator: Annotator | Given) -> Exists:
     return Exists(Presentation.objects.filter(annotator=annotator, item_set=OuterRef("pk"), state__in=TAKEN_STATES))
+
+
+@cache
+def blocked_among(n: int) -> Statement:
+    """Return the statement that reads which of n sets, key_0 to key_(n-1), an annotator may not get: full, seen, or of
+    checks."""
+    return Statement(
+        lambda: ItemSet.objects.filter(
+            blocked(Given("overlap", ItemSet, "n_taken"), Given("annotator", Presentation)),
+            project=Given("project", ItemSet),
+            key__in=[Given(f"key_{place}", ItemSet, "key") for place in range(n)],
+        ).values_list("key", flat=True)
+    )
+
+
+def blocked(overlap: int | Given, annotator: Annotator | Given) -> Q:
+    """Return what an annotator may not get: sets that are full, seen, or of checks."""
+    return Q(n_taken__gte=overlap) | Q(already_shown_to(annotator)) | Q(is_check())
 
 
 # Of the commonest project, without a plan, for an annotator without conflicts of interest.

@@ -1,8 +1,8 @@
 """Rows that the engine would write, made by simulation, for tests of the pages that read them."""
 
 import random
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
 from itertools import combinations
@@ -220,8 +220,17 @@ def count_taken(items: Sequence[Item], sets: dict[str, ItemSet], shown: Sequence
         item.n_taken += of_items[item.pk]
     for key in of_sets:
         sets[key].n_taken += of_sets[key]
-    Item.objects.bulk_update(items, ["n_taken"], batch_size=200)
-    ItemSet.objects.bulk_update([sets[key] for key in of_sets], ["n_taken"], batch_size=200)
+    store_counts(Item, items)
+    store_counts(ItemSet, [sets[key] for key in of_sets])
+
+
+def store_counts(model: type[Item] | type[ItemSet], rows: Iterable[Item | ItemSet]) -> None:
+    """As bulk_update would, by a statement for each number, which many rows share."""
+    by_number = defaultdict(list)
+    for row in rows:
+        by_number[row.n_taken].append(row.pk)
+    for number, pks in by_number.items():
+        model.objects.filter(pk__in=pks).update(n_taken=number)
 
 
 def set_key(pair: Sequence[Item]) -> str:

@@ -1,22 +1,20 @@
 """Scripts as items: the pages of a PDF as pictures with their text, a DOCX as cleaned HTML with its pictures.
 
-It runs in the worker's process for one job, whose memory and time are limited; a file beyond a limit says which.
+It runs in the worker's process for one job, whose memory and time are limited; a file beyond a limit says which. What
+reads PDF and DOCX is loaded where it is used: most processes never read one, and each would take longer to start.
 """
 
 import io
 import re
 import zipfile
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from xml.parsers.expat import ExpatError
 
-import mammoth
-import pypdfium2
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils.translation import gettext as _
-from mammoth import html
-from pypdfium2 import raw
 
 from annotate.core.sanitizing import HTML_CLEANER, strip_tags
 from annotate.files.limits import (
@@ -98,21 +96,22 @@ def check_pages(n: int, n_left: int) -> None:
 
 
 def read_pdf(data: bytes, keep: Keep, n_left: int) -> Document:
+    pdfium = import_module("pypdfium2")
     try:
-        with pypdfium2.PdfDocument(data) as pdf:
+        with pdfium.PdfDocument(data) as pdf:
             if not len(pdf):
                 raise Unusable(_("The document has no pages. Save it again."))
             check_pages(len(pdf), n_left)
             found = [read_page(pdf[n], keep) for n in range(len(pdf))]
-    except pypdfium2.PdfiumError as error:
-        if getattr(error, "err_code", None) == raw.FPDF_ERR_PASSWORD:
+    except pdfium.PdfiumError as error:
+        if getattr(error, "err_code", None) == pdfium.raw.FPDF_ERR_PASSWORD:
             raise Unusable(_("The PDF is encrypted. Save it without a password and upload that.")) from error
         raise Unusable(_("The PDF is damaged: %(problem)s. Save or scan it again.") % {"problem": error}) from error
     text = "\n\n".join(text for _name, text in found if text)
     return Document(Item.Kind.IMAGE, limited(text), tuple(name for name, _text in found))
 
 
-def read_page(page: pypdfium2.PdfPage, keep: Keep) -> tuple[str, str]:
+def read_page(page: Any, keep: Keep) -> tuple[str, str]:
     """Return the kept picture of a page, and its text."""
     try:
         width, height = page.get_size()
@@ -147,6 +146,7 @@ def limited(text: str) -> str:
 
 def read_docx(data: bytes, keep: Keep, n_left: int) -> Document:
     check_package(data)
+    mammoth = import_module("mammoth")
     pictures: list[str] = []
 
     def kept(image: Any) -> list[Any]:
@@ -155,10 +155,10 @@ def read_docx(data: bytes, keep: Keep, n_left: int) -> Document:
         with image.open() as file:
             picture = read_picture(SimpleUploadedFile("picture", file.read(MAX_DOCUMENT_BYTES)))
         if picture.problem or picture.file:
-            return [html.text(f"[{_('picture that cannot be shown')}]")]
+            return [mammoth.html.text(f"[{_('picture that cannot be shown')}]")]
         pictures.append(keep(picture.content, picture.suffix))
         caption = f"{_('Picture %(n)d') % {'n': len(pictures)}}{': ' + image.alt_text if image.alt_text else ''}"
-        return [html.text(f"[{caption}]")]
+        return [mammoth.html.text(f"[{caption}]")]
 
     try:
         found = mammoth.convert_to_html(io.BytesIO(data), convert_image=kept)

@@ -19,7 +19,7 @@ from tests.site.fitting.test_run import fit_now
 from tests.site.fitting.test_tastes import divided  # noqa: F401  (a fixture)
 from tests.site.pages import signed_in
 
-pytestmark = pytest.mark.embedded
+pytestmark = [pytest.mark.embedded, pytest.mark.usefixtures("quick_draws")]
 
 
 def test_a_goal_is_set_told_as_on_the_page_and_removed(alice, project):

@@ -21,7 +21,7 @@ from annotate.fitting.published import published_fit
 from annotate.jobs import idle
 from annotate.labelling import assignment
 from annotate.labelling.actions import Answer, record_label
-from annotate.models import AnnotatorTaste, CohortComparison, Event, FitState, Project, TasteMap
+from annotate.models import AnnotatorTaste, CohortComparison, Event, FitState, Project, TasteMap, User
 from models_engine.models import Fit
 from tests.conftest import NOW, make_annotator
 from tests.site.annotators.test_pages import annotator_page, go_on
@@ -31,7 +31,7 @@ from tests.site.fitting.test_run import fit_now
 from tests.site.pages import signed_in
 from tests.site.replay import replay
 
-pytestmark = pytest.mark.embedded
+pytestmark = [pytest.mark.embedded, pytest.mark.usefixtures("quick_draws")]
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def answer_crossed(project: Project) -> None:
 
 
 @pytest.fixture
-def fitted(crossed) -> None:
+def fitted(crossed, quick_draws) -> None:
     replay("fitted", lambda: fit_now(crossed))
 
 
@@ -129,14 +129,23 @@ def test_an_own_ranking_is_by_the_criterion_looked_at(alice, crossed):
 PAGES = ["annotators", "annotator", "tastes", "cohorts"]
 
 
+@pytest.fixture
+def compared(mapped, crossed, alice) -> None:
+    replay("compared", lambda: compare_platform_with_the_rest(crossed, alice))
+
+
+def compare_platform_with_the_rest(project: Project, owner: User) -> None:
+    """By the second criterion."""
+    asked = {"first": "source|platform", "second": ""}
+    signed_in(owner).post(reverse("cohorts-compare", args=[project.pk]) + "?criterion=2", asked)
+    cohorts_job.QUEUE.work(cohorts_job.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
+
+
 @pytest.mark.slow
-@pytest.mark.usefixtures("mapped")
+@pytest.mark.usefixtures("compared")
 @pytest.mark.parametrize("name", PAGES)
 def test_links_of_the_pages_about_people_keep_the_criterion(alice, crossed, name):
     client, first = signed_in(alice), crossed.annotators.first()
-    asked = {"first": "source|platform", "second": ""}
-    client.post(reverse("cohorts-compare", args=[crossed.pk]) + "?criterion=2", asked)
-    cohorts_job.QUEUE.work(cohorts_job.QUEUE.claim_next(owner="test", now=timezone.now()), progress=go_on)
     crossed.annotators.filter(pk=crossed.annotators.last().pk).update(excluded_at=timezone.now())
     args = [crossed.pk, first.key] if name == "annotator" else [crossed.pk]
     html = client.get(reverse(name, args=args), {"criterion": 2}).content.decode()

@@ -27,7 +27,7 @@ from tests.site.fitting.test_run import fit_now
 from tests.site.fitting.test_tastes import divided  # noqa: F401  (a fixture)
 from tests.site.pages import page, signed_in
 
-pytestmark = pytest.mark.embedded
+pytestmark = [pytest.mark.embedded, pytest.mark.usefixtures("quick_draws")]
 
 
 def go_on(*_: object) -> bool:

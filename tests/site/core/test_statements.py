@@ -5,11 +5,15 @@ import threading
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Count, F
+from django.db.models.sql.compiler import SQLCompiler
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 from django.utils import timezone
 
 from annotate.core.statements import Given, InsertStatement, Statement, UpdateStatement
 from annotate.models import Annotator, Item, ItemSet, Project
+from tests.conftest import make_token
 
 pytestmark = pytest.mark.django_db
 
@@ -60,6 +64,27 @@ def test_a_run_is_one_statement():
         ) as asked:
             statement(project=project.pk)
         assert len(asked) == 1
+
+
+def test_another_request_of_the_api_compiles_nothing(project, alice, monkeypatch):
+    """Who asks, by which token and in which role, which project: the same queries for everybody."""
+    secret = make_token(alice)[1]
+    compiled, compile_query = [], SQLCompiler.pre_sql_setup
+
+    def noted(compiler, *args, **options):
+        compiled.append(compiler.query.model)
+        return compile_query(compiler, *args, **options)
+
+    def ask() -> dict:
+        url = reverse("api-project", args=[project.pk])
+        return Client().get(url, headers={"Authorization": f"Bearer {secret}"}).json()
+
+    first = ask()
+    monkeypatch.setattr(SQLCompiler, "pre_sql_setup", noted)
+    assert ask() == first
+    assert compiled == []
+    assert Project.objects.filter(pk=project.pk).exists()
+    assert compiled == [Project]
 
 
 def test_values_are_converted_as_by_the_plain_query():

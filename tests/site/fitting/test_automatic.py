@@ -20,7 +20,7 @@ from tests.conftest import make_annotator
 from tests.site.factories import make_labels
 from tests.site.fitting.test_run import LATER, claim, fit_now
 
-pytestmark = pytest.mark.embedded
+pytestmark = [pytest.mark.embedded, pytest.mark.usefixtures("quick_draws")]
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 import zipfile
 
 import pyarrow
@@ -12,12 +14,13 @@ from django.core.management import call_command
 from django.urls import reverse
 from pyarrow import parquet
 
-from annotate.files import parquet_reader
+from annotate.files import parquet_child, parquet_reader
 from annotate.files.json_reader import read_lines
 from annotate.files.limits import MAX_COMPARISONS, BadFile
 from annotate.files.parquet_child import Refused, plain
 from annotate.files.parquet_reader import read_parquet
 from annotate.models import Item, Label, Project
+from tests.paths import ROOT
 from tests.site.api_client import Api
 from tests.site.imports.test_api import hand_in
 from tests.site.imports.test_comparison_tables import other_project
@@ -122,6 +125,7 @@ def test_lists_within_rows_are_completions_with_models_and_votes(alice, project)
 def test_questions_of_a_file_are_previewed_on_the_page(alice, project):
     url = reverse("questions-import", args=[project.pk])
     page = signed_in(alice).post(url, {"file": SimpleUploadedFile("p.parquet", packed(PROMPTS))}, follow=True)
+    assert "parsed" in page.context, page.context["form"].errors
     assert page.context["parsed"].n_questions == 2
 
 
@@ -295,6 +299,29 @@ def test_the_reader_sees_none_of_our_secrets(monkeypatch):
     monkeypatch.setattr(parquet_reader.subprocess, "run", noted)
     read_parquet(io.BytesIO(packed([{"a": 1}])), "a.parquet")
     assert "SECRET_KEY" not in seen
+
+
+WITH_A_THREAD_THAT_NEVER_ENDS = """
+import runpy, threading
+threading.Thread(target=threading.Event().wait).start()
+runpy.run_module("annotate.files.parquet_child", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [(2, (0, b'{"a": 1}\n{"a": 2}\n', b"")), (0, (parquet_child.REFUSED, b"", b'{"why": "columns", "n": 1}'))],
+    ids=["read", "refused"],
+)
+def test_the_reader_ends_whatever_the_threads_of_the_library_wait_for(columns, told, tmp_path):
+    """Some of pyarrow's may hold the file and wait for Python's lock, while Python waits for them."""
+    limits = {"memory": 2**28, "bytes": 2**20, "unfolded": 2**20, "columns": columns, "rows": 9, "seconds": 30}
+    file = tmp_path / "a.parquet"
+    file.write_bytes(packed([{"a": 1}, {"a": 2}]))
+    with file.open("rb") as content:
+        command = [sys.executable, "-c", WITH_A_THREAD_THAT_NEVER_ENDS, json.dumps(limits)]
+        done = subprocess.run(command, stdin=content, capture_output=True, cwd=ROOT, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == told
 
 
 def test_other_values_are_named():

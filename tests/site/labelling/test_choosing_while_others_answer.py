@@ -10,7 +10,9 @@ from annotate.labelling import assignment, choosing, item_sets
 from annotate.labelling.item_sets import ChosenSet
 from annotate.models import Item, ItemSet, Presentation
 from tests.conftest import NOW, answer_one, make_annotator
+from tests.site.gold_sets import make_known
 from tests.site.labelling.test_labels import counts_are_true, next_for
+from tests.site.labelling.test_task_types import make_items_more
 
 
 @pytest.fixture
@@ -123,3 +125,19 @@ def test_those_who_ask_at_once_want_different_sets(project):
     wanted = [choosing.choose_items(project, annotator) for annotator in crowd]
     assert len({choice.item_set_id for choice in wanted}) == 5  # as many as are waiting for one more annotator first
     assert set(ItemSet.objects.filter(pk__in=[w.item_set_id for w in wanted]).values_list("n_taken", flat=True)) == {1}
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 15, 39])
+def test_sets_among_the_first_are_blocked_as_those_among_all(project, n):
+    """Seen, full and asked as gold questions; by a statement of a fixed shape, whatever their number."""
+    [known] = make_known(project, "gold", 1)
+    make_items_more(project, 10)
+    annotator = make_annotator(project, "Otter")
+    seen = answer_one(annotator).presentation.item_set
+    full = next_for(make_annotator(project, "Other")).item_set
+    ItemSet.objects.filter(pk=full.pk).update(n_taken=project.overlap)
+    blocked = [tuple(item_sets.items_of_key(one.key)) for one in (seen, full, known.item_set)]
+    others = [pair for pair in combinations(project.items.values_list("pk", flat=True), 2) if pair not in blocked]
+    sets = [*blocked, *others][:n]
+    found = choosing.blocked_first(project, annotator, sets)
+    assert found == choosing.blocked_keys(project, annotator, sets) == {item_sets.set_key(one) for one in blocked[:n]}
