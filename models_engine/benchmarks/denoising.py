@@ -86,10 +86,7 @@ class Denoiser:
             objective.append(log_prior + self.fit_of(state, sigma))
             if len(objective) > 1 and objective[-1] - objective[-2] < self.tolerance * image.size:
                 break
-            state.rates = self.learn_rates(state)
-            if pairs:
-                state.root = shares(state.chances[0].sum(axis=(1, 2, 3)))
-                state.steps = [shares(one) for one in pairs]
+            self.learn(state, pairs)
         return Denoised(synthesise(scaling, state.mean), state.rates, objective)
 
     def start(self, seen: list[Floats], sigma: float) -> State:
@@ -117,6 +114,13 @@ class Denoiser:
             if self.variational:
                 total += float((precision * z - np.log1p(sigma**2 * precision)).sum()) / 2
         return total
+
+    def learn(self, state: State, pairs: list[Floats]) -> None:
+        """Set rates and chances to the best of these states; pairs: as `infer_states` returned them."""
+        state.rates = self.learn_rates(state)
+        if pairs:
+            state.root = shares(state.chances[0].sum(axis=(1, 2, 3)))
+            state.steps = [shares(one) for one in pairs]
 
     def learn_rates(self, state: State) -> Floats:
         sums = zip(state.chances, state.size, strict=True)

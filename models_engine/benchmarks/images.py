@@ -1,5 +1,6 @@
 """Pictures with noise: posterior means and modes under one Laplace prior, one for each level, or a tree of Laplaces.
 
+With --missing, pictures of which that share of the pixels is missing, and next to no noise.
 Drawn pictures, or with --folder pictures of your own, as grey PGM files (binary, P5): most programs write them, such
 as ImageMagick's `convert PHOTO -colorspace Gray PHOTO.pgm`.
 """
@@ -7,6 +8,7 @@ as ImageMagick's `convert PHOTO -colorspace Gray PHOTO.pgm`.
 import argparse
 import json
 import re
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -18,14 +20,17 @@ from numpy.typing import NDArray
 
 from models_engine.analysis.haar import analyse, synthesise
 from models_engine.benchmarks.denoising import DEPTH, Denoiser
+from models_engine.benchmarks.inpainting import Inpainter, fill_by_mean, interpolate, take_nearest
 from models_engine.benchmarks.machine import describe_machine
 from models_engine.errors import InvalidData, InvalidSetting
 
 __all__ = [
     "METHODS",
+    "MISSING_SIGMA",
     "SIGMA",
     "ImageRow",
     "draw_picture",
+    "fill",
     "main",
     "read_pictures",
     "run",
@@ -35,14 +40,19 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 SIGMA = 0.1
+MISSING_SIGMA = 1e-5**0.5  # what the priors take for the noise of the pixels that are there; none is added
 N_SHAPES = 14
 
 
-def remove(method: Denoiser, image: Floats, sigma: float) -> Floats:
-    return method.fit(image, sigma).picture
+def remove(method: Denoiser, image: Floats) -> Floats:
+    return method.fit(image, SIGMA).picture
 
 
-def leave(image: Floats, sigma: float) -> Floats:
+def complete(method: Inpainter, image: Floats, known: NDArray[np.bool_]) -> Floats:
+    return method.fill(image, known, MISSING_SIGMA).picture
+
+
+def leave(image: Floats) -> Floats:
     return image
 
 
@@ -123,16 +133,32 @@ def read_pictures(folder: Path, size: int) -> list[Floats]:
 
 def run(pictures: Sequence[Floats], rng: np.random.Generator) -> list[ImageRow]:
     """Take the noise out of pictures by every method, the same noise for all."""
-    n_pictures = len(pictures)
     noisy = [picture + SIGMA * rng.normal(size=picture.shape) for picture in pictures]
-    ways: dict[str, Callable[[Floats, float], Floats]] = {"as it is": leave, "BayesShrink": shrink}
+    ways: dict[str, Callable[[Floats], Floats]] = {"as it is": leave, "BayesShrink": partial(shrink, sigma=SIGMA)}
     ways |= {name: partial(remove, method) for name, method in METHODS.items()}
+    return measure(ways, noisy, pictures)
+
+
+def fill(pictures: Sequence[Floats], missing: float, rng: np.random.Generator) -> list[ImageRow]:
+    """Fill in this share of the pixels, the same of all pictures, by every method."""
+    known = rng.random(pictures[0].shape) >= missing
+    simple = {"mean pixel": fill_by_mean, "nearest": take_nearest, "linear": interpolate}
+    ways: dict[str, Callable[[Floats], Floats]] = {name: partial(way, known=known) for name, way in simple.items()}
+    for name, method in METHODS.items():
+        ways[name] = partial(complete, Inpainter(method.prior, method.variational), known=known)
+    return measure(ways, pictures, pictures)
+
+
+def measure(
+    ways: dict[str, Callable[[Floats], Floats]], given: Sequence[Floats], true: Sequence[Floats]
+) -> list[ImageRow]:
     rows = []
     for name, way in ways.items():
         began = time.process_time()
-        found = [signal_to_noise(way(one, SIGMA), picture) for one, picture in zip(noisy, pictures, strict=True)]
-        used = (time.process_time() - began) / n_pictures
-        rows.append(ImageRow(name, float(np.mean(found)), float(np.std(found) / np.sqrt(n_pictures)), used))
+        found = [signal_to_noise(way(one), picture) for one, picture in zip(given, true, strict=True)]
+        used = (time.process_time() - began) / len(true)
+        rows.append(ImageRow(name, float(np.mean(found)), float(np.std(found) / np.sqrt(len(true))), used))
+        print(f"{name} ...", file=sys.stderr, flush=True)
     return rows
 
 
@@ -142,8 +168,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--pictures", type=int, default=10)
     parser.add_argument("--size", type=int, default=128, help="a multiple of 32")
     parser.add_argument("--folder", type=Path, help="of grey PGM files, instead of drawn pictures")
+    parser.add_argument("--missing", type=float, help="share of the pixels that are missing, such as .75 of the thesis")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
+    if options.missing is not None and not 0 < options.missing < 1:
+        raise InvalidSetting(f"--missing {options.missing} is no share between 0 and 1.")
     if options.size < 2**DEPTH or options.size % 2**DEPTH:
         raise InvalidSetting(f"--size {options.size} is no multiple of {2**DEPTH}.")
     rng = np.random.default_rng(0)
@@ -151,7 +180,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         pictures = read_pictures(options.folder, options.size)
     else:
         pictures = [draw_picture(options.size, rng) for _one in range(options.pictures)]
-    rows = run(pictures, rng)
+    rows = run(pictures, rng) if options.missing is None else fill(pictures, options.missing, rng)
     if options.json:
         print(json.dumps({"machine": describe_machine(), "rows": [asdict(row) for row in rows]}, indent=2))
         return 0

@@ -1,4 +1,4 @@
-"""Pictures: wavelets that give back what went in, trees summed by hand, posterior means above modes."""
+"""Pictures: wavelets that give back what went in, trees summed by hand, posterior means above modes, missing pixels."""
 
 from itertools import product
 
@@ -9,9 +9,10 @@ from scipy.special import log_ndtr
 
 from models_engine.analysis.haar import analyse, synthesise
 from models_engine.benchmarks.denoising import DEPTH, Denoiser
-from models_engine.benchmarks.images import SIGMA, draw_picture, main, read_pictures, run, signal_to_noise
+from models_engine.benchmarks.images import SIGMA, draw_picture, fill, main, read_pictures, run, signal_to_noise
+from models_engine.benchmarks.inpainting import Inpainter, fill_by_mean, interpolate, normal_of_pixels, take_nearest
 from models_engine.benchmarks.wavelets import infer_tree
-from models_engine.errors import InvalidData, InvalidSetting
+from models_engine.errors import InsufficientData, InvalidData, InvalidSetting
 
 
 def test_wavelets_are_orthonormal():
@@ -119,3 +120,80 @@ def test_folders_that_hold_no_picture_are_refused(tmp_path, content, size, words
         (tmp_path / "a.pgm").write_bytes(content)
     with pytest.raises((InvalidData, InvalidSetting), match=words):
         main(["--folder", str(tmp_path), "--size", size])
+
+
+def test_pixels_that_are_missing_have_the_posterior_of_the_whole_matrix():
+    """The matrix of the transform, column by column; of 8 x 8 pixels 20 are there, with unlike noise."""
+    rng, n, depth = np.random.default_rng(4), 8, 2
+
+    def flat(image):
+        scaling, bands = analyse(image, depth)
+        return np.concatenate([scaling.ravel(), *(band.ravel() for band in bands)])
+
+    transform = np.column_stack([flat(one.reshape(n, n)) for one in np.eye(n * n)])
+    precision = np.zeros(n * n)
+    precision[rng.permutation(n * n)[:20]] = rng.uniform(1, 1e5, 20)
+    shift = precision * rng.normal(size=n * n)
+    prior = [rng.uniform(0.1, 50, (3, m, m)) for m in (2, 4)]
+    weights = np.concatenate([np.zeros(4), *(one.ravel() for one in prior)])
+    whole = transform @ np.diag(precision) @ transform.T + np.diag(weights)
+    covariance = np.linalg.inv(whole)
+    mean = covariance @ transform @ shift
+    found = normal_of_pixels(precision.reshape(n, n), shift.reshape(n, n), prior)
+    assert_allclose(np.concatenate([one.ravel() for one in found.mean]), mean[4:], rtol=1e-7, atol=1e-9)
+    assert_allclose(np.concatenate([one.ravel() for one in found.spread]), np.diag(covariance)[4:], rtol=1e-7)
+    assert_allclose(found.picture.ravel(), transform.T @ mean, rtol=1e-7, atol=1e-9)
+    assert_allclose(found.variance.ravel(), np.diag(transform.T @ covariance @ transform), rtol=1e-6)
+    assert found.log_determinant == pytest.approx(np.linalg.slogdet(whole)[1], rel=1e-10)
+
+
+def test_a_part_without_any_pixel_is_refused():
+    known = np.ones((64, 64), dtype=bool)
+    known[32:, :32] = False
+    with pytest.raises(InsufficientData, match="no pixel at all"):
+        Inpainter("one", variational=True).fill(np.ones((64, 64)), known, 0.01)
+
+
+@pytest.mark.parametrize("prior", ["one", "levels", "tree"])
+@pytest.mark.parametrize("variational", [True, False])
+def test_filling_never_lowers_its_objective_and_reads_no_missing_pixel(prior, variational):
+    rng = np.random.default_rng(5)
+    image, known = draw_picture(32, rng), rng.random((32, 32)) < 0.4
+    found = Inpainter(prior, variational, max_passes=60).fill(image, known, 0.01)
+    assert np.diff(found.objective).min() > -1e-6
+    other = Inpainter(prior, variational, max_passes=60).fill(np.where(known, image, 7.0), known, 0.01)
+    assert_allclose(other.picture, found.picture)
+    assert np.abs(found.picture - image)[known].max() < 0.1
+
+
+def test_a_filled_picture_without_missing_pixels_is_one_without_noise():
+    image = noisy_picture(32)
+    every = np.ones(image.shape, dtype=bool)
+    filled = Inpainter("levels", variational=True, max_passes=1_000, tolerance=1e-7).fill(image, every, SIGMA)
+    denoised = Denoiser("levels", variational=True, tolerance=1e-7).fit(image, SIGMA)
+    assert_allclose(filled.picture, denoised.picture, atol=2e-3)
+    assert_allclose(filled.rates, denoised.rates, rtol=0.02)
+
+
+def test_simple_ways_give_back_a_plane_or_the_nearest_pixel():
+    i, j = np.meshgrid(np.arange(6.0), np.arange(6.0), indexing="ij")
+    plane, known = (i + 2 * j) / 20, np.ones((6, 6), dtype=bool)
+    known[1:5, 1:5] = False
+    assert_allclose(interpolate(plane, known), plane, atol=1e-12)
+    assert take_nearest(plane, known)[1, 2] == plane[0, 2]
+    assert fill_by_mean(plane, known)[2, 2] == pytest.approx(plane[known].mean())
+
+
+@pytest.mark.slow
+def test_means_fill_better_than_modes_of_one_prior_a_level_and_lines_better_than_both():
+    rng = np.random.default_rng(0)
+    rows = {row.method: row.psnr for row in fill([draw_picture(64, rng) for _one in range(2)], 0.75, rng)}
+    assert rows["mean, levels"] > rows["mode, levels"]
+    assert rows["mean, tree"] > rows["mode, tree"]
+    assert rows["linear"] > rows["mean, tree"] > rows["mean pixel"] + 2
+
+
+@pytest.mark.parametrize("share", ["0", "1", "-0.5"])
+def test_a_share_of_missing_pixels_lies_between_0_and_1(share):
+    with pytest.raises(InvalidSetting, match="no share"):
+        main(["--missing", share])
