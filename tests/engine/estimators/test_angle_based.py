@@ -312,12 +312,33 @@ def test_completions_follow_the_model_among_the_compatible():
     assert_allclose(counts / counts.sum(), expected / expected.sum(), atol=0.012)
 
 
-def test_rankings_are_drawn_from_the_model():
-    eta, places = np.array([-3.0, 1.0, 0.0, 2.0]), all_places(4)
-    drawn = draw_rankings(np.tile(eta, (40_000, 1)), np.random.default_rng(0))
+@pytest.mark.parametrize("eta", [[-3.0, 1.0, 0.0, 2.0], [1.0, -1.5, 0.5, 2.0, -2.0], [0.7, -0.7]])
+def test_rankings_are_drawn_from_the_model(eta):
+    """Of an odd number of items one is in no pair of a round; of two items a round is one pair. 4.5 standard errors."""
+    eta, places, n = np.array(eta), all_places(len(eta)), 40_000
+    drawn = draw_rankings(np.tile(eta, (n, 1)), np.random.default_rng(0))
     found = np.array([(drawn == one).all(axis=1).mean() for one in places])
-    expected = np.exp(place_scores(4)[places] @ eta)
-    assert_allclose(found, expected / expected.sum(), atol=0.01)
+    expected = np.exp(place_scores(len(eta))[places] @ eta)
+    expected /= expected.sum()
+    assert_allclose(found, expected, atol=min(0.01, 4.5 * np.sqrt(expected.max() / n)))
+
+
+def test_rankings_of_several_vectors_are_drawn_each_from_its_own():
+    eta = np.repeat([[2.0, -1.0, -1.0], [-1.0, -1.0, 2.0]], 20_000, axis=0)
+    drawn = draw_rankings(eta, np.random.default_rng(1))
+    expected = np.exp(place_scores(3)[all_places(3)] @ eta[0])
+    last = expected[all_places(3)[:, 0] == 2].sum() / expected.sum()
+    assert (drawn[:20_000, 0] == 2).mean() == pytest.approx(last, abs=0.015)
+    assert (drawn[20_000:, 2] == 2).mean() == pytest.approx(last, abs=0.015)
+
+
+def test_draws_of_many_items_have_the_models_mean():
+    """The mean of eta'y is the slope of the log constant along eta, by the sphere, which is near for 12 items."""
+    eta = np.linspace(-1.0, 1.0, 12)
+    eta *= 3.0 / np.linalg.norm(eta)
+    drawn = place_scores(12)[draw_rankings(np.tile(eta, (20_000, 1)), np.random.default_rng(2))] @ eta
+    slope = 3.0 * float(mean_length(3.0, 11))
+    assert drawn.mean() == pytest.approx(slope, abs=4.5 * drawn.std() / np.sqrt(len(drawn)) + 0.005 * slope)
 
 
 @pytest.mark.slow
