@@ -157,10 +157,10 @@ def _hold_out(part: str, options: argparse.Namespace) -> list[dict[str, object]]
     else:
         chosen = np.random.default_rng([options.seed, 3]).permutation(len(data.rankings_b))[: options.people or 1_000]
         rows = hold_out(data.rankings_b[chosen], 100, options.seed, (2,), PRIOR_SD)
-    print(f"{'model':<15}{'nats':>9}{'from PL':>10}{'s.e.':>8}")
+    print(f"{'model':<15}{'nats':>9}{'from PL':>10}{'s.e.':>8}{'CPU s':>8}")
     for row in rows:
         told = "" if row.converged else "  not converged"
-        print(f"{row.model:<15}{row.loss:>9.4f}{row.difference:>+10.4f}{row.error:>8.4f}{told}")
+        print(f"{row.model:<15}{row.loss:>9.4f}{row.difference:>+10.4f}{row.error:>8.4f}{row.cpu_s:>8.1f}{told}")
     return [asdict(row) for row in rows]
 
 

@@ -2,7 +2,7 @@
 
 Items lie on a grid, the consensus is t ~ GP(0, K / sigma), components of taste v_c ~ GP(0, K / s), w_u ~ N(0, I), and
 each label is one person's answer to a random pair. Parts: consensus (Figure 1a), personal (1b), components (1c),
-seconds (2).
+seconds (2) of GPPL, and of CrowdGPPL by items and pairs past 1,000 items, where it takes 300 inducing points.
 """
 
 import argparse
@@ -38,6 +38,8 @@ PARTS = {
     "inducing": ("Figure 2a: GPPL's CPU seconds by inducing points", "inducing points", "CPU s"),
     "items": ("Figure 2b: GPPL's CPU seconds by items", "items", "CPU s"),
     "pairs": ("Figure 2c: GPPL's CPU seconds by pairs", "pairs", "CPU s"),
+    "crowd-items": ("Figure 2b: CrowdGPPL's CPU seconds by items", "items", "CPU s"),
+    "crowd-pairs": ("Figure 2c: CrowdGPPL's CPU seconds by pairs", "pairs", "CPU s"),
 }
 
 
@@ -140,16 +142,28 @@ def _values(part: str, x: float, options: argparse.Namespace, repeat: int) -> It
             loadings = np.zeros((len(crowd.consensus), 1)) if found is None else found.item_loadings
             yield f"{n_true} true", match_components(crowd.components, loadings)
     else:
-        side, n_labels, n_inducing = {
-            "inducing": (30, 2_000, int(x)),
-            "items": (round(x**0.5), 2_000, 100),
-            "pairs": (30, int(x), 100),
-        }[part]
+        yield _measure(part, x, rng)
+
+
+def _measure(part: str, x: float, rng: np.random.Generator) -> tuple[str, float]:
+    """Return the estimator's name and the CPU seconds of one fit: of one person's pairs, or of the crowd's."""
+    side, n_labels, n_inducing = {
+        "inducing": (30, 2_000, int(x)),
+        "items": (round(x**0.5), 2_000, 100),
+        "pairs": (30, int(x), 100),
+        "crowd-items": (round(x**0.5), 2_000, 0),
+        "crowd-pairs": (35, int(x), 0),
+    }[part]
+    estimator: GPPL | CrowdGPPL
+    if n_inducing:
         crowd = simulate(side, 1, 1.0, 4.0, n_labels, rng, n_users=1)
         estimator = GPPL(n_inducing=n_inducing, share=0.9, length_scale=1.0)
-        begun = time.process_time()
-        estimator.fit(crowd.labels)
-        yield "GPPL", time.process_time() - begun
+    else:
+        crowd = simulate(side, 5, 1.0, 4.0, n_labels, rng)
+        estimator = CrowdGPPL(n_components=5)
+    begun = time.process_time()
+    estimator.fit(crowd.labels)
+    return type(estimator).__name__, time.process_time() - begun
 
 
 LEVELS: dict[str, tuple[float, ...]] = {
@@ -159,6 +173,8 @@ LEVELS: dict[str, tuple[float, ...]] = {
     "inducing": (50, 100, 200, 400),
     "items": (225, 400, 900, 1_600),
     "pairs": (500, 2_000, 8_000),
+    "crowd-items": (1_225, 2_025),
+    "crowd-pairs": (500, 2_000, 8_000),
 }
 
 

@@ -9,6 +9,7 @@ import pytest
 from models_engine.benchmarks import crowd_gppl
 from models_engine.benchmarks.line_chart import draw_lines
 from models_engine.errors import InvalidSetting
+from models_engine.estimators.crowd_gppl import MAX_DENSE_ITEMS
 from models_engine.kernels import ItemKernel
 
 
@@ -66,6 +67,10 @@ def test_the_command_measures_seconds_and_draws_them(tmp_path: Path, capsys: pyt
     assert crowd_gppl.main(["--parts", "items", "--repeats", "1", "--plots", str(tmp_path)]) == 0
     assert "Figure 2b" in capsys.readouterr().out
     ET.parse(tmp_path / "crowd-gppl-items.svg")
+    assert all(x > MAX_DENSE_ITEMS for x in crowd_gppl.LEVELS["crowd-items"]), "the crowd's are through inducing points"
+    monkeypatch.setitem(crowd_gppl.LEVELS, "crowd-items", (9,))
+    assert crowd_gppl.main(["--parts", "crowd-items", "--repeats", "1"]) == 0
+    assert "CrowdGPPL " in capsys.readouterr().out
     with pytest.raises(InvalidSetting, match="there is no part"):
         crowd_gppl.main(["--parts", "weather"])
 
