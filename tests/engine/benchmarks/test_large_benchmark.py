@@ -22,14 +22,15 @@ def test_the_truth_is_judged_by_its_own_utilities():
 
 @pytest.mark.slow
 def test_both_ways_are_printed_with_their_differences(capsys):
-    print_both(LargeTask.of(30, 8, 400, 3))
+    print_both(LargeTask.of(310, 8, 600, 3))  # of fewer items the fit with a matrix is by draws, which takes longer
     shown = capsys.readouterr().out
     found = re.findall(r"consensus (\S+), own (\S+); held-out log loss (\S+) ", shown)
     assert len(found) == 2
     dense, sparse = np.array(found, dtype=float)
     told = re.search(r"without less with: consensus (\S+), own (\S+), log loss (\S+)", shown)
     assert told is not None
-    np.testing.assert_allclose(np.array(told.groups(), dtype=float), sparse - dense, atol=[0.0011, 0.0011, 0.00011])
+    error = np.abs(np.array(told.groups(), dtype=float) - (sparse - dense))
+    assert (error < [0.0011, 0.0011, 0.00011]).all()  # of what is rounded three times
 
 
 def test_a_matrix_over_too_many_items_is_refused_beforehand(capsys):
