@@ -156,7 +156,7 @@ def _swept(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
 
 def sum_by_group(groups: NDArray[np.integer], values: ArrayLike, n_groups: int) -> NDArray[np.float64]:
     """Sum the values in each group, (n_groups,); 0 for an empty one."""
-    return np.bincount(groups, np.asarray(values, dtype=np.float64), minlength=n_groups).astype(np.float64)
+    return np.bincount(groups, np.asarray(values, dtype=np.float64), minlength=n_groups).astype(np.float64, copy=False)
 
 
 def normalise_rows(log_mass: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

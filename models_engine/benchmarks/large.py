@@ -4,7 +4,7 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,11 +15,26 @@ from models_engine.benchmarks.machine import describe_machine
 from models_engine.benchmarks.peak import peak_mib
 from models_engine.data import Comparisons
 from models_engine.errors import NotConverged
+from models_engine.estimators.collaborative.gp import CollaborativeGP
+from models_engine.estimators.collaborative.large_fit import LargeFit
+from models_engine.estimators.collaborative.steps import Steps
 from models_engine.estimators.table import ESTIMATORS
-from models_engine.linalg import centre
+from models_engine.inference.probit_ep.pair_sites import build_sites_with_rankings, cap_sites, sided_labels
+from models_engine.linalg import MAX_MATRIX_ITEMS, centre
 from models_engine.posterior import BasePosterior
+from models_engine.progress import Progress
 
-__all__ = ["LargeCrowd", "LargeResult", "main", "measure", "simulate"]
+__all__ = [
+    "LargeCrowd",
+    "LargeResult",
+    "LargeTask",
+    "fit_without_matrix",
+    "judge",
+    "main",
+    "measure",
+    "print_both",
+    "simulate",
+]
 
 Floats = NDArray[np.float64]
 Z = 1.6448536
@@ -69,13 +84,49 @@ class LargeResult:
     message: str
 
 
+@dataclass(frozen=True, eq=False)
+class LargeTask:
+    """One crowd's labels, and what is looked at: people, and their answers held out."""
+
+    crowd: LargeCrowd
+    data: Comparisons
+    people: NDArray[np.int64]
+    held_out: Comparisons
+
+    @classmethod
+    def of(cls, n_items: int, n_annotators: int, n_labels: int, seed: int) -> "LargeTask":
+        rng = np.random.default_rng(seed)
+        crowd = simulate(n_items, n_annotators, rng)
+        data = crowd.pairs(rng.integers(n_annotators, size=n_labels), rng)
+        people = rng.choice(n_annotators, min(N_PEOPLE, n_annotators), replace=False)
+        return cls(crowd, data, people, crowd.pairs(np.repeat(np.sort(people), 50), rng))
+
+    def true_log_loss(self) -> float:
+        crowd, pairs, who = self.crowd, self.held_out.pairs(), self.held_out.annotators
+        margin = crowd.utilities[pairs.left] - crowd.utilities[pairs.right]
+        margin += ((crowd.directions[pairs.left] - crowd.directions[pairs.right]) * crowd.scores[who]).sum(axis=1)
+        return -float(log_ndtr(np.where(pairs.outcome > 0.5, margin, -margin)).mean())
+
+
+Fit = Callable[[Comparisons, Progress], BasePosterior]
+
+
 def measure(estimator: str, n_items: int, n_annotators: int, n_labels: int, seed: int) -> LargeResult:
     """Simulate one crowd and fit it; each step is told on stderr."""
-    rng = np.random.default_rng(seed)
-    crowd = simulate(n_items, n_annotators, rng)
-    data = crowd.pairs(rng.integers(n_annotators, size=n_labels), rng)
-    some = rng.choice(n_annotators, min(N_PEOPLE, n_annotators), replace=False)
-    held_out = crowd.pairs(np.repeat(np.sort(some), 50), rng)
+    task = LargeTask.of(n_items, n_annotators, n_labels, seed)
+    return judge(task, lambda data, told: ESTIMATORS[estimator].estimator().fit(data, progress=told))
+
+
+def fit_without_matrix(data: Comparisons, told: Progress) -> BasePosterior:
+    """Fit CollaborativeGP to any number of items as it is past its limit, see LargeFit."""
+    settings, rng = CollaborativeGP(), np.random.default_rng(0)
+    named = build_sites_with_rankings(data, graded=False, sided=sided_labels(data, side=False))
+    sites = cap_sites(named, settings.max_pairs, rng)
+    return LargeFit(settings, data, sites, rng, Steps(settings.max_iterations, told)).run(None)
+
+
+def judge(task: LargeTask, fit: Fit) -> LargeResult:
+    """Fit one crowd and compare with the truth; each step is told on stderr."""
     began = time.process_time()
 
     def told(step: int, total: int, objective: float) -> None:
@@ -84,19 +135,14 @@ def measure(estimator: str, n_items: int, n_annotators: int, n_labels: int, seed
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConverged)
-        posterior = ESTIMATORS[estimator].estimator().fit(data, progress=told)
+        posterior = fit(task.data, told)
     seconds, peak = time.process_time() - began, peak_mib()
-    error = np.abs(posterior.utilities() - crowd.utilities)
-    own = [_own_coverage(posterior, crowd, int(annotator)) for annotator in some]
-    first, second = held_out.pairs().left, held_out.pairs().right
-    who, outcome = held_out.annotators, held_out.pairs().outcome
-    margin = crowd.utilities[first] - crowd.utilities[second]
-    margin += ((crowd.directions[first] - crowd.directions[second]) * crowd.scores[who]).sum(axis=1)
+    error = np.abs(posterior.utilities() - task.crowd.utilities)
     return LargeResult(
         float((error < Z * posterior.standard_deviations()).mean()),
-        float(np.mean(own)),
-        -float(posterior.log_predictive(held_out).mean()),
-        -float(log_ndtr(np.where(outcome > 0.5, margin, -margin)).mean()),
+        float(np.mean([_own_coverage(posterior, task.crowd, int(annotator)) for annotator in task.people])),
+        -float(posterior.log_predictive(task.held_out).mean()),
+        task.true_log_loss(),
         seconds,
         peak,
         posterior.diagnostics.converged,
@@ -110,23 +156,47 @@ def _own_coverage(posterior: BasePosterior, crowd: LargeCrowd, annotator: int) -
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run python -m models_engine.benchmarks large [--items N --annotators U --labels M --estimators a,b --seed S]"""
+    """Run python -m models_engine.benchmarks large [--items N --annotators U --labels M --estimators a,b --seed S]
+
+    --beside-dense: the same crowd by CollaborativeGP with a matrix over items and without, and their differences.
+    """
     parser = argparse.ArgumentParser(prog="python -m models_engine.benchmarks large", description=__doc__)
     parser.add_argument("--estimators", default="CollaborativeGP", help="CollaborativeGP, CrowdGPPL, or both")
     parser.add_argument("--items", type=int, default=10_000)
     parser.add_argument("--annotators", type=int, default=2_000)
     parser.add_argument("--labels", type=int, default=200_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--beside-dense", action="store_true", help="both ways, for at most 5,000 items")
     options = parser.parse_args(arguments)
+    if options.beside_dense and options.items > MAX_MATRIX_ITEMS:
+        parser.error(f"--beside-dense takes at most {MAX_MATRIX_ITEMS:,} items")
     print(describe_machine())
     print(f"{options.items:,} items, {options.annotators:,} annotators, {options.labels:,} labels, seed {options.seed}")
+    size = options.items, options.annotators, options.labels, options.seed
+    if options.beside_dense:
+        print_both(LargeTask.of(*size))
+        return 0
     for name in options.estimators.split(","):
-        found = measure(name, options.items, options.annotators, options.labels, options.seed)
-        print(
-            f"{name:<16} 90% intervals: consensus {found.coverage:.3f}, own {found.own_coverage:.3f}; "
-            f"held-out log loss {found.log_loss:.4f} (truth {found.true_log_loss:.4f}); "
-            f"{found.cpu_s:.0f} CPU s, peak {found.peak_mib:.0f} MiB; "
-            f"{'converged' if found.converged else 'NOT converged'}: {found.message}",
-            flush=True,
-        )
+        print_result(name, measure(name, *size))
     return 0
+
+
+def print_both(task: LargeTask) -> None:
+    dense = judge(task, lambda data, told: CollaborativeGP().fit(data, progress=told))
+    print_result("with a matrix", dense)
+    sparse = judge(task, fit_without_matrix)
+    print_result("without", sparse)
+    print(
+        f"without less with: consensus {sparse.coverage - dense.coverage:+.3f}, "
+        f"own {sparse.own_coverage - dense.own_coverage:+.3f}, log loss {sparse.log_loss - dense.log_loss:+.4f}"
+    )
+
+
+def print_result(name: str, found: LargeResult) -> None:
+    print(
+        f"{name:<16} 90% intervals: consensus {found.coverage:.3f}, own {found.own_coverage:.3f}; "
+        f"held-out log loss {found.log_loss:.4f} (truth {found.true_log_loss:.4f}); "
+        f"{found.cpu_s:.0f} CPU s, peak {found.peak_mib:.0f} MiB; "
+        f"{'converged' if found.converged else 'NOT converged'}: {found.message}",
+        flush=True,
+    )

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from models_engine.covariance.forms import Covariance, DenseCovariance
 from models_engine.covariance.graph import GraphCovariance
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData, TooLarge
+from models_engine.errors import InvalidData
 from models_engine.estimators.settings import check_settings
+from models_engine.estimators.substitutes import fit_in_place_of
 from models_engine.implied_pairs import PairTable
 from models_engine.inference.davidson.mode import MAX_DENSE_ITEMS, Curvature, DavidsonProblem, PairCounts, maximise
 from models_engine.inference.davidson.variational import find_nearest_gaussian, start_gaussian
@@ -37,7 +38,8 @@ class BradleyTerry:
         intervals cover whatever the scale of the data; use variational inference with it.
     inference: "map" is the mode with Laplace's covariance, at any size. "variational" is the Gaussian closest to the
         posterior (Opper & Archambeau 2009): below about 50 comparisons per item its means are less biased and its
-        intervals cover better, up to 2,000 items. "auto" is variational up to there and the mode above.
+        intervals cover better, up to 2,000 items; above, the mode is found in its place and the message says so. "auto"
+        is variational up to there and the mode above.
     ties: "davidson" adds P(tie) = nu/(2 cosh(margin/2)+nu) (Davidson 1970) as soon as a tie is seen, "half" counts a
         tie as half a win each way, "ignore" leaves ties out.   tie_sd: prior standard deviation of log nu around 0.
     grades: "ordered" takes how much better an item is as an ordered likelihood with learned cut points (see
@@ -67,7 +69,16 @@ class BradleyTerry:
         progress: Progress | None = None,
     ) -> GaussianPosterior:
         """See Estimator.fit. The objective is concave, so every start gives the same result; rng is not used."""
-        self._check(data)
+        check_settings(self)
+        if self.inference == "variational" and data.n_items > MAX_DENSE_ITEMS:
+            by_mode = replace(self, inference="map")
+            return fit_in_place_of(
+                self.inference,
+                by_mode.inference,
+                data.n_items,
+                MAX_DENSE_ITEMS,
+                lambda: by_mode.fit(data, start, rng, progress),
+            )
         log = FitLog(self.max_iterations, progress)
         pairs = _keep_weighted(data.pairs(), self)
         sided = self.side & (data.sizes[pairs.label] == 2) & (data.positions[data.starts[pairs.label]] >= 0)
@@ -100,15 +111,6 @@ class BradleyTerry:
         elif problem.has_tie:
             likelihood = replace(likelihood, tie=float(np.exp(log_nu)))
         return GaussianPosterior(f - f.mean(), covariance, diagnostics, likelihood, prior_sd=prior_sd)
-
-    def _check(self, data: Comparisons) -> None:
-        check_settings(self)
-        if self.inference == "variational" and data.n_items > MAX_DENSE_ITEMS:
-            told = gettext_noop(
-                "variational inference needs a matrix over all items; %(n)d is above its limit of %(limit)d. Use "
-                'inference="map", or rank the connected parts one by one.'
-            )
-            raise TooLarge(Message.of(told, n=data.n_items, limit=MAX_DENSE_ITEMS))
 
     def _build_problem(self, pairs: PairTable, sided: NDArray[np.bool_], n_grades: int) -> Problem:
         halve_ties, own = self.ties == "half", np.full(pairs.n_items, (self.prior_sd or CENTRAL_SD) ** -2)

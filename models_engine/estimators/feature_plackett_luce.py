@@ -1,6 +1,6 @@
 """FeaturePlackettLuce: choices and rankings explained by item features, by variational bounds or at the mode."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -8,12 +8,13 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from models_engine.covariance.forms import Covariance, DenseCovariance, LowRankCovariance, check_dense
+from models_engine.covariance.forms import Covariance, DenseCovariance, LowRankCovariance
 from models_engine.data import Comparisons
 from models_engine.errors import InvalidData
 from models_engine.estimators.feature_posterior import FeaturePosterior, scaled_features
 from models_engine.estimators.plackett_luce import ChoiceProblem
 from models_engine.estimators.settings import check_settings
+from models_engine.estimators.substitutes import fit_in_place_of
 from models_engine.inference.plackett_luce.bounds import ChoiceBounds
 from models_engine.inference.plackett_luce.fits import GaussianFit, fit_bound, fit_mode
 from models_engine.inference.plackett_luce.graph_mode import FeaturePrior, GraphMode, fit_graph_mode
@@ -66,10 +67,17 @@ class FeaturePlackettLuce:
         rng: np.random.Generator | None = None,
         progress: Progress | None = None,
     ) -> FeaturePosterior:
-        """See Estimator.fit. Above 5,000 items the best scale alone is used, and "vi" raises TooLarge."""
+        """See Estimator.fit. Above 5,000 items by the best scale alone, and by "map", as the message says."""
         check_settings(self)
-        if self.inference == "vi":
-            check_dense(data.n_items)
+        if self.inference == "vi" and data.n_items > MAX_MATRIX_ITEMS:
+            by_mode = replace(self, inference="map")
+            return fit_in_place_of(
+                self.inference,
+                by_mode.inference,
+                data.n_items,
+                MAX_MATRIX_ITEMS,
+                lambda: by_mode.fit(data, start, rng, progress),
+            )
         mean = np.zeros(data.n_items)
         if start is not None:
             known = start.utilities()[: data.n_items]

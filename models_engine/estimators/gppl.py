@@ -1,7 +1,7 @@
 """GPPL: one consensus of all annotators as a Gaussian process over item features, or one utility per item."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from models_engine.covariance.forms import Covariance, DenseCovariance, LowRankCovariance
 from models_engine.data import Comparisons
-from models_engine.errors import TooLarge
 from models_engine.estimators.gppl_posterior import FORMS, FittedProcess, GPPLPosterior
 from models_engine.estimators.settings import check_settings
+from models_engine.estimators.substitutes import fit_in_place_of
 from models_engine.inference.pairwise_gp.ep import PairwiseEP, pool_sites
 from models_engine.inference.pairwise_gp.graded import CutPoints, GradedFactors
 from models_engine.inference.pairwise_gp.graded_ep import GradedEP
@@ -43,8 +43,9 @@ class GPPL:
     4.2).
 
     inference: "vg", the Gaussian nearest to the posterior; "ep", expectation propagation with s at its mode, up to
-        n_inducing items; "linearised", crowd_gppl's own scheme, for comparison: its sites depend on the posterior mean
-        only.
+        n_inducing items, without features up to 2,000; "linearised", crowd_gppl's own scheme, for comparison: its sites
+        depend on the posterior mean only, without features up to 2,000 items. Of more "vg" is used in their place, and
+        the message says so.
     prior_shape, prior_rate: E[s] = shape / rate; a utility's prior variance is 1 / s in units of the answer's noise.
     kernel: over item features where given, "identity" else; see ItemKernel for the forms and the median heuristic.
     share, length_scale: how much of the variance the features explain, and the length scale as a multiple of the
@@ -90,7 +91,17 @@ class GPPL:
         diagnostics.objective: the bound on log p(labels) (vg, linearised), a batch's expected log likelihood (with
         batch_size), or EP's log evidence and log prior at each s tried.
         """
-        self._check(data)
+        check_settings(self)
+        limit = self._most_items(data)
+        if limit is not None and data.n_items > limit:
+            by_bound = replace(self, inference="vg")
+            return fit_in_place_of(
+                self.inference,
+                by_bound.inference,
+                data.n_items,
+                limit,
+                lambda: by_bound.fit(data, start, rng, progress),
+            )
         generator = np.random.default_rng(0) if rng is None else rng
         scale = GammaPrior(self.prior_shape, self.prior_rate)
         if self._is_large(data):
@@ -163,12 +174,6 @@ class GPPL:
     def _by_ep(
         self, data: Comparisons, kernel: ItemKernel, prior: ItemPrior, scale: GammaPrior, log: FitLog
     ) -> GPPLPosterior:
-        if prior.reach is not None:
-            told = gettext_noop(
-                'inference="ep" works on the items themselves, up to n_inducing=%(limit)d; there are %(n)d. Use '
-                'inference="vg", or raise n_inducing.'
-            )
-            raise TooLarge(Message.of(told, limit=self.n_inducing, n=data.n_items))
         graded = self._counts_grades(data)
         sites = pool_sites(data.pairs(), data.weights, graded=graded)
         settings = (sites, prior.kernel, prior.precision, scale, self.tolerance)
@@ -185,14 +190,13 @@ class GPPL:
         diagnostics = log.finish(converged=found.converged, message=message)
         return self._posterior(data, kernel, prior, moments, inverse_scale, diagnostics, cuts)
 
-    def _check(self, data: Comparisons) -> None:
-        check_settings(self)
-        if self._is_large(data) and self.inference != "vg":
-            told = gettext_noop(
-                'without item features inference="%(inference)s" needs a matrix over all items; %(n)d is above its '
-                'limit of %(limit)d. Use inference="vg", or give item_features.'
-            )
-            raise TooLarge(Message.of(told, inference=self.inference, n=data.n_items, limit=MAX_ITEMS))
+    def _most_items(self, data: Comparisons) -> int | None:
+        """Return of how many items this inference can make a matrix; None where it needs none."""
+        if self.inference == "vg":
+            return None
+        if self._features(data) is None:
+            return MAX_ITEMS
+        return self.n_inducing if self.inference == "ep" else None
 
     def _is_large(self, data: Comparisons) -> bool:
         return data.n_items > MAX_ITEMS and self._features(data) is None

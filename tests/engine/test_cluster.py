@@ -16,7 +16,9 @@ from models_engine.benchmarks.local_cluster import LocalCluster, local_cluster
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.estimators.choosing import choose_estimator
 from models_engine.estimators.collaborative.gp import CollaborativeGP
+from models_engine.estimators.crowd_bt import CrowdBT
 from models_engine.executor import ClusterLost, ClusterUnreachable, connect, use_executor
+from models_engine.inference.crowd_bt import wins
 from models_engine.inference.probit_ep import annotator_blocks, shards
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep
@@ -141,6 +143,22 @@ def test_reliabilities_given_the_consensus_are_the_same_there(cluster):
     with use_executor(executor):
         assert_array_equal(evidence(), here)
     executor.close()
+
+
+@pytest.mark.parametrize("n_workers", [1, 2])
+def test_wins_of_a_crowd_are_swept_the_same_there(cluster, monkeypatch, n_workers):
+    """A whole fit of CrowdBT, to the last bit."""
+    monkeypatch.setattr(wins, "SHARD_WINS", 100)
+    while len(cluster.workers) < n_workers:
+        cluster.start_worker()
+    executor, rng = connected(cluster, n_workers), np.random.default_rng(6)
+    data = simulate_crowd(rng, 8, 30, utility_sd=1.0).pairs(900, rng)
+    here = CrowdBT().fit(data).to_arrays()
+    with use_executor(executor):
+        there = CrowdBT().fit(data).to_arrays()
+    executor.close()
+    for name in here.keys() - {"meta"}:
+        assert_array_equal(there[name], here[name], err_msg=name)
 
 
 def test_folds_of_an_evaluation_are_the_same_there_and_a_task_is_told_as_it_is_done(cluster):

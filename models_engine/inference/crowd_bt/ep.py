@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from models_engine.inference.crowd_bt.pairs import NoisyPairs
 from models_engine.inference.crowd_bt.reliability import BetaPrior, Reliabilities, build_grid, integrate_reliabilities
+from models_engine.inference.crowd_bt.wins import WinShard, keep_wins
 from models_engine.inference.davidson.moments import average_answers
 from models_engine.inference.graded.cut_points import CutScores, thresholds, tie_scores
 from models_engine.inference.graded.moments import GradedMoments, average_between
@@ -16,6 +17,7 @@ from models_engine.linalg import sum_by_group
 __all__ = ["MarginMoments", "Sweep", "WinSites", "sweep_sites"]
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 TINY = 1e-300
 
 
@@ -71,6 +73,7 @@ class WinSites:
 class Sweep:
     """Result of one parallel update: new sites, the reliabilities, and what learning the scales needs.
 
+    crowd: of the annotators alone (see `Reliabilities.without_wins`).
     expected_precisions (n_rows,): the sites' precisions averaged over who wins; never negative.
     log_evidence: of the old sites; EP's approximation of log P(labels), stationary in the sites at convergence.
     score_nu, curvature_nu: its first derivative in log nu, and approximately minus its second.
@@ -100,33 +103,96 @@ def sweep_sites(
     A win's factor is eta g(d) + (1 - eta) g(-d), g as in davidson/moments.py or, with cut points (n_grades,), the
     grade's probability as in graded/moments.py; log_nu then does not count. Averaged over the cavity of d it is a
     linear message about eta; averaged over the cavity of eta, the mixture whose first two moments the new site matches.
+    Wins are updated annotator by annotator, in shards (see wins.py), on the cluster where there is one.
     """
-    mean, variance = belief.row_means, belief.row_variances
-    cavity = _Cavity.of(
-        pairs.sign * mean[pairs.row], variance[pairs.row], sites.precision, sites.shift, np.minimum(pairs.weight, 1.0)
+    kept = keep_wins(pairs)
+    do, mean, variance = kept.executor, belief.row_means, belief.row_variances
+    before = do.keep(
+        [
+            (sites.precision[one.wins], sites.shift[one.wins], None if modes is None else modes[one.annotators])
+            for one in kept.shards
+        ]
     )
-    win = _win_moments(cavity, log_nu) if cuts is None else _graded_moments(cavity, pairs, cuts)
+    margins = do.share((mean, variance))
+    found: _SweptWins = do.map_reduce(
+        _sweep_wins, _SweptWins.followed_by, kept.handles, before, shared=[margins, reliability, log_nu, cuts]
+    )
+    ties = _sweep_ties(pairs, mean, variance, sites, log_nu, cuts)
+    return Sweep(
+        sites=WinSites(found.precision, found.shift, ties.precision, ties.shift),
+        crowd=found.crowd,
+        expected_precisions=found.expected + pairs.ties * ties.precision,
+        log_evidence=float(belief.log_normaliser + found.crowd.log_annotators.sum() + found.evidence + ties.evidence),
+        score_nu=ties.score - found.score,
+        curvature_nu=ties.curve + found.curve,
+        cuts=found.cuts if found.cuts is None or ties.cuts is None else found.cuts + ties.cuts,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _SweptWins:
+    """New sites of the wins of some annotators (n_wins,), what was found about these, and sums over the wins.
+
+    expected (n_rows,): see Sweep.   evidence: beside that of the annotators.   score, curve: in log nu.
+    """
+
+    precision: Floats
+    shift: Floats
+    crowd: Reliabilities
+    expected: Floats
+    evidence: float
+    score: float
+    curve: float
+    cuts: CutScores | None
+
+    def followed_by(self, others: "_SweptWins") -> "_SweptWins":
+        """Return these wins and then the others, and the sums of both."""
+        return _SweptWins(
+            np.concatenate([self.precision, others.precision]),
+            np.concatenate([self.shift, others.shift]),
+            self.crowd.followed_by(others.crowd),
+            self.expected + others.expected,
+            self.evidence + others.evidence,
+            self.score + others.score,
+            self.curve + others.curve,
+            None if self.cuts is None or others.cuts is None else self.cuts + others.cuts,
+        )
+
+
+def _sweep_wins(
+    wins: WinShard,
+    before: tuple[Floats, Floats, Floats | None],
+    margins: tuple[Floats, Floats],
+    reliability: BetaPrior,
+    log_nu: float,
+    cuts: Floats | None,
+) -> _SweptWins:
+    """Update the sites of these wins. before: their precision and shift, and modes of their annotators' grids.
+    margins: mean and variance of every row's.
+    """
+    (old_precision, old_shift, modes), (mean, variance) = before, margins
+    cavity = _Cavity.of(
+        wins.sign * mean[wins.row], variance[wins.row], old_precision, old_shift, np.minimum(wins.weight, 1.0)
+    )
+    win = _win_moments(cavity, log_nu) if cuts is None else _graded_moments(cavity, wins.grade, cuts)
     log_ratio = np.log(np.maximum(win.right[0], TINY)) - np.log(np.maximum(win.wrong[0], TINY))
-    crowd = integrate_reliabilities(pairs, log_ratio, build_grid(reliability, pairs, log_ratio, modes), reliability)
-    eta = _leave_out_own_win(crowd, log_ratio, pairs)
+    crowd = integrate_reliabilities(wins, log_ratio, build_grid(reliability, wins, log_ratio, modes), reliability)
+    eta = _leave_out_own_win(crowd, log_ratio, wins)
     won, lost = eta * win.right + (1 - eta) * win.wrong, (1 - eta) * win.right + eta * win.wrong
-    precision, shift, log_site = cavity.matched(won, sites.precision, sites.shift)
-    other, _, _ = cavity.matched(lost, sites.precision, sites.shift)
+    precision, shift, log_site = cavity.matched(won, old_precision, old_shift)
+    other, _, _ = cavity.matched(lost, old_precision, old_shift)
     expected = (won[0] * precision + lost[0] * other) / np.maximum(won[0] + lost[0], TINY)
     by_tie, by_low, by_high = (eta * win.by_scale[0] + (1 - eta) * win.by_scale[1]) / np.maximum(won[0], TINY)
-    evidence = pairs.weight @ (np.log(np.maximum(win.right[0] + win.wrong[0], TINY)) - log_site)
-    ties = _sweep_ties(pairs, mean, variance, sites, log_nu, cuts)
-    n_cuts = 0 if cuts is None else len(cuts)
-    of_wins = None if cuts is None else CutScores.of(n_cuts, pairs.grade, pairs.weight, by_low, by_high)
-    return Sweep(
-        sites=WinSites(precision, shift, ties.precision, ties.shift),
-        crowd=crowd,
-        expected_precisions=sum_by_group(pairs.row, pairs.weight * np.maximum(expected, 0.0), pairs.n_rows)
-        + pairs.ties * ties.precision,
-        log_evidence=float(belief.log_normaliser + crowd.log_annotators.sum() + evidence + ties.evidence),
-        score_nu=float(ties.score - pairs.weight @ by_tie),
-        curvature_nu=float(ties.curve + pairs.weight @ (by_tie * (1 - by_tie))),
-        cuts=of_wins if of_wins is None or ties.cuts is None else of_wins + ties.cuts,
+    evidence = wins.weight @ (np.log(np.maximum(win.right[0] + win.wrong[0], TINY)) - log_site)
+    return _SweptWins(
+        precision,
+        shift,
+        crowd.without_wins(),
+        sum_by_group(wins.row, wins.weight * np.maximum(expected, 0.0), wins.n_rows),
+        float(evidence),
+        float(wins.weight @ by_tie),
+        float(wins.weight @ (by_tie * (1 - by_tie))),
+        None if cuts is None else CutScores.of(len(cuts), wins.grade, wins.weight, by_low, by_high),
     )
 
 
@@ -148,11 +214,11 @@ def _win_moments(cavity: "_Cavity", log_nu: float) -> _WinMoments:
     return _WinMoments(found.right, found.wrong, by_scale)
 
 
-def _graded_moments(cavity: "_Cavity", pairs: NoisyPairs, cuts: Floats) -> _WinMoments:
-    low, high = thresholds(cuts, pairs.grade)
+def _graded_moments(cavity: "_Cavity", grade: Ints, cuts: Floats) -> _WinMoments:
+    low, high = thresholds(cuts, grade)
 
     def by_scale(found: GradedMoments) -> list[Floats]:
-        return [np.zeros(pairs.n_wins), found.by_low, found.by_high]
+        return [np.zeros(len(grade)), found.by_low, found.by_high]
 
     right = average_between(cavity.mean, cavity.variance, low, high)
     wrong = average_between(-cavity.mean, cavity.variance, low, high).reversed
@@ -202,16 +268,16 @@ def _sweep_ties(
     )
 
 
-def _leave_out_own_win(crowd: Reliabilities, log_ratio: Floats, pairs: NoisyPairs) -> Floats:
+def _leave_out_own_win(crowd: Reliabilities, log_ratio: Floats, wins: WinShard) -> Floats:
     """Return the mean reliability given the annotator's other wins, (n_wins,): the odds of `right` over the win's odds.
 
     A win of weight w < 1 removes only the share w of itself.
     """
     right = np.clip(crowd.right, 1e-15, 1 - 1e-15)
     log_odds = np.log(right) - np.log1p(-right) - log_ratio
-    share = np.minimum(pairs.weight, 1.0)
+    share = np.minimum(wins.weight, 1.0)
     if (share < 1).any():
-        mean = np.clip((crowd.mass * crowd.eta).sum(axis=1), 1e-15, 1 - 1e-15)[pairs.annotator]
+        mean = np.clip((crowd.mass * crowd.eta).sum(axis=1), 1e-15, 1 - 1e-15)[wins.annotator]
         log_odds = share * log_odds + (1 - share) * (np.log(mean) - np.log1p(-mean))
     return 1 / (1 + np.exp(-np.clip(log_odds, -500.0, 500.0)))
 

@@ -12,7 +12,7 @@ from models_engine.graphs import PairGraph
 from models_engine.implied_pairs import PairTable
 from models_engine.linalg import sum_by_group
 
-__all__ = ["NoisyPairs"]
+__all__ = ["NoisyPairs", "chunk_wins"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -116,15 +116,22 @@ class NoisyPairs:
 
     @cached_property
     def chunks(self) -> list[tuple[slice, slice]]:
-        """Return slices (annotators, wins) that split no annotator and hold about ROWS_AT_ONCE wins each."""
-        counts = np.bincount(self.annotator, minlength=self.n_annotators)
-        ends = np.cumsum(counts)
-        result, first, start = [], 0, 0
-        while first < self.n_annotators:
-            last = max(first + 1, int(np.searchsorted(ends, start + ROWS_AT_ONCE, side="right")))
-            result.append((slice(first, last), slice(start, int(ends[last - 1]))))
-            first, start = last, int(ends[last - 1])
-        return result
+        """Return slices (annotators, wins), see `chunk_wins`."""
+        return chunk_wins(self.annotator, self.n_annotators)
+
+
+def chunk_wins(annotator: Ints, n_annotators: int) -> list[tuple[slice, slice]]:
+    """Return slices (annotators, wins) that split no annotator and hold about ROWS_AT_ONCE wins each.
+
+    annotator (n_wins,): whose win each is, in order.
+    """
+    ends = np.cumsum(np.bincount(annotator, minlength=n_annotators))
+    result, first, start = [], 0, 0
+    while first < n_annotators:
+        last = max(first + 1, int(np.searchsorted(ends, start + ROWS_AT_ONCE, side="right")))
+        result.append((slice(first, last), slice(start, int(ends[last - 1]))))
+        first, start = last, int(ends[last - 1])
+    return result
 
 
 @dataclass(frozen=True, eq=False)

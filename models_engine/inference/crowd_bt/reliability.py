@@ -1,12 +1,12 @@
 """Annotators' reliabilities integrated out, each over a grid around its posterior's mode, all annotators at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, expit, log_expit
 
-from models_engine.inference.crowd_bt.pairs import NoisyPairs
+from models_engine.inference.crowd_bt.wins import OwnWins
 from models_engine.linalg import normalise_rows, sum_by_group
 
 __all__ = ["BetaPrior", "Grid", "Reliabilities", "build_grid", "find_posterior_modes", "integrate_reliabilities"]
@@ -68,8 +68,22 @@ class Reliabilities:
         """Return the reliability at the nodes, (n_annotators, n_nodes)."""
         return expit(self.grid.log_odds)
 
+    def without_wins(self) -> "Reliabilities":
+        """Return the same without what belongs to wins: `right`, `spread` and `shared` are empty."""
+        return replace(self, right=self.right[:0], spread=self.spread[:0], shared=self.shared[:0])
 
-def build_grid(prior: BetaPrior, pairs: NoisyPairs, log_ratios: Floats, start: Floats | None = None) -> Grid:
+    def followed_by(self, others: "Reliabilities") -> "Reliabilities":
+        """Return these annotators and then the others."""
+        grids = [np.concatenate([getattr(one.grid, each.name) for one in (self, others)]) for each in fields(Grid)]
+        rest = [
+            np.concatenate([getattr(one, each.name) for one in (self, others)])
+            for each in fields(Reliabilities)
+            if each.name != "grid"
+        ]
+        return Reliabilities(Grid(*grids), *rest)
+
+
+def build_grid(prior: BetaPrior, pairs: OwnWins, log_ratios: Floats, start: Floats | None = None) -> Grid:
     """Build a grid for wins with log(P(win | not reversed) / P(win | reversed)) = log_ratios (n_wins,).
 
     Trapezoidal rule in u, log-odds = mode + width sinh(u), out to 6 widths plus 18 decay lengths of a Beta tail: error
@@ -84,7 +98,7 @@ def build_grid(prior: BetaPrior, pairs: NoisyPairs, log_ratios: Floats, start: F
 
 
 def find_posterior_modes(
-    prior: BetaPrior, pairs: NoisyPairs, log_ratios: Floats, start: Floats | None = None
+    prior: BetaPrior, pairs: OwnWins, log_ratios: Floats, start: Floats | None = None
 ) -> tuple[Floats, Floats]:
     """Find (mode, curvature^-1/2) of each annotator's log-odds t, both (n_annotators,), by Newton steps.
 
@@ -108,7 +122,7 @@ def find_posterior_modes(
 
 
 def integrate_reliabilities(
-    pairs: NoisyPairs, log_ratios: Floats, grid: Grid, prior: BetaPrior, n_directions: int = 0
+    pairs: OwnWins, log_ratios: Floats, grid: Grid, prior: BetaPrior, n_directions: int = 0
 ) -> Reliabilities:
     """Integrate over the grid; log_ratios as in build_grid.
 

@@ -1,12 +1,12 @@
 """Blocks of annotators with similar numbers of sites, padded so that all are solved at once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from models_engine.inference.probit_ep.pair_sites import PairSites
@@ -16,9 +16,10 @@ __all__ = ["Block", "Blocks", "build_blocks", "scatter_matrices"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-MAX_BLOCK_NUMBERS = 1_000_000
+MAX_BLOCK_NUMBERS = 2_500_000
 MIN_PAIRS_PER_ITEM = 1.6  # from which item space is cheaper than pair space; a solve costs four times as much there
-MIN_WIDE_BLOCK = 50  # local coordinates from which solving one annotator at a time is quicker
+MIN_WIDE_BLOCK = 50  # local coordinates from which some rows of the items' matrix at a time are quicker
+TILE_NUMBERS = 65_536  # of these rows: half a megabyte
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Block:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is sent to another process: not what is computed again there as quickly."""
-        return {name: value for name, value in vars(self).items() if name != "_bases"}
+        return {name: value for name, value in vars(self).items() if name != "_by_item"}
 
     @property
     def in_items(self) -> bool:
@@ -69,27 +70,44 @@ class Block:
         return local
 
     def _gather_wide(self, covariance: Floats) -> Floats:
-        """Do the same one annotator at a time, B Sigma B' over the items of that annotator, to stay in the cache."""
+        """Do the same some rows of the covariance at a time, for whoever judged these items: they stay in the cache."""
         n_annotators, d = self.items.shape
-        local, flat, n = np.empty((n_annotators, d, d)), covariance.ravel(), len(covariance)
-        for u, (items, basis, _) in enumerate(self._bases):
-            among = flat.take(items[:, None] * n + items)
-            half = basis @ among
-            local[u] = basis @ np.ascontiguousarray(half.T)
-        return local
+        local = np.empty((n_annotators * d, d))
+        for end, order in enumerate(self._by_item):
+            for rows, cells, first in self._tiles(order, len(covariance)):
+                tile = covariance[first : first + _tile_height(len(covariance))].ravel()
+                values = tile.take(cells[0])
+                if len(cells) > 1:
+                    values -= tile.take(cells[1])
+                if end == 0:
+                    local[rows] = values
+                else:
+                    local[rows] -= values
+        return local.reshape(n_annotators, d, d)
 
     @cached_property
-    def _bases(self) -> list[tuple[Ints, scipy.sparse.csr_array, scipy.sparse.csr_array]]:
-        """Return for each annotator the distinct items (m,), B (d, m) from utilities to local coordinates, and B'."""
-        found, d = [], self.items.shape[1]
-        for u, items in enumerate(self.items):
-            both = items if self.others is None else np.concatenate([items, self.others[u]])
-            distinct, where = np.unique(both, return_inverse=True)
-            signs = np.ones(len(both)) if self.others is None else np.repeat([1.0, -1.0], d)
-            cells = (signs, (np.resize(np.arange(d), len(both)), where.ravel()))
-            basis = scipy.sparse.csr_array(cells, shape=(d, len(distinct)))
-            found.append((distinct, basis, basis.T.tocsr()))
-        return found
+    def _by_item(self) -> list[tuple[Ints, Ints]]:
+        """Return, of `items` and of `others`, the items (U d,) in order, and each one's local coordinate, u d + c."""
+        ends = [self.items] if self.others is None else [self.items, self.others]
+        orders = [np.argsort(end, axis=None, kind="stable") for end in ends]
+        return [(end.ravel()[order], order) for end, order in zip(ends, orders, strict=True)]
+
+    def _tiles(self, by_item: tuple[Ints, Ints], n_items: int) -> Iterator[tuple[Ints, list[Ints], int]]:
+        """Yield, for some rows of an (n_items, n_items) matrix at a time, the local coordinates (k,) of these items;
+        where their annotators' `items` and `others` are in the flattened rows, (k, d) each; and the first of the rows.
+        """
+        (item, local), height = by_item, _tile_height(n_items)
+        bounds = np.searchsorted(item, np.arange(0, n_items + height, height))
+        for first, (start, end) in zip(range(0, n_items, height), pairwise(bounds), strict=True):
+            if start == end:
+                continue
+            rows, row_starts = local[start:end], ((item[start:end] - first) * n_items)[:, None]
+            who = rows // self.items.shape[1]
+            both = (self.items,) if self.others is None else (self.items, self.others)
+            cells = [columns.take(who, axis=0) for columns in both]
+            for some in cells:
+                some += row_starts
+            yield rows, cells, first
 
     def project(self, utilities: Floats) -> Floats:
         """Return local coordinates (U, d) of utilities (n_items,) or (n_annotators, n_items)."""
@@ -166,14 +184,19 @@ class Block:
         return [(own + self.items[:, None, :]).ravel(), below], [(own + self.others[:, None, :]).ravel()]
 
     def scatter_wide(self, local: Floats, total: Floats) -> None:
-        """Add local matrices (U, d, d) to `total` (n_items, n_items), one annotator at a time: B' M B over the items of
-        that annotator.
-        """
-        flat, n_items = total.reshape(-1), len(total)
-        for (items, _, back), matrix in zip(self._bases, local, strict=True):
-            half = back @ matrix
-            cells = (items[:, None] * n_items + items).ravel()
-            flat[cells] += (back @ np.ascontiguousarray(half.T)).ravel()
+        """Add local matrices (U, d, d) to `total` (n_items, n_items), some of its rows at a time."""
+        n_items, by_row = len(total), local.reshape(-1, local.shape[2])
+        for sign, order in zip((1.0, -1.0), self._by_item, strict=False):
+            for rows, cells, first in self._tiles(order, n_items):
+                values, part = sign * by_row[rows].ravel(), total[first : first + _tile_height(n_items)]
+                part += sum_by_group(cells[0].ravel(), values, part.size).reshape(part.shape)
+                if len(cells) > 1:
+                    part -= sum_by_group(cells[1].ravel(), values, part.size).reshape(part.shape)
+
+
+def _tile_height(n_items: int) -> int:
+    """Return how many rows of an (n_items, n_items) matrix stay in the cache."""
+    return max(1, TILE_NUMBERS // n_items)
 
 
 def scatter_matrices(blocks: list[Block], local: Iterable[Floats], n_items: int) -> Floats:

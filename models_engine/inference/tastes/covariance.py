@@ -117,13 +117,16 @@ class LowRankForm:
         return self._kept(loadings, rho) if rho > 1e-3 * self.rho else self.nearest(taste + step)
 
     def around(self, statistic: Floats, taste: Floats) -> Floats:
-        """Return taste @ statistic @ taste for the stored `taste`; quick where K is diagonal."""
+        """Return taste @ statistic @ taste; taste: the stored one, statistic: symmetric. Quick where K is diagonal."""
         if self._diagonal is None:
             return taste @ statistic @ taste
         v, weighted = self.loadings, self.rho * self._diagonal
-        half = (v @ (v.T @ statistic)) * weighted
-        inner = v @ (v.T @ statistic @ v) @ v.T
-        return inner + half + half.T + weighted[:, None] * statistic * weighted
+        across = weighted[:, None] * (statistic @ v)
+        left, right = np.hstack([v @ (v.T @ statistic @ v) + across, v]), np.hstack([v, across])
+        found = weighted[:, None] * statistic
+        found *= weighted
+        found += left @ right.T
+        return found
 
     def _parts(self, taste: Floats) -> tuple[Floats, float]:
         white = self._white(taste)

@@ -11,7 +11,7 @@ from scipy.special import expit, logsumexp
 
 from models_engine.analysis.metrics import calibration_slope, coverage
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData, InvalidSetting, NotConverged, TooLarge
+from models_engine.errors import InvalidData, InvalidSetting, NotConverged
 from models_engine.estimators.bradley_terry import BradleyTerry
 from models_engine.inference.davidson import mode as davidson_mode
 from models_engine.inference.davidson.mode import DavidsonProblem, PairCounts
@@ -301,6 +301,3 @@ def test_settings_out_of_range_are_reported():
         name, value = next(iter(wrong.items()))
         with pytest.raises(InvalidSetting, match=f"{name}={value}"):
             BradleyTerry(**wrong).fit(data)
-    many = Comparisons.from_pairs([0], [1], [1], n_items=2_001)
-    with pytest.raises(TooLarge, match='inference="map"'):
-        BradleyTerry(inference="variational").fit(many)

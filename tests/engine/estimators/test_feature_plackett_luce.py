@@ -13,7 +13,7 @@ from scipy.special import log_expit
 
 from models_engine.analysis.metrics import calibration_slope, coverage
 from models_engine.data import Comparisons
-from models_engine.errors import EngineError, InvalidData, InvalidSetting, NotConverged, TooLarge, Unsupported
+from models_engine.errors import EngineError, InvalidData, InvalidSetting, NotConverged, Unsupported
 from models_engine.estimators.feature_plackett_luce import FeaturePlackettLuce
 from models_engine.estimators.feature_posterior import FeaturePosterior, scaled_features
 from models_engine.estimators.plackett_luce import ChoiceProblem
@@ -360,8 +360,3 @@ def test_many_items_are_fitted_at_the_best_scale(monkeypatch, featured, item_sd)
         assert_allclose(sparse.weights, dense.weights, atol=1e-5)
         assert_allclose(sparse.at(x[:5]).utilities(), dense.at(x[:5]).utilities(), atol=1e-5)
     assert_allclose(FeaturePosterior.from_arrays(sparse.to_arrays()).utilities(), sparse.utilities())
-
-
-def test_the_bound_of_many_items_is_refused():
-    with pytest.raises(TooLarge, match="5000"):
-        FeaturePlackettLuce(inference="vi").fit(Comparisons.from_pairs([0], [6000], [1]))

@@ -13,7 +13,7 @@ from scipy.special import digamma, gammaln, log_ndtr, ndtr
 
 from models_engine.analysis.metrics import calibration_slope, coverage
 from models_engine.data import Comparisons
-from models_engine.errors import InvalidData, InvalidSetting, NotConverged, TooLarge, Unsupported
+from models_engine.errors import InvalidData, InvalidSetting, NotConverged, Unsupported
 from models_engine.estimators.gppl import GPPL
 from models_engine.estimators.gppl_posterior import GPPLPosterior
 from models_engine.inference.pairwise_gp.inducing import build_item_prior, inducing_points
@@ -516,14 +516,6 @@ def test_grades_that_do_not_count_are_told(monkeypatch):
     monkeypatch.setattr("models_engine.estimators.gppl.MAX_ITEMS", 1)
     data = Comparisons.from_pairs([0, 1, 2, 0], [1, 2, 0, 2], [1, 1, 0, 1], grades=[1, 2, 1, 2])
     assert "grades did not count" in str(GPPL().fit(data).diagnostics.message)
-
-
-def test_limits_suggest_an_alternative():
-    with pytest.raises(TooLarge, match='Use inference="vg"'):
-        GPPL(inference="ep").fit(Comparisons.from_pairs([0], [1], [1], n_items=2_001))
-    _, data = simulate_along_features(0, n_items=30, n_labels=60)
-    with pytest.raises(TooLarge, match="raise n_inducing"):
-        GPPL(inference="ep", share=1.0, n_inducing=10).fit(data)
 
 
 OTHER_SETTINGS = [
