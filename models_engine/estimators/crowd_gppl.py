@@ -10,7 +10,8 @@ from models_engine.data import Comparisons
 from models_engine.estimators.collaborative.fit import CollaborativeFit
 from models_engine.estimators.collaborative.large_fit import LargeFit
 from models_engine.estimators.collaborative.large_posterior import LargePosterior, dense_start
-from models_engine.estimators.collaborative.learning import CANDIDATES, EPStart, LearnedShape
+from models_engine.estimators.collaborative.learned import EPStart, LearnedShape
+from models_engine.estimators.collaborative.learning import CANDIDATES
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.collaborative.sampled import scale_densities
 from models_engine.estimators.collaborative.steps import Steps, count_folds

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from models_engine.covariance.forms import DenseCovariance
 from models_engine.estimators.collaborative.annotators import annotator_utilities
-from models_engine.estimators.collaborative.learning import EPStart, LearnedPrior, TasteLearning
+from models_engine.estimators.collaborative.learned import EPStart, LearnedPrior
+from models_engine.estimators.collaborative.learning import TasteLearning
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior, Tastes
 from models_engine.estimators.collaborative.refit import REFIT_TOLERANCE, match_sites, refit
 from models_engine.estimators.collaborative.report import (

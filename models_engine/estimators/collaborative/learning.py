@@ -1,11 +1,12 @@
 """The first stages of a CollaborativeGP fit: scales, the shape of tastes, and the weight of that shape."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from models_engine.data import Comparisons
+from models_engine.estimators.collaborative.learned import EPStart, LearnedPrior, LearnedShape
 from models_engine.estimators.collaborative.posterior import CollaborativePosterior
 from models_engine.estimators.collaborative.sampled import (
     ConsensusFactors,
@@ -31,22 +32,23 @@ from models_engine.inference.probit_ep.annotator_blocks import Block, build_bloc
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, warm_start
 from models_engine.inference.probit_ep.learned_cuts import root_of_deviations, root_of_draws, starting_cuts
 from models_engine.inference.probit_ep.pair_sites import PairSites, choose_capped_rows, sided_labels
-from models_engine.inference.probit_ep.site_updates import Sites
 from models_engine.inference.tastes.covariance import learn_taste
 from models_engine.inference.tastes.reliability import Reliabilities, learn_reliabilities
-from models_engine.inference.tastes.sampling import Sampled, ScaleDensities, sample_tastes
+from models_engine.inference.tastes.sampling import ScaleDensities, sample_tastes
 from models_engine.inference.tastes.scales import (
+    LeftOut,
     MixtureWeights,
     PriorScales,
     ScalePriors,
     left_out_weights,
     most_probable_scales,
+    sites_among,
     subsample_sites,
 )
 from models_engine.inference.tastes.sides import SideBiases, learn_sides
 from models_engine.kernels import ItemKernel
 
-__all__ = ["CANDIDATES", "EPStart", "LearnedPrior", "LearnedShape", "TasteLearning"]
+__all__ = ["CANDIDATES", "TasteLearning"]
 
 Floats = NDArray[np.float64]
 MAX_FULL_ITEMS = 300  # up to here "auto" learns a full taste covariance; above it a low-rank one
@@ -55,65 +57,10 @@ PRIOR_FACTORS = (0.02, 0.25, 0.6, 1.2)
 CANDIDATES = tuple((a, r) for a in SHAPE_FACTORS for r in PRIOR_FACTORS)
 MAX_LEARNING_PAIRS = 100  # of each annotator, from which a large fit learns the shape of tastes
 MIN_SHAPE = 0.01  # of a learned shape's weight: with less it is as well left out, and not learned from all labels
+MAX_FEW_PEOPLE = 60  # of more, the labels tell the consensus from tastes, whatever its prior
+OPEN = 100.0  # times as large is the variance of the consensus while their Sigma is learned
 MAX_DRAWN = 6  # components, where shape and scales are drawn
 MIN_SHARED_LABELS = 0.9  # scales of an earlier fit are reused where it saw at least this share of the labels
-
-
-@dataclass(frozen=True, eq=False)
-class EPStart:
-    """Initial values of EP: sites and the mean of the consensus."""
-
-    sites: Sites
-    mean: Floats
-
-    def expand_to(self, rows: NDArray[np.int64], n_sites: int) -> "EPStart":
-        """Return the same for n_sites sites of which these are `rows`; the others start at zero."""
-        sites = Sites.empty(n_sites)
-        sites.precision[rows], sites.shift[rows] = self.sites.precision, self.sites.shift
-        return EPStart(sites, self.mean)
-
-    def select(self, rows: NDArray[np.int64]) -> "EPStart":
-        """Return the same for these rows of the sites."""
-        return EPStart(Sites(self.sites.precision[rows], self.sites.shift[rows]), self.mean)
-
-
-@dataclass(frozen=True, eq=False)
-class LearnedShape:
-    """A learned taste covariance (n_items, n_items), and the final sites of its EP, if any."""
-
-    taste: Floats
-    end: EPStart | None
-
-
-@dataclass(frozen=True, eq=False)
-class LearnedPrior:
-    """Scales and kernel, the shape of Sigma with the weights of its mixtures, and the number of sites it came from.
-
-    begin: where EP over all sites may begin.   sampled: where shape and scales come from draws.   cut_root: root of the
-    covariance of the log gaps between cut points, None where these are not drawn.
-    widening, n_told: those of the fit that lent all this.   reliability: of the annotators, None where all count as
-    reliable.   sides: side biases of the annotators, None where none are told apart.
-    """
-
-    scales: PriorScales
-    shape: Floats
-    mixture: MixtureWeights
-    n_sites: int
-    begin: EPStart | None
-    sampled: Sampled | None = None
-    widening: Widening | None = None
-    n_told: int | None = None
-    reliability: Reliabilities | None = None
-    cut_root: Floats | None = None
-    sides: SideBiases | None = None
-
-    @property
-    def lapse(self) -> Floats | None:
-        return None if self.reliability is None else self.reliability.lapse
-
-    @property
-    def side(self) -> Floats | None:
-        return None if self.sides is None else self.sides.mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +77,11 @@ class TasteLearning:
     def features(self) -> Floats | None:
         features = self.data.item_features
         return features if self.settings.features and features is not None and features.shape[1] else None
+
+    @property
+    def few_people(self) -> bool:
+        """Return whether labels are of so few people that it is open what is consensus and what is taste."""
+        return len(np.unique(self.sites.annotator)) <= MAX_FEW_PEOPLE and is_cheap(self.sites, self.blocks)
 
     def learns_reliability(self) -> bool:
         """Return whether annotators may turn out unreliable: of fewer than four, none can be told from the others.
@@ -301,7 +253,7 @@ class TasteLearning:
 
     def _folds(
         self, learning: PairSites, prior: CrowdPrior, folds: int, begin: EPResult | None
-    ) -> tuple[list[LearnedShape], list[tuple[PairSites, CrowdPrior, Floats]]]:
+    ) -> tuple[list[LearnedShape], list[LeftOut]]:
         """Learn shapes without each group of annotators; return them with the arguments of `left_out_weights`."""
         annotators = self.rng.permutation(np.unique(self.sites.annotator))
         groups = np.array_split(annotators, folds) if folds > 1 else [annotators[: min(400, len(annotators) // 4)]]
@@ -314,11 +266,9 @@ class TasteLearning:
             shape = self.shape(others, build_blocks(others), prior, None, start, again=False)
             end = None if shape.end is None else shape.end.expand_to(rows, len(learning))
             shapes.append(LearnedShape(shape.taste, end))
-            few, items = subsample_sites(self.sites.select(np.flatnonzero(out)), self.rng)
-            among = np.ix_(items, items)
-            consensus = None if prior.consensus is None else prior.consensus[among]
-            own = replace(prior, taste=prior.taste[among], consensus=consensus, mean=prior.mean[items])
-            left_out.append((few, own, shape.taste[among]))
+            own, items = subsample_sites(self.sites.select(np.flatnonzero(out)), self.rng)
+            rest = sites_among(self.sites.select(np.flatnonzero(~out)), items) if self.few_people else None
+            left_out.append(LeftOut(own, prior.among(items), shape.taste[np.ix_(items, items)], rest))
         return shapes, left_out
 
     def shape(
@@ -333,6 +283,10 @@ class TasteLearning:
     ) -> LearnedShape:
         """Learn the shape of Sigma from these sites, starting with `taste` and `begin` where given.
 
+        Of few people with a consensus that is free, as restricted maximum likelihood has it (Patterson & Thompson
+        1971): their tastes are then what they differ in. Under its prior, which is alike in every direction, a Sigma
+        that is large along what all of them say explains it at less cost, and takes the consensus for tastes.
+
         again: whether this is the last time, from all annotators, started from what was learned without each group.
         """
         kind = self.settings.covariance
@@ -341,7 +295,7 @@ class TasteLearning:
         learned = learn_taste(
             sites,
             blocks,
-            prior,
+            prior.open_by(OPEN) if self.few_people else prior,
             self.settings.pseudo_annotators,
             rank=None if full else self.settings.n_components,
             begin=taste,
