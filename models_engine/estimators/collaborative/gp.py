@@ -69,11 +69,14 @@ class CollaborativeGP:
     and beside them vary by item alone; no matrix over items is needed (see LargeFit).
 
     Otherwise tau, the size of tastes and the kernel are chosen by EP evidence, and the mixture of the learned Sigma
-    with its prior by the evidence of annotators left out while it was learned. Intervals
-    average over that mixture. Where one pass over the labels takes more than 1e9 operations (say 200 annotators of 100
-    pairs each), fewer steps and folds are used, Sigma is learned from at most 100 pairs of each annotator, the
-    mixture is replaced by its weighted mean (without the learned Sigma where its weight is below 0.01), EP ends where
-    no site changes by 1e-3, and taste distances have no sd. Cut points are drawn with all else, or learned with tau;
+    with its prior by the evidence of annotators left out while it was learned. Of up to 60 people Sigma is learned with
+    a consensus that is free (restricted likelihood), and those left out are predicted from the others' consensus, so
+    that so few people's consensus is not taken for their tastes. Intervals average over that mixture.
+
+    Where one pass over the labels takes more than 1e9 operations (say 200 annotators of 100 pairs each), fewer steps
+    and folds are used, Sigma is learned from at most 100 pairs of each annotator, the mixture is replaced by its
+    weighted mean (without the learned Sigma where its weight is below 0.01), EP ends where no site changes by 1e-3, and
+    taste distances have no sd. Cut points are drawn with all else, or learned with tau;
     intervals of the consensus count what is open about them (not in so large a problem). Ties are half a win each way
     where no label has a grade; larger sets follow Thurstone's model, each item perceived with noise of half the
     variance of a pair's (with label weights that are not whole, or steepness, they enter as the pairs they imply).

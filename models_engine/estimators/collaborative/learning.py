@@ -1,6 +1,6 @@
 """The first stages of a CollaborativeGP fit: scales, the shape of tastes, and the weight of that shape."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,11 +37,13 @@ from models_engine.inference.tastes.part_scales import has_part_scales
 from models_engine.inference.tastes.reliability import Reliabilities, learn_reliabilities
 from models_engine.inference.tastes.sampling import ScaleDensities, sample_tastes
 from models_engine.inference.tastes.scales import (
+    LeftOut,
     MixtureWeights,
     PriorScales,
     ScalePriors,
     left_out_weights,
     most_probable_scales,
+    sites_among,
     subsample_sites,
 )
 from models_engine.inference.tastes.sides import SideBiases, learn_sides
@@ -56,6 +58,8 @@ PRIOR_FACTORS = (0.02, 0.25, 0.6, 1.2)
 CANDIDATES = tuple((a, r) for a in SHAPE_FACTORS for r in PRIOR_FACTORS)
 MAX_LEARNING_PAIRS = 100  # of each annotator, from which a large fit learns the shape of tastes
 MIN_SHAPE = 0.01  # of a learned shape's weight: with less it is as well left out, and not learned from all labels
+MAX_FEW_PEOPLE = 60  # of more, the labels tell the consensus from tastes, whatever its prior
+OPEN = 100.0  # times as large is the variance of the consensus while their Sigma is learned
 MAX_DRAWN = 6  # components, where shape and scales are drawn
 MIN_SHARED_LABELS = 0.9  # scales of an earlier fit are reused where it saw at least this share of the labels
 
@@ -74,6 +78,11 @@ class TasteLearning:
     def features(self) -> Floats | None:
         features = self.data.item_features
         return features if self.settings.features and features is not None and features.shape[1] else None
+
+    @property
+    def few_people(self) -> bool:
+        """Return whether labels are of so few people that it is open what is consensus and what is taste."""
+        return len(np.unique(self.sites.annotator)) <= MAX_FEW_PEOPLE and is_cheap(self.sites, self.blocks)
 
     def learns_reliability(self) -> bool:
         """Return whether annotators may turn out unreliable: of fewer than four, none can be told from the others.
@@ -252,7 +261,7 @@ class TasteLearning:
 
     def _folds(
         self, learning: PairSites, prior: CrowdPrior, folds: int, begin: EPResult | None
-    ) -> tuple[list[LearnedShape], list[tuple[PairSites, CrowdPrior, Floats]]]:
+    ) -> tuple[list[LearnedShape], list[LeftOut]]:
         """Learn shapes without each group of annotators; return them with the arguments of `left_out_weights`."""
         annotators = self.rng.permutation(np.unique(self.sites.annotator))
         groups = np.array_split(annotators, folds) if folds > 1 else [annotators[: min(400, len(annotators) // 4)]]
@@ -265,11 +274,9 @@ class TasteLearning:
             shape = self.shape(others, build_blocks(others), prior, None, start, again=False)
             end = None if shape.end is None else shape.end.expand_to(rows, len(learning))
             shapes.append(LearnedShape(shape.taste, end))
-            few, items = subsample_sites(self.sites.select(np.flatnonzero(out)), self.rng)
-            among = np.ix_(items, items)
-            consensus = None if prior.consensus is None else prior.consensus[among]
-            own = replace(prior, taste=prior.taste[among], consensus=consensus, mean=prior.mean[items])
-            left_out.append((few, own, shape.taste[among]))
+            own, items = subsample_sites(self.sites.select(np.flatnonzero(out)), self.rng)
+            rest = sites_among(self.sites.select(np.flatnonzero(~out)), items) if self.few_people else None
+            left_out.append(LeftOut(own, prior.among(items), shape.taste[np.ix_(items, items)], rest))
         return shapes, left_out
 
     def shape(
@@ -284,6 +291,10 @@ class TasteLearning:
     ) -> LearnedShape:
         """Learn the shape of Sigma from these sites, starting with `taste` and `begin` where given.
 
+        Of few people with a consensus that is free, as restricted maximum likelihood has it (Patterson & Thompson
+        1971): their tastes are then what they differ in. Under its prior, which is alike in every direction, a Sigma
+        that is large along what all of them say explains it at less cost, and takes the consensus for tastes.
+
         again: whether this is the last time, from all annotators, started from what was learned without each group.
         """
         kind = self.settings.covariance
@@ -292,7 +303,7 @@ class TasteLearning:
         learned = learn_taste(
             sites,
             blocks,
-            prior,
+            prior.open_by(OPEN) if self.few_people else prior,
             self.settings.pseudo_annotators,
             rank=None if full else self.settings.n_components,
             begin=taste,

@@ -97,6 +97,16 @@ class CrowdPrior:
             vars(found).update(_inverse=self._inverse)
         return found
 
+    def among(self, items: NDArray[np.int64]) -> "CrowdPrior":
+        """Return the prior of these items alone."""
+        both = np.ix_(items, items)
+        consensus = None if self.consensus is None else self.consensus[both]
+        return replace(self, taste=self.taste[both], consensus=consensus, mean=self.mean[items])
+
+    def open_by(self, factor: float) -> "CrowdPrior":
+        """Return the same prior with so many times the variance of the consensus, which stays known where it is."""
+        return replace(self, consensus=None if self.consensus is None else factor * self.consensus)
+
 
 @dataclass(frozen=True, eq=False)
 class KeptSites:

@@ -1,6 +1,6 @@
 """Chooses prior scales from the training labels: by EP evidence, and by the evidence of held-out annotators."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit, softmax
 
 from models_engine.inference.graded.cut_points import log_cut_prior
-from models_engine.inference.probit_ep.annotator_blocks import build_blocks
+from models_engine.inference.probit_ep.annotator_blocks import Block, build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep, taste_statistic, warm_start
 from models_engine.inference.probit_ep.independent_parts import IndependentParts
 from models_engine.inference.probit_ep.learned_cuts import learn_cuts, log_gaps_of
@@ -17,11 +17,13 @@ from models_engine.inference.probit_ep.pair_sites import PairSites
 from models_engine.kernels import ItemKernel
 
 __all__ = [
+    "LeftOut",
     "MixtureWeights",
     "PriorScales",
     "ScalePriors",
     "left_out_weights",
     "most_probable_scales",
+    "sites_among",
     "subsample_sites",
 ]
 
@@ -81,11 +83,15 @@ def subsample_sites(sites: PairSites, rng: np.random.Generator) -> tuple[PairSit
     kept = np.isin(sites.annotator, annotators)
     counts = np.bincount(np.concatenate([sites.low[kept], sites.high[kept]]), minlength=sites.n_items)
     items = np.sort(np.argsort(-counts, kind="stable")[:MAX_ITEMS])
+    return sites_among(sites.select(np.flatnonzero(kept)), items), items
+
+
+def sites_among(sites: PairSites, items: NDArray[np.int64]) -> PairSites:
+    """Return the sites of pairs of these items, renumbered."""
     number = np.full(sites.n_items, -1)
     number[items] = np.arange(len(items))
-    kept &= (number[sites.low] >= 0) & (number[sites.high] >= 0)
-    chosen = sites.select(np.flatnonzero(kept))
-    return replace(chosen, low=number[chosen.low], high=number[chosen.high], n_items=len(items)), items
+    chosen = sites.select(np.flatnonzero((number[sites.low] >= 0) & (number[sites.high] >= 0)))
+    return replace(chosen, low=number[chosen.low], high=number[chosen.high], n_items=len(items))
 
 
 def most_probable_scales(
@@ -241,24 +247,48 @@ class MixtureWeights:
         return [(self.candidates[i], float(self.weights[i]) / total) for i in order]
 
 
+@dataclass(frozen=True, eq=False)
+class LeftOut:
+    """Sites of annotators whose labels were not used for `learned`, a taste covariance, and the prior over their items.
+
+    others: sites of those from whom it was learned, over the same items, where what they say about the consensus counts
+    before the annotators left out are predicted; None where these begin with its prior.
+    """
+
+    sites: PairSites
+    prior: CrowdPrior
+    learned: Floats
+    others: PairSites | None = None
+
+    def log_evidences(self, candidates: Iterable[tuple[float, float]]) -> Iterator[float]:
+        """Yield the log evidence of the sites at each taste covariance a * learned + r * prior, of (a, r)."""
+        blocks, last = build_blocks(self.sites), None
+        theirs, told = None if self.others is None else build_blocks(self.others), None
+        for a, r in candidates:
+            crowd = self.prior.changed(taste=a * self.learned + r * self.prior.taste)
+            if self.others is not None and theirs is not None:
+                told = _run_loosely(self.others, theirs, crowd, told)
+                crowd = replace(crowd, consensus=told.covariance, mean=told.mean)
+            last = _run_loosely(self.sites, blocks, crowd, last)
+            yield last.log_evidence
+
+
+def _run_loosely(sites: PairSites, blocks: list[Block], crowd: CrowdPrior, last: EPResult | None) -> EPResult:
+    return run_ep(sites, blocks, crowd, *warm_start(last), tolerance=LOOSE_TOLERANCE, max_iterations=30)
+
+
 def left_out_weights(
-    folds: list[tuple[PairSites, CrowdPrior, Floats]],
-    candidates: tuple[tuple[float, float], ...],
-    on_step: Callable[[float], None],
+    folds: list[LeftOut], candidates: tuple[tuple[float, float], ...], on_step: Callable[[float], None]
 ) -> MixtureWeights:
     """Weight scalings by the EP evidence of annotators whose labels were not used for the taste covariance.
 
-    folds: (sites of the annotators left out, prior over their items, taste covariance learned from the others). Each
-    fold's evidence has its own consensus integrated under the prior, so only the shape comes from the others; folds
-    hold different annotators, so that their evidences add.
+    Folds hold different annotators, and their evidences are added. Of few people the learned covariance tells by itself
+    what the others said. Where a fold begins with the prior of the consensus, it then explains labels that the others'
+    consensus explains as well; so each begins with what they found of it at the same scaling.
     """
     total = np.zeros(len(candidates))
-    for sites, prior, learned in folds:
-        blocks = build_blocks(sites)
-        last: EPResult | None = None
-        for index, (a, r) in enumerate(candidates):
-            crowd = prior.changed(taste=a * learned + r * prior.taste)
-            last = run_ep(sites, blocks, crowd, *warm_start(last), tolerance=LOOSE_TOLERANCE, max_iterations=30)
-            total[index] += last.log_evidence
-            on_step(last.log_evidence)
+    for fold in folds:
+        for index, evidence in enumerate(fold.log_evidences(candidates)):
+            total[index] += evidence
+            on_step(evidence)
     return MixtureWeights(candidates, np.asarray(softmax(total)))

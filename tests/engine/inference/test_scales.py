@@ -7,7 +7,15 @@ from numpy.testing import assert_allclose
 from models_engine.inference.probit_ep.annotator_blocks import build_blocks
 from models_engine.inference.probit_ep.batched_ep import CrowdPrior, EPResult, run_ep
 from models_engine.inference.probit_ep.pair_sites import PairSites, build_sites
-from models_engine.inference.tastes.scales import PriorScales, ScalePriors, evidence_gradient, most_probable_scales
+from models_engine.inference.tastes.covariance import learn_taste
+from models_engine.inference.tastes.scales import (
+    LeftOut,
+    PriorScales,
+    ScalePriors,
+    evidence_gradient,
+    most_probable_scales,
+    sites_among,
+)
 from models_engine.kernels import ItemKernel
 from models_engine.simulate import simulate_crowd
 
@@ -69,3 +77,58 @@ def test_no_scales_beside_those_found_are_clearly_more_probable(kind):
         assert value(*way) < top + 0.05
     assert value(2.0, 1.0) < top - 0.5
     assert value(1.0, 3.0) < top - 0.5
+
+
+def test_the_evidence_of_those_left_out_is_that_of_all_less_that_of_the_others():
+    """p(own labels | the others') = p(all labels) / p(the others'), which EP run on each gives without the other."""
+    sites, rng = sites_of(4, 200), np.random.default_rng(5)
+    root = rng.standard_normal((N_ITEMS, 2)) / 2
+    prior = CrowdPrior(0.5 * np.eye(N_ITEMS), 1.5 * np.eye(N_ITEMS), np.zeros(N_ITEMS))
+    out = sites.annotator < 3
+    own, others = sites.select(np.flatnonzero(out)), sites.select(np.flatnonzero(~out))
+    learned = root @ root.T + 0.1 * np.eye(N_ITEMS)
+    candidates = [(1.0, 0.02), (0.0, 1.0), (0.4, 0.6)]
+
+    def evidence(some: PairSites, a: float, r: float) -> float:
+        crowd = prior.changed(taste=a * learned + r * prior.taste)
+        return run_ep(some, build_blocks(some), crowd, tolerance=1e-8, max_iterations=300).log_evidence
+
+    found = list(LeftOut(own, prior, learned, others).log_evidences(candidates))
+    assert_allclose(found, [evidence(sites, *one) - evidence(others, *one) for one in candidates], atol=0.1)
+    alone = list(LeftOut(own, prior, learned).log_evidences(candidates))
+    assert_allclose(alone, [evidence(own, *one) for one in candidates], atol=0.1)
+    assert min(np.subtract(found, alone)) > 0.5, "what the others said helps to predict them"
+
+
+def test_sites_and_prior_among_items_are_those_of_their_pairs():
+    sites, items = sites_of(6, 100), np.array([1, 4, 5, 9, 12])
+    found = sites_among(sites, items)
+    pairs = set(zip(items[found.low].tolist(), items[found.high].tolist(), found.annotator.tolist(), strict=True))
+    every = zip(sites.low.tolist(), sites.high.tolist(), sites.annotator.tolist(), strict=True)
+    assert pairs == {(low, high, who) for low, high, who in every if {low, high} <= set(items.tolist())}
+    assert found.n_items == 5
+    root = np.random.default_rng(7).standard_normal((N_ITEMS, N_ITEMS))
+    few = CrowdPrior(root @ root.T, 2 * root @ root.T, root[0], lapse=np.full(N_ANNOTATORS, 0.1)).among(items)
+    assert_allclose(few.taste[1, 3], root[4] @ root[9])
+    assert_allclose(few.consensus, 2 * few.taste)
+    assert_allclose(few.mean, root[0, items])
+    assert few.lapse.shape == (N_ANNOTATORS,)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_few_peoples_consensus_is_not_learned_as_a_direction_of_their_tastes(seed):
+    """Along what all of five people say, tastes vary by about .16; a prior of .5 for them leaves it under 10. With
+    the consensus under its own prior it comes out ten times as large or more."""
+    rng, n = np.random.default_rng(seed), 100
+    crowd = simulate_crowd(rng, n, 5, taste_sd=0.4, link="probit")
+    data = crowd.pairs(500, rng)
+    sites = build_sites(data.pairs(), data.weights)
+    prior = CrowdPrior(0.5 * np.eye(n), np.eye(n), np.zeros(n))
+    along = crowd.utilities / np.linalg.norm(crowd.utilities)
+    closed, opened = (
+        along @ learn_taste(sites, build_blocks(sites), one, 20.0).taste @ along
+        for one in (prior, prior.open_by(100.0))
+    )
+    assert opened < 10
+    assert opened < closed / 10
